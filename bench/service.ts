@@ -27,6 +27,9 @@ export type Service = AsyncDisposable & {
   readonly processes: readonly Measured[];
 };
 
+/** A service whose accounts can be administered at a port of this machine. */
+export type AdministeredService = Service & { readonly adminPort: number };
+
 /**
  * One process that does everything; `nodeArgs` go to Node itself, `main` is another checkout's, `more`
  * are further variables.
@@ -35,7 +38,7 @@ export async function startStandalone(
   nodeArgs: readonly string[] = [],
   main = MAIN,
   more: Readonly<Record<string, string>> = {},
-): Promise<Service & { readonly process: Child }> {
+): Promise<AdministeredService & { readonly process: Child }> {
   await using opening = new AsyncDisposableStack();
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
   const variables = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}`, ...more };
@@ -43,7 +46,7 @@ export async function startStandalone(
   await untilReady(child, `${metricsUrlOf(metrics)}/health/ready`);
   const key = await createKey(admin, main);
   const service = running(opening.move(), { api, metrics: [metrics], key, processes: [child] });
-  return { ...service, process: child };
+  return { ...service, process: child, adminPort: admin };
 }
 
 /**
@@ -53,7 +56,7 @@ export async function startStandalone(
 export async function startThreeProcesses(
   main = MAIN,
   more: Readonly<Record<string, string>> = {},
-): Promise<Service> {
+): Promise<AdministeredService> {
   await using opening = new AsyncDisposableStack();
   const ports = await freePorts(7);
   const [api = 0, admin = 0, engineAt = 0, limiterAt = 0, ...metricsPorts] = ports;
@@ -78,7 +81,8 @@ export async function startThreeProcesses(
   await untilReady(edge, `${metricsUrlOf(edgeMetrics)}/health/ready`);
   const key = await createKey(admin, main);
   const processes = [edge, limiter, engine];
-  return running(opening.move(), { api, metrics: [engineMetrics], key, processes });
+  const service = running(opening.move(), { api, metrics: [engineMetrics], key, processes });
+  return { ...service, adminPort: admin };
 }
 
 /** A service whose parts are up: its API's port, and the ports of its engines' metrics. */

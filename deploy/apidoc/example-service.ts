@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { AuditTrail } from '#audit/audit-trail';
 import { readConfig } from '#config';
 import { buildApp, type EdgePorts } from '#edge/app';
@@ -99,17 +101,35 @@ function askerOf(ports: EdgePorts) {
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
     const payload = typeof body === 'string' ? body : JSON.stringify(body);
     const response = await app.inject({
+      payloadAsStream: true,
       method,
       url: `/v1${url}`,
       headers: { ...type, 'x-request-id': EXAMPLE_REQUEST_ID, ...headers },
       ...(payload === undefined ? {} : { payload }),
     });
+    const { statusCode: status, headers: sent } = response;
+    const isEndless = String(sent['content-type']).startsWith('text/event-stream');
+    const answered = isEndless
+      ? await beginningOf(response.stream())
+      : await text(response.stream());
     return {
-      status: response.statusCode,
-      etag: String(response.headers['etag'] ?? ''),
-      body: response.body === '' ? undefined : JSON.parse(response.body),
+      status,
+      etag: String(sent['etag'] ?? ''),
+      body: isEndless ? answered : answered === '' ? undefined : JSON.parse(answered),
     };
   };
+}
+
+/** The text of a stream of events up to the state that is sent when all is said; then it is left. */
+async function beginningOf(stream: Readable): Promise<string> {
+  // Left before its end, as every such stream is.
+  stream.on('error', () => undefined);
+  let begun = '';
+  for await (const chunk of stream) {
+    begun += chunk;
+    if (begun.includes('event: state')) break;
+  }
+  return begun;
 }
 
 /** Bytes of a fixed linear congruential generator (Numerical Recipes): plausible, never secret. */

@@ -56,7 +56,7 @@ export class Probes {
     const late = this.#as(hurried, request);
     yield { status: 429, summary: 'too many requests this minute', reply: late };
     const headers = { authorization: full };
-    if (endpoint.handler.kind === 'engine') {
+    if (endpoint.handler.kind === 'engine' || endpoint.handler.kind === 'stream') {
       const bug = this.#noEngine.ask({ ...request, headers });
       yield { status: 500, summary: 'a server error', reply: bug };
     }

@@ -4,6 +4,8 @@
  * listener has another way to find out in time. Source: architecture 4.
  */
 export interface AccountNews {
+  /** Whether news comes through now, as far as is known: what is announced meanwhile is lost. */
+  readonly isHeard: boolean;
   /** Notifies every listener, those of this process included. Called once the change is stored. */
   announce(accountId: string): void;
   /** Calls `listener` for every change, until disposed. It must not throw. */

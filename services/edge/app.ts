@@ -7,11 +7,12 @@ import { brokenHttp } from '#edge/broken-http';
 import { CallIds } from '#edge/call-identity';
 import { connectionLimits } from '#edge/connection-limits';
 import { drainOf } from '#edge/drain';
-import { edgeMetrics } from '#edge/edge-metrics';
+import { edgeMetrics, streamMetrics } from '#edge/edge-metrics';
 import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { EngineCalls } from '#edge/engine-calls';
 import { EventLoopQueue } from '#edge/event-loop-queue';
+import { EventStreams } from '#edge/event-streams';
 import { exchangeOf } from '#edge/exchange';
 import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
@@ -74,6 +75,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     callIds: new CallIds(config.clusterSecrets),
     clock,
     reply,
+    streams: streamsOf(ports),
     account: { clock, audit: new AccountAudit(ports.limiter) },
     inFlight,
   };
@@ -99,6 +101,8 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     limits.measure();
   });
   app.addHook('preClose', async () => {
+    // Those who follow an instance go to another edge first.
+    served.streams.drain();
     // From here on Fastify closes each connection behind its next answer.
     await drain.sendAway(config.drainMs);
     isClosing = true;
@@ -121,6 +125,15 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const queue = new EventLoopQueue();
   for (const endpoint of ENDPOINTS) addRoute(app, endpoint, queue, served);
   return app;
+}
+
+/** The streams of events that an edge opens, and what is reported of them. */
+function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): EventStreams {
+  const reported = streamMetrics(metrics);
+  const onEnd = reported.ended;
+  const streams = new EventStreams({ clock, randomness, accountNews, onEnd });
+  metrics.beforeScrape(() => reported.open(streams.open));
+  return streams;
 }
 
 /** The route of an endpoint: its requests are served with all that arrived in the same turn. */

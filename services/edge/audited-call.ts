@@ -25,6 +25,11 @@ export class AuditedCall {
     this.#begun = { target, of: await this.#audit.append(this.#accountId, entry) };
   }
 
+  /** It is done; says so only if it had been done before. */
+  async answered({ isReplayed }: { readonly isReplayed: boolean }): Promise<void> {
+    if (isReplayed) await this.ended('repeated');
+  }
+
   /** Says how it ended, where that is not as it began, as far as the trail can be reached. */
   async ended(outcome: AuditEntry['outcome']): Promise<void> {
     if (this.#begun === undefined) return;

@@ -86,6 +86,18 @@ export function edgeMetrics(metrics: Metrics) {
   };
 }
 
+/** What the edge reports of streams of events. */
+export function streamMetrics(metrics: Metrics) {
+  const open = metrics.gauge('edge_event_streams');
+  const ended = metrics.counter('edge_event_streams_ended_total');
+  return {
+    /** How many are open. */
+    open: (count: number) => open.set(count),
+    /** One has ended. */
+    ended: (cause: string) => ended.inc({ cause }),
+  };
+}
+
 /** A method as a label may hold it. */
 export function countedMethod(method: string): string {
   return COUNTED_METHODS.has(method) ? method : '_OTHER';

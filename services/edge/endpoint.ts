@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import type { AccountAudit } from '#edge/account-audit';
 import { BODY_BYTES_MAX } from '#edge/http-limits';
@@ -39,6 +40,7 @@ export type CheckedRequest<Body, Query> = {
   readonly query: Query;
   /** Which query parameters the caller named. */
   readonly named: ReadonlySet<string>;
+  readonly headers: IncomingHttpHeaders;
   /** Wall-clock time in Unix milliseconds. */
   readonly nowMs: number;
 };
@@ -65,6 +67,13 @@ type Handler<Body, Query> =
       readonly kind: 'engine';
       readonly command: (request: CheckedRequest<Body, Query>) => EngineCommand;
     }
+  /** The same engine, again and again: its answers are the events of a stream (decision 244). */
+  | {
+      readonly kind: 'stream';
+      readonly command: (
+        request: CheckedRequest<Body, Query>,
+      ) => Extract<EngineCommand, { kind: 'readEvents' }>;
+    }
   /** The edge by itself, the same for every caller: reference data and stateless computation. */
   | {
       readonly kind: 'stateless';
@@ -81,7 +90,7 @@ type Handler<Body, Query> =
     };
 
 /** A handler of the edge's own. */
-export type LocalHandler = Exclude<Handler<unknown, unknown>, { kind: 'engine' }>;
+export type LocalHandler = Extract<Handler<unknown, unknown>, { kind: 'stateless' | 'account' }>;
 
 /** A request of an endpoint whose answer the API document shows. */
 type EndpointExample = {

@@ -1,6 +1,7 @@
 import { IDEMPOTENCY_KEY, KEY_LENGTH_MAX } from '#edge/call-identity';
 import { CONDITION, CONDITION_LENGTH_MAX } from '#edge/conditions';
 import type { Endpoint } from '#edge/endpoint';
+import { EVENT_ID } from '#edge/last-event-id';
 import type { Json } from '#edge/openapi-schemas';
 import { REQUEST_ID } from '#edge/request-id';
 
@@ -71,6 +72,12 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
     'If-None-Match',
     'The ETag of the version you have; if it is still current, the answer is 304.',
   ),
+  LastEventId: parameter(
+    'Last-Event-ID',
+    'The `id` of the last event that you have: the stream goes on behind it. Browsers send it by ' +
+      'themselves when they come back.',
+    { pattern: EVENT_ID.source },
+  ),
   PreferStrict: parameter(
     'Prefer',
     '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`. Preferences that ' +
@@ -98,11 +105,12 @@ const ALWAYS = [
 
 /** The header parameters of an endpoint, by name of the component. */
 export function headerParametersOf(endpoint: Endpoint): string[] {
-  const { method, isKeyed, isGuarded, isTagged } = endpoint;
+  const { method, isKeyed, isGuarded, isTagged, handler } = endpoint;
   return [
     ...(isKeyed ? ['IdempotencyKey'] : []),
     ...(isGuarded ? ['IfMatch'] : []),
     ...(method === 'GET' && isTagged ? ['IfNoneMatch'] : []),
+    ...(handler.kind === 'stream' ? ['LastEventId'] : []),
     ...(endpoint.isBilled ? ['PreferStrict'] : []),
     ...(method === 'DELETE' ? ['PreferMinimal'] : []),
     'RequestId',

@@ -89,7 +89,7 @@ function reasonsOf(endpoint: Endpoint): FaultReason[] {
   if (isGuarded) reasons.push('version_mismatch');
   if (isBilled) reasons.push('min_cycle_interval');
   if (auditedAs !== undefined) reasons.push('audit_unavailable');
-  if (handler.kind !== 'engine') return reasons;
+  if (handler.kind !== 'engine' && handler.kind !== 'stream') return reasons;
   // A call that is made again after a fail-over may find that its answer is gone.
   if (method !== 'GET') reasons.push('outcome_unknown');
   return [...reasons, 'engine_unavailable', 'deadline_exceeded', 'upgrade_in_progress'];

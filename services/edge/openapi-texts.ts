@@ -29,6 +29,7 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
     'What the line says of its action: `begun`, `done`, `repeated`, or the code of a refusal.',
   from: 'No lines before this time (RFC 3339).',
   until: 'Only lines before this time (RFC 3339).',
+  after: 'Id of the last event that you have; 0 for all of them.',
 };
 
 /** What a status means, for the refusals of every endpoint. */

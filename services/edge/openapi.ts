@@ -152,7 +152,7 @@ function successesOf(
 ): Record<string, Json> {
   const { success, method, isTagged } = endpoint;
   const schema = book.ofOutput(endpoint.response);
-  const content = { 'application/json': { schema, examples: examplesOf(answers, success) } };
+  const content = { [mediaTypeOf(endpoint)]: { schema, examples: examplesOf(answers, success) } };
   const headers = successHeadersOf(endpoint);
   const responses: Record<string, Json> = {
     [success]: { description: 'Done.', headers, content },
@@ -163,6 +163,11 @@ function successesOf(
   }
   if (method === 'DELETE') responses[204] = { description: 'Done, with nothing to say.', ...bare };
   return responses;
+}
+
+/** What the body of a success is. */
+function mediaTypeOf({ handler }: Endpoint): string {
+  return handler.kind === 'stream' ? 'text/event-stream' : 'application/json';
 }
 
 /** The envelope of interface 7, narrowed to the codes and reasons that this endpoint can answer. */

@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Counted, countedMethod, type EdgeMetrics } from '#edge/edge-metrics';
 import { type Exchange, exchangeOf } from '#edge/exchange';
@@ -14,6 +16,17 @@ import { traceFields } from '#platform/traceparent';
 
 /** Requests that are whole and not answered; beyond, the process would only queue (architecture 3.7). */
 const ACTIVE_REQUESTS_MAX = 8_192;
+
+/**
+ * What a stream's answer carries besides: no cache keeps it, no proxy gathers it, and its connection has
+ * no request after it, which would wait for its end.
+ */
+const STREAM_HEADERS: Headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  connection: 'close',
+};
 
 /** The way every answer of the API leaves: headers common to all, then metric and log line. */
 export class Reply {
@@ -77,25 +90,51 @@ export class Reply {
     body: string | Uint8Array | undefined,
   ): void {
     const exchange = exchangeOf(request);
-    if (exchange?.isActive) {
-      exchange.isActive = false;
-      this.#activeRequests -= 1;
-    }
+    this.#giveBack(exchange);
     if (reply.raw.headersSent) {
       // A bug after the answer had begun: half an answer is cut off, never followed by another.
       reply.raw.destroy();
       return;
     }
-    Object.assign(headers, SAFETY_HEADERS);
-    headers['x-request-id'] = exchange?.requestId ?? '';
-    const trace = exchange?.trace;
-    if (trace !== undefined) headers['traceparent'] = trace.traceparent;
+    nameIn(headers, exchange);
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
     // Straight to Node: of Fastify's own way nothing is used, and it costs a tenth of a request.
     reply.raw.writeHead(status, flat(headers)).end(body);
     const { socket } = reply.raw;
     if (socket !== null && body !== undefined) this.#unread.note(socket, body.length);
+    this.#answered(counted, status, exchange);
+  }
+
+  /**
+   * Begins an answer that goes on until its connection closes, which it does not share: text of
+   * server-sent events. It counts as answered now, and returns where the text goes.
+   */
+  stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    headers: Headers,
+  ): ServerResponse {
+    const exchange = exchangeOf(request);
+    this.#giveBack(exchange);
+    nameIn(headers, exchange);
+    reply.raw.writeHead(200, flat({ ...headers, ...STREAM_HEADERS }));
+    // Its text comes when something happens; how slowly it is read, `unread-answers` judges.
+    const { socket } = reply.raw;
+    if (socket instanceof Socket) socket.setTimeout(0);
+    this.#answered(counted, 200, exchange);
+    return reply.raw;
+  }
+
+  #giveBack(exchange: Exchange | undefined): void {
+    if (!exchange?.isActive) return;
+    exchange.isActive = false;
+    this.#activeRequests -= 1;
+  }
+
+  #answered(counted: Counted, status: number, exchange: Exchange | undefined): void {
+    const trace = exchange?.trace;
     const seconds = (this.#clock.monotonicMs() - (exchange?.startedMs ?? 0)) / 1_000;
     this.#metrics.answered(counted, status, seconds, trace?.traceparent);
     if (trace?.span !== undefined)
@@ -124,6 +163,14 @@ export class Reply {
     if (status === 500) this.#logger.error(line, fault.message);
     else this.#logger.warn(line, fault.message);
   }
+}
+
+/** Adds what every answer carries. */
+function nameIn(headers: Headers, exchange: Exchange | undefined): void {
+  Object.assign(headers, SAFETY_HEADERS);
+  headers['x-request-id'] = exchange?.requestId ?? '';
+  const trace = exchange?.trace;
+  if (trace !== undefined) headers['traceparent'] = trace.traceparent;
 }
 
 /** Whether it is refused because of its number: then it is counted, and rarely logged. */

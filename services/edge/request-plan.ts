@@ -28,6 +28,10 @@ export type RequestPlan =
       readonly ifMatch: string | undefined;
     }
   | {
+      readonly kind: 'stream';
+      readonly command: Extract<EngineCommand, { kind: 'readEvents' }>;
+    }
+  | {
       readonly kind: 'local';
       readonly handler: LocalHandler;
       readonly request: CheckedRequest<unknown, unknown>;
@@ -53,8 +57,9 @@ export function planRequest(
       : undefined;
     const ifMatch = endpoint.isGuarded ? readIfMatch(headers['if-match']) : undefined;
     const { id } = request.params as { id: string };
-    const checked = { id, body, query, named, nowMs };
+    const checked = { id, body, query, named, headers, nowMs };
     const { handler } = endpoint;
+    if (handler.kind === 'stream') return { kind: 'stream', command: handler.command(checked) };
     if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
     const command = handler.command(checked);
     const cycles = endpoint.cyclesOf(checked);

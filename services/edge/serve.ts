@@ -6,11 +6,13 @@ import type { CallIds } from '#edge/call-identity';
 import { isKnownToCaller, isPreferred } from '#edge/conditions';
 import type { AccountPorts, Endpoint } from '#edge/endpoint';
 import type { EdgeAnswer, EngineCalls } from '#edge/engine-calls';
+import type { EventStreams } from '#edge/event-streams';
 import type { Caller, Exchange } from '#edge/exchange';
 import type { Headers } from '#edge/limit-headers';
 import { localAnswer } from '#edge/local-answer';
 import type { Reply } from '#edge/reply';
 import { planRequest, type RequestPlan } from '#edge/request-plan';
+import { serveStream } from '#edge/serve-stream';
 import { type Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { traced } from '#platform/traceparent';
@@ -23,13 +25,17 @@ export type ServePorts = {
   readonly callIds: CallIds;
   readonly clock: Clock;
   readonly reply: Reply;
+  readonly streams: EventStreams;
   /** What endpoints of an account may use. */
   readonly account: AccountPorts;
   /** How many calls are admitted and not answered. */
   readonly inFlight: { calls: number };
 };
 
-type Planned = Exclude<RequestPlan, { kind: 'refused' }>;
+/** Handlers that need to know more of the caller's key than that it is valid. */
+const OF_KEY: ReadonlySet<string> = new Set(['account', 'stream']);
+
+type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 
 /**
  * Serves one request of an endpoint from admission to answer, in the order of decision 35: the
@@ -56,7 +62,7 @@ export async function serve(
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
     scope: endpoint.scope,
     cycles: plan.kind === 'command' ? plan.cycles : 0,
-    isCallerDescribed: endpoint.handler.kind === 'account' || endpoint.auditedAs !== undefined,
+    isCallerDescribed: OF_KEY.has(endpoint.handler.kind) || endpoint.auditedAs !== undefined,
     traceparent: exchange.trace?.traceparent,
   };
   const admitted = await ports.admission.admit(call);
@@ -73,8 +79,13 @@ export async function serve(
   ports.inFlight.calls += 1;
   const audited = auditedCall(endpoint, exchange, call, admitted, ports.account.audit);
   try {
+    if (plan.kind === 'stream') {
+      const { command } = plan;
+      await serveStream({ endpoint, request, reply, call, command, admitted }, ports);
+      return;
+    }
     const answered = await perform(plan, call, admitted, request, ports, audited);
-    if (answered.isReplayed) await audited?.ended('repeated');
+    await audited?.answered(answered);
     const headers = await headersAfter(call, answered, admitted, ports);
     answer(endpoint, request, reply, answered, headers, ports);
   } catch (error) {

@@ -1,7 +1,9 @@
 import { activeInstanceOf } from '#engine/active-instance';
+import { awaitedEvents } from '#engine/awaited-events';
 import type { ChunkBounds } from '#engine/cut-chunks';
 import { DirectoryKind } from '#engine/directory-kind';
 import { engineMetrics } from '#engine/engine-metrics';
+import { EventWaiters } from '#engine/event-waiters';
 import { InstanceKind } from '#engine/instance-kind';
 import { type HeadOf, pageAnswer } from '#engine/listing';
 import { summariesAnswer } from '#engine/owners-summaries';
@@ -48,6 +50,7 @@ type Command<Kind extends EngineCall['command']['kind']> = Extract<
 export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
   readonly #directories;
+  readonly #waiters: EventWaiters;
   readonly #ports: EngineActorsPorts;
   readonly #models: Models;
   readonly #headOf: HeadOf;
@@ -55,6 +58,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
 
   constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
     this.#ports = ports;
+    this.#waiters = new EventWaiters(ports.clock);
     const { models = MODELS } = ports;
     this.#models = models;
     const { clock, log, gate, onBug, tracer, metrics, engines = this } = ports;
@@ -70,8 +74,12 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       models,
       directory: remoteDirectory(ports.listings, engines, clock),
       metrics: engineMetrics(metrics, clock),
+      waiters: this.#waiters,
     });
-    this.#instances = new ActorHost(instances, config, hostPorts('instance'));
+    this.#instances = new ActorHost(instances, config, {
+      ...hostPorts('instance'),
+      onLeft: (shard) => this.#waiters.left(shard),
+    });
     const storedHead = storedHeadOf(ports.instances, models, onBug);
     this.#headOf = async (id) =>
       (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
@@ -102,6 +110,8 @@ export class EngineActors implements EngineClient, AsyncDisposable {
         return this.#notify(call, command);
       case 'readSummaries':
         return summariesAnswer(command.instanceIds, this.#headOf, this.#models);
+      case 'readEvents':
+        return this.#readEvents(call, command);
       default:
         return this.#instances.ask(call.instanceId, call);
     }
@@ -111,6 +121,14 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#instances[Symbol.asyncDispose]();
     await this.#directories[Symbol.asyncDispose]();
+  }
+
+  #readEvents(call: EngineCall, command: Command<'readEvents'>) {
+    const ask = (id: string, asked: EngineCall) => this.#instances.ask(id, asked);
+    if (command.waitMs === 0) return ask(call.instanceId, call);
+    const { clock, gate } = this.#ports;
+    const shardOf = (id: string) => gate.shardOf(id);
+    return awaitedEvents(call, command, { clock, waiters: this.#waiters, shardOf, ask });
   }
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {

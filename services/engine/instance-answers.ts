@@ -177,6 +177,7 @@ export function answerAgain(
     case 'readContract':
     case 'readHistory':
     case 'readDrift':
+    case 'readEvents':
     case 'putListingRow':
     case 'removeListingRow':
     case 'reservePlace':

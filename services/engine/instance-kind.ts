@@ -3,6 +3,8 @@ import type { ChunkBounds } from '#engine/cut-chunks';
 import { announcementOf, type Directory } from '#engine/directory';
 import type { EngineMetrics } from '#engine/engine-metrics';
 import { assertMatch } from '#engine/etag';
+import { eventPage } from '#engine/event-page';
+import type { EventWaiters } from '#engine/event-waiters';
 import * as answers from '#engine/instance-answers';
 import type { InstanceChange, InstanceEvent } from '#engine/instance-event';
 import { assertKnownModel, type ModelPorts, modelOf } from '#engine/instance-model';
@@ -30,6 +32,8 @@ type InstancePorts = {
   readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
+  /** Undefined: no call waits for what is committed. */
+  readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
 
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
@@ -148,6 +152,10 @@ export class InstanceKind
         return historyPage(instanceId, state, command, this.#ports.store);
       case 'readDrift':
         return driftPage(instanceId, state, command, this.#ports.store);
+      case 'readEvents': {
+        const { after } = command;
+        return eventPage({ instanceId, state, after }, this.#ports.store, models);
+      }
       case 'putListingRow':
       case 'removeListingRow':
       case 'reservePlace':
@@ -244,6 +252,7 @@ export class InstanceKind
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
     const applied = turn.commit({ modelVersion, change, atMs: turn.wallMs, answerKey });
     this.#announce(call, applied.state, turn);
+    this.#ports.waiters?.changed(call.instanceId);
     return applied;
   }
 

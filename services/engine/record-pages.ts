@@ -131,7 +131,8 @@ class PageRows {
   }
 }
 
-function historyJson(row: HistoryRow, isEveryGeneration: boolean): string {
+/** An observation as the history shows it. */
+export function historyJson(row: HistoryRow, isEveryGeneration: boolean): string {
   const mode = MODE_TARGETS[row.mode];
   const numbers = `"signal_strength":${row.signal},"confidence":${row.confidence}`;
   const generation = isEveryGeneration ? `,"generation":${row.generation}` : '';
@@ -139,7 +140,8 @@ function historyJson(row: HistoryRow, isEveryGeneration: boolean): string {
   return `{"cycle":${row.cycle},"mode_target":"${mode}",${numbers},${rest}}`;
 }
 
-function driftEventJson(row: DriftRow, isEveryGeneration: boolean): string {
+/** A drift event as the list of them shows it. */
+export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): string {
   const level = `"drift_level":"${row.level}","deviation":${row.deviationJson}`;
   const modes = `"affected_modes":${row.affectedModesJson},"rolled_back":${row.isRolledBack}`;
   const generation = isEveryGeneration ? `,"generation":${row.generation}` : '';

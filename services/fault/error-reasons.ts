@@ -49,6 +49,8 @@ export const REASONS = {
   account_suspended: { code: 'forbidden' },
   // what a plan allows, decision 154
   instance_limit: { code: 'forbidden' },
+  // streams of events, decision 244
+  too_many_streams: { code: 'rate_limited' },
   // state, decisions 21 and 22
   version_mismatch: { code: 'conflict' },
   already_exists: { code: 'conflict' },

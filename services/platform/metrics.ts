@@ -190,6 +190,8 @@ export const METRICS = {
     'Connections ended because they did not take their answers, by cause.',
     'cause',
   ),
+  edge_event_streams: gauge('Streams of events that are open.'),
+  edge_event_streams_ended_total: counter('Streams of events that have ended, by cause.', 'cause'),
   trace_spans_lost_total: counter(
     'Spans that no collector shows, because it did not take them or too many waited for it.',
   ),

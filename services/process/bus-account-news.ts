@@ -32,6 +32,9 @@ export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions):
   }
 
   return {
+    get isHeard() {
+      return bus.isConnected;
+    },
     announce: (accountId) => bus.publish(subject, Buffer.concat([mark, Buffer.from(accountId)])),
     onChange: (listener) =>
       bus.subscribe(subject, (message) => {

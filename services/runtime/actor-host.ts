@@ -96,6 +96,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
 
   /** Commits what a shard's quiet actors still have to say. Throws when nothing can be committed. */
   closeShard(shard: number): void {
+    this.#ports.onLeft?.(shard);
     this.#catalog.closeShard(shard);
   }
 
@@ -112,6 +113,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   /** Ends without storing anything: the journal has ended, and others recover from it. */
   abandon(): void {
     this.#isClosing = true;
+    this.#ports.onLeft?.(undefined);
     this.#catalog.abandon();
   }
 
@@ -123,6 +125,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   /** Refuses new calls, then stores everything that is durable. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
+    this.#ports.onLeft?.(undefined);
     await this.#catalog[Symbol.asyncDispose]();
   }
 

@@ -8,6 +8,8 @@ export type ActorHostPorts = ProcessPorts & {
   readonly log: CommitLog;
   readonly gate: ShardGate;
   readonly metrics: RuntimeMetrics;
+  /** Hears that calls for a shard, or with undefined for any, are refused here from now on. */
+  readonly onLeft?: (shard: number | undefined) => void;
 };
 
 /** How long and how much idle actors may stay in memory. */

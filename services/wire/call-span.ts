@@ -10,6 +10,30 @@ type CallProtocol<Call> = {
   nameOf(call: Call): string;
 };
 
+/** What came with a call, for whatever is said of it: its own span, or the one that asked. */
+export type CallTrace = {
+  readonly span?: Span | undefined;
+  readonly traceparent?: string | undefined;
+  /** Whether how long the call takes is measured. */
+  readonly isMeasured: boolean;
+};
+
+/** Of a call of which nothing is known. */
+export const UNTRACED: CallTrace = { isMeasured: true };
+
+/** What is known of a call as the one who answers it sees it; begins its span, if it has one. */
+export function traceOf<Call extends Traced>(
+  tracer: Tracer | undefined,
+  protocol: CallProtocol<Call> & { waits(call: Call): boolean },
+  call: Call,
+): CallTrace {
+  const isMeasured = !protocol.waits(call);
+  const { traceparent: asking } = call;
+  if (asking === undefined) return isMeasured ? UNTRACED : { isMeasured };
+  const span = serverSpan(tracer, protocol, call);
+  return { span, traceparent: span?.traceparent ?? asking, isMeasured };
+}
+
 /** The span of a call as the one who asks sees it; undefined unless its trace is recorded. */
 export function clientSpan<Call extends Traced>(
   tracer: Tracer | undefined,
@@ -33,7 +57,7 @@ export function clientSpan<Call extends Traced>(
 }
 
 /** The same as the one who answers sees it. */
-export function serverSpan<Call extends Traced>(
+function serverSpan<Call extends Traced>(
   tracer: Tracer | undefined,
   protocol: CallProtocol<Call>,
   call: Call,

@@ -1,5 +1,5 @@
 import { traced, traceparentIn } from '#platform/traceparent';
-import { commandFromWire, commandToWire } from '#wire/engine-command-codec';
+import { commandFromWire, commandToWire, cursorFromWire } from '#wire/engine-command-codec';
 import type {
   EngineAnswer,
   EngineCall,
@@ -42,6 +42,7 @@ export const engineProtocol: FrameProtocol<EngineCall, EngineAnswer, EngineReque
   timedOut: 'deadline_exceeded',
   timeoutMs: CALL_TIMEOUT_MS_MAX,
   deadlineAtMsOf: ({ deadlineAtMs }) => deadlineAtMs,
+  waits: ({ command }) => command.kind === 'readEvents' && command.waitMs > 0,
   request: EngineRequest,
   reply: EngineReply,
   sizeOfCall: (call) => MESSAGE_BYTES + BYTES_PER_UNIT_MAX * textLengthOf(call),
@@ -102,9 +103,9 @@ function idempotencyOf(wire: EngineRequest): IdempotencyKey {
 }
 
 function answerToWire(answer: EngineAnswer): WireAnswer {
-  const { body, etag, cycles, throttledRetryAfterS, isReplayed: replayed } = answer;
+  const { body, etag, cycles, throttledRetryAfterS, isReplayed: replayed, cursor } = answer;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  return { body: bytes, etag, cycles, throttledRetryAfterS, replayed };
+  return { body: bytes, etag, cycles, throttledRetryAfterS, replayed, cursor };
 }
 
 // The body stays a view of the frame it came in: it is forwarded and forgotten within a turn or
@@ -115,14 +116,16 @@ function answerFromWire({
   cycles,
   throttledRetryAfterS,
   replayed,
+  cursor,
 }: WireAnswer): EngineAnswer {
-  return {
+  const answer = {
     body,
     etag: trustText(etag, 0, TOKEN_LENGTH_MAX, 'etag'),
     cycles: trustInteger(cycles, 0, CYCLES_MAX, 'cycles'),
     throttledRetryAfterS,
     isReplayed: replayed,
   };
+  return cursor === undefined ? answer : { ...answer, cursor: cursorFromWire(cursor) };
 }
 
 function textLengthOf(call: EngineCall): number {
@@ -161,6 +164,7 @@ function commandTextLength(command: EngineCommand): number {
     case 'reset':
     case 'readHistory':
     case 'readDrift':
+    case 'readEvents':
     case 'list':
       return 0;
   }

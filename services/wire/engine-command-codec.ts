@@ -1,5 +1,6 @@
 import {
   type EngineCommand,
+  type EventCursor,
   type ObservationInput,
   type RecordPage,
   SUMMARIES_MAX,
@@ -14,6 +15,7 @@ import type {
   ReadRecords as WireRecords,
   TrimRows as WireTrim,
 } from '#wire/gen/identity_engine/v1/engine';
+import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 import { trustInteger, trustText, trustUnit, unknownCall } from '#wire/wire-trust';
 
 type WireCommand = NonNullable<EngineRequest['command']>;
@@ -84,6 +86,8 @@ export function commandToWire(command: EngineCommand): WireCommand {
       return { $case: 'readHistory', value: recordsToWire(command, false) };
     case 'readDrift':
       return { $case: 'readDrift', value: recordsToWire(command, command.isPaged) };
+    case 'readEvents':
+      return { $case: 'readEvents', value: { after: command.after, waitMs: command.waitMs } };
     case 'list':
       return {
         $case: 'list',
@@ -152,6 +156,11 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
       return { kind: 'readHistory', ...recordsFromWire(wire.value) };
     case 'readDrift':
       return { kind: 'readDrift', ...recordsFromWire(wire.value), isPaged: wire.value.paged };
+    case 'readEvents': {
+      const { after, waitMs } = wire.value;
+      trustInteger(waitMs, 0, CALL_TIMEOUT_MS_MAX, 'wait');
+      return { kind: 'readEvents', after: after && cursorFromWire(after), waitMs };
+    }
     case 'list':
       return listFromWire(wire.value);
     case 'putListingRow':
@@ -169,6 +178,18 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     case 'trim':
       return trimFromWire(wire.value);
   }
+}
+
+/** A cursor of the domain. Throws `internal` when it breaks a bound. */
+export function cursorFromWire(wire: EventCursor): EventCursor {
+  const count = (value: number, what: string) =>
+    trustInteger(value, 0, Number.MAX_SAFE_INTEGER, `${what} of a cursor`);
+  return {
+    ordinal: count(wire.ordinal, 'ordinal'),
+    drift: count(wire.drift, 'drift'),
+    generation: count(wire.generation, 'generation'),
+    version: count(wire.version, 'version'),
+  };
 }
 
 function createFromWire(wire: WireCreate): EngineCommand {

@@ -69,6 +69,18 @@ export type TrimCommand = {
   readonly state: string | undefined;
 };
 
+/** Where a stream of an instance's events stands. Source: decision 244. */
+export type EventCursor = {
+  /** Of the last observation that was sent. */
+  readonly ordinal: number;
+  /** How many drift events the observations up to it have brought. */
+  readonly drift: number;
+  /** Of the instance; 0: only the ordinal is known. */
+  readonly generation: number;
+  /** The version of the instance of which everything was sent; 0: of none. */
+  readonly version: number;
+};
+
 /** Most instances of one `readSummaries`: those of the largest page. Source: interface 8.4. */
 export const SUMMARIES_MAX = 100;
 
@@ -105,6 +117,15 @@ export type EngineCommand =
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   | ({ readonly kind: 'readHistory' } & RecordPage)
   | ({ readonly kind: 'readDrift' } & RecordPage & { readonly isPaged: boolean })
+  /**
+   * What has happened since a cursor, or from now on; waits so long for something to happen, in
+   * milliseconds, if nothing has. The body of the answer is text of server-sent events (decision 244).
+   */
+  | {
+      readonly kind: 'readEvents';
+      readonly after: EventCursor | undefined;
+      readonly waitMs: number;
+    }
   | {
       readonly kind: 'list';
       readonly limit: number;
@@ -164,6 +185,8 @@ export type EngineAnswer = {
    * that try did, so nothing says that this call has used no cycles.
    */
   readonly isPerhapsOwn?: true;
+  /** Of `readEvents`: where the next one goes on. */
+  readonly cursor?: EventCursor;
 };
 
 /** An answer that advanced no cycle, was not throttled and is no replay; `etag` with its quotes. */

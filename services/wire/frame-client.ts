@@ -247,6 +247,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     pending.isSettled = true;
     const { span, askedAtMs } = pending;
     if (span !== undefined) endCallSpan(span, outcome);
+    if (this.#protocol.waits(pending.call)) return;
     const { observeCall, clock } = this.#options;
     observeCall?.((clock.monotonicMs() - askedAtMs) / 1_000, outcome, span?.traceparent);
   }

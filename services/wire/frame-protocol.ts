@@ -62,6 +62,11 @@ export interface FrameProtocol<
   timeoutMsOf?(call: Call): number | undefined;
   /** When a call's time is over by the wall clock, if it says so; else infinity. */
   deadlineAtMsOf(call: Call): number;
+  /**
+   * Whether the answer may wait for something to happen: then how long it takes says nothing of the
+   * service, and is not measured.
+   */
+  waits(call: Call): boolean;
   readonly request: WireMessage<Request>;
   readonly reply: WireMessage<WireReply<WireAnswer>>;
   /** An upper bound of the encoded size of a call, in bytes. */

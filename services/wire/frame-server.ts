@@ -6,8 +6,8 @@ import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
 import { type Traced, traced } from '#platform/traceparent';
-import type { Span, Tracer } from '#platform/tracer';
-import { endCallSpan, serverSpan } from '#wire/call-span';
+import type { Tracer } from '#platform/tracer';
+import { type CallTrace, endCallSpan, traceOf, UNTRACED } from '#wire/call-span';
 import type { CallObserver, CallTarget } from '#wire/call-target';
 import { faultToWire, losesItsCause } from '#wire/fault-codec';
 import { FrameWriter, readFrame } from '#wire/frame';
@@ -49,9 +49,6 @@ type Outcome<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'fault'; readonly fault: Fault };
 
-/** What came with a call, for whatever is said of it: its own span, or the one that asked. */
-type CallTrace = { readonly span: Span | undefined; readonly traceparent: string | undefined };
-
 /** A call whose answer is not there yet. Its times are monotonic milliseconds. */
 type InFlightCall = {
   readonly trace: CallTrace;
@@ -59,8 +56,6 @@ type InFlightCall = {
   readonly arrivedMs: number;
   readonly deadlineMs: number;
 };
-
-const UNTRACED: CallTrace = { span: undefined, traceparent: undefined };
 
 /** `size` is an upper bound of the encoded size, in bytes. */
 type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size: number };
@@ -178,8 +173,8 @@ export class FrameServerStream<
       this.#reply(request.id, { kind: 'answer', answer: outcome });
       return;
     }
-    const { id } = request;
-    const call = { id, arrivedMs: this.#arrived.monotonicMs, deadlineMs, trace: this.#starting };
+    const { monotonicMs: arrivedMs } = this.#arrived;
+    const call = { id: request.id, arrivedMs, deadlineMs, trace: this.#starting };
     this.#inFlight.set(call.id, call);
     outcome.then(
       (answer) => this.#answer(call, answer),
@@ -202,12 +197,9 @@ export class FrameServerStream<
     } catch (error) {
       throw refusalOf(error);
     }
-    const { traceparent: asking } = call;
-    if (asking === undefined) return call;
-    const span = serverSpan(this.#options.tracer, this.#options.protocol, call);
-    const traceparent = span?.traceparent ?? asking;
-    this.#starting = { span, traceparent };
-    return traced(call, traceparent);
+    this.#starting = traceOf(this.#options.tracer, this.#options.protocol, call);
+    const { traceparent } = this.#starting;
+    return traceparent === undefined ? call : traced(call, traceparent);
   }
 
   #answer(call: InFlightCall, answer: Answer): void {
@@ -218,9 +210,9 @@ export class FrameServerStream<
 
   #fail(call: InFlightCall, error: unknown): void {
     const nowMs = this.#options.clock.monotonicMs();
-    const { id, arrivedMs, trace } = call;
-    if (this.#isWanted(call, nowMs)) this.#replyFault(id, error, nowMs - arrivedMs, trace);
-    else this.#observe(nowMs - arrivedMs, toFault(error).code, trace);
+    const tookMs = nowMs - call.arrivedMs;
+    if (this.#isWanted(call, nowMs)) this.#replyFault(call.id, error, tookMs, call.trace);
+    else this.#observe(tookMs, toFault(error).code, call.trace);
   }
 
   // Whether the caller still waits for the answer. The call is in flight until here, also when the
@@ -238,8 +230,9 @@ export class FrameServerStream<
     this.#reply(id, { kind: 'fault', fault });
   }
 
-  #observe(tookMs: number, outcome: 'ok' | FaultCode, { span }: CallTrace): void {
+  #observe(tookMs: number, outcome: 'ok' | FaultCode, { span, isMeasured }: CallTrace): void {
     if (span !== undefined) endCallSpan(span, outcome);
+    if (!isMeasured) return;
     this.#options.observer?.ended(tookMs / 1_000, outcome, span?.traceparent);
   }
 

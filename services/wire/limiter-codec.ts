@@ -66,6 +66,7 @@ export const limiterProtocol: FrameProtocol<
   timedOut: 'limiter_unavailable',
   timeoutMs: LIMITER_TIMEOUT_MS,
   timeoutMsOf: ({ kind }) => (kind === 'account' ? ACCOUNT_CALL_MS_MAX : undefined),
+  waits: () => false,
   deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
   request: LimiterRequest,
   reply: LimiterReply,

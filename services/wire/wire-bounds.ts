@@ -12,10 +12,13 @@ export const FRAME_BYTES_TARGET = 256 * 1_024;
 /** Messages read from one frame: what the smallest of them fill of a frame of the target size. */
 export const FRAME_MESSAGES_MAX = 16_384;
 
-/** Calls waiting for an answer per client, sent or not. A tenth of a second at 40,000 a second. */
-export const CLIENT_CALLS_IN_FLIGHT_MAX = 4_096;
+/**
+ * Calls waiting for an answer per client, sent or not: a tenth of a second at 40,000 a second, and the
+ * 2,000 with which an edge waits for events (decision 244).
+ */
+export const CLIENT_CALLS_IN_FLIGHT_MAX = 6_144;
 
-/** Calls without an answer per stream of a server: twice a client's, which is met first. */
+/** Calls without an answer per stream of a server: more than a client's, which is met first. */
 export const SERVER_CALLS_IN_FLIGHT_MAX = 8_192;
 
 /** Answers held for one client that does not read them, in bytes: four of the largest frames. */

@@ -28,7 +28,11 @@ export const SHARDS = 8;
 const ACTORS = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
 /** Accounts never change here. */
-const NO_NEWS = { announce: () => undefined, onChange: () => ({ [Symbol.dispose]: () => {} }) };
+const NO_NEWS = {
+  isHeard: true,
+  announce: () => undefined,
+  onChange: () => ({ [Symbol.dispose]: () => {} }),
+};
 
 type MemoryStores = ReturnType<typeof memoryStores>;
 

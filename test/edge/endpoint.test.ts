@@ -59,7 +59,14 @@ declared('is completed with what it leaves out', () => {
     [success, bodyBytesMax, isKeyed, isGuarded, isTagged],
     [200, 32_768, false, false, false],
   );
-  const request = { id: '', body: undefined, query: {}, named: new Set<string>(), nowMs: 0 };
+  const request = {
+    id: '',
+    body: undefined,
+    query: {},
+    named: new Set<string>(),
+    headers: {},
+    nowMs: 0,
+  };
   assert.equal([isBilled, cyclesOf(request)], [false, 0]);
 });
 

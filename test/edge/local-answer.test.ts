@@ -8,7 +8,14 @@ import { ALLOWANCE } from '#test/edge/admission-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 
-const REQUEST = { id: '', body: undefined, query: {}, named: new Set<string>(), nowMs: 0 };
+const REQUEST = {
+  id: '',
+  body: undefined,
+  query: {},
+  named: new Set<string>(),
+  headers: {},
+  nowMs: 0,
+};
 const DESCRIPTION = {
   plan: 'pro',
   keyId: 'key_1',

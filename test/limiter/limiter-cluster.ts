@@ -94,6 +94,7 @@ export class LimiterCluster {
     const bus = this.#signedBus(clock, onNotice);
     const news = busAccountNews({ ...place, bus });
     const accountNews: AccountNews = {
+      isHeard: true,
       announce: (accountId) => this.isHeard && news.announce(accountId),
       onChange: (listener) => {
         const listening = news.onChange(listener);

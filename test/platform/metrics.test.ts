@@ -29,6 +29,8 @@ const RARE: readonly MetricName[] = [
   'edge_pipelined_requests', // while slow readers are there: test/edge/slow-readers
   'edge_unread_answer_bytes', // likewise
   'edge_slow_readers_ended_total', // likewise
+  'edge_event_streams', // a stream of events that is open
+  'edge_event_streams_ended_total', // and one that has ended
   'trace_spans_lost_total', // without a collector: test/platform/otlp-tracer.test.ts
   'trace_spans_open', // without a collector: test/process/open-spans.test.ts
   'tls_certificate_expiry_timestamp_seconds', // with certificates: test/process/watched-certificates

@@ -5,6 +5,7 @@ import { AccountAudit } from '#edge/account-audit';
 import { Admission } from '#edge/admission';
 import { edgeMetrics } from '#edge/edge-metrics';
 import { type EdgeAnswer, EngineCalls } from '#edge/engine-calls';
+import { EventStreams } from '#edge/event-streams';
 import type { Caller } from '#edge/exchange';
 import { LimitedKeys } from '#edge/limited-keys';
 import { type ServePorts, serve } from '#edge/serve';
@@ -82,6 +83,12 @@ export class SimulatedEdge implements NodeProcess {
       callIds: new SimulatedCallIds(process.random),
       clock,
       reply: new AwaitedReply(clock, metrics),
+      streams: new EventStreams({
+        clock,
+        randomness,
+        onEnd: () => undefined,
+        accountNews: undefined,
+      }),
       account: { clock, audit: new AccountAudit(LASTING_TRAIL) },
       inFlight: { calls: 0 },
     };

@@ -41,6 +41,8 @@ const observation = record({
   timestampMs: fc.option(fc.nat({ max: 8.64e15 }), { nil: undefined }),
 });
 
+const cursor = record({ ordinal: offset, drift: offset, generation: offset, version: offset });
+
 const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   record({
     kind: fc.constant('create' as const),
@@ -71,6 +73,11 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   record({
     kind: fc.constant('simulate' as const),
     observations: fc.array(observation, { minLength: 1, maxLength: 20 }),
+  }),
+  record({
+    kind: fc.constant('readEvents' as const),
+    after: fc.option(cursor, { nil: undefined }),
+    waitMs: fc.nat({ max: 10_000 }),
   }),
   record({ kind: fc.constant('readHistory' as const), ...page }),
   record({ kind: fc.constant('readDrift' as const), ...page, isPaged: fc.boolean() }),
@@ -134,8 +141,8 @@ export const engineCall: fc.Arbitrary<EngineCall> = fc.oneof(
   fc.tuple(plainCall, token).map(([call, modelVersion]) => ({ ...call, modelVersion })),
 );
 
-/** Any answer of an engine, its body as text or as bytes. */
-export const engineAnswer: fc.Arbitrary<EngineAnswer> = record({
+/** An answer, its body as text or as bytes. */
+const plainAnswer: fc.Arbitrary<EngineAnswer> = record({
   body: text(0, 40_000).chain((body) => fc.constantFrom(body, Buffer.from(body))),
   etag: token,
   isReplayed: fc.boolean(),
@@ -145,6 +152,11 @@ export const engineAnswer: fc.Arbitrary<EngineAnswer> = record({
 
 /** JSON data as it comes back from text. */
 const json = fc.json({ maxDepth: 3 }).map((text): unknown => JSON.parse(text));
+/** Any answer of an engine, one of events with where the next one goes on. */
+export const engineAnswer: fc.Arbitrary<EngineAnswer> = fc.oneof(
+  plainAnswer,
+  fc.tuple(plainAnswer, cursor).map(([answer, next]) => ({ ...answer, cursor: next })),
+);
 
 /** Any call that an edge may make of a limiter. */
 export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(

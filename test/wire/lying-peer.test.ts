@@ -152,6 +152,7 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     cycles: 0,
     throttledRetryAfterS: 0,
     replayed: false,
+    cursor: undefined,
   };
   const wireFault = { code: 'not_found', message: '', reason: '', outcomeUnknown: false };
   const owner = { incarnation: 'inc_1', address: 'host:1', epoch: 1 };

@@ -163,7 +163,7 @@ export function requestFrame(...messages: EngineRequest[]): Buffer {
 
 /** One frame of answers: id and body. */
 export function replyFrame(...replies: [id: number, body: string][]): Buffer {
-  const rest = { etag: '', cycles: 0, throttledRetryAfterS: 0, replayed: false };
+  const rest = { etag: '', cycles: 0, throttledRetryAfterS: 0, replayed: false, cursor: undefined };
   const messages = replies.map(([id, body]) => {
     const value = { ...rest, body: Buffer.from(body) };
     return { id, outcome: { $case: 'answer' as const, value } };

@@ -16,6 +16,7 @@ import { processBatch } from '#edge/endpoints/process-batch';
 import { processObservation } from '#edge/endpoints/process-observation';
 import { resetInstance } from '#edge/endpoints/reset-instance';
 import { simulateObservations } from '#edge/endpoints/simulate-observations';
+import { streamEvents } from '#edge/endpoints/stream-events';
 import { submitTest } from '#edge/endpoints/submit-test';
 import { updateInstance } from '#edge/endpoints/update-instance';
 
@@ -39,5 +40,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   getPersona,
   getAccount,
   simulateObservations,
+  streamEvents,
   getAudit,
 ];

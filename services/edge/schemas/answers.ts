@@ -206,6 +206,9 @@ export const DriftEvents = z.strictObject({
   pagination: z.union([Pagination, z.strictObject({ total: Count })]),
 });
 
+/** Source: decision 244: server-sent events, whose data is described with the endpoint. */
+export const EventText = z.string();
+
 /** Source: interface 2.8. */
 export const ListedPersona = named('Persona', {
   id: PersonaId,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EVENT_ID } from '#edge/last-event-id';
 
 /** An integer written in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 13. */
 export const integer = (min: number, max: number, fallback: number) =>
@@ -35,6 +36,17 @@ export const DriftQuery = z.strictObject({
   limit: integer(1, 1_000, 1_000),
   offset: Offset,
   generation: Generation,
+});
+
+/** The query of events: the id of the last one that a client had. Source: decision 244. */
+export const EventsQuery = z.strictObject({
+  after: z
+    .string()
+    .regex(EVENT_ID, 'must be an integer')
+    .transform(Number)
+    .refine(Number.isSafeInteger, `must be from 0 to ${Number.MAX_SAFE_INTEGER}`)
+    .optional()
+    .meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
 });
 
 /** The query of `GET /personas`. Source: decision 18. */

@@ -68,6 +68,7 @@ export interface EngineRequest {
     | { $case: "readDrift"; value: ReadRecords }
     | { $case: "list"; value: ListInstances }
     | { $case: "simulate"; value: SimulateObservations }
+    | { $case: "readEvents"; value: ReadEvents }
     | //
     /** From here on only engines ask each other. */
     { $case: "putListingRow"; value: PutListingRow }
@@ -141,6 +142,28 @@ export interface ReadRecords {
   paged: boolean;
 }
 
+/** What has happened to an instance. Answered at once if anything has, else when something does. */
+export interface ReadEvents {
+  /** Absent: from now on. */
+  after:
+    | EventCursor
+    | undefined;
+  /** How long the answer may wait for something to happen, in milliseconds. */
+  waitMs: number;
+}
+
+/** Where a stream of events stands. */
+export interface EventCursor {
+  /** Of the last observation that was sent. */
+  ordinal: number;
+  /** How many drift events the observations up to it have brought. */
+  drift: number;
+  /** Of the instance; 0: only the ordinal is known. */
+  generation: number;
+  /** The version of the instance of which everything was sent; 0: of none. */
+  version: number;
+}
+
 export interface ListInstances {
   limit: number;
   offset: number;
@@ -200,6 +223,8 @@ export interface EngineAnswer {
   cycles: number;
   throttledRetryAfterS: number;
   replayed: boolean;
+  /** Of an answer to ReadEvents, whose body is text of server-sent events: where the next one goes on. */
+  cursor: EventCursor | undefined;
 }
 
 function createBaseEngineRequestFrame(): EngineRequestFrame {
@@ -386,6 +411,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
         break;
       case "simulate":
         SimulateObservations.encode(message.command.value, writer.uint32(250).fork()).join();
+        break;
+      case "readEvents":
+        ReadEvents.encode(message.command.value, writer.uint32(258).fork()).join();
         break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
@@ -609,6 +637,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "simulate", value: SimulateObservations.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 32: {
+            if (tag !== 258) {
+              break;
+            }
+
+            message.command = { $case: "readEvents", value: ReadEvents.decode(reader, reader.uint32()) };
             continue;
           }
           case 40: {
@@ -1294,6 +1330,142 @@ export const ReadRecords: MessageFns<ReadRecords> = {
   },
 };
 
+function createBaseReadEvents(): ReadEvents {
+  return { after: undefined, waitMs: 0 };
+}
+
+export const ReadEvents: MessageFns<ReadEvents> = {
+  encode(message: ReadEvents, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.after !== undefined) {
+      EventCursor.encode(message.after, writer.uint32(10).fork()).join();
+    }
+    if (message.waitMs !== 0) {
+      writer.uint32(16).uint32(message.waitMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadEvents {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadEvents();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.after = EventCursor.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.waitMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEventCursor(): EventCursor {
+  return { ordinal: 0, drift: 0, generation: 0, version: 0 };
+}
+
+export const EventCursor: MessageFns<EventCursor> = {
+  encode(message: EventCursor, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ordinal !== 0) {
+      writer.uint32(8).uint64(message.ordinal);
+    }
+    if (message.drift !== 0) {
+      writer.uint32(16).uint64(message.drift);
+    }
+    if (message.generation !== 0) {
+      writer.uint32(24).uint64(message.generation);
+    }
+    if (message.version !== 0) {
+      writer.uint32(32).uint64(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EventCursor {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEventCursor();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.ordinal = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.drift = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.generation = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.version = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseListInstances(): ListInstances {
   return { limit: 0, offset: 0, byName: false, ascending: false };
 }
@@ -1762,7 +1934,7 @@ export const EngineReply: MessageFns<EngineReply> = {
 };
 
 function createBaseEngineAnswer(): EngineAnswer {
-  return { body: new Uint8Array(0), etag: "", cycles: 0, throttledRetryAfterS: 0, replayed: false };
+  return { body: new Uint8Array(0), etag: "", cycles: 0, throttledRetryAfterS: 0, replayed: false, cursor: undefined };
 }
 
 export const EngineAnswer: MessageFns<EngineAnswer> = {
@@ -1781,6 +1953,9 @@ export const EngineAnswer: MessageFns<EngineAnswer> = {
     }
     if (message.replayed !== false) {
       writer.uint32(40).bool(message.replayed);
+    }
+    if (message.cursor !== undefined) {
+      EventCursor.encode(message.cursor, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -1836,6 +2011,14 @@ export const EngineAnswer: MessageFns<EngineAnswer> = {
             }
 
             message.replayed = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.cursor = EventCursor.decode(reader, reader.uint32());
             continue;
           }
         }

@@ -1,0 +1,184 @@
+/**
+ * What open streams of events cost: the throughput of observations with 1,000 idle streams and without,
+ * in turns on two services, and the memory of a stream. Every full run replaces bench/EVENTS.md.
+ *
+ *   node bench/events.ts [--quick]
+ */
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { type Followable, followables, openStreams } from '#bench/event-readers';
+import { Inspector } from '#bench/inspector';
+import { describeRun } from '#bench/machine';
+import { tableOf, verdict } from '#bench/report-table';
+import { prepareService, type Server } from '#bench/servers';
+import { type AdministeredService, startStandalone, startThreeProcesses } from '#bench/service';
+import { numberText, quartilesOf } from '#bench/statistics';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { findWrk } from '#bench/tool-path';
+import { runWrk } from '#bench/wrk';
+
+const FILE = 'bench/EVENTS.md';
+
+/** Idle streams. Source: the project's target. */
+const STREAMS = 1_000;
+
+/** Connections that load the service. */
+const CONNECTIONS = 64;
+
+/** The least median ratio of requests a second. Source: the project's target. */
+const RATIO_MIN = 0.95;
+
+/** The most that a stream may hold, in bytes. Source: the project's target. */
+const STREAM_BYTES_MAX = 20 * 1_024;
+
+/** A busy machine is no limiter that is away. */
+const PATIENT = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
+
+const FULL = { pairs: 12, seconds: 1, warmUpS: 2 };
+const QUICK = { pairs: 2, seconds: 1, warmUpS: 1 };
+
+const startedMs = performance.now();
+
+function print(line: string): void {
+  const s = ((performance.now() - startedMs) / 1_000).toFixed(0);
+  process.stderr.write(`${s.padStart(4)} s  ${line}\n`);
+}
+
+/** A service with instances to load and instances to follow. */
+type Scene = { readonly server: Server; readonly followed: readonly Followable[] };
+
+async function sceneOf(service: AdministeredService): Promise<Scene> {
+  const server = await prepareService('s', service, temporaryFolder(), { print });
+  return { server, followed: await followables(service.address, service.adminPort, STREAMS) };
+}
+
+/** What streams do to a run: requests a second, and CPU a request, as shares of those without. */
+type Ratio = { readonly rate: number; readonly cpu: number };
+
+/** One run: its requests a second, and what each cost the service. */
+async function runOn(wrk: string, server: Server, seconds: number) {
+  const { requestsPerS, cpu, problem } = await runWrk(wrk, server, {
+    connections: CONNECTIONS,
+    seconds,
+  });
+  if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
+  const own = cpu.filter(({ process: name }) => name !== 'wrk');
+  const micros = own.reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0);
+  return { requestsPerS, micros };
+}
+
+/** The ratios of one run with streams to one without, in either order. */
+async function pairOf(
+  wrk: string,
+  [busy, plain]: readonly [Scene, Scene],
+  isBusyFirst: boolean,
+  seconds: number,
+): Promise<Ratio> {
+  const first = await runOn(wrk, (isBusyFirst ? busy : plain).server, seconds);
+  const second = await runOn(wrk, (isBusyFirst ? plain : busy).server, seconds);
+  const [loaded, unloaded] = isBusyFirst ? [first, second] : [second, first];
+  const rate = loaded.requestsPerS / unloaded.requestsPerS;
+  const cpu = loaded.micros / unloaded.micros;
+  print(`${numberText(rate, 3)}, CPU ${numberText(cpu, 3)}`);
+  return { rate, cpu };
+}
+
+/** The ratios of all pairs: each of two services has the streams for half of them. */
+async function ratiosOf(
+  wrk: string,
+  [one, other]: readonly [Scene, Scene],
+  { pairs, seconds, warmUpS }: typeof FULL,
+): Promise<Ratio[]> {
+  const ratios: Ratio[] = [];
+  for (const scenes of [[one, other] as const, [other, one] as const]) {
+    const [busy] = scenes;
+    using streams = await openStreams(busy.server.address, busy.followed);
+    // What was made for the streams is no garbage that a run must collect.
+    for (const { server } of scenes) await runOn(wrk, server, warmUpS);
+    for (let pair = 0; pair < pairs / 2; pair += 1) {
+      ratios.push(await pairOf(wrk, scenes, pair % 2 === 0, seconds));
+    }
+    if (streams.ended > 0) throw new Error(`${streams.ended} streams ended`);
+  }
+  return ratios;
+}
+
+/** Live and resident bytes of a stream, edge and engine together, all garbage collected. */
+async function bytesOfStream(
+  inspector: Inspector,
+  address: string,
+  followed: readonly Followable[],
+): Promise<{ live: number; resident: number }> {
+  const before = await inspector.memoryAfterCollection();
+  using _streams = await openStreams(address, followed);
+  const after = await inspector.memoryAfterCollection();
+  return {
+    live: (after.liveBytes - before.liveBytes) / STREAMS,
+    resident: (after.residentBytes - before.residentBytes) / STREAMS,
+  };
+}
+
+function rowOf(what: string, ratios: readonly Ratio[]): string[] {
+  const rates = quartilesOf(ratios.map(({ rate }) => rate));
+  const costs = quartilesOf(ratios.map(({ cpu }) => cpu));
+  const [shown, cpu] = [rates, costs].map((three) =>
+    three.map((ratio) => numberText(ratio, 3)).join(' / '),
+  );
+  return [what, `${ratios.length}`, `${shown}`, `${cpu}`, verdict(rates[1] >= RATIO_MIN)];
+}
+
+async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
+  const rows: string[][] = [];
+  let bytes = { live: Number.NaN, resident: Number.NaN };
+  {
+    await using service = await startStandalone(['--inspect=127.0.0.1:0']);
+    using inspector = await Inspector.connect(service.process);
+    const followed = await followables(service.address, service.adminPort, STREAMS);
+    bytes = await bytesOfStream(inspector, service.address, followed);
+  }
+  {
+    await using service = await startStandalone();
+    await using other = await startStandalone();
+    const scenes = [await sceneOf(service), await sceneOf(other)] as const;
+    rows.push(rowOf('standalone', await ratiosOf(wrk, scenes, size)));
+  }
+  {
+    await using service = await startThreeProcesses(undefined, PATIENT);
+    await using other = await startThreeProcesses(undefined, PATIENT);
+    const scenes = [await sceneOf(service), await sceneOf(other)] as const;
+    rows.push(rowOf('edge + limiter + engine', await ratiosOf(wrk, scenes, size)));
+  }
+  const ratio = `requests/s with ${STREAMS} idle streams, ratio (25 / 50 / 75 %)`;
+  const held = `${numberText(bytes.live, 0)} live, ${numberText(bytes.resident, 0)} resident`;
+  return [
+    tableOf(['', 'pairs', ratio, 'CPU a request, ratio', `median ≥ ${RATIO_MIN}`], rows),
+    tableOf(
+      ['', 'bytes', 'live ≤ 20 KiB'],
+      [['one open stream, standalone', held, verdict(bytes.live <= STREAM_BYTES_MAX)]],
+    ),
+  ];
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const wrk = await findWrk();
+const circumstances = await describeRun({
+  wrk,
+  k6: undefined,
+  postgres: undefined,
+  redis: undefined,
+});
+const tables = await measured(wrk, values.quick ? QUICK : FULL);
+const text = [
+  '# What open streams of events cost',
+  'Written by the measurement itself; every run replaces it. Two services are loaded by 64 connections in ' +
+    'turns, in changing order; first one and then the other has 1,000 idle streams open, which are of other ' +
+    'accounts and instances. Quartiles of the ratios of a run with streams to one without.',
+  '    node bench/events.ts',
+  tableOf(
+    ['', ''],
+    circumstances.map(({ name, value }) => [name, value]),
+  ),
+  ...tables,
+].join('\n\n');
+process.stdout.write(`${text}\n`);
+if (!values.quick) await writeFile(FILE, `${text}\n`);

@@ -1,0 +1,118 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { composeEngine } from '#engine/compose';
+import { createMetrics } from '#platform/metrics';
+import type { Journal } from '#storage/journal';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { CREATE, callOf, observed, START_MS } from '#test/engine/instance-fixture';
+import { eventsIn } from '#test/support/event-reader';
+import { ManualClock } from '#test/support/manual-clock';
+import { faultIn, stateOf } from '#test/support/settled';
+import type { EngineCommand, EventCursor } from '#wire/engine-messages';
+
+const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
+
+/** How long a call of these tests has, and how long its command may wait, in milliseconds. */
+const CALL_MS = 10_000;
+const WAIT_MS = 8_000;
+
+async function scene(journal: Journal = memoryJournal()) {
+  const clock = new ManualClock(START_MS);
+  const engine = composeEngine(ACTORS, {
+    clock,
+    metrics: createMetrics(),
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+    journal,
+    onBug: (error) => {
+      throw error;
+    },
+  });
+  let callId = 0;
+  const ask = async (command: EngineCommand) => {
+    callId += 1;
+    return engine.ask(callOf(command, { callId, deadlineAtMs: clock.wallMs() + CALL_MS }));
+  };
+  const wait = (after: EventCursor | undefined, waitMs = WAIT_MS) =>
+    ask({ kind: 'readEvents', after, waitMs });
+  await ask(CREATE);
+  const { cursor } = await wait(undefined, 0);
+  assert.ok(cursor);
+  return { clock, engine, ask, wait, cursor };
+}
+
+const waiting = suite('a call that waits for events');
+
+waiting('is answered as soon as there are any, while others have their turns', async () => {
+  const { ask, wait, cursor } = await scene();
+  const answer = wait(cursor);
+  assert.is(await stateOf(answer), 'pending');
+  await ask({ kind: 'readSnapshot' });
+  assert.is(await stateOf(answer), 'pending');
+  await ask(observed());
+  const { body, cursor: next } = await answer;
+  assert.equal(
+    eventsIn(body.toString()).map(({ event }) => event),
+    ['cycle', 'state'],
+  );
+  assert.is(next?.ordinal, 1);
+});
+
+waiting('is answered at once when there are some already', async () => {
+  const { ask, wait, cursor } = await scene();
+  await ask(observed());
+  assert.is.not(await stateOf(wait(cursor)), 'pending');
+  assert.is.not(await stateOf(wait({ ...cursor, version: 0 })), 'pending');
+});
+
+waiting('is answered without any when its time is over', async () => {
+  const { clock, wait, cursor } = await scene();
+  const answer = wait(cursor);
+  clock.advance(WAIT_MS - 1);
+  assert.is(await stateOf(answer), 'pending');
+  clock.advance(1);
+  const { body, cursor: same } = await answer;
+  assert.equal([body, same], ['', cursor]);
+});
+
+waiting('is answered before its deadline, whatever it may wait', async () => {
+  const { clock, wait, cursor } = await scene();
+  const answer = wait(cursor, CALL_MS);
+  clock.advance(CALL_MS - 1_000);
+  assert.is((await answer).body, '');
+});
+
+waiting('is refused when the instance is deleted', async () => {
+  const { ask, wait, cursor } = await scene();
+  const refused = faultIn(wait(cursor));
+  await ask({ kind: 'remove' });
+  assert.is((await refused).code, 'not_found');
+});
+
+waiting('is refused at once when the engine ends', async () => {
+  const { engine, wait, cursor } = await scene();
+  const refused = faultIn(wait(cursor));
+  await engine[Symbol.asyncDispose]();
+  assert.is((await refused).reason, 'shutting_down');
+});
+
+waiting('shows nothing that is not durable', async () => {
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  let isHeld = false;
+  const journal: Journal = {
+    isLasting: true,
+    append: () => (isHeld ? held : Promise.resolve()),
+  };
+  const { ask, wait, cursor } = await scene(journal);
+  isHeld = true;
+  const answer = wait(cursor);
+  const processed = ask(observed());
+  assert.is(await stateOf(answer), 'pending');
+  letGo();
+  await processed;
+  assert.is((await answer).cursor?.ordinal, 1);
+});
+
+waiting.run();
