@@ -63,6 +63,21 @@ const VARIABLES = {
     .describe(
       'File of the token that the admin port asks for, for the service and for `ctl`. Left out: the service makes one at start, and `ctl` of the same user finds it.',
     ),
+  SERVICE_CONSOLE_ENABLED: flag
+    .default(true)
+    .describe('Whether a standalone process opens the console; a process of its own always does.'),
+  SERVICE_CONSOLE_HOST: filled.default('127.0.0.1').describe('Address the console listens on.'),
+  SERVICE_CONSOLE_PORT: port.default(8_002).describe('Port of the console; 0 takes a free one.'),
+  SERVICE_CONSOLE_ORIGIN: z
+    .url({ protocol: /^https?$/, error: 'must be https://host or http://host' })
+    .refine(
+      (url) => new URL(url).origin === url,
+      'must be an origin, without path or slash at its end',
+    )
+    .optional()
+    .describe(
+      'Where browsers reach the console, as https://console.example.com; links lead there, and with https its cookies are for TLS alone. Left out: on loopback, over HTTP.',
+    ),
   SERVICE_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')

@@ -12,6 +12,7 @@ import { clientTlsOf } from '#process/tls-files';
 import type { ManagedAccounts } from '#storage/account-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
 import type { CassandraSession } from '#storage/cassandra/session';
+import type { PeopleStores } from '#storage/forget-people';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
@@ -26,7 +27,7 @@ type CommonStores = {
   readonly instances: InstanceStore;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
-};
+} & PeopleStores;
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
 export type LocalStores = CommonStores & {
@@ -129,6 +130,29 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
     meters: memoryMeterStore(),
     meterJournal: memoryJournal(),
     engineJournal: memoryJournal(),
+    ...(await memoryPeople(clock)),
+  };
+}
+
+async function memoryPeople(clock: Foundation['clock']): Promise<PeopleStores> {
+  const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
+  const { memorySessionStore } = await import('#storage/memory/memory-session-store');
+  const { memoryUserStore } = await import('#storage/memory/memory-user-store');
+  return {
+    users: memoryUserStore(),
+    members: memoryMemberStore(),
+    sessions: memorySessionStore(clock),
+  };
+}
+
+async function cassandraPeople(session: CassandraSession): Promise<PeopleStores> {
+  const { cassandraMemberStore } = await import('#storage/cassandra/cassandra-member-store');
+  const { cassandraSessionStore } = await import('#storage/cassandra/cassandra-session-store');
+  const { cassandraUserStore } = await import('#storage/cassandra/cassandra-user-store');
+  return {
+    users: cassandraUserStore(session),
+    members: cassandraMemberStore(session),
+    sessions: cassandraSessionStore(session),
   };
 }
 
@@ -154,6 +178,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     journals: cassandraJournalStore(session),
     shards,
     serverClocks: cassandraServerClocks(session),
+    ...(await cassandraPeople(session)),
   };
   await warm(stores);
   const opened = opening.move();

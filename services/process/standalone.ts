@@ -6,6 +6,7 @@ import type { AccountAdmin } from '#limiter/account-admin';
 import { openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
+import { consoleBeside } from '#process/console-part';
 import { edgeConfigOf } from '#process/edge-part';
 import { engineAlone, engineNodeOf } from '#process/engine-part';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
@@ -38,6 +39,9 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
+  const people = config.SERVICE_CONSOLE_ENABLED
+    ? opening.use(await consoleBeside(config, foundation, stores))
+    : undefined;
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(accounts) : undefined;
   process.stdout.write(
@@ -47,6 +51,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
       metrics: operators.address,
       admin: admin.address,
       isDocumented: config.SERVICE_DOCS_ENABLED,
+      console: account === undefined ? people?.origin : await people?.firstAddress(),
       isLasting: stores.kind === 'shared',
     }),
   );

@@ -14,13 +14,14 @@ export const LAYERS: Record<string, readonly string[]> = {
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'node', 'runtime', 'accounts', 'identity', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
+  console: ['edge', 'accounts', 'storage'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
     'accounts',
   ],
   process: [
     ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
-    ...['node', 'runtime', 'accounts', 'storage', 'ctl'],
+    ...['node', 'runtime', 'accounts', 'storage', 'console', 'ctl'],
   ],
 };
 /** Layers of pure functions: they import nothing but one another's own files. */
@@ -47,7 +48,8 @@ export const VENDORS: Record<string, RegExp> = {
   '@bufbuild/': /^services\/wire\//,
   '@nats-io/': /^services\/bus\//,
   'cassandra-driver': /^services\/storage\/cassandra\//,
-  fastify: /^services\/edge\//,
+  fastify: /^services\/(edge|console)\//,
+  otpauth: /^services\/console\/totp\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,

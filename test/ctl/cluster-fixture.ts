@@ -12,7 +12,10 @@ import { inProcessPeer } from '#routing/peer';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryMemberStore } from '#storage/memory/memory-member-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { memorySessionStore } from '#storage/memory/memory-session-store';
+import { memoryUserStore } from '#storage/memory/memory-user-store';
 import type { ShardedService } from '#storage/shard-store';
 import { callOf } from '#test/engine/instance-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
@@ -178,6 +181,11 @@ function memoryStores() {
     shards: memoryShardStore(),
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
+    people: {
+      users: memoryUserStore(),
+      members: memoryMemberStore(),
+      sessions: memorySessionStore(systemClock),
+    },
   };
 }
 

@@ -27,6 +27,7 @@ for (const [part, variableOf] of [
   ['standalone', (port: number) => ({ SERVICE_PORT: `${port}` })],
   ['standalone', (port: number) => ({ SERVICE_METRICS_PORT: `${port}` })],
   ['standalone', (port: number) => ({ SERVICE_ADMIN_PORT: `${port}` })],
+  ['standalone', (port: number) => ({ SERVICE_CONSOLE_PORT: `${port}` })],
   ['engine', (port: number) => ({ SERVICE_ENGINE_LISTEN: `127.0.0.1:${port}` })],
   ['limiter', (port: number) => ({ SERVICE_LIMITER_LISTEN: `127.0.0.1:${port}` })],
 ] as const) {

@@ -24,6 +24,7 @@ export function testVariables(): Record<string, string | undefined> {
     SERVICE_PORT: '0',
     SERVICE_METRICS_PORT: '0',
     SERVICE_ADMIN_PORT: '0',
+    SERVICE_CONSOLE_PORT: '0',
     SERVICE_ADMIN_TOKEN_FILE: adminTokenFile(),
     SERVICE_DRAIN_SECONDS: '0',
   };
