@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { loopbackOrigins } from '#console/own-origin';
 import { type Reply, setCookies } from '#test/console/browser';
-import { openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
+import { OTHER_ACCOUNT_ID, openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
 
 const EMAIL = 'ada@example.com';
 
@@ -65,7 +65,7 @@ const sessions = suite('a session');
 
 sessions('is none of a value that a browser was given before it signed in', async () => {
   await using desk = await openConsole();
-  const eve = await desk.owner('eve@example.com', 'accountOfBob');
+  const eve = await desk.owner('eve@example.com', OTHER_ACCOUNT_ID);
   await desk.owner();
   const planted = eve.cookies.get('session') ?? '';
   for (const value of [planted, 'usr_0000000000000000.made-up', '']) {
@@ -193,7 +193,7 @@ const others = suite('the account of others');
 others('is out of reach for an owner, by every route', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
-  const bob = await desk.owner('bob@example.com', 'accountOfBob');
+  const bob = await desk.owner('bob@example.com', OTHER_ACCOUNT_ID);
   const carol = await desk.member(bob, 'carol@example.com', 'viewer');
   const invite = { email: 'dan@example.com', role: 'viewer' };
   const { data: invited } = await bob.expect(201, 'POST', '/members/invitations', invite);
@@ -207,7 +207,7 @@ others('is out of reach for an owner, by every route', async () => {
     ['DELETE', `/members/${bobId}`, undefined],
     ['DELETE', `/members/invitations/${invited['id']}`, undefined],
     ['DELETE', `/sessions/${sessionOf}`, undefined],
-    ['POST', '/account/switch', { account_id: 'accountOfBob' }],
+    ['POST', '/account/switch', { account_id: OTHER_ACCOUNT_ID }],
   ] as const) {
     assert.is((await ada.send(method, path, body)).status, 404, `${method} ${path}`);
   }
@@ -225,7 +225,7 @@ others('is entered by an invitation once, and by no other link', async () => {
   const accept = { token, password: PASSWORD, name: 'Bob' };
   const asSetUp = { ...accept, email: 'bob@example.com' };
   assert.is((await desk.browser().send('POST', '/setup', asSetUp)).status, 404);
-  const elsewhere = { ...accept, token: token.replace(/^\w{12}/, 'accountOfBob') };
+  const elsewhere = { ...accept, token: token.replace(/^\w{12}/, OTHER_ACCOUNT_ID) };
   assert.is((await desk.browser().send('POST', '/invitations/accept', elsewhere)).status, 404);
   const tries = await Promise.all(
     [1, 2, 3].map(() => desk.browser().send('POST', '/invitations/accept', accept)),
