@@ -95,7 +95,7 @@ factor('takes sessions from before away that have not shown it', async () => {
   await owner.expect(200, 'GET', '/me');
 });
 
-factor('takes each code once, whoever sends it and however many at once', async () => {
+factor('takes each code once, however many browsers send it at once', async () => {
   await using desk = await openConsole();
   const { secret } = await enrolled(desk);
   const code = codeOf(secret, desk);
