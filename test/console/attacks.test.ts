@@ -107,6 +107,20 @@ sessions('ends after 12 hours, however busy', async () => {
   assert.is((await owner.send('GET', '/me')).reason, 'sign_in_needed');
 });
 
+sessions('is one of thirty at most: another ends the one that was seen first', async () => {
+  await using desk = await openConsole();
+  const first = await desk.owner();
+  const last = desk.browser();
+  for (let at = 0; at < 30; at += 1) {
+    desk.clock.advance(1_000);
+    last.cookies.delete('session');
+    await last.expect(200, 'POST', '/sign-in', SIGN_IN);
+  }
+  assert.is((await first.send('GET', '/me')).status, 401);
+  const { data } = await last.expect(200, 'GET', '/sessions');
+  assert.is((data as unknown as unknown[]).length, 30);
+});
+
 sessions('over TLS has a cookie of this host alone', async () => {
   await using desk = await openConsole({ origin: 'https://console.example.com' });
   const owner = await desk.owner();
@@ -248,6 +262,21 @@ others('keeps its first owner’s link for a day, and its last one alone', async
   assert.is((await desk.browser().send('POST', '/setup', { ...body, token: first })).status, 404);
   desk.clock.advance(24 * 60 * 60_000);
   assert.is((await desk.browser().send('POST', '/setup', { ...body, token: second })).status, 404);
+});
+
+others('has no one left who came by a link that another has used meanwhile', async () => {
+  await using desk = await openConsole();
+  const token = await desk.setUpToken();
+  const tries = await Promise.all(
+    ['ada', 'bob', 'carol'].map((name) => {
+      const body = { token, email: `${name}@example.com`, password: PASSWORD, name };
+      return desk.browser().send('POST', '/setup', body);
+    }),
+  );
+  assert.is(tries.filter(({ status }) => status === 201).length, 1);
+  const names = ['ada', 'bob', 'carol'].map((name) => `${name}@example.com`);
+  const users = await Promise.all(names.map((email) => desk.ports.users.findByEmail(email)));
+  assert.is(users.filter((user) => user !== undefined).length, 1);
 });
 
 const origins = suite('a console without a public origin');
