@@ -52,6 +52,7 @@ async function once(start: Start): Promise<number> {
       SERVICE_PORT: `${api}`,
       SERVICE_METRICS_PORT: `${metrics}`,
       SERVICE_ADMIN_PORT: `${admin}`,
+      SERVICE_CONSOLE_PORT: '0',
       SERVICE_LOCAL_ACCOUNT: 'true',
       SERVICE_DOCS_ENABLED: 'true',
     }),

@@ -41,7 +41,10 @@ export async function startStandalone(
 ): Promise<AdministeredService & { readonly process: Child }> {
   await using opening = new AsyncDisposableStack();
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
-  const variables = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}`, ...more };
+  const ports = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}` };
+  // An earlier release knows of no console, and refuses to hear of it.
+  const own = main === MAIN ? { SERVICE_CONSOLE_ENABLED: 'false' } : {};
+  const variables = { ...ports, ...own, ...more };
   const child = opening.use(startRole('standalone', metrics, variables, { nodeArgs, main }));
   await untilReady(child, `${metricsUrlOf(metrics)}/health/ready`);
   const key = await createKey(admin, main);

@@ -9,6 +9,7 @@ const PARTS = {
   edge: async () => (await import('#process/edge-part')).openEdge,
   engine: async () => (await import('#process/engine-part')).openEngine,
   limiter: async () => (await import('#process/limiter-part')).openLimiter,
+  console: async () => (await import('#process/console-part')).openConsole,
 } as const;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}

@@ -12,6 +12,7 @@ import { Progress } from '#ctl/progress';
 import { toFault } from '#fault/fault';
 import { sleep } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { forgetPeople } from '#storage/forget-people';
 import type { ListingRow } from '#storage/listing-store';
 import { unnamedCall } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
@@ -41,7 +42,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
   kind: 'cluster',
   words: ['accounts', 'delete'],
   summary:
-    'Revokes all keys of an account at once, deletes its instances and then the account, for good; takes two minutes or more, and goes on where it was stopped when it is run again.',
+    'Revokes all keys of an account at once, deletes its instances and then the account with its members, for good; takes two minutes or more, and goes on where it was stopped when it is run again.',
   args: ['account'],
   options: { yes: '' },
   async run(ports, [id = ''], { yes = false }, terminal) {
@@ -54,10 +55,11 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     }
     const found = await ports.accounts.beginDeletion(id, ports.clock.wallMs());
     const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
-    // All three may be what an earlier run did not come to.
+    // All of it may be what an earlier run did not come to.
     await ports.meters.erase(id);
-    await eraseMonths(ports.audit, id, undefined);
+    await forgetPeople(ports.people, id);
     await ports.keyUses.erase(id);
+    await eraseMonths(ports.audit, id, undefined);
     await ports.accounts.endDeletion(id);
     acting.announce(id);
     const data = { id, status: 'deleted', instances_deleted: instances };

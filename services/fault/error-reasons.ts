@@ -87,14 +87,50 @@ export const PEER_REASONS = {
 /** A stable token that says to another node why it was refused. */
 export type PeerReason = keyof typeof PEER_REASONS;
 
-const ROWS: Readonly<Record<FaultReason | PeerReason, ReasonRow>> = { ...REASONS, ...PEER_REASONS };
+/**
+ * What the console answers its pages and no caller of the API ever meets, so that these stand in no
+ * document of the API. Source: decisions 245 and 246.
+ */
+export const CONSOLE_REASONS = {
+  // who may speak to the console
+  wrong_host: { code: 'invalid_request', http: 421 },
+  cross_site_request: { code: 'forbidden' },
+  api_key_not_accepted: { code: 'invalid_request', http: 400 },
+  // who someone is
+  sign_in_needed: { code: 'unauthorized' },
+  second_factor_needed: { code: 'unauthorized' },
+  wrong_credentials: { code: 'unauthorized' },
+  wrong_code: { code: 'unauthorized' },
+  wrong_password: { code: 'forbidden' },
+  no_account: { code: 'forbidden' },
+  role_not_allowed: { code: 'forbidden' },
+  // what is asked for
+  weak_password: { code: 'invalid_request' },
+  link_not_usable: { code: 'not_found' },
+  last_owner: { code: 'conflict' },
+  second_factor_state: { code: 'conflict' },
+  second_factor_unavailable: { code: 'conflict' },
+  audit_unavailable: { code: 'service_unavailable' },
+} as const satisfies Record<string, ReasonRow>;
+
+/** A stable token that says to a page of the console why it was refused. */
+type ConsoleReason = keyof typeof CONSOLE_REASONS;
+
+/** Every reason there is. */
+export type AnyReason = FaultReason | PeerReason | ConsoleReason;
+
+const ROWS: Readonly<Record<AnyReason, ReasonRow>> = {
+  ...REASONS,
+  ...PEER_REASONS,
+  ...CONSOLE_REASONS,
+};
 
 /** The code that a reason belongs to. */
-export function codeOfReason(reason: FaultReason | PeerReason): FaultCode {
+export function codeOfReason(reason: AnyReason): FaultCode {
   return ROWS[reason].code;
 }
 
 /** The status that a reason imposes instead of its code's own, if it does. */
-export function httpOfReason(reason: FaultReason | PeerReason | undefined): number | undefined {
+export function httpOfReason(reason: AnyReason | undefined): number | undefined {
   return reason === undefined ? undefined : ROWS[reason].http;
 }

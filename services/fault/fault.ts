@@ -1,10 +1,5 @@
 import { FAULTS, type FaultCode } from '#fault/error-codes';
-import {
-  codeOfReason,
-  type FaultReason,
-  httpOfReason,
-  type PeerReason,
-} from '#fault/error-reasons';
+import { type AnyReason, codeOfReason, type FaultReason, httpOfReason } from '#fault/error-reasons';
 
 /** Who owns a shard, as `not_owner` names it. Source: architecture 3.5. */
 export type ShardOwner = {
@@ -18,7 +13,7 @@ export type ShardOwner = {
 /** What a refusal may add to its code and message. */
 export type FaultOptions = {
   /** Why, from the closed set of decision 36; it may move the HTTP status (400 instead of 422). */
-  reason?: FaultReason | PeerReason | undefined;
+  reason?: AnyReason | undefined;
   /** JSON path, parameter or header that is wrong. */
   field?: string | undefined;
   /** The mode whose answers are missing (model 6). */
@@ -37,7 +32,7 @@ export type FaultOptions = {
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly code: FaultCode;
-  readonly reason: FaultReason | PeerReason | undefined;
+  readonly reason: AnyReason | undefined;
   readonly field: string | undefined;
   readonly mode: string | undefined;
   readonly retryAfterS: number | undefined;
@@ -68,7 +63,7 @@ export function toFault(error: unknown): Fault {
 
 /** The refusal for a reason, whose code follows from it. */
 export function faultFor(
-  reason: FaultReason | PeerReason,
+  reason: AnyReason,
   message: string,
   options: Omit<FaultOptions, 'reason'> = {},
 ): Fault {

@@ -208,6 +208,16 @@ export const METRICS = {
     'Looks at changed files of certificates or of a secret that found them of no use.',
     'use',
   ),
+  console_request_duration_seconds: seconds(
+    'Time from the first byte of a request to the console to its answer.',
+    'http_route',
+    'http_response_status_code',
+  ),
+  console_sign_ins_total: counter(
+    'Tries to sign in to the console, by step (password, second_factor) and outcome: right, wrong, too_early.',
+    'step',
+    'outcome',
+  ),
   edge_inflight: gauge('Calls that the edge has admitted and not answered.'),
 } satisfies Record<string, MetricDefinition>;
 

@@ -39,6 +39,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     meters: stores.meters,
     audit: stores.audit,
     keyUses: stores.keyUses,
+    people: { users: stores.users, members: stores.members, sessions: stores.sessions },
     serverClocks: stores.serverClocks,
     retentionOfPlans: config.SERVICE_RETENTION_DAYS ?? {},
     clock,

@@ -13,6 +13,7 @@ import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
 import type { CassandraSession } from '#storage/cassandra/session';
+import type { PeopleStores } from '#storage/forget-people';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
@@ -30,7 +31,7 @@ type CommonStores = {
   readonly meters: ErasableMeters;
   readonly audit: AuditStore;
   readonly keyUses: KeyUseStore;
-};
+} & PeopleStores;
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
 export type LocalStores = CommonStores & {
@@ -137,6 +138,29 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
     keyUses: memoryKeyUseStore(),
     meterJournal: memoryJournal(),
     engineJournal: memoryJournal(),
+    ...(await memoryPeople(clock)),
+  };
+}
+
+async function memoryPeople(clock: Foundation['clock']): Promise<PeopleStores> {
+  const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
+  const { memorySessionStore } = await import('#storage/memory/memory-session-store');
+  const { memoryUserStore } = await import('#storage/memory/memory-user-store');
+  return {
+    users: memoryUserStore(),
+    members: memoryMemberStore(),
+    sessions: memorySessionStore(clock),
+  };
+}
+
+async function cassandraPeople(session: CassandraSession): Promise<PeopleStores> {
+  const { cassandraMemberStore } = await import('#storage/cassandra/cassandra-member-store');
+  const { cassandraSessionStore } = await import('#storage/cassandra/cassandra-session-store');
+  const { cassandraUserStore } = await import('#storage/cassandra/cassandra-user-store');
+  return {
+    users: cassandraUserStore(session),
+    members: cassandraMemberStore(session),
+    sessions: cassandraSessionStore(session),
   };
 }
 
@@ -166,6 +190,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     journals: cassandraJournalStore(session),
     shards,
     serverClocks: cassandraServerClocks(session),
+    ...(await cassandraPeople(session)),
   };
   await warm(stores);
   const opened = opening.move();

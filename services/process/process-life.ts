@@ -67,7 +67,7 @@ function lineOf(error: unknown): string {
   const { code, port, address } = placeOf(error);
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port ?? '?'} on ${address ?? 'this host'} is taken; stop what uses it or choose another (SERVICE_PORT, SERVICE_METRICS_PORT, SERVICE_ADMIN_PORT or a _LISTEN address: docs/configuration.md)`;
+      return `port ${port ?? '?'} on ${address ?? 'this host'} is taken; stop what uses it or choose another (SERVICE_PORT, SERVICE_METRICS_PORT, SERVICE_ADMIN_PORT, SERVICE_CONSOLE_PORT or a _LISTEN address: docs/configuration.md)`;
     case 'EACCES':
       return `port ${port ?? '?'} may not be opened by this user; choose one above 1023`;
     case 'EADDRNOTAVAIL':

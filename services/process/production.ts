@@ -9,7 +9,7 @@ import { isLoopbackHost } from '#limiter/loopback';
  */
 
 /** What a process is; `ctl`: a command that looks at a cluster. */
-export type Role = 'standalone' | 'edge' | 'engine' | 'limiter' | 'migrate' | 'ctl';
+export type Role = 'standalone' | 'edge' | 'engine' | 'limiter' | 'console' | 'migrate' | 'ctl';
 
 /** What is known of a configuration besides its text. */
 type ProductionEvidence = {
@@ -57,6 +57,7 @@ export function productionFaults(
     ...(role === 'standalone' && config.SERVICE_LOCAL_ACCOUNT
       ? ['SERVICE_LOCAL_ACCOUNT makes an account without limits and prints its key']
       : []),
+    ...consoleFaults(config, role),
     ...wireFaults(config, role),
     ...natsFaults(config, role, evidence),
     ...secretFaults(config, role),
@@ -93,10 +94,22 @@ function serverFaults(
 }
 
 function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
-  // Alone, a process speaks to no bus; `migrate` neither.
-  if (role === 'standalone' || role === 'migrate') return [];
+  // Alone, a process speaks to no bus; `migrate` and the console neither.
+  if (role === 'standalone' || role === 'migrate' || role === 'console') return [];
   if (config.SERVICE_NATS_URL === undefined) return [];
   return serverFaults(config, 'SERVICE_NATS', 'NATS', evidence);
+}
+
+/** A console in plain text: one on loopback alone has no address to be reached at from elsewhere. */
+function consoleFaults(config: Config, role: Role): string[] {
+  const { SERVICE_CONSOLE_ENABLED: isEnabled, SERVICE_CONSOLE_ORIGIN: origin } = config;
+  if (role !== 'console' && !(role === 'standalone' && isEnabled)) return [];
+  if (origin === undefined) {
+    return role === 'console' ? ['SERVICE_CONSOLE_ORIGIN is not set: no browser reaches it'] : [];
+  }
+  return origin.startsWith('https:')
+    ? []
+    : ['SERVICE_CONSOLE_ORIGIN is no https address: passwords in plain text'];
 }
 
 function wireFaults(config: Config, role: Role): string[] {
@@ -130,6 +143,7 @@ function wireAddresses(config: Config, role: Role): (readonly [string, string])[
       return heard;
     case 'standalone':
     case 'migrate':
+    case 'console':
       return [];
   }
 }
@@ -147,8 +161,8 @@ function secretFaults(config: Config, role: Role): string[] {
   const secrets = config[variable];
   if (role === 'migrate') return [];
   if (secrets === undefined) {
-    // It names what outlives a process that serves the API, and signs what any says over NATS.
-    const isNeeded = servesApi(role) || config.SERVICE_NATS_URL !== undefined;
+    // It names and hides what outlives a process that serves callers, and signs what any says over NATS.
+    const isNeeded = servesApi(role) || role === 'console' || config.SERVICE_NATS_URL !== undefined;
     return isNeeded ? [`${variable} is not set`] : [];
   }
   if (secrets.every(isSecret)) return [];

@@ -5,6 +5,7 @@ import { composeEdge } from '#edge/compose';
 import { type Administration, openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
+import { consoleBeside } from '#process/console-part';
 import { edgeConfigOf } from '#process/edge-part';
 import { engineAlone, engineNodeOf } from '#process/engine-part';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
@@ -37,6 +38,9 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
+  const people = config.SERVICE_CONSOLE_ENABLED
+    ? opening.use(await consoleBeside(config, foundation, stores))
+    : undefined;
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(administration) : undefined;
   process.stdout.write(
@@ -46,6 +50,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
       metrics: operators.address,
       admin: admin.address,
       isDocumented: config.SERVICE_DOCS_ENABLED,
+      console: account === undefined ? people?.origin : await people?.firstAddress(),
       isLasting: stores.kind === 'shared',
     }),
   );

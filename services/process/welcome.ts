@@ -7,6 +7,8 @@ type Addresses = {
   readonly account: LocalAccount | undefined;
   readonly metrics: string;
   readonly admin: string;
+  /** The console, or the link by which its first user enters; undefined: there is none. */
+  readonly console: string | undefined;
   readonly isDocumented: boolean;
   /** Whether data outlives the process. */
   readonly isLasting: boolean;
@@ -15,6 +17,7 @@ type Addresses = {
 /** What a person sees when the service is up: where it is and what to type next. */
 export function welcome(addresses: Addresses): string {
   const { api, account, metrics, admin, isDocumented, isLasting } = addresses;
+  const consoleLine = addresses.console === undefined ? [] : [`  Console  ${addresses.console}`];
   const place = isLasting ? 'Cassandra' : 'memory: it is gone when this stops';
   const lines = [
     `Identity Engine Service is ready. Data is kept in ${place}.`,
@@ -23,6 +26,7 @@ export function welcome(addresses: Addresses): string {
     ...(isDocumented ? [`  Docs     ${api}/docs   ${api}/redoc   ${api}/openapi.json`] : []),
     `  Metrics  ${metrics}/metrics`,
     `  Admin    ${admin}   (ctl)`,
+    ...consoleLine,
     ...accountLines(api, account),
     '',
     'Ctrl-C stops it.',

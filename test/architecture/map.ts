@@ -15,13 +15,14 @@ export const LAYERS: Record<string, readonly string[]> = {
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
   edge: ['wire', 'accounts', 'audit', 'identity'],
+  console: ['edge', 'accounts', 'audit', 'storage'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
     ...['accounts', 'audit'],
   ],
   process: [
     ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
-    ...['node', 'runtime', 'accounts', 'audit', 'storage', 'ctl'],
+    ...['node', 'runtime', 'accounts', 'audit', 'storage', 'console', 'ctl'],
   ],
 };
 /** Layers of pure functions: they import nothing but one another's own files. */
@@ -48,7 +49,8 @@ export const VENDORS: Record<string, RegExp> = {
   '@bufbuild/': /^services\/wire\//,
   '@nats-io/': /^services\/bus\//,
   'cassandra-driver': /^services\/storage\/cassandra\//,
-  fastify: /^services\/edge\//,
+  fastify: /^services\/(edge|console)\//,
+  otpauth: /^services\/console\/totp\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,

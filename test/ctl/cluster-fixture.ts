@@ -14,7 +14,10 @@ import { memoryAuditStore } from '#storage/memory/memory-audit-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryMemberStore } from '#storage/memory/memory-member-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { memorySessionStore } from '#storage/memory/memory-session-store';
+import { memoryUserStore } from '#storage/memory/memory-user-store';
 import type { ShardedService } from '#storage/shard-store';
 import { callOf } from '#test/engine/instance-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
@@ -191,6 +194,11 @@ function memoryStores() {
     shards: memoryShardStore(),
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
+    people: {
+      users: memoryUserStore(),
+      members: memoryMemberStore(),
+      sessions: memorySessionStore(systemClock),
+    },
   };
 }
 

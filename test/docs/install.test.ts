@@ -14,6 +14,7 @@ const PORTS: Record<string, (port: number) => Record<string, string>> = {
     SERVICE_ADMIN_PORT: `${port}`,
     SERVICE_ADMIN_URL: `http://127.0.0.1:${port}`,
   }),
+  8002: (port) => ({ SERVICE_CONSOLE_PORT: `${port}` }),
   8100: (port) => ({
     SERVICE_ENGINE_LISTEN: `127.0.0.1:${port}`,
     SERVICE_ENGINE_ADDRESS: `127.0.0.1:${port}`,

@@ -28,11 +28,16 @@ const FIT: Record<Role, Record<string, string>> = {
   edge: { ...BUS, ...WIRE },
   engine: { ...STORES, ...BUS, ...WIRE, SERVICE_ENGINE_LISTEN: '0.0.0.0:8100' },
   limiter: { ...STORES, ...BUS, ...WIRE, SERVICE_LIMITER_LISTEN: '0.0.0.0:8200' },
+  console: {
+    ...STORES,
+    SERVICE_CLUSTER_SECRET: SECRET,
+    SERVICE_CONSOLE_ORIGIN: 'https://console.example.com',
+  },
   migrate: STORES,
   ctl: { ...STORES, ...BUS, ...WIRE },
 };
 
-const ROLES = ['standalone', 'edge', 'engine', 'limiter', 'migrate', 'ctl'] as const;
+const ROLES = ['standalone', 'edge', 'engine', 'limiter', 'console', 'migrate', 'ctl'] as const;
 
 /** The variables that are named as wrong, first mentions in order. */
 function wrongOf(role: Role, variables: Record<string, string | undefined>, shows = false) {

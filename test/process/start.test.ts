@@ -27,6 +27,7 @@ for (const [part, variableOf] of [
   ['standalone', (port: number) => ({ SERVICE_PORT: `${port}` })],
   ['standalone', (port: number) => ({ SERVICE_METRICS_PORT: `${port}` })],
   ['standalone', (port: number) => ({ SERVICE_ADMIN_PORT: `${port}` })],
+  ['standalone', (port: number) => ({ SERVICE_CONSOLE_PORT: `${port}` })],
   ['engine', (port: number) => ({ SERVICE_ENGINE_LISTEN: `127.0.0.1:${port}` })],
   ['limiter', (port: number) => ({ SERVICE_LIMITER_LISTEN: `127.0.0.1:${port}` })],
 ] as const) {
@@ -80,7 +81,7 @@ for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'],
   part(`"main.ts ${argv.join(' ')}" prints the usage and ends with 2`, async () => {
     const run = runMain(argv);
     assert.is(await run.ended, 2);
-    assert.match(run.stderr(), /^usage: main\.ts standalone\|edge\|engine\|limiter\n/);
+    assert.match(run.stderr(), /^usage: main\.ts standalone\|edge\|engine\|limiter\|console\n/);
     assert.not.match(run.stderr(), /\n {4}at /);
   });
 }

@@ -1,0 +1,47 @@
+import { demanded } from '#console/audit-port';
+import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
+import type { Cookies } from '#console/cookies';
+import { enterBy } from '#console/entry';
+import { FailureTrail } from '#console/failure-trail';
+import { LiveSessions } from '#console/live-sessions';
+import { Passwords } from '#console/passwords';
+import type { ConsoleRoute } from '#console/route';
+import { credentialRoutes } from '#console/routes/credential-routes';
+import { memberRoutes } from '#console/routes/member-routes';
+import { ownRoutes } from '#console/routes/own-routes';
+import { setUpRoutes } from '#console/routes/set-up-routes';
+import { signInRoutes } from '#console/routes/sign-in-routes';
+import { SecondFactors } from '#console/second-factors';
+import { SignIn } from '#console/sign-in';
+
+/** What routes need of the application that they are part of. */
+type Setting = { readonly cookies: Cookies; readonly origin: () => string };
+
+/** Every route of the console, each with no more than it needs. */
+export function consoleRoutes(
+  { secrets, localAccountId }: ConsoleConfig,
+  ports: ConsolePorts,
+  { cookies, origin }: Setting,
+): ConsoleRoute[] {
+  const { users, sessions, members, accounts, clock, randomness } = ports;
+  const audit = demanded(ports.audit, clock);
+  const live = new LiveSessions(ports);
+  const passwords = new Passwords();
+  const secondFactors = new SecondFactors({ clock, randomness }, secrets);
+  const trail = new FailureTrail({ ...ports, audit });
+  const signIn = new SignIn({
+    ...{ users, sessions, members, clock, randomness, metrics: ports.metrics },
+    ...{ audit, live, passwords, secondFactors, cookies, trail },
+  });
+  const entry = { users, members, clock, randomness, audit, passwords, signIn };
+  return [
+    ...setUpRoutes({
+      ...{ members, clock, localAccountId },
+      enter: (link, entrant, visit) => enterBy(entry, link, entrant, visit),
+    }),
+    ...signInRoutes({ sessions, signIn, live, audit, cookies }),
+    ...ownRoutes({ accounts, members, sessions, live, audit, cookies }),
+    ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
+    ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),
+  ];
+}

@@ -1,0 +1,26 @@
+/** What a route answers: a status, JSON for the envelope's `data`, and cookies to set. */
+export type Answer = {
+  readonly status: number;
+  readonly data?: unknown;
+  readonly cookies?: readonly string[];
+};
+
+/** 200 with data. */
+export function shown(data: unknown, cookies: readonly string[] = []): Answer {
+  return { status: 200, data, cookies };
+}
+
+/** 201 with what was made. */
+export function made(data: unknown, cookies: readonly string[] = []): Answer {
+  return { status: 201, data, cookies };
+}
+
+/** 204: it is done, and there is nothing to say of it. */
+export function done(cookies: readonly string[] = []): Answer {
+  return { status: 204, cookies };
+}
+
+/** A time as the API writes it: RFC 3339 in UTC, with milliseconds. */
+export function timeText(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

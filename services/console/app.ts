@@ -1,0 +1,155 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { consoleRoutes } from '#console/all-routes';
+import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
+import { type Cookies, cookiesOf } from '#console/cookies';
+import { assertOwnRequest } from '#console/own-origin';
+import { faultOfFramework, nothingHere, refusalOf, refuseBytes } from '#console/refusal';
+import type { ConsoleRoute } from '#console/route';
+import { safetyHeaders } from '#console/safety-headers';
+import { CLIENT_LENGTH_MAX, type Visit } from '#console/visit';
+import { BODY_BYTES_MAX, HTTP_LIMITS } from '#edge/http-limits';
+import { parseJsonBody } from '#edge/json-body';
+import { requestIdFrom } from '#edge/request-id';
+import { type Fault, faultFor, toFault } from '#fault/fault';
+
+/** Where the routes for pages begin. */
+const PREFIX = '/api';
+
+/** Requests that are served at once; more are refused. Chosen: people are few. */
+const ACTIVE_REQUESTS_MAX = 256;
+
+/** Connections at once; new ones beyond are closed. Chosen. */
+const CONNECTIONS_MAX = 2_000;
+
+/** The console's web application, built but not listening. */
+type ConsoleApp = {
+  readonly app: FastifyInstance;
+  /** Names the origins at which it is reached, first the one that links lead to. */
+  readonly reachedAt: (origins: readonly string[]) => void;
+};
+
+/**
+ * The console: sessions, members and credentials as JSON under `/api`, for its own pages alone. It
+ * serves at the origins that it is given, until then at none but the configured one. Source:
+ * decision 245.
+ */
+export function buildConsole(config: ConsoleConfig, ports: ConsolePorts): ConsoleApp {
+  let origins: readonly string[] = config.origin === undefined ? [] : [config.origin];
+  const isSecure = config.origin?.startsWith('https:') === true;
+  const safety = safetyHeaders(isSecure);
+  const cookies = cookiesOf(isSecure);
+  const { trustedProxies } = config;
+  const app = Fastify({
+    ...HTTP_LIMITS,
+    bodyLimit: BODY_BYTES_MAX,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    clientErrorHandler: (error, socket) => refuseBytes(error, socket, safety),
+    frameworkErrors: (_error, request, reply) => {
+      refuse(ports, request, reply.headers(safety), nothingHere());
+    },
+  });
+  app.server.maxConnections = CONNECTIONS_MAX;
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(safety).header('x-request-id', visitOf(request, cookies).requestId);
+    assertOwnRequest(request, origins);
+  });
+  app.addHook('onResponse', async (request, reply) => observe(ports, request, reply));
+  app.setErrorHandler((error: Error & { code?: string }, request, reply) =>
+    refuse(ports, request, reply, faultOfFramework(error) ?? toFault(error)),
+  );
+  app.setNotFoundHandler((request, reply) => refuse(ports, request, reply, nothingHere()));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, bytes: Buffer) =>
+      bytes.length === 0 ? undefined : parseJsonBody(bytes),
+  );
+  const active = { requests: 0 };
+  for (const route of consoleRoutes(config, ports, { cookies, origin: () => origins[0] ?? '' })) {
+    addRoute(app, route, cookies, active);
+  }
+  return {
+    app,
+    reachedAt(own) {
+      origins = own;
+    },
+  };
+}
+
+function addRoute(
+  app: FastifyInstance,
+  { method, path, serve }: ConsoleRoute,
+  cookies: Cookies,
+  active: { requests: number },
+): void {
+  app.route({
+    method,
+    url: `${PREFIX}${path}`,
+    async handler(request, reply) {
+      if (active.requests >= ACTIVE_REQUESTS_MAX) {
+        throw faultFor('overloaded', 'too many requests at once', { retryAfterS: 1 });
+      }
+      active.requests += 1;
+      try {
+        const params = request.params as Record<string, string | undefined>;
+        const visit = visitOf(request, cookies);
+        const {
+          status,
+          data,
+          cookies: set = [],
+        } = await serve({ body: request.body, params, visit });
+        reply.code(status).header('set-cookie', [...set]);
+        return data === undefined ? reply.send() : reply.send({ data });
+      } finally {
+        active.requests -= 1;
+      }
+    },
+  });
+}
+
+const visits = new WeakMap<FastifyRequest, Visit>();
+
+/** Made once for a request, so that its id is one. */
+function visitOf(request: FastifyRequest, cookies: Cookies): Visit {
+  const known = visits.get(request);
+  if (known !== undefined) return known;
+  const { headers, ip: address } = request;
+  const visit = {
+    requestId: requestIdFrom(headers['x-request-id']),
+    address,
+    client: (headers['user-agent'] ?? '').slice(0, CLIENT_LENGTH_MAX),
+    shown: cookies.read(headers.cookie),
+  };
+  visits.set(request, visit);
+  return visit;
+}
+
+/** Answers a refusal. The cause of a 5xx is in the log and nowhere else. */
+function refuse(
+  { logger }: ConsolePorts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fault: Fault,
+): void {
+  const requestId = visits.get(request)?.requestId ?? requestIdFrom(undefined);
+  const { status, headers, body } = refusalOf(fault, requestId);
+  if (status >= 500) {
+    const route = request.routeOptions.url;
+    const line = { requestId, route, status, code: fault.code, reason: fault.reason, err: fault };
+    if (status === 500) logger.error(line, fault.message);
+    else logger.warn(line, fault.message);
+  }
+  void reply.code(status).headers(headers).send(body);
+}
+
+function observe({ metrics }: ConsolePorts, request: FastifyRequest, reply: FastifyReply): void {
+  const labels = {
+    http_route: request.routeOptions.url ?? 'none',
+    http_response_status_code: String(reply.statusCode),
+  };
+  metrics
+    .histogram('console_request_duration_seconds')
+    .labels(labels)
+    .observe(reply.elapsedTime / 1_000);
+}

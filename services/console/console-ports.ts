@@ -1,0 +1,38 @@
+import type { Audit } from '#console/audit-port';
+import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
+import type { Metrics } from '#platform/metrics';
+import type { Randomness } from '#platform/randomness';
+import type { Reloadable } from '#platform/reloadable';
+import type { AccountStore } from '#storage/account-store';
+import type { MemberStore } from '#storage/member-store';
+import type { SessionStore } from '#storage/session-store';
+import type { UserStore } from '#storage/user-store';
+
+/** What the console stands on. */
+export type ConsolePorts = {
+  readonly users: UserStore;
+  readonly sessions: SessionStore;
+  readonly members: MemberStore;
+  readonly accounts: Pick<AccountStore, 'find'>;
+  readonly audit: Audit;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+};
+
+/** What an operator decides about the console. */
+export type ConsoleConfig = {
+  /** `https://console.example.com`; undefined: the loopback addresses of its own port, over HTTP. */
+  readonly origin: string | undefined;
+  /** CIDRs whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
+  /**
+   * What second factors are encrypted under, the first of two while it is changed (decision 134).
+   * Undefined: there are no second factors, because what is stored would outlive its key.
+   */
+  readonly secrets: Reloadable<readonly string[]> | undefined;
+  /** The account of a local run, which `GET /api/setup` looks at; undefined: none. */
+  readonly localAccountId: string | undefined;
+};

@@ -1,0 +1,73 @@
+import type { z } from 'zod';
+import { mayDo, type Permission } from '#accounts/role';
+import type { Answer } from '#console/answer';
+import type { Caller, LiveSessions } from '#console/live-sessions';
+import type { Visit } from '#console/visit';
+import { bodyFault } from '#edge/schema-fault';
+import { faultFor } from '#fault/fault';
+
+/** A request as a route gets it: its body parsed but not checked, the ids of its path. */
+export type Asked = {
+  readonly body: unknown;
+  readonly params: Readonly<Record<string, string | undefined>>;
+  readonly visit: Visit;
+};
+
+/** One route of the console: its path is under `/api`. */
+export type ConsoleRoute = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly serve: (asked: Asked) => Promise<Answer>;
+};
+
+type Shape<Body> = Pick<ConsoleRoute, 'method' | 'path'> & { readonly body?: z.ZodType<Body> };
+
+/** What a route for those who are signed in knows. */
+export type CallerAsked<Body> = Omit<Asked, 'body'> & {
+  readonly caller: Caller;
+  readonly body: Body;
+};
+
+/** A route for anyone. */
+export function openRoute<Body>(
+  { method, path, body }: Shape<Body>,
+  answer: (asked: Omit<Asked, 'body'> & { readonly body: Body }) => Promise<Answer>,
+): ConsoleRoute {
+  return {
+    method,
+    path,
+    serve: async (asked) => await answer({ ...asked, body: checked(body, asked.body) }),
+  };
+}
+
+/**
+ * A route for those who are signed in and whose role has `permission`, if it names one. Nothing of a
+ * request is looked at before that.
+ */
+export function callerRoute<Body>(
+  live: LiveSessions,
+  shape: Shape<Body> & { readonly permission?: Permission },
+  answer: (asked: CallerAsked<Body>) => Promise<Answer>,
+): ConsoleRoute {
+  const { method, path, body, permission } = shape;
+  return {
+    method,
+    path,
+    async serve(asked) {
+      const caller = await live.callerOf(asked.visit);
+      if (permission !== undefined && !mayDo(caller.membership.role, permission)) {
+        const text = `your role (${caller.membership.role}) does not allow this`;
+        throw faultFor('role_not_allowed', text);
+      }
+      return await answer({ ...asked, caller, body: checked(body, asked.body) });
+    },
+  };
+}
+
+/** Throws 422 with field and reason for a body that is not as the schema has it. */
+function checked<Body>(schema: z.ZodType<Body> | undefined, body: unknown): Body {
+  if (schema === undefined) return undefined as Body;
+  const parsed = schema.safeParse(body, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw bodyFault(parsed.error);
+}

@@ -1,0 +1,130 @@
+import type { User } from '#accounts/user';
+import { done, shown } from '#console/answer';
+import type { Audit } from '#console/audit-port';
+import { lineOf } from '#console/caller-line';
+import { changedUser } from '#console/changed-user';
+import type { ConsolePorts } from '#console/console-ports';
+import type { Cookies } from '#console/cookies';
+import { deviceDigestOf } from '#console/devices';
+import type { LiveSessions } from '#console/live-sessions';
+import type { Passwords } from '#console/passwords';
+import { type ConsoleRoute, callerRoute } from '#console/route';
+import { CodeBody, NewPasswordBody, PasswordBody } from '#console/schemas';
+import type { SecondFactors } from '#console/second-factors';
+import type { SignIn } from '#console/sign-in';
+import { faultFor } from '#fault/fault';
+
+type CredentialParts = Pick<ConsolePorts, 'users'> & {
+  readonly live: LiveSessions;
+  readonly audit: Audit;
+  readonly cookies: Cookies;
+  readonly passwords: Passwords;
+  readonly secondFactors: SecondFactors;
+  readonly signIn: SignIn;
+};
+
+/** Password, second factor and recovery codes. Each change needs the password, or a code, again. */
+export function credentialRoutes(parts: CredentialParts): ConsoleRoute[] {
+  return [passwordRoute(parts), ...enrolmentRoutes(parts), ...changeRoutes(parts)];
+}
+
+function passwordRoute(parts: CredentialParts): ConsoleRoute {
+  const { live, users, audit, cookies, passwords, signIn } = parts;
+  const shape = { method: 'PUT', path: '/password', body: NewPasswordBody } as const;
+  return callerRoute(live, shape, async ({ caller, body, visit }) => {
+    const { stored, session } = caller;
+    await signIn.confirm(caller, body.password, visit);
+    const { email } = stored.user;
+    const passwordHash = await passwords.hash(body.new_password, email, 'new_password');
+    await audit(lineOf(caller, visit, 'user.password'));
+    const device = deviceDigestOf(stored.user, visit);
+    const changed = await changedUser(users, stored, (user) => {
+      assertSame(user, stored.user);
+      const deviceDigests = device === undefined ? [] : [device];
+      const credentialsVersion = user.credentialsVersion + 1;
+      return { ...user, passwordHash, credentialsVersion, deviceDigests };
+    });
+    const { accountId, authenticatedBy } = session;
+    const next = { stored: changed, accountId, authenticatedBy, from: session };
+    const value = await live.begin(next, visit);
+    // All others are worth nothing already, being of the earlier password.
+    return done([cookies.session(value)]);
+  });
+}
+
+function enrolmentRoutes(parts: CredentialParts): ConsoleRoute[] {
+  const { live, users, audit, cookies, secondFactors, signIn } = parts;
+  const enrol = { method: 'POST', path: '/second-factor', body: PasswordBody } as const;
+  const confirm = { method: 'POST', path: '/second-factor/confirm', body: CodeBody } as const;
+  return [
+    callerRoute(live, enrol, async ({ caller, body, visit }) => {
+      await signIn.confirm(caller, body.password, visit);
+      const { user, secret, uri } = secondFactors.enrolled(caller.stored.user);
+      await audit(lineOf(caller, visit, 'user.second_factor_enrol'));
+      await changedUser(users, caller.stored, (now) => {
+        assertSame(now, caller.stored.user);
+        return { ...now, ...pick(user) };
+      });
+      return shown({ secret, uri });
+    }),
+    callerRoute(live, confirm, async ({ caller, body, visit }) => {
+      const { stored, session } = caller;
+      if (secondFactors.confirmed(stored.user, body.code) === undefined) throw wrongCode();
+      await audit(lineOf(caller, visit, 'user.second_factor_confirm'));
+      let codes: readonly string[] = [];
+      const changed = await changedUser(users, stored, (user) => {
+        const confirmed = secondFactors.confirmed(user, body.code);
+        if (confirmed === undefined) throw wrongCode();
+        codes = confirmed.codes;
+        return confirmed.user;
+      });
+      const { accountId } = session;
+      const next = { stored: changed, accountId, authenticatedBy: 'password+totp' } as const;
+      const value = await live.begin({ ...next, from: session }, visit);
+      return shown({ recovery_codes: codes }, [cookies.session(value)]);
+    }),
+  ];
+}
+
+function changeRoutes(parts: CredentialParts): ConsoleRoute[] {
+  const { live, users, audit, secondFactors, signIn } = parts;
+  const disable = { method: 'POST', path: '/second-factor/disable', body: PasswordBody } as const;
+  const codes = { ...disable, path: '/second-factor/recovery-codes' } as const;
+  return [
+    callerRoute(live, disable, async ({ caller, body, visit }) => {
+      await signIn.confirm(caller, body.password, visit);
+      secondFactors.disabled(caller.stored.user);
+      await audit(lineOf(caller, visit, 'user.second_factor_disable'));
+      await changedUser(users, caller.stored, (user) => secondFactors.disabled(user));
+      return done();
+    }),
+    callerRoute(live, codes, async ({ caller, body, visit }) => {
+      await signIn.confirm(caller, body.password, visit);
+      secondFactors.withCodes(caller.stored.user);
+      await audit(lineOf(caller, visit, 'user.recovery_codes'));
+      let shownOnce: readonly string[] = [];
+      await changedUser(users, caller.stored, (user) => {
+        const next = secondFactors.withCodes(user);
+        shownOnce = next.codes;
+        return next.user;
+      });
+      return shown({ recovery_codes: shownOnce });
+    }),
+  ];
+}
+
+/** Throws for a user whose password or second factor another request has changed meanwhile. */
+function assertSame(now: User, seen: User): void {
+  const isSame =
+    now.credentialsVersion === seen.credentialsVersion &&
+    now.secondFactor?.state === seen.secondFactor?.state;
+  if (!isSame) throw faultFor('second_factor_state', 'this was changed elsewhere just now');
+}
+
+function pick({ secondFactor, recoveryDigests }: User): Partial<User> {
+  return secondFactor === undefined ? { recoveryDigests } : { secondFactor, recoveryDigests };
+}
+
+function wrongCode() {
+  return faultFor('wrong_code', 'this code is wrong, or was used before');
+}

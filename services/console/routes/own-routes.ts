@@ -1,0 +1,115 @@
+import { permissionsOf } from '#accounts/role';
+import { SESSION_MS_MAX } from '#accounts/session';
+import { done, shown, timeText } from '#console/answer';
+import type { Audit } from '#console/audit-port';
+import { lineOf } from '#console/caller-line';
+import type { ConsolePorts } from '#console/console-ports';
+import type { Cookies } from '#console/cookies';
+import { type Caller, type LiveSessions, sessionIdOf } from '#console/live-sessions';
+import { type ConsoleRoute, callerRoute } from '#console/route';
+import { SwitchBody } from '#console/schemas';
+import { Fault } from '#fault/fault';
+
+type OwnParts = Pick<ConsolePorts, 'accounts' | 'members' | 'sessions'> & {
+  readonly live: LiveSessions;
+  readonly audit: Audit;
+  readonly cookies: Cookies;
+};
+
+/** Who someone is, in which accounts, and with which sessions. */
+export function ownRoutes(parts: OwnParts): ConsoleRoute[] {
+  const { live, members } = parts;
+  return [
+    callerRoute(live, { method: 'GET', path: '/me' }, async ({ caller }) =>
+      shown(await viewOfMe(parts, caller)),
+    ),
+    callerRoute(live, { method: 'GET', path: '/accounts' }, async ({ caller }) => {
+      const own = await members.accountsOf(caller.stored.user.id);
+      const views = own.map(async ({ accountId, role }) => {
+        return { id: accountId, name: await nameOf(parts, accountId), role };
+      });
+      return shown(await Promise.all(views));
+    }),
+    switchRoute(parts),
+    ...sessionRoutes(parts),
+  ];
+}
+
+function switchRoute({ live, members, audit, cookies }: OwnParts): ConsoleRoute {
+  const shape = { method: 'POST', path: '/account/switch', body: SwitchBody } as const;
+  return callerRoute(live, shape, async ({ caller, body, visit }) => {
+    const { stored, session } = caller;
+    const accountId = body.account_id;
+    const people = await members.find(accountId);
+    if (!people.members.some(({ userId }) => userId === stored.user.id)) {
+      throw new Fault('not_found', 'you are no member of such an account');
+    }
+    await audit({ ...lineOf(caller, visit, 'session.switch'), accountId });
+    const { authenticatedBy, createdAtMs } = session;
+    const next = { stored, accountId, authenticatedBy, createdAtMs, from: session };
+    return shown({ account_id: accountId }, [cookies.session(await live.begin(next, visit))]);
+  });
+}
+
+function sessionRoutes({ live, sessions, audit, cookies }: OwnParts): ConsoleRoute[] {
+  return [
+    callerRoute(live, { method: 'GET', path: '/sessions' }, async ({ caller }) => {
+      const all = await live.listOf(caller.stored);
+      return shown(
+        all.map((session) => ({
+          id: sessionIdOf(session),
+          is_current: session.digest === caller.session.digest,
+          created_at: timeText(session.createdAtMs),
+          last_seen_at: timeText(session.lastSeenAtMs),
+          address: session.address,
+          client: session.client,
+          authenticated_by: session.authenticatedBy,
+        })),
+      );
+    }),
+    callerRoute(live, { method: 'DELETE', path: '/sessions' }, async ({ caller, visit }) => {
+      await audit(lineOf(caller, visit, 'session.end', { target: 'others' }));
+      await live.endOthers(caller.stored, caller.session.digest);
+      return done();
+    }),
+    callerRoute(
+      live,
+      { method: 'DELETE', path: '/sessions/:id' },
+      async ({ caller, params, visit }) => {
+        const all = await live.listOf(caller.stored);
+        const session = all.find((each) => sessionIdOf(each) === params['id']);
+        if (session === undefined) throw new Fault('not_found', 'you have no such session');
+        await audit(lineOf(caller, visit, 'session.end', { target: sessionIdOf(session) }));
+        await sessions.end(session.userId, [session.digest]);
+        return done(session.digest === caller.session.digest ? [cookies.noSession()] : []);
+      },
+    ),
+  ];
+}
+
+async function viewOfMe(parts: OwnParts, { stored, session, membership }: Caller) {
+  const { user } = stored;
+  const { accountId, role } = membership;
+  return {
+    user: {
+      id: user.id,
+      email: user.email,
+      name: user.name,
+      second_factor: user.secondFactor?.state === 'active' ? 'on' : 'off',
+      recovery_codes_left: user.recoveryDigests.length,
+    },
+    account: { id: accountId, name: await nameOf(parts, accountId) },
+    role,
+    permissions: permissionsOf(role),
+    session: {
+      id: sessionIdOf(session),
+      authenticated_by: session.authenticatedBy,
+      expires_at: timeText(session.createdAtMs + SESSION_MS_MAX),
+    },
+  };
+}
+
+/** Null for an account that is gone. */
+async function nameOf({ accounts }: OwnParts, accountId: string): Promise<string | null> {
+  return (await accounts.find(accountId))?.account.name ?? null;
+}

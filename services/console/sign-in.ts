@@ -1,0 +1,206 @@
+import { digestOf } from '#accounts/api-key';
+import { type User, withDevice } from '#accounts/user';
+import type { Audit } from '#console/audit-port';
+import { changedUser } from '#console/changed-user';
+import type { ConsolePorts } from '#console/console-ports';
+import type { Cookies } from '#console/cookies';
+import { deviceDigestOf } from '#console/devices';
+import type { FailureTrail } from '#console/failure-trail';
+import { type LiveSession, type LiveSessions, VALUE_LENGTH } from '#console/live-sessions';
+import type { Passwords } from '#console/passwords';
+import type { SecondFactors } from '#console/second-factors';
+import { type CountedTry, SignInThrottle } from '#console/sign-in-throttle';
+import { originOf, type Visit } from '#console/visit';
+import { faultFor } from '#fault/fault';
+import type { StoredUser } from '#storage/user-store';
+
+/** How a sign-in goes on, and the cookies that it sets. */
+export type SignedIn = {
+  readonly state: 'signed_in' | 'second_factor';
+  readonly cookies: readonly string[];
+};
+
+/** What is tried with an email: a password, or a code of the second factor. */
+type Step = 'password' | 'second_factor';
+
+/** Passwords: who comes from elsewhere waits 10 s at most. Chosen. */
+const PASSWORD_TRIES = { free: 10, emailWaitMsMax: 10_000 } as const;
+
+/** A million codes, three of them right at any time: guessing one takes years at this pace. Chosen. */
+const CODE_TRIES = { free: 10, emailWaitMsMax: 300_000 } as const;
+
+type SignInParts = Pick<
+  ConsolePorts,
+  'users' | 'sessions' | 'members' | 'clock' | 'randomness' | 'metrics'
+> & {
+  readonly audit: Audit;
+  readonly live: LiveSessions;
+  readonly passwords: Passwords;
+  readonly secondFactors: SecondFactors;
+  readonly cookies: Cookies;
+  readonly trail: FailureTrail;
+};
+
+/** How people show who they are. Source: decision 246. */
+export class SignIn {
+  readonly #parts: SignInParts;
+  readonly #throttles: Readonly<Record<Step, SignInThrottle>>;
+
+  constructor(parts: SignInParts) {
+    this.#parts = parts;
+    this.#throttles = {
+      password: new SignInThrottle(parts.clock, PASSWORD_TRIES),
+      second_factor: new SignInThrottle(parts.clock, CODE_TRIES),
+    };
+  }
+
+  /**
+   * Signs in by email and password. Throws 401 for a wrong one and for an email without a user, the
+   * same and in the same time, and 429 for a try that comes too early.
+   */
+  async byPassword(email: string, password: string, visit: Visit): Promise<SignedIn> {
+    const { users, members, trail } = this.#parts;
+    const found = await users.findByEmail(email);
+    if (!(await this.#isRight(email, found, password, visit))) {
+      trail.failed(found?.user, visit);
+      throw faultFor('wrong_credentials', 'email and password do not belong together');
+    }
+    if (found === undefined) throw new Error('a password is right of some user only');
+    const [membership] = await members.accountsOf(found.user.id);
+    if (membership === undefined) {
+      throw faultFor('no_account', 'you are no member of any account: ask for an invitation');
+    }
+    return await this.enter(found, membership.accountId, password, visit);
+  }
+
+  /** Begins a session of a user whose password was right. What the browser had before is ended. */
+  async enter(
+    found: StoredUser,
+    accountId: string,
+    password: string,
+    visit: Visit,
+  ): Promise<SignedIn> {
+    const { users, live, passwords, audit, cookies } = this.#parts;
+    const { user } = found;
+    const isWhole = user.secondFactor?.state !== 'active';
+    const actor = { kind: 'user', id: user.id } as const;
+    const after = { authenticated_by: 'password', second_factor: isWhole ? 'none' : 'missing' };
+    await audit({ accountId, actor, ...originOf(visit), action: 'session.begin', after });
+    const passwordHash = await passwords.renewed(user.passwordHash, password);
+    const device = isWhole ? this.#deviceOf(user, visit) : undefined;
+    const stored =
+      passwordHash === undefined && device?.isNew !== true
+        ? found
+        : await changedUser(users, found, (now) => {
+            const isSame = now.credentialsVersion === user.credentialsVersion;
+            if (!isSame) throw faultFor('wrong_credentials', 'the password was changed just now');
+            const renewed = passwordHash === undefined ? now : { ...now, passwordHash };
+            return device === undefined ? renewed : withDevice(renewed, device.digest);
+          });
+    const value = await live.begin({ stored, accountId, authenticatedBy: 'password' }, visit);
+    await this.#endShown(visit);
+    const set = device === undefined ? [] : [cookies.device(device.value)];
+    return {
+      state: isWhole ? 'signed_in' : 'second_factor',
+      cookies: [cookies.session(value), ...set],
+    };
+  }
+
+  /** Goes on with a code of the second factor, or one for recovery. Throws 401 for a wrong one. */
+  async bySecondFactor(code: string, visit: Visit): Promise<SignedIn> {
+    const { users, live, audit, cookies, secondFactors, trail } = this.#parts;
+    const { stored, session } = await this.#halfWay(visit);
+    const { user } = stored;
+    const counted = this.#begin('second_factor', user.email, user, visit);
+    const used = secondFactors.used(code);
+    if (used(user) === undefined) {
+      this.#count('second_factor', 'wrong');
+      trail.failed(user, visit);
+      throw wrongCode();
+    }
+    const actor = { kind: 'user', id: user.id } as const;
+    const { accountId } = session;
+    await audit({ accountId, actor, ...originOf(visit), action: 'session.second_factor' });
+    const device = this.#deviceOf(user, visit);
+    const next = await changedUser(users, stored, (now) => {
+      const after = used(now);
+      if (after === undefined) throw wrongCode();
+      return withDevice(after, device.digest);
+    });
+    counted.succeeded();
+    this.#count('second_factor', 'right');
+    const value = await live.begin(
+      { stored: next, accountId, authenticatedBy: 'password+totp', from: session },
+      visit,
+    );
+    return { state: 'signed_in', cookies: [cookies.session(value), cookies.device(device.value)] };
+  }
+
+  /** Has a user who is signed in show the password again. Throws 403 for a wrong one. */
+  async confirm({ stored }: LiveSession, password: string, visit: Visit): Promise<void> {
+    const { user } = stored;
+    if (await this.#isRight(user.email, stored, password, visit)) return;
+    this.#parts.trail.failed(user, visit);
+    throw faultFor('wrong_password', 'this is not your password', { field: 'password' });
+  }
+
+  /** Whether a password is that of a user; the try counts. */
+  async isRight(stored: StoredUser, password: string, visit: Visit): Promise<boolean> {
+    return await this.#isRight(stored.user.email, stored, password, visit);
+  }
+
+  async #isRight(
+    email: string,
+    found: StoredUser | undefined,
+    password: string,
+    visit: Visit,
+  ): Promise<boolean> {
+    const counted = this.#begin('password', email, found?.user, visit);
+    const isRight = await this.#parts.passwords.isRight(found?.user.passwordHash, password);
+    if (isRight) counted.succeeded();
+    this.#count('password', isRight ? 'right' : 'wrong');
+    return isRight;
+  }
+
+  #begin(step: Step, email: string, user: User | undefined, visit: Visit): CountedTry {
+    const deviceDigest = deviceDigestOf(user, visit);
+    try {
+      return this.#throttles[step].begin({ email, address: visit.address, deviceDigest });
+    } catch (error) {
+      this.#count(step, 'too_early');
+      throw error;
+    }
+  }
+
+  #count(step: Step, outcome: 'right' | 'wrong' | 'too_early'): void {
+    this.#parts.metrics.counter('console_sign_ins_total').labels({ step, outcome }).inc();
+  }
+
+  async #halfWay({ shown }: Visit): Promise<LiveSession> {
+    const half = await this.#parts.live.find(shown.session);
+    if (half?.worth === 'second_factor') return half;
+    throw faultFor('sign_in_needed', 'sign in with email and password first');
+  }
+
+  /** The cookie of a browser: the one that it shows, if it is one of this user. */
+  #deviceOf(user: User, visit: Visit): { value: string; digest: string; isNew: boolean } {
+    const { device } = visit.shown;
+    const digest = deviceDigestOf(user, visit);
+    if (digest !== undefined && device !== undefined)
+      return { value: device, digest, isNew: false };
+    const value = this.#parts.randomness.base62(VALUE_LENGTH);
+    return { value, digest: digestOf(value), isNew: true };
+  }
+
+  /** A browser has one session: the value that it came with is worth nothing any more. */
+  async #endShown({ shown }: Visit): Promise<void> {
+    const { live, sessions } = this.#parts;
+    const earlier = await live.find(shown.session);
+    if (earlier === undefined) return;
+    await sessions.end(earlier.session.userId, [earlier.session.digest]);
+  }
+}
+
+function wrongCode() {
+  return faultFor('wrong_code', 'this code is wrong, or was used before');
+}

@@ -1,0 +1,113 @@
+import { type Config, ConfigError } from '#config';
+import type { Audit } from '#console/audit-port';
+import { composeConsole } from '#console/compose';
+import type { ConsoleConfig } from '#console/console-ports';
+import { makeSetUpLink } from '#console/entry-links';
+import { isLoopbackHost } from '#limiter/loopback';
+import { createLogger } from '#platform/logger';
+import { type Reloadable, unchanging } from '#platform/reloadable';
+import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
+import { LOCAL_ACCOUNT_ID } from '#process/local-account';
+import { type LocalStores, openStores, type SharedStores } from '#process/ports';
+import { type Opened, say } from '#process/process-life';
+import { clusterSecretsOf } from '#process/secret-files';
+
+/** Characters of a secret that is not configured: 190 bits. */
+const SECRET_LENGTH = 32;
+
+/** A console, and what a person begins with. */
+type ConsoleBeside = AsyncDisposable & {
+  readonly origin: string;
+  /** The console's address, or a new set-up link of the local account while that has no member. */
+  readonly firstAddress: () => Promise<string>;
+};
+
+/** A console process: for the accounts that a cluster has in Cassandra. */
+export async function openConsole(config: Config): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = opening.use(await openFoundation(config, 'console'));
+  const operators = opening.use(await serveOperators(config, foundation));
+  if (config.SERVICE_CLUSTER_SECRET === undefined) {
+    throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');
+  }
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'local') {
+    throw new ConfigError(
+      'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
+    );
+  }
+  const running = opening.use(await consoleOn(config, foundation, stores, undefined));
+  opening.use(operators.ready());
+  say('console', { console: running.origin, metrics: `${operators.address}/metrics` });
+  return opening.move();
+}
+
+/** The console of a standalone process, on the same stores. */
+export async function consoleBeside(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores | SharedStores,
+): Promise<ConsoleBeside> {
+  const running = await consoleOn(config, foundation, stores, LOCAL_ACCOUNT_ID);
+  const { origin } = running;
+  const { clock, randomness } = foundation;
+  const ports = { members: stores.members, clock, randomness };
+  return {
+    origin,
+    firstAddress: async () => (await makeSetUpLink(ports, LOCAL_ACCOUNT_ID, origin)) ?? origin,
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+async function consoleOn(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores | SharedStores,
+  localAccountId: string | undefined,
+) {
+  const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
+  if (origin === undefined && !isLoopbackHost(host.includes(':') ? `[${host}]` : host)) {
+    const text = `${host} is reached from elsewhere: SERVICE_CONSOLE_ORIGIN must say at which address`;
+    throw new ConfigError(`SERVICE_CONSOLE_HOST: ${text}`);
+  }
+  const { users, sessions, members, accounts } = stores;
+  const { clock, randomness, logger, metrics } = foundation;
+  const consoleConfig: ConsoleConfig = {
+    origin,
+    trustedProxies: config.SERVICE_TRUSTED_PROXIES,
+    secrets: secretsOf(config, foundation, stores),
+    localAccountId,
+  };
+  const listen = { host, port: config.SERVICE_CONSOLE_PORT };
+  const stored = { users, sessions, members, accounts };
+  const ports = {
+    ...stored,
+    audit: auditOf(config, foundation),
+    clock,
+    randomness,
+    logger,
+    metrics,
+  };
+  return await composeConsole(listen, consoleConfig, ports);
+}
+
+/** Without a secret second factors live as long as the process, where users do not live longer. */
+function secretsOf(
+  config: Config,
+  foundation: Foundation,
+  { kind }: LocalStores | SharedStores,
+): Reloadable<readonly string[]> | undefined {
+  if (config.SERVICE_CLUSTER_SECRET !== undefined) return clusterSecretsOf(config, foundation);
+  const { randomness } = foundation;
+  return kind === 'local' ? unchanging([randomness.base62(SECRET_LENGTH)]) : undefined;
+}
+
+/**
+ * The log holds what is done in the console, at any level but `silent`; a line of it is written before
+ * the action.
+ */
+function auditOf(config: Config, { service }: Foundation): Audit {
+  const isSilent = config.SERVICE_LOG_LEVEL === 'silent';
+  const logger = createLogger(isSilent ? 'silent' : 'info', service);
+  return async (line) => logger.info(line, 'console');
+}

@@ -1,0 +1,114 @@
+import type { types } from 'cassandra-driver';
+import type { Membership, People } from '#accounts/people';
+import { Fault } from '#fault/fault';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
+import { peopleFrom, rowChanges } from '#storage/cassandra/people-rows';
+import type { CassandraSession, Statement, StatementOptions } from '#storage/cassandra/session';
+import {
+  closed,
+  entered,
+  memberOf,
+  withLink,
+  withoutLink,
+  withoutMember,
+  withRole,
+} from '#storage/member-changes';
+import type { MemberStore } from '#storage/member-store';
+
+/** Tries of a change that others get in front of; people of one account rarely change. */
+const TRIES_MAX = 8;
+
+/** Accounts of a user that are read at once. */
+const READS_IN_FLIGHT_MAX = 8;
+
+/** A conditional write goes through four round trips between servers. Milliseconds. */
+const CHANGE_MS_MAX = 5_000;
+
+const FIND = `SELECT account_id, kind, id, revision, is_closed, email, role, created_at_ms,
+  expires_at_ms FROM account_people WHERE account_id = ?`;
+const CHANGE = `UPDATE account_people SET revision = ?, is_closed = ? WHERE account_id = ?
+  IF revision = ?`;
+const ADD_ACCOUNT = 'INSERT INTO user_accounts (user_id, account_id) VALUES (?, ?)';
+const FIND_ACCOUNTS = 'SELECT account_id FROM user_accounts WHERE user_id = ?';
+
+/** People of accounts in Cassandra: a partition each, changed only while it is as it was read. */
+export function cassandraMemberStore(session: CassandraSession): MemberStore {
+  const change = (accountId: string, next: (people: People) => People) =>
+    changed(session, accountId, next);
+
+  return {
+    find: async (accountId) => (await read(session, accountId)).people,
+    accountsOf: (userId) => accountsOf(session, userId),
+    addLink: async (link) => void (await change(link.accountId, (was) => withLink(was, link))),
+    dropLink: async (accountId, digest) =>
+      void (await change(accountId, (was) => withoutLink(was, digest))),
+    async enter(entry) {
+      const { accountId, userId } = entry;
+      // First, so that every membership is found from its user; one that does not come is passed over.
+      const options: StatementOptions = { kind: 'write', operation: 'user_account_write' };
+      await session.execute(ADD_ACCOUNT, [userId, accountId], options);
+      const { after } = await change(accountId, (was) => entered(was, entry));
+      return memberOf(after, userId);
+    },
+    async setRole(accountId, userId, role) {
+      const { after } = await change(accountId, (was) => withRole(was, userId, role));
+      return memberOf(after, userId);
+    },
+    remove: async (accountId, userId) =>
+      void (await change(accountId, (was) => withoutMember(was, userId))),
+    async close(accountId) {
+      const { before } = await change(accountId, closed);
+      return before.members.map(({ userId }) => userId);
+    },
+  };
+}
+
+type Stored = { readonly people: People; readonly revision: number | null };
+
+async function read(session: CassandraSession, accountId: string): Promise<Stored> {
+  const options: StatementOptions = { kind: 'read', operation: 'people_read' };
+  const rows: types.Row[] = [];
+  for await (const page of session.pages(FIND, [accountId], options)) rows.push(...page);
+  return { people: peopleFrom(rows), revision: rows[0]?.['revision'] ?? null };
+}
+
+/** Reads, decides and writes, again until no other writer came in between. */
+async function changed(
+  session: CassandraSession,
+  accountId: string,
+  next: (people: People) => People,
+): Promise<{ before: People; after: People }> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const { people: before, revision } = await read(session, accountId);
+    const after = next(before);
+    if (after === before) return { before, after };
+    const params = [(revision ?? 0) + 1, after.isClosed, accountId, revision];
+    const statements = [{ query: CHANGE, params }, ...rowChanges(accountId, before, after)];
+    if (await isApplied(session, statements)) return { before, after };
+  }
+  throw new Fault('service_unavailable', 'the account is being changed by others', {
+    retryAfterS: 1,
+  });
+}
+
+async function isApplied(session: CassandraSession, statements: readonly Statement[]) {
+  const options: StatementOptions = {
+    kind: 'conditional',
+    operation: 'people_change',
+    timeoutMs: CHANGE_MS_MAX,
+  };
+  return conditionalAnswerOf(await session.batch(statements, options)).isApplied;
+}
+
+async function accountsOf(session: CassandraSession, userId: string): Promise<Membership[]> {
+  const options: StatementOptions = { kind: 'read', operation: 'user_account_read' };
+  const { rows } = await session.execute(FIND_ACCOUNTS, [userId], options);
+  const found: (Membership | undefined)[] = [];
+  const ids = rows.map((row): string => row['account_id']);
+  await forEachConcurrently([...ids.entries()], READS_IN_FLIGHT_MAX, async ([at, accountId]) => {
+    const { people } = await read(session, accountId);
+    found[at] = people.members.find((member) => member.userId === userId);
+  });
+  return found.filter((member) => member !== undefined);
+}

@@ -1,0 +1,91 @@
+import {
+  type EntryLink,
+  isUsable,
+  LINKS_MAX,
+  MEMBERS_MAX,
+  type Membership,
+  type People,
+  roleOf,
+} from '#accounts/people';
+import type { Role } from '#accounts/role';
+import { Fault, faultFor } from '#fault/fault';
+import type { Entry } from '#storage/member-store';
+
+/* What may be done to the people of an account; every `MemberStore` does and refuses the same. */
+
+/** With one more link. Links that replace or outlive nothing any more go. */
+export function withLink(people: People, link: EntryLink): People {
+  if (people.isClosed) throw new Fault('conflict', 'the account is closed');
+  const kept = people.links.filter(
+    (other) => !isReplaced(other, link) && other.expiresAtMs > link.createdAtMs,
+  );
+  if (kept.length >= LINKS_MAX) {
+    throw new Fault('conflict', `an account has up to ${LINKS_MAX} open invitations`);
+  }
+  return { ...people, links: [...kept, link] };
+}
+
+function isReplaced(other: EntryLink, link: EntryLink): boolean {
+  if (other.kind === 'setup' || link.kind === 'setup') return other.kind === link.kind;
+  return other.email === link.email;
+}
+
+/** Without a link. */
+export function withoutLink(people: People, digest: string): People {
+  const links = people.links.filter((link) => link.digest !== digest);
+  if (links.length === people.links.length) {
+    throw new Fault('not_found', 'there is no such invitation');
+  }
+  return { ...people, links };
+}
+
+/** With the member that a link makes, which is used by that. */
+export function entered(people: People, { digest, userId, accountId, atMs }: Entry): People {
+  const link = people.links.find((known) => known.digest === digest);
+  if (people.isClosed || link === undefined || !isUsable(link, people, atMs)) {
+    throw faultFor('link_not_usable', 'this link was used, was taken back, or is too old');
+  }
+  if (people.members.some((member) => member.userId === userId)) {
+    throw faultFor('already_exists', 'this user is a member already');
+  }
+  if (people.members.length >= MEMBERS_MAX) {
+    throw new Fault('conflict', `an account has up to ${MEMBERS_MAX} members`);
+  }
+  const member = { accountId, userId, role: roleOf(link), createdAtMs: atMs };
+  return {
+    ...people,
+    members: [...people.members, member],
+    links: people.links.filter((other) => other !== link && other.kind !== 'setup'),
+  };
+}
+
+/** With another role of a member. */
+export function withRole(people: People, userId: string, role: Role): People {
+  memberOf(people, userId);
+  const members = people.members.map((each) => (each.userId === userId ? { ...each, role } : each));
+  return withOwner({ ...people, members });
+}
+
+/** Without a member. */
+export function withoutMember(people: People, userId: string): People {
+  memberOf(people, userId);
+  return withOwner({ ...people, members: people.members.filter((each) => each.userId !== userId) });
+}
+
+/** Without anyone, for good. */
+export function closed(people: People): People {
+  const isEmpty = people.members.length === 0 && people.links.length === 0;
+  return people.isClosed && isEmpty ? people : { isClosed: true, members: [], links: [] };
+}
+
+/** The membership of a user. Throws `not_found` if there is none. */
+export function memberOf({ members }: People, userId: string): Membership {
+  const member = members.find((each) => each.userId === userId);
+  if (member === undefined) throw new Fault('not_found', 'there is no such member');
+  return member;
+}
+
+function withOwner(people: People): People {
+  if (people.members.some(({ role }) => role === 'owner')) return people;
+  throw faultFor('last_owner', 'an account keeps one owner at least');
+}

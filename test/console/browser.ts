@@ -1,0 +1,106 @@
+import { request } from 'node:http';
+import * as assert from 'uvu/assert';
+
+/** What a browser got; `data` of a refusal is all of its body. */
+export type Reply = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly data: Record<string, unknown>;
+  readonly error: string | undefined;
+  readonly reason: string | undefined;
+};
+
+/** A browser at a page of the console: it keeps cookies, and says truly where it comes from. */
+export class Browser {
+  readonly #address: string;
+  readonly #origin: string;
+  readonly #from: string;
+  readonly cookies = new Map<string, string>();
+
+  constructor(address: string, { origin, from }: { origin: string; from: string }) {
+    this.#address = address;
+    this.#origin = origin;
+    this.#from = from;
+  }
+
+  /** Sends a request as a page would; `headers` take the place of its own, undefined leaves one out. */
+  async send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string | undefined>> = {},
+  ): Promise<Reply> {
+    const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const own: Record<string, string | undefined> = {
+      host: new URL(this.#origin).host,
+      cookie: cookie === '' ? undefined : cookie,
+      'x-forwarded-for': this.#from,
+      'user-agent': 'a browser',
+      ...(method === 'GET'
+        ? {}
+        : {
+            origin: this.#origin,
+            'sec-fetch-site': 'same-origin',
+            'content-type': 'application/json',
+            'content-length': String(Buffer.byteLength(text)),
+          }),
+      ...headers,
+    };
+    const given = Object.entries(own).filter(([, value]) => value !== undefined);
+    const reply = await exchange(`${this.#address}/api${path}`, method, given, text);
+    for (const line of setCookies(reply)) this.#keep(line);
+    return reply;
+  }
+
+  /** The same, which must have this status. */
+  async expect(status: number, method: string, path: string, body?: unknown): Promise<Reply> {
+    const reply = await this.send(method, path, body);
+    assert.is(reply.status, status, `${method} ${path}: ${JSON.stringify(reply.data)}`);
+    return reply;
+  }
+
+  /** Signs in with a password, whatever comes of it. */
+  signIn(email: string, password: string): Promise<Reply> {
+    return this.send('POST', '/sign-in', { email, password });
+  }
+
+  #keep(line: string): void {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+    if (value === '') this.cookies.delete(name);
+    else this.cookies.set(name, value);
+  }
+}
+
+/** The cookies that an answer sets, as they were written. */
+export function setCookies({ headers }: Reply): string[] {
+  return [headers['set-cookie'] ?? []].flat();
+}
+
+function exchange(
+  url: string,
+  method: string,
+  headers: readonly (readonly [string, string | undefined])[],
+  text: string,
+): Promise<Reply> {
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+  const sent = request(url, { method, agent: false, setHost: false }, (response) => {
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    response.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      const parsed = body === '' ? {} : JSON.parse(body);
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        data: parsed.data ?? parsed,
+        error: parsed.error,
+        reason: parsed.details?.reason,
+      });
+    });
+  });
+  for (const [name, value] of headers) if (value !== undefined) sent.setHeader(name, value);
+  sent.on('error', reject);
+  sent.end(text);
+  return promise;
+}

@@ -1,0 +1,113 @@
+import type { Account } from '#accounts/account';
+import type { AuditLine } from '#console/audit-port';
+import { composeConsole } from '#console/compose';
+import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
+import { makeSetUpLink } from '#console/entry-links';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryMemberStore } from '#storage/memory/memory-member-store';
+import { memorySessionStore } from '#storage/memory/memory-session-store';
+import { memoryUserStore } from '#storage/memory/memory-user-store';
+import { Browser } from '#test/console/browser';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** A password that is fit, of the first owner. */
+export const PASSWORD = 'a fine and private place';
+
+/** The account of the tests, and one of others. */
+export const ACCOUNT_ID = 'accountOfAda';
+export const OTHER_ACCOUNT_ID = 'accountOfBob';
+
+/** A console in memory that listens, with a clock that stands, and all that it has written. */
+export type TestConsole = AsyncDisposable & {
+  readonly origin: string;
+  readonly clock: ManualClock;
+  readonly ports: ConsolePorts;
+  readonly audited: AuditLine[];
+  /** Has every further line of the audit trail fail, or not any more. */
+  readonly failAudit: (isFailing: boolean) => void;
+  /** All lines of the log. */
+  readonly log: () => string;
+  /** A browser without a cookie. */
+  readonly browser: (address?: string) => Browser;
+  /** The value of a new set-up link. */
+  readonly setUpToken: (accountId?: string) => Promise<string>;
+  /** A browser in which the owner of an account has just signed in. */
+  readonly owner: (email?: string, accountId?: string) => Promise<Browser>;
+  /** A browser in which a new member of the owner's account has just signed in. */
+  readonly member: (owner: Browser, email: string, role: string) => Promise<Browser>;
+};
+
+/** Opens a console; `config` and `ports` take the place of what it has otherwise. */
+export async function openConsole(
+  config: Partial<ConsoleConfig> = {},
+  ports: Partial<ConsolePorts> = {},
+): Promise<TestConsole> {
+  const lines: string[] = [];
+  const audited: AuditLine[] = [];
+  const state = { isAuditFailing: false };
+  const clock = new ManualClock();
+  const accounts = memoryAccountStore(clock);
+  for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) await accounts.create(someAccount(id));
+  const whole: ConsolePorts = {
+    ...{
+      users: memoryUserStore(),
+      sessions: memorySessionStore(clock),
+      members: memoryMemberStore(),
+    },
+    ...{ accounts, clock, randomness: systemRandomness, metrics: createMetrics() },
+    logger: createLogger('debug', 'console', { write: (line: string) => void lines.push(line) }),
+    audit: async (line) => {
+      if (state.isAuditFailing) throw new Error('the disk is full');
+      audited.push(line);
+    },
+    ...ports,
+  };
+  // Addresses of browsers are what they say in X-Forwarded-For.
+  const settings: ConsoleConfig = {
+    ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
+    secrets: unchanging(['the secret of this test']),
+    ...config,
+  };
+  const running = await composeConsole({ host: '127.0.0.1', port: 0 }, settings, whole);
+  const { origin, address } = running;
+  const browser = (from = '203.0.113.7') => new Browser(address, { origin, from });
+  const setUpToken = async (accountId = ACCOUNT_ID) =>
+    tokenIn(await makeSetUpLink(whole, accountId, origin));
+  const owner = async (email = 'ada@example.com', accountId = ACCOUNT_ID) => {
+    const own = browser();
+    const body = { token: await setUpToken(accountId), email, password: PASSWORD, name: 'Ada' };
+    await own.expect(201, 'POST', '/setup', body);
+    return own;
+  };
+  return {
+    ...{ origin, clock, ports: whole, audited, browser, setUpToken, owner },
+    failAudit: (isFailing) => {
+      state.isAuditFailing = isFailing;
+    },
+    log: () => lines.join(''),
+    async member(inviting, email, role) {
+      const { data } = await inviting.expect(201, 'POST', '/members/invitations', { email, role });
+      const own = browser();
+      const body = { token: tokenIn(data['link']), password: PASSWORD, name: 'A Member' };
+      await own.expect(201, 'POST', '/invitations/accept', body);
+      return own;
+    },
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+/** The value at the end of a link. */
+export function tokenIn(link: unknown): string {
+  const token = String(link).split('/').at(-1);
+  if (token === undefined || !token.includes('.')) throw new Error(`no link: ${String(link)}`);
+  return token;
+}
+
+function someAccount(id: string): Account {
+  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
+  return { id, name: `Account ${id}`, plan: 'free', status: 'active', limits, createdAtMs: 1 };
+}

@@ -1,0 +1,204 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { setCookies } from '#test/console/browser';
+import { ACCOUNT_ID, openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
+
+const flows = suite('the console');
+
+flows('is set up by its first link, and by no second one', async () => {
+  await using desk = await openConsole();
+  const browser = desk.browser();
+  assert.equal((await browser.expect(200, 'GET', '/setup')).data, { is_needed: true });
+  const token = await desk.setUpToken();
+  const body = { token, email: ' Ada@Example.com ', password: PASSWORD, name: ' Ada ' };
+  assert.equal((await browser.expect(201, 'POST', '/setup', body)).data, { state: 'signed_in' });
+  assert.equal((await browser.expect(200, 'GET', '/setup')).data, { is_needed: false });
+  const { data: me } = await browser.expect(200, 'GET', '/me');
+  const { id, ...user } = me['user'] as Record<string, unknown>;
+  assert.match(String(id), /^usr_[0-9a-f]{16}$/);
+  const factor = { second_factor: 'off', recovery_codes_left: 0 };
+  assert.equal(user, { email: 'ada@example.com', name: 'Ada', ...factor });
+  assert.equal(me['account'], { id: ACCOUNT_ID, name: `Account ${ACCOUNT_ID}` });
+  assert.is(me['role'], 'owner');
+  assert.ok((me['permissions'] as string[]).includes('members'));
+  const again = await desk.browser().send('POST', '/setup', { ...body, email: 'eve@example.com' });
+  assert.equal([again.status, again.reason], [404, 'link_not_usable']);
+  assert.equal(
+    desk.audited.map(({ action }) => action),
+    ['account.set_up', 'session.begin'],
+  );
+});
+
+flows('lets its people in by email and password, and out', async () => {
+  await using desk = await openConsole();
+  await desk.owner();
+  const browser = desk.browser();
+  assert.is((await browser.send('GET', '/me')).reason, 'sign_in_needed');
+  const reply = await browser.signIn('ADA@example.com', PASSWORD);
+  assert.equal([reply.status, reply.data], [200, { state: 'signed_in' }]);
+  for (const line of setCookies(reply))
+    assert.match(line, /; Path=\/; HttpOnly; SameSite=Strict$|Max-Age/);
+  await browser.expect(200, 'GET', '/me');
+  const { session } = Object.fromEntries(browser.cookies);
+  await browser.expect(204, 'POST', '/sign-out', {});
+  assert.is(browser.cookies.has('session'), false);
+  browser.cookies.set('session', session ?? '');
+  assert.is((await browser.send('GET', '/me')).status, 401, 'the value is worth nothing any more');
+});
+
+flows('lists sessions, and ends one, the others or the own', async () => {
+  await using desk = await openConsole();
+  const first = await desk.owner();
+  const second = desk.browser('198.51.100.9');
+  const third = desk.browser();
+  for (const browser of [second, third]) await browser.signIn('ada@example.com', PASSWORD);
+  const { data } = await second.expect(200, 'GET', '/sessions');
+  const sessions = data as unknown as Record<string, unknown>[];
+  assert.is(sessions.length, 3);
+  const own = sessions.filter((each) => each['is_current'] === true);
+  assert.equal(
+    own.map(({ address, client }) => [address, client]),
+    [['198.51.100.9', 'a browser']],
+  );
+  const other = (await third.expect(200, 'GET', '/me')).data['session'] as { id: string };
+  await second.expect(204, 'DELETE', `/sessions/${other.id}`);
+  assert.is((await third.send('GET', '/me')).status, 401);
+  await second.expect(404, 'DELETE', `/sessions/${other.id}`);
+  await second.expect(204, 'DELETE', '/sessions');
+  assert.is((await first.send('GET', '/me')).status, 401);
+  await second.expect(200, 'GET', '/me');
+});
+
+flows(
+  'changes a password, which ends every other session and gives this one a new value',
+  async () => {
+    await using desk = await openConsole();
+    const browser = await desk.owner();
+    const other = desk.browser();
+    await other.signIn('ada@example.com', PASSWORD);
+    const before = browser.cookies.get('session');
+    const next = 'something quite different';
+    const wrong = await browser.send('PUT', '/password', { password: 'wrong', new_password: next });
+    assert.equal([wrong.status, wrong.reason], [403, 'wrong_password']);
+    const weak = { password: PASSWORD, new_password: 'password1234' };
+    assert.is((await browser.send('PUT', '/password', weak)).reason, 'weak_password');
+    await browser.expect(204, 'PUT', '/password', { password: PASSWORD, new_password: next });
+    assert.is.not(browser.cookies.get('session'), before);
+    await browser.expect(200, 'GET', '/me');
+    assert.is((await other.send('GET', '/me')).status, 401);
+    assert.is((await desk.browser().signIn('ada@example.com', PASSWORD)).status, 401);
+    assert.is((await desk.browser().signIn('ada@example.com', next)).status, 200);
+  },
+);
+
+flows('invites, changes and removes members', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  const bob = await desk.member(owner, 'bob@example.com', 'developer');
+  const { data: me } = await bob.expect(200, 'GET', '/me');
+  assert.is(me['role'], 'developer');
+  assert.is((await bob.send('GET', '/members')).reason, 'role_not_allowed');
+  const { data } = await owner.expect(200, 'GET', '/members');
+  const members = data['members'] as { id: string; email: string; role: string }[];
+  assert.equal(
+    members.map(({ email, role }) => [email, role]),
+    [
+      ['ada@example.com', 'owner'],
+      ['bob@example.com', 'developer'],
+    ],
+  );
+  const [ada, second] = members;
+  await owner.expect(200, 'PATCH', `/members/${second?.id}`, { role: 'viewer' });
+  assert.is((await bob.expect(200, 'GET', '/me')).data['role'], 'viewer', 'at once');
+  const last = await owner.send('PATCH', `/members/${ada?.id}`, { role: 'viewer' });
+  assert.equal([last.status, last.reason], [409, 'last_owner']);
+  assert.is((await owner.send('DELETE', `/members/${ada?.id}`)).reason, 'last_owner');
+  await owner.expect(204, 'DELETE', `/members/${second?.id}`);
+  assert.is((await bob.send('GET', '/me')).status, 401, 'at once');
+  assert.is((await desk.browser().signIn('bob@example.com', PASSWORD)).reason, 'no_account');
+});
+
+flows('shows invitations without their values, and takes them back', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  const body = { email: 'bob@example.com', role: 'billing' };
+  const { data: invited } = await owner.expect(201, 'POST', '/members/invitations', body);
+  assert.ok(String(invited['link']).startsWith(`${desk.origin}/#/invitation/`));
+  const listed = (await owner.expect(200, 'GET', '/members')).data['invitations'];
+  const { link, ...shown } = invited;
+  assert.equal(listed, [shown]);
+  await owner.expect(204, 'DELETE', `/members/invitations/${invited['id']}`);
+  const accept = { token: tokenIn(link), password: PASSWORD, name: 'Bob' };
+  assert.is((await desk.browser().send('POST', '/invitations/accept', accept)).status, 404);
+  const known = await owner.send('POST', '/members/invitations', {
+    ...body,
+    email: 'ada@example.com',
+  });
+  assert.equal([known.status, known.reason], [409, 'already_exists']);
+});
+
+flows('lets one person into several accounts, with one password', async () => {
+  await using desk = await openConsole();
+  const ada = await desk.owner();
+  const bob = await desk.owner('bob@example.com', 'accountOfBob');
+  const invite = { email: 'ada@example.com', role: 'viewer' };
+  const { data } = await bob.expect(201, 'POST', '/members/invitations', invite);
+  const accept = { token: tokenIn(data['link']), password: 'not hers at all', name: 'Eve' };
+  const browser = desk.browser();
+  assert.is((await browser.send('POST', '/invitations/accept', accept)).reason, 'wrong_password');
+  await browser.expect(201, 'POST', '/invitations/accept', { ...accept, password: PASSWORD });
+  assert.is((await browser.expect(200, 'GET', '/me')).data['role'], 'viewer');
+  const { data: accounts } = await ada.expect(200, 'GET', '/accounts');
+  assert.equal(
+    (accounts as unknown as { id: string; role: string }[]).map(({ id, role }) => [id, role]),
+    [
+      [ACCOUNT_ID, 'owner'],
+      ['accountOfBob', 'viewer'],
+    ],
+  );
+  const before = ada.cookies.get('session');
+  await ada.expect(200, 'POST', '/account/switch', { account_id: 'accountOfBob' });
+  assert.is.not(ada.cookies.get('session'), before);
+  assert.is((await ada.expect(200, 'GET', '/me')).data['role'], 'viewer');
+  const none = await ada.send('POST', '/account/switch', { account_id: 'accountOfEve' });
+  assert.is(none.status, 404);
+});
+
+flows('names field and reason of what is wrong with a body', async () => {
+  await using desk = await openConsole();
+  const token = await desk.setUpToken();
+  const body = { token, email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
+  for (const [changed, field, reason] of [
+    [{ email: 'ada' }, 'email', 'invalid_text'],
+    [{ email: undefined }, 'email', 'missing_field'],
+    [{ name: ' ' }, 'name', 'too_short'],
+    [{ name: 'A\u202eda' }, 'name', 'invalid_text'],
+    [{ password: 'short' }, 'password', 'too_short'],
+    [{ password: 'x'.repeat(129) }, 'password', 'too_long'],
+    [{ password: 'ada@example.com1' }, 'password', 'weak_password'],
+    [{ role: 'owner' }, 'role', 'unknown_field'],
+  ] as const) {
+    const reply = await desk.browser().send('POST', '/setup', { ...body, ...changed });
+    const { details } = reply.data as { details?: { field: string } };
+    assert.equal([reply.status, details?.field, reply.reason], [422, field, reason]);
+  }
+  await desk.browser().expect(201, 'POST', '/setup', body);
+});
+
+flows('does nothing that it cannot write down first', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  desk.failAudit(true);
+  const invitation = { email: 'bob@example.com', role: 'viewer' };
+  const reply = await owner.send('POST', '/members/invitations', invitation);
+  assert.equal([reply.status, reply.reason], [503, 'audit_unavailable']);
+  const next = { password: PASSWORD, new_password: 'something quite different' };
+  assert.is((await owner.send('PUT', '/password', next)).status, 503);
+  assert.is((await owner.send('DELETE', '/sessions')).status, 503);
+  assert.is((await desk.browser().signIn('ada@example.com', PASSWORD)).status, 503);
+  desk.failAudit(false);
+  assert.equal((await owner.expect(200, 'GET', '/members')).data['invitations'], []);
+  assert.is((await desk.browser().signIn('ada@example.com', PASSWORD)).status, 200);
+});
+
+flows.run();

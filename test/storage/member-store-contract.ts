@@ -1,0 +1,158 @@
+import { suite as plainSuite, type Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type EntryLink, LINKS_MAX, NO_PEOPLE } from '#accounts/people';
+import type { Role } from '#accounts/role';
+import type { MemberStore } from '#storage/member-store';
+import { faultIn } from '#test/support/settled';
+
+type Open = () => Promise<{ store: MemberStore; prefix: string }>;
+
+/** The promises of the MemberStore port as suites to be run, for every adapter. */
+export function memberStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
+  const links = suite(`links of accounts in ${name}`);
+  const members = suite(`members of accounts in ${name}`);
+  usingLinks(links, open);
+  changingMembers(members, open);
+  closing(members, open);
+  return [links, members];
+}
+
+/** An account `a`, and how to make links and members of it. */
+async function account(open: Open, ...roles: Role[]) {
+  const { store, prefix } = await open();
+  const accountId = `${prefix}a`;
+  const times = { createdAtMs: 10, expiresAtMs: 1_000 };
+  const invitation = (
+    digest: string,
+    role: Role = 'viewer',
+    email = `${digest}@b.c`,
+  ): EntryLink => {
+    return { accountId, digest, ...times, kind: 'invitation', role, email };
+  };
+  const setup = (digest: string): EntryLink => ({ accountId, digest, ...times, kind: 'setup' });
+  const enter = (digest: string, user: string, atMs = 20) =>
+    store.enter({ accountId, digest, userId: prefix + user, atMs });
+  for (const [at, role] of roles.entries()) {
+    await store.addLink(invitation(`first ${at}`, role));
+    await enter(`first ${at}`, `u${at}`);
+  }
+  const user = (at: number) => `${prefix}u${at}`;
+  const codes = async (...pending: Promise<unknown>[]) =>
+    (await Promise.allSettled(pending)).filter(({ status }) => status === 'fulfilled').length;
+  return { store, prefix, accountId, invitation, setup, enter, user, fulfilled: codes };
+}
+
+function usingLinks(links: Test, open: Open): void {
+  links('of an account that nothing is known of are none', async () => {
+    const { store, accountId } = await account(open);
+    assert.equal(await store.find(accountId), NO_PEOPLE);
+  });
+
+  links('make one member, however many use one at once', async () => {
+    const { store, accountId, invitation, enter, fulfilled, user } = await account(open, 'owner');
+    await store.addLink(invitation('i', 'developer'));
+    assert.is(await fulfilled(enter('i', 'u1'), enter('i', 'u2'), enter('i', 'u3')), 1);
+    assert.is((await faultIn(enter('i', 'u4'))).reason, 'link_not_usable');
+    const { members, links: left } = await store.find(accountId);
+    assert.equal(left, []);
+    assert.equal(members.map(({ role }) => role).sort(), ['developer', 'owner']);
+    assert.equal(await store.accountsOf(user(0)), [
+      { accountId, userId: user(0), role: 'owner', createdAtMs: 20 },
+    ]);
+  });
+
+  links('are of no use when their time is over or they were taken back', async () => {
+    const { store, accountId, invitation, enter } = await account(open, 'owner');
+    await store.addLink(invitation('old'));
+    assert.is((await faultIn(enter('old', 'u1', 1_000))).reason, 'link_not_usable');
+    assert.is((await faultIn(enter('made up', 'u1'))).reason, 'link_not_usable');
+    await store.dropLink(accountId, 'old');
+    assert.is((await faultIn(enter('old', 'u1'))).reason, 'link_not_usable');
+    assert.is((await faultIn(store.dropLink(accountId, 'old'))).code, 'not_found');
+  });
+
+  links('of one address replace each other, and so do those that set up', async () => {
+    const { store, accountId, invitation, setup, enter } = await account(open);
+    await store.addLink(setup('s1'));
+    await store.addLink(setup('s2'));
+    await store.addLink(invitation('i1', 'viewer', 'x@b.c'));
+    await store.addLink(invitation('i2', 'owner', 'x@b.c'));
+    const digests = (await store.find(accountId)).links.map(({ digest }) => digest).sort();
+    assert.equal(digests, ['i2', 's2']);
+    const invited = (await store.find(accountId)).links.find(({ digest }) => digest === 'i2');
+    assert.equal(invited, invitation('i2', 'owner', 'x@b.c'));
+    assert.is((await enter('s2', 'u1')).role, 'owner');
+  });
+
+  links('that set up an account are of no use once it has a member', async () => {
+    const { store, setup, enter } = await account(open, 'owner');
+    await store.addLink(setup('late'));
+    assert.is((await faultIn(enter('late', 'u9'))).reason, 'link_not_usable');
+  });
+
+  links('make no one a member twice, and are left then', async () => {
+    const { store, accountId, invitation, enter } = await account(open, 'owner');
+    await store.addLink(invitation('i'));
+    assert.is((await faultIn(enter('i', 'u0'))).reason, 'already_exists');
+    assert.is((await store.find(accountId)).links.length, 1);
+  });
+
+  links('are no more than an account may have', async () => {
+    const { store, invitation } = await account(open);
+    for (let at = 0; at < LINKS_MAX; at += 1) await store.addLink(invitation(`i${at}`));
+    assert.is((await faultIn(store.addLink(invitation('one more')))).code, 'conflict');
+    await store.addLink(invitation('again', 'viewer', 'i3@b.c'));
+  });
+}
+
+function changingMembers(members: Test, open: Open): void {
+  members('get another role, and leave', async () => {
+    const { store, accountId, user } = await account(open, 'owner', 'viewer');
+    assert.is((await store.setRole(accountId, user(1), 'billing')).role, 'billing');
+    assert.is((await store.accountsOf(user(1)))[0]?.role, 'billing');
+    await store.remove(accountId, user(1));
+    assert.equal(await store.accountsOf(user(1)), []);
+    assert.is((await faultIn(store.remove(accountId, user(1)))).code, 'not_found');
+    assert.is((await faultIn(store.setRole(accountId, user(1), 'owner'))).code, 'not_found');
+  });
+
+  members('keep one owner, whichever two leave or step down at once', async () => {
+    const { store, accountId, user, fulfilled } = await account(open, 'owner', 'owner', 'viewer');
+    const applied = await fulfilled(
+      store.remove(accountId, user(0)),
+      store.setRole(accountId, user(1), 'developer'),
+    );
+    assert.is(applied, 1);
+    const owners = (await store.find(accountId)).members.filter(({ role }) => role === 'owner');
+    assert.is(owners.length, 1);
+    const { userId = '' } = owners[0] ?? {};
+    assert.is((await faultIn(store.remove(accountId, userId))).reason, 'last_owner');
+    assert.is((await faultIn(store.setRole(accountId, userId, 'viewer'))).reason, 'last_owner');
+  });
+
+  members('are found from their user in every account, and in none that they left', async () => {
+    const { store, prefix, invitation, enter, user } = await account(open, 'owner', 'viewer');
+    const other = { ...invitation('o', 'billing'), accountId: `${prefix}b` };
+    await store.addLink(other);
+    await store.enter({ accountId: `${prefix}b`, digest: 'o', userId: user(1), atMs: 30 });
+    const roles = (await store.accountsOf(user(1))).map(({ role }) => role);
+    assert.equal(roles, ['viewer', 'billing']);
+    await store.remove(`${prefix}a`, user(1));
+    await store.addLink(invitation('back', 'developer'));
+    await enter('back', 'u1');
+    assert.is((await store.accountsOf(user(1)))[0]?.role, 'developer');
+  });
+}
+
+function closing(members: Test, open: Open): void {
+  members('of a closed account are none, and none comes in', async () => {
+    const { store, accountId, invitation, enter, user } = await account(open, 'owner', 'viewer');
+    await store.addLink(invitation('i'));
+    assert.equal((await store.close(accountId)).sort(), [user(0), user(1)]);
+    assert.equal(await store.close(accountId), []);
+    assert.equal(await store.find(accountId), { isClosed: true, members: [], links: [] });
+    assert.equal(await store.accountsOf(user(0)), []);
+    assert.is((await faultIn(enter('i', 'u5'))).reason, 'link_not_usable');
+    assert.is((await faultIn(store.addLink(invitation('j')))).code, 'conflict');
+  });
+}
