@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { consoleRoutes } from '#console/all-routes';
+import type { Answer } from '#console/answer';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { type Cookies, cookiesOf } from '#console/cookies';
 import { assertOwnRequest } from '#console/own-origin';
@@ -94,18 +95,23 @@ function addRoute(
       try {
         const params = request.params as Record<string, string | undefined>;
         const visit = visitOf(request, cookies);
-        const {
-          status,
-          data,
-          cookies: set = [],
-        } = await serve({ body: request.body, params, visit });
-        reply.code(status).header('set-cookie', [...set]);
-        return data === undefined ? reply.send() : reply.send({ data });
+        const query = request.query as Record<string, unknown>;
+        const answer = await serve({ body: request.body, params, query, visit });
+        return send(reply, answer);
       } finally {
         active.requests -= 1;
       }
     },
   });
+}
+
+function send(reply: FastifyReply, { status, data, pagination, file, cookies = [] }: Answer) {
+  reply.code(status).header('set-cookie', [...cookies]);
+  if (file !== undefined) {
+    reply.header('content-disposition', `attachment; filename="${file.name}"`);
+    return reply.type(file.type).send(file.content);
+  }
+  return data === undefined ? reply.send() : reply.send({ data, pagination });
 }
 
 const visits = new WeakMap<FastifyRequest, Visit>();

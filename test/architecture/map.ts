@@ -15,10 +15,10 @@ export const LAYERS: Record<string, readonly string[]> = {
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
   edge: ['wire', 'accounts', 'audit', 'identity'],
-  console: ['edge', 'accounts', 'audit', 'storage'],
+  console: ['edge', 'limiter', 'accounts', 'audit', 'storage'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
-    ...['accounts', 'audit'],
+    ...['accounts', 'audit', 'console'],
   ],
   process: [
     ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
