@@ -4,7 +4,7 @@ import { faultFor } from '#fault/fault';
 import { accountAdmin } from '#limiter/account-admin';
 import type { Administration } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
-import { heardFacts, limiterConnector, watchedLimiters } from '#process/cluster';
+import { limiterConnector, watchedLimiters } from '#process/cluster';
 import type { Foundation } from '#process/foundation';
 import { openBus, type SharedStores } from '#process/ports';
 import { adminClient } from '#wire/admin-client';
@@ -14,22 +14,21 @@ const USAGE_MS_MAX = 3_000;
 
 /**
  * The accounts of a cluster for a process that is none of its limiters: it changes them in their stores,
- * announces that on the bus, and asks the owners of meters for what has been used. Waits until a limiter
- * is heard of.
+ * announces that on the bus, and asks the owners of meters for what has been used.
  */
 export async function clusterAccounts(
   config: Config,
   foundation: Foundation,
   stores: SharedStores,
-  signal: AbortSignal,
 ): Promise<Administration & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const { clock, randomness } = foundation;
-  const bus = opening.use(await openBus(config, foundation));
-  const facts = await heardFacts('limiter', config, foundation, bus, signal);
+  const cluster = await stores.shards.fixCluster(randomness.hex(16));
+  const bus = opening.use(await openBus(config, foundation, cluster));
+  const shardCount = (await stores.shards.countOf('limiter')) ?? config.SERVICE_SHARDS;
+  const facts = { cluster, shardCount };
   const connect = limiterConnector(config, foundation);
   const limiters = opening.use(watchedLimiters(config, foundation, bus, facts, connect));
-  const { cluster } = facts;
   const news = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster });
   const ownerOf = (accountId: string) => {
     const address = limiters.addressOf(accountId);

@@ -26,7 +26,7 @@ type ConsoleBeside = AsyncDisposable & {
 };
 
 /** A console process: for the accounts that a cluster has in Cassandra. */
-export async function openConsole(config: Config, signal: AbortSignal): Promise<Opened> {
+export async function openConsole(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = opening.use(await openFoundation(config, 'console'));
   const operators = opening.use(await serveOperators(config, foundation));
@@ -39,7 +39,7 @@ export async function openConsole(config: Config, signal: AbortSignal): Promise<
       'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
     );
   }
-  const accounts = opening.use(await clusterAccounts(config, foundation, stores, signal));
+  const accounts = opening.use(await clusterAccounts(config, foundation, stores));
   const running = opening.use(await consoleOn(config, foundation, stores, accounts, undefined));
   opening.use(operators.ready());
   say('console', { console: running.origin, metrics: `${operators.address}/metrics` });
