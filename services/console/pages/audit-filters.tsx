@@ -23,7 +23,7 @@ export function AuditFilters({
   readonly onFilter: (query: string) => void;
 }) {
   const now = new URLSearchParams(query);
-  const valueOf = (name: string) => now.get(name) ?? '';
+  const textIn = (name: string) => now.get(name) ?? '';
   return (
     <search>
       <form class="filters" onSubmit={submitted((given) => onFilter(queryOf(given)))}>
@@ -31,26 +31,26 @@ export function AuditFilters({
           {...{
             name: 'action',
             label: 'Action',
-            value: valueOf('action'),
+            value: textIn('action'),
             placeholder: 'key.revoke',
           }}
           isFilter
         />
         <TextField
-          {...{ name: 'actor', label: 'Actor', value: valueOf('actor'), placeholder: 'usr_…' }}
+          {...{ name: 'actor', label: 'Actor', value: textIn('actor'), placeholder: 'usr_…' }}
           isFilter
         />
         <SelectField
-          {...{ name: 'outcome', label: 'Outcome', choices: OUTCOMES, value: valueOf('outcome') }}
+          {...{ name: 'outcome', label: 'Outcome', choices: OUTCOMES, value: textIn('outcome') }}
         />
         <TextField
           {...{ name: 'from', label: 'From', type: 'datetime-local' }}
-          value={localOf(valueOf('from'))}
+          value={localOf(textIn('from'))}
           isFilter
         />
         <TextField
           {...{ name: 'until', label: 'Until', type: 'datetime-local' }}
-          value={localOf(valueOf('until'))}
+          value={localOf(textIn('until'))}
           isFilter
         />
         <div class="filter-buttons">

@@ -15,12 +15,15 @@ type DialogProps = {
 /** A modal dialog, open for as long as it is there; the focus goes back to where it was. */
 export function Dialog({ title, onClose, isFirm = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const isOver = useRef(false);
   const titleId = useId();
   useLayoutEffect(() => {
     const shown = dialog.current;
     const before = document.activeElement;
     shown?.showModal();
     return () => {
+      // The event of this comes later, when another dialog may have taken its place.
+      isOver.current = true;
       shown?.close();
       if (before instanceof HTMLElement) before.focus();
     };
@@ -29,8 +32,11 @@ export function Dialog({ title, onClose, isFirm = false, children }: DialogProps
     event.preventDefault();
     if (!isFirm) onClose();
   };
+  const closed = () => {
+    if (!isOver.current) onClose();
+  };
   return (
-    <dialog ref={dialog} aria-labelledby={titleId} onCancel={cancel} onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby={titleId} onCancel={cancel} onClose={closed}>
       <h2 id={titleId}>{title}</h2>
       {children}
     </dialog>

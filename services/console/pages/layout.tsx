@@ -60,7 +60,7 @@ function entries(): (readonly [path: string, text: string])[] {
     ['/', 'Overview'],
     ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
     ...(may('members') ? [['/members', 'Members'] as const] : []),
-    ...(may('audit.read') ? [['/audit', 'Audit trail'] as const] : []),
+    ...(may('audit.read') ? [['/audit', 'Audit'] as const] : []),
     ['/security', 'Security'],
   ];
 }

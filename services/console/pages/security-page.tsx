@@ -43,12 +43,14 @@ function PasswordPart() {
           hint="12 characters or more. A few words are better than signs."
         />
         <RefusalNotice refusal={refusal} fields={FIELDS} />
-        <p role="status" class="good-text">
-          {changes > 0 && !isBusy && refusal === undefined ? 'The password is changed.' : ''}
-        </p>
-        <button type="submit" disabled={isBusy}>
-          {isBusy ? 'One moment …' : 'Change the password'}
-        </button>
+        <div class="button-row">
+          <button type="submit" disabled={isBusy}>
+            {isBusy ? 'One moment …' : 'Change the password'}
+          </button>
+          <p role="status" class="good-text">
+            {changes > 0 && !isBusy && refusal === undefined ? 'The password is changed.' : ''}
+          </p>
+        </div>
       </form>
     </section>
   );
