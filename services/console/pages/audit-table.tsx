@@ -65,7 +65,7 @@ function Line({ line }: { readonly line: AuditLine }) {
             aria-label={`Details of line ${line.seq}, ${action}`}
             onClick={() => setOpen(!isOpen)}
           >
-            {isOpen ? 'Less' : 'Details'}
+            Details
           </button>
         </td>
       </tr>

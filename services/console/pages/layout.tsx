@@ -21,7 +21,7 @@ export function Layout({
       <a class="skip" href="#main">
         Skip to the page
       </a>
-      <div class="side">
+      <header class="side">
         <p class="brand">
           <BrandSign />
           Identity Engine
@@ -47,7 +47,7 @@ export function Layout({
             Sign out
           </button>
         </div>
-      </div>
+      </header>
       <main id="main" tabIndex={-1}>
         {children}
       </main>
