@@ -40,6 +40,8 @@ async function assetsIn(folder: string): Promise<ReadonlyMap<string, string>> {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     loader: { '.svg': 'copy' },
+    // Only these options count, not what else is there for the type checker.
+    tsconfigRaw: '{}',
     metafile: true,
     logLevel: 'warning',
   });

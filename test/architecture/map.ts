@@ -15,6 +15,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   limiter: ['wire', 'node', 'runtime', 'accounts', 'identity', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
   console: ['edge', 'accounts', 'storage'],
+  pages: [],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
     'accounts',
@@ -24,6 +25,11 @@ export const LAYERS: Record<string, readonly string[]> = {
     ...['node', 'runtime', 'accounts', 'storage', 'console', 'ctl'],
   ],
 };
+/**
+ * What runs in browsers: a layer of its own inside the folder of the console, which imports nothing of
+ * the service, and which nothing of it imports. Its components have a name of their own to be imported by.
+ */
+export const PAGES = { folder: /^services\/console\/pages\//, names: ['pages', 'view'] };
 /** Layers of pure functions: they import nothing but one another's own files. */
 export const PURE = /^services\/(identity|accounts|fault)\//;
 /** The types outside its row of the map that a pure layer may import; nothing of them is code. */
@@ -49,6 +55,9 @@ export const VENDORS: Record<string, RegExp> = {
   '@nats-io/': /^services\/bus\//,
   'cassandra-driver': /^services\/storage\/cassandra\//,
   fastify: /^services\/(edge|console)\//,
+  preact: /^services\/console\/pages\//,
+  '@preact/': /^services\/console\/pages\//,
+  uqr: /^services\/console\/pages\/qr-code\.tsx$/,
   otpauth: /^services\/console\/totp\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
@@ -57,6 +66,7 @@ export const VENDORS: Record<string, RegExp> = {
 
 /** Words that may be spoken in one place only. */
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
+  'a request of a page': { word: /\bfetch\(/, home: /^services\/console\/pages\/api\.ts$/ },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
   'the wall clock': { word: /Date\.now\(/, home: /^services\/platform\/clock\.ts$/ },
