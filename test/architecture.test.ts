@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
-  EVERYWHERE,
-  LAYERS,
-  PAGES,
+  allowedTo,
+  layerNamed,
+  layerOf,
   PURE,
   PURE_BUILTINS,
   PURE_CORES,
@@ -23,15 +23,13 @@ architecture('there is something to look at', () => {
 
 architecture('every import follows an arrow of the map', () => {
   for (const file of SERVICES.filter((name) => !ROOT_FILES.includes(name))) {
-    const layer = PAGES.folder.test(file) ? 'pages' : (file.split('/')[1] ?? '');
-    const isAlone = PURE.test(file) || layer === 'pages';
-    const allowed = isAlone ? LAYERS[layer] : LAYERS[layer]?.concat(EVERYWHERE);
+    const layer = layerOf(file);
+    const allowed = allowedTo(file);
     assert.ok(allowed, `${file}: ${layer} is not on the map`);
     const source = sourceOf(file).replaceAll(PURE_TYPES[layer] ?? /(?!)/g, '');
     for (const target of importsIn(source)) {
       assert.not.match(target, /^\.\.?\//, `${file}: import ${target} by its # name`);
-      const named = /^#([^/]+)/.exec(target)?.[1];
-      const other = PAGES.names.includes(named ?? '') ? 'pages' : named;
+      const other = layerNamed(target);
       if (other === undefined || other === layer) continue;
       if (other === 'config') assert.match(file, ROOT_IMPORTERS, `${file}: only processes read it`);
       else assert.ok(allowed.includes(other), `${file}: ${layer} may not import ${other}`);

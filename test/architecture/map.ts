@@ -27,9 +27,26 @@ export const LAYERS: Record<string, readonly string[]> = {
 };
 /**
  * What runs in browsers: a layer of its own inside the folder of the console, which imports nothing of
- * the service, and which nothing of it imports. Its components have a name of their own to be imported by.
+ * the service, and which nothing of it imports.
  */
-export const PAGES = { folder: /^services\/console\/pages\//, names: ['pages', 'view'] };
+const PAGES = /^services\/console\/pages\//;
+
+/** The layer that a file is in. */
+export const layerOf = (file: string): string =>
+  PAGES.test(file) ? 'pages' : (file.split('/')[1] ?? '');
+
+/** The layer that an import names; components of pages are imported by a name of their own. */
+export function layerNamed(target: string): string | undefined {
+  const name = /^#([^/]+)/.exec(target)?.[1];
+  return name === 'view' ? 'pages' : name;
+}
+
+/** What a file may import of other layers; undefined: its layer is not on the map. */
+export function allowedTo(file: string): readonly string[] | undefined {
+  const own = LAYERS[layerOf(file)];
+  return PURE.test(file) || PAGES.test(file) ? own : own?.concat(EVERYWHERE);
+}
+
 /** Layers of pure functions: they import nothing but one another's own files. */
 export const PURE = /^services\/(identity|accounts|fault)\//;
 /** The types outside its row of the map that a pure layer may import; nothing of them is code. */
@@ -41,7 +58,7 @@ export const PURE_CORES = ['failure-detector', 'failure-evidence', 'shard-planne
   (name) => `services/cluster/${name}.ts`,
 );
 /** What every layer but the pure ones may import. */
-export const EVERYWHERE = ['platform', 'fault'];
+const EVERYWHERE = ['platform', 'fault'];
 
 /** The one executable and the one reader of the environment stand above the layers. */
 export const ROOT_FILES = ['services/main.ts', 'services/config.ts'];

@@ -91,5 +91,7 @@ function wantedOf(values: Values): KeyWanted {
 function expiryTime(expiry: string, day: string): Date | undefined {
   if (expiry === 'never') return undefined;
   if (expiry === 'date') return new Date(`${day}T23:59:59`);
-  return new Date(new Date().getTime() + Number(expiry) * DAY_MS);
+  const at = new Date();
+  at.setTime(at.getTime() + Number(expiry) * DAY_MS);
+  return at;
 }

@@ -124,7 +124,7 @@ function Labelled({
     <div class="field">
       <label for={id}>
         {label}
-        {isOptional ? <span class="quiet"> (optional)</span> : null}
+        {isOptional ? <span class="optional"> (optional)</span> : null}
       </label>
       {children({
         id,

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused } from '#pages/api';
 
 /** What a page has of something that it loads. */
-export type Loaded<Value> =
+type Loaded<Value> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly refusal: Refused }
   | { readonly kind: 'ready'; readonly value: Value };
