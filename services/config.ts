@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { CONSOLE_VARIABLES } from '#platform/console-variables';
 import { assertExporterFiles } from '#platform/exporter-files';
-import { isNetwork } from '#platform/host-port';
 import { secretsInFiles } from '#platform/secret-file';
 import {
   address,
@@ -11,6 +11,7 @@ import {
   headers,
   isNameless,
   list,
+  networks,
   port,
   retentionDays,
   whole,
@@ -63,21 +64,7 @@ const VARIABLES = {
     .describe(
       'File of the token that the admin port asks for, for the service and for `ctl`. Left out: the service makes one at start, and `ctl` of the same user finds it.',
     ),
-  SERVICE_CONSOLE_ENABLED: flag
-    .default(true)
-    .describe('Whether a standalone process opens the console; a process of its own always does.'),
-  SERVICE_CONSOLE_HOST: filled.default('127.0.0.1').describe('Address the console listens on.'),
-  SERVICE_CONSOLE_PORT: port.default(8_002).describe('Port of the console; 0 takes a free one.'),
-  SERVICE_CONSOLE_ORIGIN: z
-    .url({ protocol: /^https?$/, error: 'must be https://host or http://host' })
-    .refine(
-      (url) => new URL(url).origin === url,
-      'must be an origin, without path or slash at its end',
-    )
-    .optional()
-    .describe(
-      'Where browsers reach the console, as https://console.example.com; links lead there, and with https its cookies are for TLS alone. Left out: on loopback, over HTTP.',
-    ),
+  ...CONSOLE_VARIABLES,
   SERVICE_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
@@ -224,14 +211,9 @@ const VARIABLES = {
       'Signs what processes say over NATS and names the instances of keyed creates: the same for every edge, engine, limiter and `ctl` of a cluster. Two with a comma between while it is changed, or on two lines of its file: the first signs, both are believed.',
     ),
   SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
-  SERVICE_TRUSTED_PROXIES: z
-    .string()
-    .default('')
-    .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
-    .refine((cidrs) => cidrs.every(isNetwork), 'must be addresses or CIDRs')
-    .describe(
-      'Comma-separated CIDRs whose X-Forwarded-For is believed, with ports or without. None if empty.',
-    ),
+  SERVICE_TRUSTED_PROXIES: networks.describe(
+    'Comma-separated CIDRs whose X-Forwarded-For is believed, with ports or without. None if empty.',
+  ),
   SERVICE_DRAIN_SECONDS: whole
     .pipe(z.number().max(10))
     .default(5)

@@ -1,8 +1,8 @@
 /** Code points of a password. Source: decision 246, after NIST SP 800-63B. */
-export const PASSWORD_LENGTH_MIN = 12;
+const PASSWORD_LENGTH_MIN = 12;
 
 /** Code points of a password: more would only cost the hash. Source: decision 246. */
-export const PASSWORD_LENGTH_MAX = 128;
+const PASSWORD_LENGTH_MAX = 128;
 
 /** Different characters that a password has at least. Chosen. */
 const VARIETY_MIN = 5;

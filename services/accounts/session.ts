@@ -21,16 +21,16 @@ export type Session = {
 };
 
 /** How long a session lives without a request, in milliseconds. Source: decision 245. */
-export const SESSION_IDLE_MS = 30 * 60_000;
+const SESSION_IDLE_MS = 30 * 60_000;
 
 /** How long a session lives at most, in milliseconds. Source: decision 245. */
 export const SESSION_MS_MAX = 12 * 60 * 60_000;
 
 /** How long a password counts while the second factor is missing, in milliseconds. */
-export const SECOND_FACTOR_MS_MAX = 5 * 60_000;
+const SECOND_FACTOR_MS_MAX = 5 * 60_000;
 
 /** How stale `lastSeenAtMs` may get before it is written again, in milliseconds. */
-export const SESSION_SEEN_MS = 60_000;
+const SESSION_SEEN_MS = 60_000;
 
 /** What a session is worth: all, nothing but the way to the second factor, or nothing. */
 export type SessionWorth = 'full' | 'second_factor' | 'over';

@@ -28,7 +28,7 @@ export type User = {
 };
 
 /** Browsers of one user that are remembered; the oldest is forgotten first. Chosen. */
-export const DEVICES_MAX = 10;
+const DEVICES_MAX = 10;
 
 /** UTF-16 units of an email address. Source: RFC 5321, 4.5.3.1.3. */
 const EMAIL_LENGTH_MAX = 254;
@@ -38,8 +38,6 @@ const EMAIL = /^[^\s@"(),:;<>[\\\]]{1,64}@[^\s@"(),:;<>[\\\]]+\.[^\s@"(),:;<>[\\
 /** What no address has and no page should show. */
 const UNSEEN = /[\p{Cc}\p{Cf}]/u;
 
-const USER_ID = /^usr_[0-9a-f]{16}$/;
-
 /**
  * The form in which an address is stored and compared: NFKC, trimmed, lower case. Undefined for what is
  * no address. The part before the `@` is lowered too, because providers ignore its case.
@@ -48,11 +46,6 @@ export function normalEmail(text: string): string | undefined {
   const normal = text.normalize('NFKC').trim().toLowerCase();
   const isAddress = normal.length <= EMAIL_LENGTH_MAX && EMAIL.test(normal) && !UNSEEN.test(normal);
   return isAddress ? normal : undefined;
-}
-
-/** Whether a text could be the id of a user. */
-export function isUserId(text: string): boolean {
-  return USER_ID.test(text);
 }
 
 /** A user whose second factor is another; undefined: none any more, and no recovery codes. */

@@ -2,7 +2,7 @@ import { faultFor } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
 
 /** Who does something in the console. A session is named by its public id. */
-export type AuditActor =
+type AuditActor =
   | { readonly kind: 'user'; readonly id: string; readonly session?: string }
   | { readonly kind: 'anonymous' };
 

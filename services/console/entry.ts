@@ -45,10 +45,20 @@ export async function enterBy(
   const after = { role: link.kind === 'setup' ? 'owner' : link.role };
   await audit({ accountId, actor, ...originOf(visit), action, target: ready.id, after });
   const stored = found ?? (await users.create(ready));
-  const userId = stored.user.id;
-  await members.enter({ accountId, digest, userId, atMs: clock.wallMs() });
+  try {
+    await members.enter({ accountId, digest, userId: ready.id, atMs: clock.wallMs() });
+  } catch (error) {
+    // Another request has used the link: who was made for it alone is of no account.
+    if (found === undefined && isRefusal(error)) await users.remove(stored);
+    throw error;
+  }
   const moved = await movedOn(parts, stored, accountId);
   return await signIn.enter(moved, accountId, entrant.password, visit);
+}
+
+/** Whether surely nothing has happened. */
+function isRefusal(error: unknown): boolean {
+  return ['not_found', 'conflict'].includes(toFault(error).code);
 }
 
 async function userOf(

@@ -158,6 +158,6 @@ export class LiveSessions {
 }
 
 /** The refusal for a visitor without a session. */
-export function signInNeeded() {
+function signInNeeded() {
   return faultFor('sign_in_needed', 'sign in first');
 }

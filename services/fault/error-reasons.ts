@@ -109,7 +109,7 @@ export const CONSOLE_REASONS = {
 } as const satisfies Record<string, ReasonRow>;
 
 /** A stable token that says to a page of the console why it was refused. */
-export type ConsoleReason = keyof typeof CONSOLE_REASONS;
+type ConsoleReason = keyof typeof CONSOLE_REASONS;
 
 /** Every reason there is. */
 export type AnyReason = FaultReason | PeerReason | ConsoleReason;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isHostPort } from '#platform/host-port';
+import { isHostPort, isNetwork } from '#platform/host-port';
 
 /** A whole number of at most nine digits. Digits only: an empty variable must not mean 0. */
 export const whole = z
@@ -18,6 +18,13 @@ export const filled = z.string().min(1);
 
 /** Yes or no, in the words of YAML and shells. */
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+/** Addresses and CIDRs, separated by commas; none if left out. */
+export const networks = z
+  .string()
+  .default('')
+  .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
+  .refine((cidrs) => cidrs.every(isNetwork), 'must be addresses or CIDRs');
 
 /** Several values, separated by commas; one at least. */
 export function list(item: z.ZodType<string, string>) {

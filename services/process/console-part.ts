@@ -80,7 +80,14 @@ async function consoleOn(
   };
   const listen = { host, port: config.SERVICE_CONSOLE_PORT };
   const stored = { users, sessions, members, accounts };
-  const ports = { ...stored, audit: auditOf(config, foundation), clock, randomness, logger, metrics };
+  const ports = {
+    ...stored,
+    audit: auditOf(config, foundation),
+    clock,
+    randomness,
+    logger,
+    metrics,
+  };
   return await composeConsole(listen, consoleConfig, ports);
 }
 

@@ -11,7 +11,7 @@ export type Entry = {
 
 /**
  * Who may do what in which account, and the links by which others enter. All of one account changes as
- * a whole, so a link is used once, and an account that has an owner keeps one, whoever else writes at
+ * a whole, so a link is used once, and an account that has an owner keeps one, however many write at
  * the same time. Durability and faults are those of `UserStore`. Source: decision 245.
  */
 export interface MemberStore {

@@ -1,7 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { FAULTS } from '#fault/error-codes';
-import { type FaultReason, httpOfReason, PEER_REASONS, REASONS } from '#fault/error-reasons';
+import {
+  CONSOLE_REASONS,
+  type FaultReason,
+  httpOfReason,
+  PEER_REASONS,
+  REASONS,
+} from '#fault/error-reasons';
 import { Fault, invalid, toFault } from '#fault/fault';
 
 /** Code and status, as interface 7 and decisions 2, 4, 20 and 36 have it. */
@@ -136,7 +142,9 @@ refusal('of a shard names who owns it instead, and is a 503', () => {
 });
 
 catalog('separates what nodes answer each other from what callers get', () => {
-  for (const reason of Object.keys(PEER_REASONS)) assert.not.ok(reason in REASONS, reason);
+  for (const reason of Object.keys({ ...PEER_REASONS, ...CONSOLE_REASONS })) {
+    assert.not.ok(reason in REASONS, reason);
+  }
 });
 
 refusal('without a field has none', () => {

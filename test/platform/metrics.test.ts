@@ -54,6 +54,9 @@ const RARE: readonly MetricName[] = [
   'db_client_second_server_total', // with several servers only: test/storage/second-server.test.ts
   'db_client_operation_duration_seconds',
   'edge_retries_total',
+  // Only a console has these: test/console/guessing.test.ts.
+  'console_request_duration_seconds',
+  'console_sign_ins_total',
 ];
 
 /** Scrapes until one shows what takes a second: each takes a few milliseconds. */

@@ -81,7 +81,7 @@ for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'],
   part(`"main.ts ${argv.join(' ')}" prints the usage and ends with 2`, async () => {
     const run = runMain(argv);
     assert.is(await run.ended, 2);
-    assert.match(run.stderr(), /^usage: main\.ts standalone\|edge\|engine\|limiter\n/);
+    assert.match(run.stderr(), /^usage: main\.ts standalone\|edge\|engine\|limiter\|console\n/);
     assert.not.match(run.stderr(), /\n {4}at /);
   });
 }

@@ -42,7 +42,7 @@ export function sessionStoreContract(
     assert.equal(await store.find(session('1').userId, '1'), expected);
   });
 
-  sessions('that have ended stay ended, whoever has them in hand', async () => {
+  sessions('that have ended stay ended, though a request has them in hand', async () => {
     const { store, session, digestsNow } = await withSessions('1', '2', '3');
     await store.end(session('1').userId, ['1', '3', 'unknown']);
     await store.touch(session('1'), session('1').createdAtMs + 60_000);

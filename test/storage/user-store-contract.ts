@@ -14,14 +14,17 @@ export function someUser(email: string, more: Partial<User> = {}): User {
   };
 }
 
-/** The promises of the UserStore port, for every adapter. `open` gives an empty store. */
-export function userStoreContract(
-  name: string,
-  open: () => Promise<{ store: UserStore; prefix: string }>,
-  suite = plainSuite,
-): Test {
-  const users = suite(`users in ${name}`);
+type Open = () => Promise<{ store: UserStore; prefix: string }>;
 
+/** The promises of the UserStore port, for every adapter. `open` gives an empty store. */
+export function userStoreContract(name: string, open: Open, suite = plainSuite): Test {
+  const users = suite(`users in ${name}`);
+  findingUsers(users, open);
+  changingUsers(users, open);
+  return users;
+}
+
+function findingUsers(users: Test, open: Open): void {
   users('are found by id and by email as they were created', async () => {
     const { store, prefix } = await open();
     const secondFactor = { state: 'active', sealedSecret: 's', lastStep: 7 } as const;
@@ -53,7 +56,9 @@ export function userStoreContract(
     );
     assert.is(found.filter((each) => each !== undefined).length, 1);
   });
+}
 
+function changingUsers(users: Test, open: Open): void {
   users('are changed only as they were read, once for all who try at once', async () => {
     const { store, prefix } = await open();
     const stored = await store.create(someUser(`${prefix}a@b.c`));
@@ -91,5 +96,4 @@ export function userStoreContract(
     assert.is((await store.findByEmail(email))?.user.id, id);
     assert.is(await store.find(first.user.id), undefined);
   });
-  return users;
 }

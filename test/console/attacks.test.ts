@@ -1,0 +1,292 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { loopbackOrigins } from '#console/own-origin';
+import { type Reply, setCookies } from '#test/console/browser';
+import { OTHER_ACCOUNT_ID, openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
+
+const EMAIL = 'ada@example.com';
+
+const SIGN_IN = { email: EMAIL, password: PASSWORD };
+
+const sites = suite('a page of another site');
+
+for (const [what, headers, reason] of [
+  ['its own origin', { origin: 'https://evil.example' }, 'cross_site_request'],
+  ['no origin', { origin: undefined }, 'cross_site_request'],
+  ['an opaque origin', { origin: 'null' }, 'cross_site_request'],
+  ['another port', { origin: 'http://127.0.0.1:1' }, 'cross_site_request'],
+  ['a request across sites', { 'sec-fetch-site': 'cross-site' }, 'cross_site_request'],
+  ['a request of the same site', { 'sec-fetch-site': 'same-site' }, 'cross_site_request'],
+  ['a request of no page', { 'sec-fetch-site': 'none' }, 'cross_site_request'],
+  ['the type of a form', { 'content-type': 'text/plain' }, 'unsupported_media_type'],
+  ['no type', { 'content-type': undefined }, 'unsupported_media_type'],
+  [
+    'a type that only looks like JSON',
+    { 'content-type': 'text/plain; application/json' },
+    'unsupported_media_type',
+  ],
+  ['a host of its own', { host: 'evil.example' }, 'wrong_host'],
+  ['no host', { host: undefined }, 'wrong_host'],
+  ['a host with a name before it', { host: 'evil@127.0.0.1' }, 'wrong_host'],
+] as const) {
+  sites(`is refused with ${what}, whatever the cookie`, async () => {
+    await using desk = await openConsole();
+    const owner = await desk.owner();
+    const body = { email: 'eve@example.com', role: 'owner' };
+    const reply = await owner.send('POST', '/members/invitations', body, headers);
+    assert.is(reply.reason, reason);
+    assert.is.not(reply.status, 201);
+    const { data } = await owner.expect(200, 'GET', '/members');
+    assert.equal(data['invitations'], []);
+    for (const [name] of Object.entries(reply.headers)) assert.not.match(name, /^access-control-/);
+  });
+}
+
+sites('that an old browser does not name is known by its origin', async () => {
+  await using desk = await openConsole();
+  await desk.owner();
+  const old = { 'sec-fetch-site': undefined };
+  assert.is((await desk.browser().send('POST', '/sign-in', SIGN_IN, old)).status, 200);
+  const evil = { ...old, origin: 'https://evil.example' };
+  assert.is((await desk.browser().send('POST', '/sign-in', SIGN_IN, evil)).status, 403);
+});
+
+sites('gets no leave by a preflight', async () => {
+  await using desk = await openConsole();
+  const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
+  const reply = await desk.browser().send('OPTIONS', '/sign-in', undefined, headers);
+  assert.ok(reply.status >= 400);
+  for (const name of Object.keys(reply.headers)) assert.not.match(name, /^access-control-/);
+});
+
+const sessions = suite('a session');
+
+sessions('is none of a value that a browser was given before it signed in', async () => {
+  await using desk = await openConsole();
+  const eve = await desk.owner('eve@example.com', OTHER_ACCOUNT_ID);
+  await desk.owner();
+  const planted = eve.cookies.get('session') ?? '';
+  for (const value of [planted, 'usr_0000000000000000.made-up', '']) {
+    const victim = desk.browser();
+    if (value !== '') victim.cookies.set('session', value);
+    await victim.expect(200, 'POST', '/sign-in', SIGN_IN);
+    assert.is.not(victim.cookies.get('session'), value);
+  }
+  assert.is((await eve.send('GET', '/me')).status, 401, 'the planted session has ended');
+});
+
+sessions('is none where two cookies claim it', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  const own = owner.cookies.get('session');
+  const cookie = `session=made-up; session=${own}`;
+  assert.is((await owner.send('GET', '/me', undefined, { cookie })).status, 401);
+});
+
+sessions('ends after 30 minutes without a request, and not before', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  for (let minutes = 0; minutes < 90; minutes += 29) {
+    desk.clock.advance(29 * 60_000);
+    await owner.expect(200, 'GET', '/me');
+  }
+  desk.clock.advance(30 * 60_000);
+  assert.is((await owner.send('GET', '/me')).reason, 'sign_in_needed');
+});
+
+sessions('ends after 12 hours, however busy', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  for (let minutes = 20; minutes < 12 * 60; minutes += 20) {
+    desk.clock.advance(20 * 60_000);
+    await owner.expect(200, 'GET', '/me');
+  }
+  desk.clock.advance(20 * 60_000);
+  assert.is((await owner.send('GET', '/me')).reason, 'sign_in_needed');
+});
+
+sessions('is one of thirty at most: another ends the one that was seen first', async () => {
+  await using desk = await openConsole();
+  const first = await desk.owner();
+  const last = desk.browser();
+  for (let at = 0; at < 30; at += 1) {
+    desk.clock.advance(1_000);
+    last.cookies.delete('session');
+    await last.expect(200, 'POST', '/sign-in', SIGN_IN);
+  }
+  assert.is((await first.send('GET', '/me')).status, 401);
+  const { data } = await last.expect(200, 'GET', '/sessions');
+  assert.is((data as unknown as unknown[]).length, 30);
+});
+
+sessions('over TLS has a cookie of this host alone', async () => {
+  await using desk = await openConsole({ origin: 'https://console.example.com' });
+  const owner = await desk.owner();
+  assert.equal([...owner.cookies.keys()].sort(), ['__Host-device', '__Host-session']);
+  const reply = await desk.browser().signIn(EMAIL, PASSWORD);
+  for (const line of setCookies(reply)) {
+    assert.match(
+      line,
+      /^__Host-\w+=[^;]+;( Max-Age=\d+;)? Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    );
+  }
+  assert.match(String(reply.headers['strict-transport-security']), /^max-age=31536000$/);
+  const value = owner.cookies.get('__Host-session') ?? '';
+  const plain = desk.browser();
+  plain.cookies.set('session', value);
+  assert.is((await plain.send('GET', '/me')).status, 401);
+});
+
+const answers = suite('every answer of the console');
+
+function assertSafe({ headers }: Reply): void {
+  const policy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+  assert.is(headers['content-security-policy'], policy);
+  assert.is(headers['x-content-type-options'], 'nosniff');
+  assert.is(headers['referrer-policy'], 'no-referrer');
+  assert.is(headers['cross-origin-opener-policy'], 'same-origin');
+  assert.is(headers['cross-origin-resource-policy'], 'same-origin');
+  assert.is(headers['cache-control'], 'no-store');
+  assert.ok(headers['permissions-policy']);
+  assert.is(headers['strict-transport-security'], undefined, 'which plain HTTP must not have');
+}
+
+answers('keeps browsers from doing more than they should', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  assertSafe(await owner.expect(200, 'GET', '/me'));
+  assertSafe(await owner.expect(204, 'POST', '/sign-out', {}));
+  assertSafe(await owner.expect(401, 'GET', '/me'));
+  assertSafe(await owner.expect(404, 'GET', '/nothing'));
+  assertSafe(await owner.send('POST', '/sign-in', '{'));
+  assertSafe(await owner.send('POST', '/sign-in', '{}', { origin: undefined }));
+  assertSafe(await owner.send('GET', '/%zz'));
+});
+
+answers('is one also to bytes that are no request', async () => {
+  await using desk = await openConsole();
+  const { port, hostname } = new URL(desk.origin);
+  const socket = connect(Number(port), hostname);
+  socket.end('GET / HTTP/1.1\r\nbroken\r\n\r\n');
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += String(chunk);
+  });
+  await once(socket, 'close');
+  assert.match(text, /^HTTP\/1\.1 400 .*content-security-policy: default-src 'none'/s);
+});
+
+answers('refuses a body that is too large, or has a key twice', async () => {
+  await using desk = await openConsole();
+  const large = JSON.stringify({ email: 'x'.repeat(40_000) });
+  assert.is((await desk.browser().send('POST', '/sign-in', large)).status, 413);
+  const twice = '{"email":"a@b.c","email":"d@e.f","password":"x"}';
+  assert.is((await desk.browser().send('POST', '/sign-in', twice)).reason, 'duplicate_key');
+});
+
+answers('to an API key says that none is taken, whatever else it shows', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  const headers = { authorization: `Bearer svc_sk_${'a'.repeat(50)}` };
+  for (const [method, path] of [
+    ['GET', '/me'],
+    ['POST', '/sign-in'],
+  ] as const) {
+    const reply = await owner.send(method, path, method === 'GET' ? undefined : SIGN_IN, headers);
+    assert.equal([reply.status, reply.reason], [400, 'api_key_not_accepted']);
+    assert.is(reply.headers['www-authenticate'], undefined);
+  }
+});
+
+const others = suite('the account of others');
+
+others('is out of reach for an owner, by every route', async () => {
+  await using desk = await openConsole();
+  const ada = await desk.owner();
+  const bob = await desk.owner('bob@example.com', OTHER_ACCOUNT_ID);
+  const carol = await desk.member(bob, 'carol@example.com', 'viewer');
+  const invite = { email: 'dan@example.com', role: 'viewer' };
+  const { data: invited } = await bob.expect(201, 'POST', '/members/invitations', invite);
+  const idOf = async (browser: typeof bob) =>
+    ((await browser.expect(200, 'GET', '/me')).data['user'] as { id: string }).id;
+  const [bobId, carolId] = [await idOf(bob), await idOf(carol)];
+  const sessionOf = ((await bob.expect(200, 'GET', '/me')).data['session'] as { id: string }).id;
+  for (const [method, path, body] of [
+    ['PATCH', `/members/${carolId}`, { role: 'owner' }],
+    ['DELETE', `/members/${carolId}`, undefined],
+    ['DELETE', `/members/${bobId}`, undefined],
+    ['DELETE', `/members/invitations/${invited['id']}`, undefined],
+    ['DELETE', `/sessions/${sessionOf}`, undefined],
+    ['POST', '/account/switch', { account_id: OTHER_ACCOUNT_ID }],
+  ] as const) {
+    assert.is((await ada.send(method, path, body)).status, 404, `${method} ${path}`);
+  }
+  const { data } = await ada.expect(200, 'GET', '/members');
+  assert.is((data['members'] as unknown[]).length, 1);
+  assert.is(((await bob.expect(200, 'GET', '/members')).data['members'] as unknown[]).length, 2);
+});
+
+others('is entered by an invitation once, and by no other link', async () => {
+  await using desk = await openConsole();
+  const ada = await desk.owner();
+  const invite = { email: 'bob@example.com', role: 'viewer' };
+  const { data } = await ada.expect(201, 'POST', '/members/invitations', invite);
+  const token = tokenIn(data['link']);
+  const accept = { token, password: PASSWORD, name: 'Bob' };
+  const asSetUp = { ...accept, email: 'bob@example.com' };
+  assert.is((await desk.browser().send('POST', '/setup', asSetUp)).status, 404);
+  const elsewhere = { ...accept, token: token.replace(/^\w{12}/, OTHER_ACCOUNT_ID) };
+  assert.is((await desk.browser().send('POST', '/invitations/accept', elsewhere)).status, 404);
+  const tries = await Promise.all(
+    [1, 2, 3].map(() => desk.browser().send('POST', '/invitations/accept', accept)),
+  );
+  assert.is(tries.filter(({ status }) => status === 201).length, 1);
+  assert.is((await desk.browser().send('POST', '/invitations/accept', accept)).status, 404);
+  const { data: late } = await ada.expect(201, 'POST', '/members/invitations', {
+    ...invite,
+    email: 'late@example.com',
+  });
+  desk.clock.advance(7 * 24 * 60 * 60_000);
+  const tooLate = { ...accept, token: tokenIn(late['link']) };
+  assert.is((await desk.browser().send('POST', '/invitations/accept', tooLate)).status, 404);
+});
+
+others('keeps its first owner’s link for a day, and its last one alone', async () => {
+  await using desk = await openConsole();
+  const [first, second] = [await desk.setUpToken(), await desk.setUpToken()];
+  const body = { email: EMAIL, password: PASSWORD, name: 'Ada' };
+  assert.is((await desk.browser().send('POST', '/setup', { ...body, token: first })).status, 404);
+  desk.clock.advance(24 * 60 * 60_000);
+  assert.is((await desk.browser().send('POST', '/setup', { ...body, token: second })).status, 404);
+});
+
+others('has no one left who came by a link that another has used meanwhile', async () => {
+  await using desk = await openConsole();
+  const token = await desk.setUpToken();
+  const tries = await Promise.all(
+    ['ada', 'bob', 'carol'].map((name) => {
+      const body = { token, email: `${name}@example.com`, password: PASSWORD, name };
+      return desk.browser().send('POST', '/setup', body);
+    }),
+  );
+  assert.is(tries.filter(({ status }) => status === 201).length, 1);
+  const names = ['ada', 'bob', 'carol'].map((name) => `${name}@example.com`);
+  const users = await Promise.all(names.map((email) => desk.ports.users.findByEmail(email)));
+  assert.is(users.filter((user) => user !== undefined).length, 1);
+});
+
+const origins = suite('a console without a public origin');
+
+origins('is reached by the names of this machine alone', () => {
+  assert.equal(loopbackOrigins(8002), [
+    'http://127.0.0.1:8002',
+    'http://localhost:8002',
+    'http://[::1]:8002',
+  ]);
+});
+
+for (const each of [sites, sessions, answers, others, origins]) each.run();

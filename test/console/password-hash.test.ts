@@ -1,0 +1,58 @@
+import { scryptSync } from 'node:crypto';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { hashPassword, isOutdated, isPasswordOf, NO_PASSWORD } from '#console/password-hash';
+import { Passwords } from '#console/passwords';
+import { faultIn } from '#test/support/settled';
+
+const hashes = suite('the hash of a password');
+
+hashes('names how it was made, with salt of its own', async () => {
+  const [first, second] = [await hashPassword('a password'), await hashPassword('a password')];
+  assert.match(first, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
+  assert.is.not(first, second);
+  assert.is(isOutdated(first), false);
+});
+
+hashes('is that of this password, however its letters are composed', async () => {
+  const hash = await hashPassword('pa\u00dfwort \u00e9');
+  assert.is(await isPasswordOf(hash, 'pa\u00dfwort e\u0301'), true);
+  assert.is(await isPasswordOf(hash, 'pa\u00dfwort e'), false);
+  assert.is(await isPasswordOf(hash, ''), false);
+  assert.is(await isPasswordOf(NO_PASSWORD, ''), false);
+});
+
+hashes('of the published test vector of Argon2id is read', async () => {
+  // phc-winner-argon2, test.c: password "password", salt "somesalt", t=2, m=65536, p=1.
+  const hash =
+    '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
+  assert.is(await isPasswordOf(hash, 'password'), true);
+  assert.is(await isPasswordOf(hash, 'passwore'), false);
+  assert.is(isOutdated(hash), true);
+});
+
+hashes('of another way, or of fewer passes, is read and outdated', async () => {
+  const salt = Buffer.from('0123456789abcdef');
+  const made = scryptSync('a password', salt, 32, { N: 2 ** 14, r: 8, p: 1 });
+  const [saltText, text] = [salt, made].map((each) => each.toString('base64').replace(/=+$/, ''));
+  const scrypt = `$scrypt$ln=14,r=8,p=1$${saltText}$${text}`;
+  assert.is(await isPasswordOf(scrypt, 'a password'), true);
+  assert.is(await isPasswordOf(scrypt, 'another'), false);
+  assert.is(isOutdated(scrypt), true);
+  const renewed = await new Passwords().renewed(scrypt, 'a password');
+  assert.ok(renewed !== undefined && (await isPasswordOf(renewed, 'a password')));
+  assert.is(await new Passwords().renewed(renewed, 'a password'), undefined);
+});
+
+const queue = suite('passwords at once');
+
+queue('wait for their turn, and are refused beyond a bound', async () => {
+  const passwords = new Passwords();
+  const tries = Array.from({ length: 66 }, () => passwords.isRight(undefined, 'x'));
+  const fault = await faultIn(passwords.isRight(undefined, 'x'));
+  assert.equal([fault.reason, fault.httpStatus], ['overloaded', 503]);
+  assert.equal(new Set(await Promise.all(tries)), new Set([false]));
+  assert.is(await passwords.isRight(undefined, 'x'), false, 'and there is room again');
+});
+
+for (const each of [hashes, queue]) each.run();
