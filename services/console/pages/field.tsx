@@ -155,5 +155,7 @@ const focused = new WeakSet<HTMLInputElement>();
 function focusOnce(input: HTMLInputElement | null): void {
   if (input === null || focused.has(input)) return;
   focused.add(input);
+  // The attribute is for a dialog, which gives the focus to its first field with it when it opens.
+  input.autofocus = true;
   input.focus();
 }

@@ -69,7 +69,9 @@ function Row({
         <span class="row-name">{of.name ?? 'Unnamed key'}</span>
         <code>{of.masked ?? of.id}</code>
       </th>
-      <td data-label="Scope">{scopeText(of.scope)}</td>
+      <td data-label="Scope" class="is-short">
+        {scopeText(of.scope)}
+      </td>
       <td data-label="Last used">
         <LastUsed of={of} />
       </td>

@@ -42,6 +42,11 @@ security(
       '',
     );
     assert.match((await dialog.locator('details code').textContent()) ?? '', /^otpauth:\/\/totp\//);
+    assert.is(
+      await page.evaluate('document.activeElement.name'),
+      'code',
+      'the field has the focus',
+    );
     await dialog.getByLabel('The six digits').fill('000000');
     await page.keyboard.press('Enter');
     await dialog.getByText('This code is wrong').waitFor();
