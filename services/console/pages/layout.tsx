@@ -6,6 +6,7 @@ import { here, navigate } from '#pages/router';
 import { may, refreshMe, signOut } from '#pages/session';
 import { BrandSign } from '#view/doorway';
 import { Link } from '#view/link';
+import { RefusalNotice } from '#view/notice';
 
 /** The console around a page: where one can go, in which account, and as whom. */
 export function Layout({
@@ -49,6 +50,7 @@ export function Layout({
         </div>
       </header>
       <main id="main" tabIndex={-1}>
+        <RefusalNotice refusal={out.refusal} />
         {children}
       </main>
     </div>
@@ -68,7 +70,7 @@ function entries(): (readonly [path: string, text: string])[] {
 /** The name of the account, and a choice where there is one. */
 function AccountSwitch({ me }: { readonly me: Me }) {
   const { loaded } = useLoaded(api.accounts);
-  const { run, isBusy } = useAction(async (id: string) => {
+  const { run, isBusy, refusal } = useAction(async (id: string) => {
     await api.switchAccount(id);
     navigate('/');
     await refreshMe();
@@ -83,18 +85,21 @@ function AccountSwitch({ me }: { readonly me: Me }) {
     );
   }
   return (
-    <select
-      class="account"
-      aria-label="Account"
-      value={me.account.id}
-      disabled={isBusy}
-      onChange={(event) => run(event.currentTarget.value)}
-    >
-      {own.map(({ id, name: text, role }) => (
-        <option key={id} value={id}>
-          {text ?? id} ({role})
-        </option>
-      ))}
-    </select>
+    <div>
+      <select
+        class="account"
+        aria-label="Account"
+        value={me.account.id}
+        disabled={isBusy}
+        onChange={(event) => run(event.currentTarget.value)}
+      >
+        {own.map(({ id, name: text, role }) => (
+          <option key={id} value={id}>
+            {text ?? id} ({role})
+          </option>
+        ))}
+      </select>
+      <RefusalNotice refusal={refusal} />
+    </div>
   );
 }

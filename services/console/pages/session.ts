@@ -31,6 +31,8 @@ export async function refreshMe(): Promise<void> {
     session.value = { kind: 'signed_in', me: await api.me() };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
+    // A load of the page between password and code does not begin again.
+    if (error.reason === 'second_factor_needed') session.value = { kind: 'second_factor' };
     if (error.code === 'unauthorized') return;
     if (session.value.kind !== 'signed_in') {
       session.value = { kind: 'unreachable', refusal: error };
