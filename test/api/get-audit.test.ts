@@ -96,6 +96,7 @@ trail('is read page by page, and by what a query says', async () => {
   assert.equal((await linesOf(owner, `?target=${ids[1]}`)).map(whatOf), [
     ['instance.create', ids[1], 'begun'],
   ]);
+  assert.is((await linesOf(owner, '?action=instance.&limit=100')).length, 5);
   assert.equal(await linesOf(owner, '?actor=key_0000000000000000'), []);
   assert.equal(await linesOf(owner, '?until=2026-01-01T00:00:00Z'), []);
   assert.equal(await linesOf(owner, '?from=2126-01-01T00:00:00%2B02:00'), []);

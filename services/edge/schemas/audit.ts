@@ -4,7 +4,15 @@ import { AUDIT_CURSOR } from '#audit/audit-page';
 import { PAGE_ENTRIES_MAX } from '#audit/bounds';
 import { integer } from '#edge/schemas/query-parameters';
 
-const { action, target, outcome } = AuditEntry.shape;
+const { target, outcome } = AuditEntry.shape;
+
+/** What `key.` means is `key` with all that follows it. */
+const action = z
+  .string()
+  .max(48)
+  .regex(/^[a-z]+(?:[._][a-z]+)*\.?$/, 'must be words such as key.create')
+  .transform((words) => words.replace(/\.$/, ''))
+  .meta({ type: 'string' });
 
 /** A time in a query, in Unix milliseconds. */
 const time = z.iso

@@ -76,7 +76,8 @@ type Opening = {
   readonly options: BrowserContextOptions | undefined;
 };
 
-async function openPage(
+/** Opens a page of any console in a new browser profile. */
+export async function openPage(
   browser: Browser,
   { origin, path, cookies, options }: Opening,
 ): Promise<WatchedPage> {
