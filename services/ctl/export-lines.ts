@@ -1,4 +1,6 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
+import type { Limits } from '#accounts/plan';
+import type { PlanChange } from '#accounts/plan-change';
 import { MODE_KEYS } from '#identity/modes';
 import type { Floor } from '#storage/floor';
 import type { DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
@@ -17,7 +19,7 @@ export type ExportCounts = {
   readonly drift_events: number;
 };
 
-type Field = string | number | boolean | undefined;
+type Field = string | number | boolean | undefined | Readonly<Record<string, string | number>>;
 
 /** What the export is and of when. */
 export function headerLine(account: string, serviceVersion: string, exportedAt: string): string {
@@ -32,19 +34,30 @@ export function headerLine(account: string, serviceVersion: string, exportedAt: 
 
 /** The account without its keys and what it has used. */
 export function accountLine(account: Account): string {
-  const { id, name, plan, status, limits, modelVersion, retention, createdAtMs } = account;
+  const { id, name, plan, status, planChange, modelVersion, retention, createdAtMs } = account;
   return line('account', {
     id,
     name,
     plan,
     status,
-    requests_per_minute: limits.requestsPerMinute,
-    cycles_per_month: limits.cyclesPerMonth,
-    instances: limits.instances,
+    ...limitsLine(account.limits),
+    plan_change: planChange && planChangeLine(planChange),
     model_version: modelVersion,
     retention_days: retention,
     created_at_ms: createdAtMs,
   });
+}
+
+function planChangeLine({ plan, limits, atMs, from }: PlanChange) {
+  return { plan, ...limitsLine(limits), at_ms: atMs, from };
+}
+
+function limitsLine({ requestsPerMinute, cyclesPerMonth, instances }: Limits) {
+  return {
+    requests_per_minute: requestsPerMinute,
+    cycles_per_month: cyclesPerMonth,
+    instances,
+  };
 }
 
 /** A key by its digest: who has the line cannot use the key. */
@@ -138,6 +151,6 @@ function line(kind: string, fields: Readonly<Record<string, Field>>): string {
 }
 
 /** As `JSON.stringify`, which makes 0 of -0: to the model they are two numbers. */
-function jsonOf(value: string | number | boolean): string {
+function jsonOf(value: Exclude<Field, undefined>): string {
   return Object.is(value, -0) ? '-0' : JSON.stringify(value);
 }

@@ -1,3 +1,4 @@
+import { accountAt } from '#accounts/plan-change';
 import { type RetentionOfPlans, retentionDaysOf } from '#accounts/retention';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
@@ -68,13 +69,14 @@ async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void>
 /** The accounts that do not keep their rows for ever. */
 async function* keepingAccounts({
   accounts,
+  clock,
   retentionOfPlans,
-}: Pick<ClusterPorts, 'accounts'> & { readonly retentionOfPlans: RetentionOfPlans }) {
+}: Pick<ClusterPorts, 'accounts' | 'clock'> & { readonly retentionOfPlans: RetentionOfPlans }) {
   let afterId: string | undefined;
   for (;;) {
     const page = await accounts.list({ afterId, limit: ACCOUNTS_PER_READ });
     for (const account of page) {
-      const days = retentionDaysOf(account, retentionOfPlans);
+      const days = retentionDaysOf(accountAt(account, clock.wallMs()), retentionOfPlans);
       // One that is imported is not there yet; of one that is deleted everything goes.
       const isThere = account.status === 'active' || account.status === 'suspended';
       if (days !== undefined && isThere) yield { id: account.id, days };

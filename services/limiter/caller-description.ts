@@ -1,4 +1,5 @@
 import { type AccountWithKeys, keyEndsAtMs } from '#accounts/account';
+import { accountAt } from '#accounts/plan-change';
 import type { CallerDescription } from '#wire/limiter-messages';
 
 /**
@@ -14,5 +15,6 @@ export function describeCaller(
   if (found === undefined || key === undefined) return undefined;
   if (keyEndsAtMs(key) <= nowMs) return undefined;
   const { id: keyId, scope: keyScope, expiresAtMs: keyExpiresAtMs } = key;
-  return { plan: found.account.plan, keyId, keyScope, keyExpiresAtMs };
+  const { plan } = accountAt(found.account, nowMs);
+  return { plan, keyId, keyScope, keyExpiresAtMs };
 }

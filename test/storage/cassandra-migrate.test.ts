@@ -17,7 +17,7 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 const { address, suite } = cassandraOrSkip();
 
 const TABLES =
-  `account_ids accounts answers cluster_facts drift heads history journal journals listings
+  `account_ids accounts answers billing billing_customers cluster_facts drift heads history journal journals listings
   meters schema_versions seals shards`.split(/\s+/);
 
 async function messageOf(pending: Promise<unknown>): Promise<string> {
