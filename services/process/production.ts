@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
-import { isLoopbackHost } from '#limiter/loopback';
+import { isLoopbackHost } from '#platform/loopback';
 
 /*
  * What SERVICE_ENVIRONMENT=production refuses (decision 140). A process that starts with one of

@@ -13,13 +13,14 @@ export const LAYERS: Record<string, readonly string[]> = {
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'node', 'runtime', 'accounts', 'identity', 'storage'],
+  billing: ['accounts', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
     'accounts',
   ],
   process: [
-    ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
+    ...['edge', 'engine', 'limiter', 'billing', 'wire', 'routing', 'cluster', 'bus'],
     ...['node', 'runtime', 'accounts', 'storage', 'ctl'],
   ],
 };
@@ -50,6 +51,7 @@ export const VENDORS: Record<string, RegExp> = {
   fastify: /^services\/edge\//,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
+  stripe: /^services\/billing\/(stripe-provider|signed-notification)\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,
 };
 
