@@ -3,6 +3,7 @@ import type { RetentionOfPlans } from '#accounts/retention';
 import type { Bus } from '#bus/bus';
 import type { Clock } from '#platform/clock';
 import type { ManagedAccounts } from '#storage/account-store';
+import type { BillingStore } from '#storage/billing-store';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { PagedListings } from '#storage/listing-store';
@@ -91,6 +92,7 @@ export type ClusterPorts = {
   readonly accounts: ManagedAccounts;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly billing: Pick<BillingStore, 'erase'>;
   readonly serverClocks: ServerClocks;
   /** As `SERVICE_RETENTION_DAYS` says. */
   readonly retentionOfPlans: RetentionOfPlans;

@@ -49,8 +49,9 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     await using acting = await ports.openActing();
     const found = await ports.accounts.beginDeletion(id, ports.clock.wallMs());
     const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
-    // Both may be what an earlier run did not come to.
+    // These may be what an earlier run did not come to.
     await ports.meters.erase(id);
+    await ports.billing.erase(id);
     await ports.accounts.endDeletion(id);
     acting.announce(id);
     const data = { id, status: 'deleted', instances_deleted: instances };

@@ -37,6 +37,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     accounts: stores.accounts,
     listings: stores.listings,
     meters: stores.meters,
+    billing: stores.billing,
     serverClocks: stores.serverClocks,
     retentionOfPlans: config.SERVICE_RETENTION_DAYS ?? {},
     clock,

@@ -2,14 +2,18 @@
  * The one place where adapters are chosen. They are imported dynamically, so that a run on memory
  * never loads a driver (architecture 2).
  */
+import type { BillingProvider } from '#billing/billing-provider';
+import type { StripeOptions } from '#billing/stripe-provider';
 import type { Bus } from '#bus/bus';
 import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
+import type { Reloadable } from '#platform/reloadable';
 import type { Foundation } from '#process/foundation';
 import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
 import { clientTlsOf } from '#process/tls-files';
 import type { ManagedAccounts } from '#storage/account-store';
+import type { BillingStore } from '#storage/billing-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
 import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
@@ -26,6 +30,7 @@ type CommonStores = {
   readonly instances: InstanceStore;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly billing: BillingStore;
 };
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
@@ -56,6 +61,25 @@ export async function openStores(config: Config, foundation: Foundation): Promis
         () => `Cassandra at ${config.SERVICE_CASSANDRA_CONTACT_POINTS.join(',')}`,
         cassandraStores(config, foundation),
       );
+  }
+}
+
+/** A payment provider, with all that it needs. */
+export type ProviderChoice =
+  | ({ readonly kind: 'stripe' } & StripeOptions)
+  | { readonly kind: 'local'; readonly webhookSecrets: Reloadable<readonly string[]> };
+
+/** Opens the provider; its library is 20 MB that no other process reads. */
+export async function openBillingProvider(choice: ProviderChoice): Promise<BillingProvider> {
+  switch (choice.kind) {
+    case 'stripe': {
+      const { stripeProvider } = await import('#billing/stripe-provider');
+      return stripeProvider(choice);
+    }
+    case 'local': {
+      const { localProvider } = await import('#billing/local-provider');
+      return localProvider(choice.webhookSecrets);
+    }
   }
 }
 
@@ -117,6 +141,7 @@ export async function migrateStores(
 
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
+  const { memoryBillingStore } = await import('#storage/memory/memory-billing-store');
   const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
   const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
   const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
@@ -127,6 +152,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
     meters: memoryMeterStore(),
+    billing: memoryBillingStore(),
     meterJournal: memoryJournal(),
     engineJournal: memoryJournal(),
   };
@@ -138,6 +164,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const session = opening.use(await sessionOf(config, foundation, keyspace));
   await assertUsable(session, config, foundation);
   const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
+  const { cassandraBillingStore } = await import('#storage/cassandra/cassandra-billing-store');
   const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
   const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
   const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
@@ -151,6 +178,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     instances: cassandraInstanceStore(session, await bucketsIn(shards, 'engine', config)),
     listings: cassandraListingStore(session),
     meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),
+    billing: cassandraBillingStore(session),
     journals: cassandraJournalStore(session),
     shards,
     serverClocks: cassandraServerClocks(session),

@@ -57,6 +57,9 @@ export function productionFaults(
     ...(role === 'standalone' && config.SERVICE_LOCAL_ACCOUNT
       ? ['SERVICE_LOCAL_ACCOUNT makes an account without limits and prints its key']
       : []),
+    ...(servesAccounts(role) && config.SERVICE_BILLING_PROVIDER === 'local'
+      ? ['SERVICE_BILLING_PROVIDER=local sells plans for nothing']
+      : []),
     ...wireFaults(config, role),
     ...natsFaults(config, role, evidence),
     ...secretFaults(config, role),
@@ -165,6 +168,10 @@ function isSecret(text: string): boolean {
     new Set(text).size >= SECRET_VARIETY_MIN &&
     !isRepetition
   );
+}
+
+function servesAccounts(role: Role): boolean {
+  return role === 'limiter' || role === 'standalone';
 }
 
 function servesApi(role: Role): boolean {

@@ -11,7 +11,7 @@ import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryBillingStore } from '#storage/memory/memory-billing-store';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 import { ManualClock } from '#test/support/manual-clock';
-import { faultIn } from '#test/support/settled';
+import { faultIn, turnOfEvents } from '#test/support/settled';
 
 const GRACE_MS = 7 * DAY_MS;
 const SECRET = 'whsec_of_this_test';
@@ -121,6 +121,24 @@ notified('that is older than what is known changes nothing', async () => {
   const created = eventAt(scene.startMs, { plan: 'indie', type: 'customer.subscription.created' });
   await scene.notify(eventAt(scene.startMs + 5_000));
   assert.is(await scene.notify(created), 'unchanged');
+  assert.is((await scene.account()).plan, 'pro');
+});
+
+notified('that is held up sets no older plan in the end', async () => {
+  const gate = Promise.withResolvers<void>();
+  let isFirst = true;
+  const audit = async () => {
+    if (!isFirst) return;
+    isFirst = false;
+    await gate.promise;
+  };
+  const scene = await deskUnderTest({ audit });
+  const slow = scene.notify(eventAt(scene.startMs, { plan: 'indie' }));
+  await turnOfEvents();
+  assert.is(await scene.notify(eventAt(scene.startMs + 1_000)), 'changed');
+  assert.is((await scene.account()).plan, 'pro');
+  gate.resolve();
+  await slow;
   assert.is((await scene.account()).plan, 'pro');
 });
 

@@ -10,6 +10,7 @@ import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { inProcessPeer } from '#routing/peer';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryBillingStore } from '#storage/memory/memory-billing-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
@@ -174,6 +175,7 @@ function memoryStores() {
   return {
     accounts: memoryAccountStore(systemClock),
     meters: memoryMeterStore(),
+    billing: memoryBillingStore(),
     journals: memoryJournalStore(systemClock),
     shards: memoryShardStore(),
     instances: memoryInstanceStore(),
