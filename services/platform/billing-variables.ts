@@ -38,10 +38,10 @@ export const BILLING_VARIABLES = {
     .optional()
     .describe('File that holds `SERVICE_BILLING_API_KEY`, instead of that variable.'),
   SERVICE_BILLING_WEBHOOK_SECRET: list(z.string().min(16, 'must have at least 16 characters'))
-    .refine((secrets) => secrets.length <= 4, 'must be at most four secrets')
+    .refine((secrets) => secrets.length <= 2, 'must be one secret, or two with a comma between')
     .optional()
     .describe(
-      'What the provider signs notifications with, `whsec_…`; several with commas between while it is changed, or on lines of its file.',
+      'What the provider signs notifications with, `whsec_…`; two with a comma between while it is changed, or on two lines of its file.',
     ),
   SERVICE_BILLING_WEBHOOK_SECRET_FILE: filled
     .optional()
