@@ -15,7 +15,7 @@ import type { BillingStore, BoughtPlan, StoredBilling } from '#storage/billing-s
 const TRIES_MAX = 8;
 
 /** A plan, and the one that follows. Times are Unix milliseconds. */
-export type PlanState = {
+type PlanState = {
   readonly plan: string;
   readonly later: { readonly plan: string; readonly atMs: number } | undefined;
 };
@@ -49,7 +49,7 @@ export type BillingDeskPorts = {
 };
 
 /** What a notification has done; `ignored`: it is of nothing that is known here. */
-export type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
+type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
 
 /**
  * Where plans are bought. All of it rejects with `billing_provider_not_configured` without a

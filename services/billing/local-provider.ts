@@ -32,7 +32,7 @@ export type LocalEvent = {
 };
 
 /** A notification as it is sent: the body, and the value of `Stripe-Signature`. */
-export type SignedNotification = { readonly body: string; readonly signature: string };
+type SignedNotification = { readonly body: string; readonly signature: string };
 
 /** A provider that takes no money, for tests and a machine of one's own. */
 export type LocalProvider = BillingProvider & {

@@ -5,7 +5,7 @@ import { Fault } from '#fault/fault';
 const TOLERANCE_S = 300;
 
 /** Bytes of a notification; Stripe's own are some kilobytes. Chosen. */
-export const NOTIFICATION_BYTES_MAX = 262_144;
+const NOTIFICATION_BYTES_MAX = 262_144;
 
 /** Characters of a signature header: one of 80 for each secret that is in use. */
 const HEADER_LENGTH_MAX = 4_096;

@@ -18,7 +18,7 @@ const RETRIES_MAX = 1;
 const URL_LENGTH_MAX = 8_192;
 
 /** A price of the provider, and the plan that it is. */
-export type PlanPrice = { readonly plan: BoughtPlan; readonly price: string };
+type PlanPrice = { readonly plan: BoughtPlan; readonly price: string };
 
 /** How the provider is spoken to. */
 export type StripeOptions = {
