@@ -1,5 +1,4 @@
-import type { Limits, Plan } from '#accounts/plan';
-import type { PlanChange } from '#accounts/plan-change';
+import type { Limits, Plan, PlanChange } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 
 /** What an operator may make of an account. A suspended one is answered 403 (decision 20). */

@@ -1,23 +1,5 @@
 import type { Account } from '#accounts/account';
-import type { Limits, Plan } from '#accounts/plan';
-
-/** A plan that an account goes over to at a time. Source: decision 247. */
-export type PlanChange = {
-  readonly plan: Plan;
-  readonly limits: Limits;
-  /** Unix milliseconds from which it counts. */
-  readonly atMs: number;
-  /** The plan that it ends. Of another one, given since by a program of 1.0, it ends nothing. */
-  readonly from: Plan;
-};
-
-/** A plan with its limits, and what follows it. */
-export type PlanSetting = {
-  readonly plan: Plan;
-  readonly limits: Limits;
-  /** Undefined: nothing is to change. */
-  readonly later?: Omit<PlanChange, 'from'> | undefined;
-};
+import type { PlanSetting } from '#accounts/plan';
 
 /** An account that is on another plan, and goes over to a later one or to none. */
 export function withPlan({ planChange: _, ...account }: Account, setting: PlanSetting): Account {

@@ -7,7 +7,7 @@ export type ProviderPage = { readonly url: string };
 export type CheckoutRequest = {
   readonly accountId: string;
   readonly plan: BoughtPlan;
-  /** Who has bought for the account before; undefined: nobody has. */
+  /** Who has bought for the account before; undefined: no customer is known. */
   readonly customerId: string | undefined;
   readonly successUrl: string;
   readonly cancelUrl: string;

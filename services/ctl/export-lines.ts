@@ -1,6 +1,5 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import type { Limits } from '#accounts/plan';
-import type { PlanChange } from '#accounts/plan-change';
+import type { Limits, PlanChange } from '#accounts/plan';
 import { MODE_KEYS } from '#identity/modes';
 import type { Floor } from '#storage/floor';
 import type { DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';

@@ -1,6 +1,6 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
-import type { Limits } from '#accounts/plan';
-import { accountAt, type PlanChange } from '#accounts/plan-change';
+import type { Limits, PlanChange } from '#accounts/plan';
+import { accountAt } from '#accounts/plan-change';
 import { firstExpiryOf, type HeldKey, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
 import type { Instant } from '#platform/instant';
 
@@ -47,7 +47,7 @@ export class CachedAccount {
     this.#hold(keyRing(account?.keys ?? [], readAt.wallMs));
   }
 
-  /** Goes over to the later plan at its time, which no read and no announcement marks. */
+  /** Goes over to the later plan at its time, without a read and without an announcement. */
   bringUpTo(nowMs: number): void {
     if (this.#planChange === undefined || nowMs < this.#planChange.atMs) return;
     this.limits = this.#planChange.limits;

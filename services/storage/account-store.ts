@@ -1,5 +1,5 @@
 import type { Account, AccountWithKeys, ApiKeyRecord, SetStatus } from '#accounts/account';
-import type { PlanSetting } from '#accounts/plan-change';
+import type { PlanSetting } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 
 /** The most accounts that one page of a listing may hold: about 200 KiB. */

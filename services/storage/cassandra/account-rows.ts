@@ -1,7 +1,6 @@
 import type { types } from 'cassandra-driver';
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import { INSTANCES_OF, type Plan } from '#accounts/plan';
-import type { PlanChange } from '#accounts/plan-change';
+import { INSTANCES_OF, type Plan, type PlanChange } from '#accounts/plan';
 
 /** What stands for `none` in the column of days, which are at least 1. */
 const FOR_EVER_DAYS = 0;
