@@ -25,9 +25,12 @@ export type PlanAuditLine = {
   readonly accountId: string;
   readonly actor: { readonly kind: 'provider'; readonly id: string };
   readonly action: 'plan.change';
-  readonly before: PlanState;
-  readonly after: PlanState;
+  readonly before: PlanDetails;
+  readonly after: PlanDetails;
 };
+
+/** `plan`; with a change to come, `next_plan` and its time `next_plan_at` too. */
+type PlanDetails = Readonly<Record<string, string>>;
 
 /** What the desk needs of its process. */
 export type BillingDeskPorts = {
@@ -41,8 +44,11 @@ export type BillingDeskPorts = {
     choice: PlanChoice,
     later: { readonly choice: PlanChoice; readonly atMs: number } | undefined,
   ) => Promise<unknown>;
-  /** Fulfils when the line is durable; the plan is changed only then. */
-  readonly audit: (line: PlanAuditLine) => Promise<void>;
+  /**
+   * Runs `change` once the line is durable, and not at all if it cannot be; adds how it ended, and
+   * rejects as it does.
+   */
+  readonly audited: (line: PlanAuditLine, change: () => Promise<void>) => Promise<void>;
   readonly clock: Pick<Clock, 'wallMs'>;
   /** How long a plan lasts whose payment fails, in milliseconds. */
   readonly graceMs: number;
@@ -87,7 +93,7 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
       if (!isBought(plan)) throw new Fault('invalid_plan', 'the plans to buy are indie and pro');
       assertCallerUrl('success_url', successUrl);
       assertCallerUrl('cancel_url', cancelUrl);
-      assertBuyer((await accounts.find(accountId))?.account);
+      assertBuyer((await accounts.find(accountId))?.account, clock.wallMs());
       const known = (await billing.find(accountId))?.record ?? NO_BILLING;
       if (known.subscriptions.some(isLiving)) {
         const text = 'the account has a subscription, which is changed at the portal';
@@ -138,9 +144,9 @@ function isBought(plan: string): plan is BoughtPlan {
   return plan === 'indie' || plan === 'pro';
 }
 
-function assertBuyer(account: Account | undefined): void {
+function assertBuyer(account: Account | undefined, nowMs: number): void {
   if (account === undefined) throw new Fault('not_found', 'there is no such account');
-  if (account.plan === 'enterprise') {
+  if (accountAt(account, nowMs).plan === 'enterprise') {
     throw new Fault('conflict', 'the plan of this account is agreed, not bought');
   }
 }
@@ -203,8 +209,9 @@ async function planBrought(
   const before = planStateOf(account);
   if (isDeepStrictEqual(before, bought)) return false;
   const actor = { kind: 'provider', id: providerName } as const;
-  await ports.audit({ accountId, actor, action: 'plan.change', before, after: bought });
-  await setPlan(ports, accountId, bought);
+  const details = { before: detailsOf(before), after: detailsOf(bought) };
+  const line = { accountId, actor, action: 'plan.change', ...details } as const;
+  await ports.audited(line, () => setPlan(ports, accountId, bought));
   return true;
 }
 
@@ -220,6 +227,11 @@ async function setPlan(
 function planStateOf({ plan, planChange }: Account): PlanState {
   const later = planChange && { plan: planChange.plan, atMs: planChange.atMs };
   return { plan, later };
+}
+
+function detailsOf({ plan, later }: PlanState): PlanDetails {
+  if (later === undefined) return { plan };
+  return { plan, next_plan: later.plan, next_plan_at: new Date(later.atMs).toISOString() };
 }
 
 function busy(): Fault {

@@ -23,21 +23,21 @@ export type BillingFoundation = {
 type BillingParts = {
   readonly stores: { readonly accounts: AccountStore; readonly billing: BillingStore };
   readonly admin: Pick<AccountAdmin, 'setPlan'>;
-  readonly audit: BillingDeskPorts['audit'];
+  readonly audited: BillingDeskPorts['audited'];
 };
 
 /** The desk of a process. Rejects with `ConfigError` for a provider that lacks something. */
 export async function openBillingDesk(
   config: Config,
   foundation: BillingFoundation,
-  { stores, admin, audit }: BillingParts,
+  { stores, admin, audited }: BillingParts,
 ): Promise<BillingDesk> {
   return billingDesk({
     provider: await billingProviderOf(config, foundation),
     billing: stores.billing,
     accounts: stores.accounts,
     setPlan: admin.setPlan,
-    audit,
+    audited,
     clock: foundation.clock,
     graceMs: config.SERVICE_BILLING_GRACE_DAYS * DAY_MS,
   });

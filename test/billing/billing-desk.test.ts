@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { limitsOf } from '#accounts/plan';
-import { billingDesk } from '#billing/billing-desk';
+import { type BillingDeskPorts, billingDesk } from '#billing/billing-desk';
 import { Fault } from '#fault/fault';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 import { deskUnderTest, eventAt, GRACE_MS } from '#test/billing/desk-fixture';
@@ -20,8 +20,8 @@ notified('changes the plan once its audit line is durable', async () => {
     accountId: ACCOUNT_ID,
     actor: { kind: 'provider', id: 'local' },
     action: 'plan.change',
-    before: { plan: 'free', later: undefined },
-    after: { plan: 'pro', later: undefined },
+    before: { plan: 'free' },
+    after: { plan: 'pro' },
   };
   assert.equal(scene.steps, [line, 'set']);
 });
@@ -30,12 +30,12 @@ notified(
   'changes nothing when its audit line cannot be made, and all when it comes again',
   async () => {
     const lost = new Fault('service_unavailable', 'no audit trail');
-    const audit = async () => Promise.reject(lost);
-    const scene = await deskUnderTest({ audit });
+    const audited = async () => Promise.reject(lost);
+    const scene = await deskUnderTest({ audited });
     const event = eventAt(scene.startMs);
     assert.is(await faultIn(scene.notify(event)), lost);
     assert.is((await scene.account()).plan, 'free');
-    const later = billingDesk({ ...scene, audit: async () => {} });
+    const later = billingDesk({ ...scene, audited: async (_line, change) => await change() });
     const { body, signature } = scene.provider.notificationFor(event, scene.clock.wallMs());
     assert.is(await later.notified(new TextEncoder().encode(body), signature), 'changed');
     assert.is((await scene.account()).plan, 'pro');
@@ -47,7 +47,7 @@ notified('that comes twice changes and audits once', async () => {
   const event = eventAt(scene.startMs);
   const outcomes = [await scene.notify(event), await scene.notify(event)];
   assert.equal(outcomes, ['changed', 'unchanged']);
-  assert.is(scene.audited().length, 1);
+  assert.is(scene.lines().length, 1);
 });
 
 notified('that is older than what is known changes nothing', async () => {
@@ -61,12 +61,13 @@ notified('that is older than what is known changes nothing', async () => {
 notified('that is held up sets no older plan in the end', async () => {
   const gate = Promise.withResolvers<void>();
   let isFirst = true;
-  const audit = async () => {
-    if (!isFirst) return;
+  const audited: BillingDeskPorts['audited'] = async (_line, change) => {
+    const isHeld = isFirst;
     isFirst = false;
-    await gate.promise;
+    if (isHeld) await gate.promise;
+    await change();
   };
-  const scene = await deskUnderTest({ audit });
+  const scene = await deskUnderTest({ audited });
   const slow = scene.notify(eventAt(scene.startMs, { plan: 'indie' }));
   await turnOfEvents();
   assert.is(await scene.notify(eventAt(scene.startMs + 1_000)), 'changed');
@@ -87,6 +88,8 @@ notified(
     await scene.notify(eventAt(scene.clock.wallMs(), cancelled));
     const { plan, planChange } = await scene.account();
     assert.equal([plan, planChange?.plan, planChange?.atMs], ['pro', 'free', periodEndsAtMs]);
+    const next = { next_plan: 'free', next_plan_at: new Date(periodEndsAtMs).toISOString() };
+    assert.equal(scene.lines().at(-1)?.after, { plan: 'pro', ...next });
     scene.clock.advance(periodEndsAtMs - scene.clock.wallMs());
     assert.equal(
       [(await scene.account()).plan, (await scene.account()).planChange],

@@ -26,8 +26,11 @@ export async function deskUnderTest(change: Partial<BillingDeskPorts> = {}) {
     const next = later && { ...planOf(later.choice), atMs: later.atMs };
     return await accounts.setPlan(accountId, { ...planOf(choice), later: next });
   };
-  const audit = async (line: PlanAuditLine) => void steps.push(line);
-  const ports = { provider, billing, accounts, setPlan, audit, clock, graceMs: GRACE_MS };
+  const audited: BillingDeskPorts['audited'] = async (line, change) => {
+    steps.push(line);
+    await change();
+  };
+  const ports = { provider, billing, accounts, setPlan, audited, clock, graceMs: GRACE_MS };
   const desk = billingDesk({ ...ports, ...change });
   const account = { id: ACCOUNT_ID, name: 'a', plan: 'free', status: 'active' } as const;
   await accounts.create({ ...account, limits: limitsOf({ plan: 'free' }), createdAtMs: 0 });
@@ -40,7 +43,7 @@ export async function deskUnderTest(change: Partial<BillingDeskPorts> = {}) {
     desk,
     steps,
     startMs,
-    audited: () => steps.filter((step) => step !== 'set'),
+    lines: () => steps.filter((step) => step !== 'set'),
     notify: async (event: LocalEvent) => await desk.notified(...bytesOf(event)),
     async account() {
       const found = await accounts.find(ACCOUNT_ID);

@@ -46,7 +46,7 @@ async function deskOf(variables: Record<string, string>, clock = new ManualClock
     {
       stores: { accounts, billing: memoryBillingStore() },
       admin: { setPlan: async () => ACCOUNT },
-      audit: async () => {},
+      audited: async (_line, change) => await change(),
     },
   );
   return { desk, clock, [Symbol.dispose]: () => credentials[Symbol.dispose]() };
