@@ -14,6 +14,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
+  billing: ['accounts', 'storage'],
   edge: ['wire', 'accounts', 'audit', 'identity'],
   console: ['edge', 'accounts', 'audit', 'storage'],
   ctl: [
@@ -21,7 +22,7 @@ export const LAYERS: Record<string, readonly string[]> = {
     ...['accounts', 'audit'],
   ],
   process: [
-    ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
+    ...['edge', 'engine', 'limiter', 'billing', 'wire', 'routing', 'cluster', 'bus'],
     ...['node', 'runtime', 'accounts', 'audit', 'storage', 'console', 'ctl'],
   ],
 };
@@ -53,6 +54,7 @@ export const VENDORS: Record<string, RegExp> = {
   otpauth: /^services\/console\/totp\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
+  stripe: /^services\/billing\/(stripe-provider|signed-notification)\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,
 };
 
