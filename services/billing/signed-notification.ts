@@ -1,11 +1,9 @@
 import Stripe from 'stripe';
+import { NOTIFICATION_BYTES_MAX } from '#billing/billing-questions';
 import { Fault } from '#fault/fault';
 
 /** How far the time of a signature may lie from now, either way, in seconds. Source: Stripe. */
 const TOLERANCE_S = 300;
-
-/** Bytes of a notification; Stripe's own are some kilobytes. Chosen. */
-const NOTIFICATION_BYTES_MAX = 262_144;
 
 /** Characters of a signature header: one of 80 for each secret that is in use. */
 const HEADER_LENGTH_MAX = 4_096;

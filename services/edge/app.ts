@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AccountNews } from '#accounts/account-news';
 import { AccountAudit } from '#edge/account-audit';
+import { AccountBilling } from '#edge/account-billing';
 import { Admission } from '#edge/admission';
 import { API_PREFIX } from '#edge/api-path';
 import { brokenHttp } from '#edge/broken-http';
@@ -18,6 +19,7 @@ import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
 import { unknownHeaders } from '#edge/limit-headers';
 import { LimitedKeys } from '#edge/limited-keys';
+import { type NotificationPorts, Notifications, serveNotification } from '#edge/notifications';
 import { refusals } from '#edge/refusals';
 import { Reply } from '#edge/reply';
 import { type ServePorts, serve } from '#edge/serve';
@@ -68,15 +70,19 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const limited = new LimitedKeys(clock, ports.accountNews);
   const admission = new Admission(ports.limiter, clock, metrics, limited, limits.warnings);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
+  const billing = new AccountBilling(ports.limiter);
+  const onBar = limits.warnings.barredNotifications;
+  const notifications = new Notifications(billing, clock, onBar);
   const inFlight = { calls: 0 };
-  const served: ServePorts = {
+  const served: ServePorts & NotificationPorts = {
     admission,
     engine,
     callIds: new CallIds(config.clusterSecrets),
     clock,
     reply,
     streams: streamsOf(ports),
-    account: { clock, audit: new AccountAudit(ports.limiter) },
+    notifications,
+    account: { clock, audit: new AccountAudit(ports.limiter), billing },
     inFlight,
   };
   const broken = brokenHttp(clock, pipelines);
@@ -93,7 +99,15 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.decorateRequest('exchange', undefined);
   app.addHook(
     'onRequest',
-    gate({ clock, reply, admission, pipelines, isClosing: () => isClosing, tracer: ports.tracer }),
+    gate({
+      clock,
+      reply,
+      admission,
+      notifications,
+      pipelines,
+      isClosing: () => isClosing,
+      tracer: ports.tracer,
+    }),
   );
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);
@@ -141,22 +155,26 @@ function addRoute(
   app: FastifyInstance,
   endpoint: Endpoint,
   queue: EventLoopQueue,
-  ports: ServePorts,
+  ports: ServePorts & NotificationPorts,
 ): void {
+  const serveIt = endpoint.handler.kind === 'notification' ? serveNotification : serve;
   app.route({
     method: endpoint.method,
     url: `${API_PREFIX}${endpoint.path}`,
     bodyLimit: endpoint.bodyBytesMax,
     handler(request: FastifyRequest, reply) {
       const exchange = exchangeOf(request);
-      if (exchange?.caller === undefined) throw new Error('the gate sees every request first');
+      const isSeen = endpoint.scope === 'none' || exchange?.caller !== undefined;
+      if (exchange === undefined || !isSeen) {
+        throw new Error('the gate sees every request first');
+      }
       const busy = ports.reply.begin(exchange);
       if (busy !== undefined) {
         ports.reply.refuse(request, reply, endpoint, busy, unknownHeaders(ports.clock.wallMs()));
         return;
       }
       const fail = (error: unknown) => void reply.send(error);
-      queue.push(() => void serve(endpoint, request, reply, exchange, ports).catch(fail));
+      queue.push(() => void serveIt(endpoint, request, reply, exchange, ports).catch(fail));
     },
   });
 }

@@ -7,7 +7,7 @@ import { isKnownToCaller, isPreferred } from '#edge/conditions';
 import type { AccountPorts, Endpoint } from '#edge/endpoint';
 import type { EdgeAnswer, EngineCalls } from '#edge/engine-calls';
 import type { EventStreams } from '#edge/event-streams';
-import type { Caller, Exchange } from '#edge/exchange';
+import { type Caller, type Exchange, exchangeOf } from '#edge/exchange';
 import type { Headers } from '#edge/limit-headers';
 import { localAnswer } from '#edge/local-answer';
 import type { Reply } from '#edge/reply';
@@ -50,7 +50,9 @@ export async function serve(
   ports: ServePorts,
 ): Promise<void> {
   const { caller } = exchange;
-  if (caller === undefined) throw new Error('a request is served after authentication');
+  const { scope } = endpoint;
+  if (caller === undefined || scope === 'none')
+    throw new Error('a request is served after authentication');
   const plan = planRequest(endpoint, request, ports.clock.wallMs());
   const { callId, callTag } = nameOf(plan, request, caller, ports.callIds);
   const call: AdmissionCall = {
@@ -60,7 +62,7 @@ export async function serve(
     callId,
     callTag,
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
-    scope: endpoint.scope,
+    scope,
     cycles: plan.kind === 'command' ? plan.cycles : 0,
     isCallerDescribed: OF_KEY.has(endpoint.handler.kind) || endpoint.auditedAs !== undefined,
     traceparent: exchange.trace?.traceparent,
@@ -175,8 +177,10 @@ function perform(
     const { allowance } = admitted;
     return sendCommand(plan, call, request, ports, { allowance, audited });
   }
-  const { accountId } = call.caller;
-  return localAnswer(plan.handler, plan.request, accountId, admitted, ports.account);
+  const { caller, address } = call;
+  const { requestId } = exchangeOf(request) ?? {};
+  const from = { accountId: caller.accountId, address, requestId };
+  return localAnswer(plan.handler, plan.request, from, admitted, ports.account);
 }
 
 function sendCommand(

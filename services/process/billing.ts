@@ -1,3 +1,4 @@
+import type { AuditTrail } from '#audit/audit-trail';
 import { type BillingDesk, type BillingDeskPorts, billingDesk } from '#billing/billing-desk';
 import type { BillingProvider } from '#billing/billing-provider';
 import { type Config, ConfigError } from '#config';
@@ -23,24 +24,30 @@ export type BillingFoundation = {
 type BillingParts = {
   readonly stores: { readonly accounts: AccountStore; readonly billing: BillingStore };
   readonly admin: Pick<AccountAdmin, 'setPlan'>;
-  readonly audited: BillingDeskPorts['audited'];
+  readonly audit: AuditTrail;
 };
 
 /** The desk of a process. Rejects with `ConfigError` for a provider that lacks something. */
 export async function openBillingDesk(
   config: Config,
   foundation: BillingFoundation,
-  { stores, admin, audited }: BillingParts,
+  { stores, admin, audit }: BillingParts,
 ): Promise<BillingDesk> {
   return billingDesk({
     provider: await billingProviderOf(config, foundation),
     billing: stores.billing,
     accounts: stores.accounts,
     setPlan: admin.setPlan,
-    audited,
+    audited: auditedIn(audit),
     clock: foundation.clock,
     graceMs: config.SERVICE_BILLING_GRACE_DAYS * DAY_MS,
   });
+}
+
+/** Changes of plans between two lines of the account's audit trail. */
+function auditedIn(audit: AuditTrail): BillingDeskPorts['audited'] {
+  return async ({ accountId, after, ...entry }, change) =>
+    await audit.around(accountId, entry, change, () => ({ after }));
 }
 
 async function billingProviderOf(

@@ -13,9 +13,9 @@ export const LAYERS: Record<string, readonly string[]> = {
   runtime: ['storage'],
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
-  limiter: ['wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
+  limiter: ['billing', 'wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
   billing: ['accounts', 'storage'],
-  edge: ['wire', 'accounts', 'audit', 'identity'],
+  edge: ['wire', 'billing', 'accounts', 'audit', 'identity'],
   console: ['edge', 'accounts', 'audit', 'storage'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AccountAudit } from '#edge/account-audit';
+import { AccountBilling } from '#edge/account-billing';
 import type { AccountCaller, LocalHandler } from '#edge/endpoint';
 import { localAnswer } from '#edge/local-answer';
 import { Fault, toFault } from '#fault/fault';
@@ -29,9 +30,13 @@ const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
   localAnswer(
     handler,
     REQUEST,
-    'AdaAdaAdaAda',
+    { accountId: 'AdaAdaAdaAda', address: '192.0.2.1', requestId: 'request-1' },
     { headers: {}, refusal: undefined, allowance: ALLOWANCE, description },
-    { clock: new ManualClock(), audit: new AccountAudit(UNASKED) },
+    {
+      clock: new ManualClock(),
+      audit: new AccountAudit(UNASKED),
+      billing: new AccountBilling(UNASKED),
+    },
   );
 
 const answer = suite('an answer that the edge gives itself');

@@ -14,6 +14,7 @@ import { CredentialFiles } from '#process/credential-files';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryBillingStore } from '#storage/memory/memory-billing-store';
 import { ManualClock } from '#test/support/manual-clock';
+import { memoryTrail } from '#test/support/memory-trail';
 import { faultIn, refusalOf } from '#test/support/settled';
 
 const folder = mkdtempSync(join(tmpdir(), 'billing-'));
@@ -46,7 +47,7 @@ async function deskOf(variables: Record<string, string>, clock = new ManualClock
     {
       stores: { accounts, billing: memoryBillingStore() },
       admin: { setPlan: async () => ACCOUNT },
-      audited: async (_line, change) => await change(),
+      audit: memoryTrail(clock),
     },
   );
   return { desk, clock, [Symbol.dispose]: () => credentials[Symbol.dispose]() };
