@@ -24,13 +24,15 @@ const DESCRIPTION = {
   keyExpiresAtMs: undefined,
 } as const;
 
+const FROM = { accountId: 'AdaAdaAdaAda', address: '192.0.2.1', requestId: 'request-1' };
+
 const UNASKED = { ask: () => Promise.reject(new Error('no limiter is asked')) };
 
 const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
   localAnswer(
     handler,
     REQUEST,
-    { accountId: 'AdaAdaAdaAda', address: '192.0.2.1', requestId: 'request-1' },
+    FROM,
     { headers: {}, refusal: undefined, allowance: ALLOWANCE, description },
     {
       clock: new ManualClock(),
@@ -62,8 +64,7 @@ answer('of an account rests on the caller that the limiter describes', async () 
     },
   };
   await ask(handler, DESCRIPTION);
-  const accountId = 'AdaAdaAdaAda';
-  assert.equal(seen, [{ accountId, allowance: ALLOWANCE, description: DESCRIPTION }]);
+  assert.equal(seen, [{ ...FROM, allowance: ALLOWANCE, description: DESCRIPTION }]);
 });
 
 answer('of an account is refused where the limiter describes no caller', async () => {

@@ -26,7 +26,7 @@ export const createCheckout = endpoint({
     'billing_unavailable',
     'upgrade_in_progress',
   ],
-  refusalCodes: ['conflict', 'not_found', 'invalid_plan', 'billing_provider_not_configured'],
+  refusalCodes: ['conflict', 'invalid_plan', 'billing_provider_not_configured'],
   handler: {
     kind: 'account',
     answer: async ({ body }, caller, { billing }) => {
