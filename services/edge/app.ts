@@ -71,8 +71,6 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const admission = new Admission(ports.limiter, clock, metrics, limited, limits.warnings);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
   const billing = new AccountBilling(ports.limiter);
-  const onBar = limits.warnings.barredNotifications;
-  const notifications = new Notifications(billing, clock, onBar);
   const inFlight = { calls: 0 };
   const served: ServePorts & NotificationPorts = {
     admission,
@@ -81,7 +79,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     clock,
     reply,
     streams: streamsOf(ports),
-    notifications,
+    notifications: new Notifications(billing, clock, limits.warnings.barredNotifications),
     account: { clock, audit: new AccountAudit(ports.limiter), billing },
     inFlight,
   };
@@ -99,15 +97,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.decorateRequest('exchange', undefined);
   app.addHook(
     'onRequest',
-    gate({
-      clock,
-      reply,
-      admission,
-      notifications,
-      pipelines,
-      isClosing: () => isClosing,
-      tracer: ports.tracer,
-    }),
+    gate({ ...served, pipelines, isClosing: () => isClosing, tracer: ports.tracer }),
   );
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);
@@ -123,15 +113,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     drain.end();
   });
   app.addHook('onClose', async () => limited[Symbol.dispose]());
-  const refuse = refusals({
-    admission,
-    callIds: served.callIds,
-    clock,
-    reply,
-    onBug: (err, traceparent) => logger.error({ err, ...traceFields(traceparent) }, 'bug'),
-  });
-  app.setErrorHandler(refuse.error);
-  app.setNotFoundHandler(refuse.notFound);
+  refuseUnserved(app, served, logger);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, payload, done) =>
     bodies.read(request, payload, done),
@@ -139,6 +121,16 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const queue = new EventLoopQueue();
   for (const endpoint of ENDPOINTS) addRoute(app, endpoint, queue, served);
   return app;
+}
+
+/** Answers what no endpoint serves. */
+function refuseUnserved(app: FastifyInstance, served: ServePorts, logger: Logger): void {
+  const refuse = refusals({
+    ...served,
+    onBug: (err, traceparent) => logger.error({ err, ...traceFields(traceparent) }, 'bug'),
+  });
+  app.setErrorHandler(refuse.error);
+  app.setNotFoundHandler(refuse.notFound);
 }
 
 /** The streams of events that an edge opens, and what is reported of them. */

@@ -83,11 +83,15 @@ function plainRefusals(endpoint: Endpoint): Refusal[] {
 }
 
 function reasonsOf(endpoint: Endpoint): FaultReason[] {
+  if (endpoint.scope !== 'none') return reasonsOfCall(endpoint);
+  // Its body is bytes until its signature is known to be good.
+  const anywhere = ANYWHERE.filter((reason) => !OF_KEYS.has(reason));
+  return [...anywhere, ...TRANSFER, ...endpoint.refusals];
+}
+
+function reasonsOfCall(endpoint: Endpoint): FaultReason[] {
   const { method, pathId, body, isKeyed, isGuarded, isBilled, scope } = endpoint;
   const { refusals, handler, auditedAs } = endpoint;
-  if (handler.kind === 'notification') {
-    return [...ANYWHERE.filter((reason) => !OF_KEYS.has(reason)), ...TRANSFER, ...refusals];
-  }
   const reasons = [...ANYWHERE];
   const hasQuery = Object.keys(queryFieldsOf(endpoint)).length > 0;
   if (hasQuery) reasons.push('invalid_parameter');

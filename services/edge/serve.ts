@@ -50,9 +50,7 @@ export async function serve(
   ports: ServePorts,
 ): Promise<void> {
   const { caller } = exchange;
-  const { scope } = endpoint;
-  if (caller === undefined || scope === 'none')
-    throw new Error('a request is served after authentication');
+  if (caller === undefined) throw new Error('a request is served after authentication');
   const plan = planRequest(endpoint, request, ports.clock.wallMs());
   const { callId, callTag } = nameOf(plan, request, caller, ports.callIds);
   const call: AdmissionCall = {
@@ -62,7 +60,7 @@ export async function serve(
     callId,
     callTag,
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
-    scope,
+    scope: neededScope(endpoint),
     cycles: plan.kind === 'command' ? plan.cycles : 0,
     isCallerDescribed: OF_KEY.has(endpoint.handler.kind) || endpoint.auditedAs !== undefined,
     traceparent: exchange.trace?.traceparent,
@@ -101,6 +99,11 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+function neededScope({ name, scope }: Endpoint): 'read' | 'full' {
+  if (scope === 'none') throw new Error(`${name} has no caller to serve`);
+  return scope;
 }
 
 /** What the audit trail has of a call; undefined: nothing. */

@@ -56,7 +56,7 @@ export class BillingCalls {
   ): Promise<ProviderPage> {
     const desk = this.#present();
     const entry = { actor: { kind: 'key' as const, id }, address, requestId, action };
-    // The address of the page lets whoever has it pay: it is in no line.
+    // The address of a page is a secret of its buyer: it is in no line.
     return await this.#audit.around(
       accountId,
       entry,
