@@ -4,14 +4,15 @@
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
+PAGES := build/console/index.html
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(INSTALLED) ## Start the service on port 8000 with docs, an account and a ready API key
+run: $(INSTALLED) $(PAGES) ## Start the service on port 8000 with docs, an account and a ready API key
 	@SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
 
-cluster: $(INSTALLED) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three Cassandra nodes
+cluster: $(INSTALLED) $(PAGES) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three Cassandra nodes
 	@$(NODE) deploy/local/cluster.ts up $(if $(CASSANDRA),--cassandra $(CASSANDRA))
 
 cluster-status: $(INSTALLED) ## Show the processes of that cluster; ARGS=--json for machines
@@ -29,7 +30,7 @@ observe: $(INSTALLED) ## Watch that cluster: Prometheus, alert rules and Alertma
 observe-down: $(INSTALLED) ## End what observe has started; what it saw is kept
 	@$(NODE) deploy/observe/observe.ts down
 
-test: $(INSTALLED) ## Check everything and run all tests; ends with "N passed, N failed"
+test: $(INSTALLED) $(PAGES) ## Check everything and run all tests; ends with "N passed, N failed"
 	@npm run --silent test
 
 check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated files
@@ -62,7 +63,7 @@ fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: 
 restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it all, restore it to a moment and check it (2 min): ARGS="--cassandra 3"
 	@$(NODE) test/restore/main.ts $(ARGS)
 
-deploy-test: $(INSTALLED) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
+deploy-test: $(INSTALLED) $(PAGES) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
 	@$(NODE) test/kubernetes/main.ts
 
 mutation: $(INSTALLED) ## Change code in one place at a time, list what no test notices: ARGS=services/identity/flow.ts
@@ -85,6 +86,10 @@ format: $(INSTALLED) ## Format and fix what can be fixed
 
 ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"
 	@$(NODE) services/main.ts ctl $(ARGS)
+
+# The pages of the console, when a source of them is newer.
+$(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/console/pages/*.* services/console/pages/style/*.css)
+	@$(NODE) deploy/console/main.ts
 
 # Exactly what the lockfile names, which has the binaries of Linux, macOS and Windows on x64 and arm64;
 # .npmrc keeps packages from running code of their own meanwhile.

@@ -1,8 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
-  EVERYWHERE,
-  LAYERS,
+  allowedTo,
+  layerNamed,
+  layerOf,
   PURE,
   PURE_BUILTINS,
   PURE_CORES,
@@ -22,13 +23,13 @@ architecture('there is something to look at', () => {
 
 architecture('every import follows an arrow of the map', () => {
   for (const file of SERVICES.filter((name) => !ROOT_FILES.includes(name))) {
-    const layer = file.split('/')[1] ?? '';
-    const allowed = PURE.test(file) ? LAYERS[layer] : LAYERS[layer]?.concat(EVERYWHERE);
+    const layer = layerOf(file);
+    const allowed = allowedTo(file);
     assert.ok(allowed, `${file}: ${layer} is not on the map`);
     const source = sourceOf(file).replaceAll(PURE_TYPES[layer] ?? /(?!)/g, '');
     for (const target of importsIn(source)) {
       assert.not.match(target, /^\.\.?\//, `${file}: import ${target} by its # name`);
-      const other = /^#([^/]+)/.exec(target)?.[1];
+      const other = layerNamed(target);
       if (other === undefined || other === layer) continue;
       if (other === 'config') assert.match(file, ROOT_IMPORTERS, `${file}: only processes read it`);
       else assert.ok(allowed.includes(other), `${file}: ${layer} may not import ${other}`);

@@ -13,7 +13,7 @@ const FILES = globSync([
   'docs/**/*.md',
   'proto/**/*.proto',
   'deploy/**/*.{yaml,conf,sh,cql}',
-  '{services,test,bench,deploy,loadtest}/**/*.{ts,cql,lua,sh}',
+  '{services,test,bench,deploy,loadtest}/**/*.{ts,tsx,css,cql,lua,sh}',
 ]).filter((file) => !EXEMPT.test(file));
 
 const texts = new Map(FILES.map((file) => [file, wordsOf(readFileSync(file, 'utf8'))]));

@@ -1,5 +1,6 @@
 import { cp, mkdir, readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import { buildPages } from '#deploy/console/build-pages';
 import { type Stage, type Start, stagesOf, startOf } from '#deploy/image/containerfile';
 import { runProgram } from '#deploy/local/run-program';
 import { shippedFolders } from '#deploy/supply/locked-packages';
@@ -82,7 +83,10 @@ async function copyFromStage(
     .find(({ name }) => name === from)
     ?.instructions.filter(({ word }) => word === 'RUN')
     .map(({ rest }) => rest);
-  const made = runs?.length === 1 ? (runs[0] ?? '') : '';
+  const made = runs?.at(-1) ?? '';
+  const built = /^node deploy\/console\/main\.ts (\S+)$/.exec(made)?.[1];
+  if (built !== undefined && built === sources[0]) return await buildPages(target);
+  if (runs?.length !== 1) throw new Error(`stage ${from} does more than one thing: ${made}`);
   if (/^npm ci .*--omit=dev --omit=optional /.test(made)) return await copyPackages(target);
   const [, script, folder] = /^sh (collect-runtime\.sh) (\S+)$/.exec(made) ?? [];
   if (script === undefined || folder !== sources[0]) throw new Error(`stage ${from} does: ${made}`);

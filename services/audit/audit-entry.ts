@@ -47,6 +47,15 @@ export const AuditEntry = z.strictObject({
 /** The same as a type. */
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
+/**
+ * What an action was before or after as a line keeps it: JSON without what is undefined, and without any
+ * API key, which stands in the answer that made it and nowhere else.
+ */
+export function detailsOf(shown: object): NonNullable<AuditEntry['after']> {
+  const text = JSON.stringify(shown, (name, value) => (name === 'key' ? undefined : value));
+  return Details.parse(JSON.parse(text));
+}
+
 /** Where the month before ended when a month's first line was written. */
 const PreviousMonth = z.strictObject({ month: z.string(), lines: z.int(), hash: z.string() });
 

@@ -6,11 +6,14 @@ import { FailureTrail } from '#console/failure-trail';
 import { LiveSessions } from '#console/live-sessions';
 import { Passwords } from '#console/passwords';
 import type { ConsoleRoute } from '#console/route';
+import { auditRoutes } from '#console/routes/audit-routes';
 import { credentialRoutes } from '#console/routes/credential-routes';
+import { keyRoutes } from '#console/routes/key-routes';
 import { memberRoutes } from '#console/routes/member-routes';
 import { ownRoutes } from '#console/routes/own-routes';
 import { setUpRoutes } from '#console/routes/set-up-routes';
 import { signInRoutes } from '#console/routes/sign-in-routes';
+import { usageRoutes } from '#console/routes/usage-routes';
 import { SecondFactors } from '#console/second-factors';
 import { SignIn } from '#console/sign-in';
 
@@ -23,7 +26,7 @@ export function consoleRoutes(
   ports: ConsolePorts,
   { cookies, origin }: Setting,
 ): ConsoleRoute[] {
-  const { users, sessions, members, accounts, clock, randomness } = ports;
+  const { users, sessions, members, accounts, clock, randomness, keys, usage } = ports;
   const audit = demanded(ports.audit, clock);
   const live = new LiveSessions(ports);
   const passwords = new Passwords();
@@ -42,6 +45,9 @@ export function consoleRoutes(
     ...signInRoutes({ sessions, signIn, live, audit, cookies }),
     ...ownRoutes({ accounts, members, sessions, live, audit, cookies }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
+    ...keyRoutes({ keys, clock, live, trail: ports.trail }),
+    ...auditRoutes({ live, audit, trail: ports.trail }),
+    ...usageRoutes({ live, usage }),
     ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),
   ];
 }

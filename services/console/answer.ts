@@ -1,7 +1,13 @@
+import type { Readable } from 'node:stream';
+
 /** What a route answers: a status, JSON for the envelope's `data`, and cookies to set. */
 export type Answer = {
   readonly status: number;
   readonly data?: unknown;
+  /** Beside `data`, of a list in pages. */
+  readonly pagination?: object;
+  /** Instead of JSON: what is saved under a name. */
+  readonly file?: { readonly name: string; readonly type: string; readonly content: Readable };
   readonly cookies?: readonly string[];
 };
 

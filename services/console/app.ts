@@ -1,8 +1,11 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { consoleRoutes } from '#console/all-routes';
+import type { Answer } from '#console/answer';
+import type { BuiltPages } from '#console/built-pages';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { type Cookies, cookiesOf } from '#console/cookies';
 import { assertOwnRequest } from '#console/own-origin';
+import { addPages } from '#console/page-routes';
 import { faultOfFramework, nothingHere, refusalOf, refuseBytes } from '#console/refusal';
 import type { ConsoleRoute } from '#console/route';
 import { safetyHeaders } from '#console/safety-headers';
@@ -29,11 +32,15 @@ type ConsoleApp = {
 };
 
 /**
- * The console: sessions, members and credentials as JSON under `/api`, for its own pages alone. It
- * serves at the origins that it is given, until then at none but the configured one. Source:
- * decision 245.
+ * The console: its pages, and for them alone sessions, members and credentials as JSON under `/api`.
+ * It serves at the origins that it is given, until then at none but the configured one. Source:
+ * decisions 245 and 251.
  */
-export function buildConsole(config: ConsoleConfig, ports: ConsolePorts): ConsoleApp {
+export function buildConsole(
+  config: ConsoleConfig,
+  ports: ConsolePorts,
+  pages: BuiltPages | undefined,
+): ConsoleApp {
   let origins: readonly string[] = config.origin === undefined ? [] : [config.origin];
   const isSecure = config.origin?.startsWith('https:') === true;
   const safety = safetyHeaders(isSecure);
@@ -69,6 +76,7 @@ export function buildConsole(config: ConsoleConfig, ports: ConsolePorts): Consol
   for (const route of consoleRoutes(config, ports, { cookies, origin: () => origins[0] ?? '' })) {
     addRoute(app, route, cookies, active);
   }
+  addPages(app, pages);
   return {
     app,
     reachedAt(own) {
@@ -94,18 +102,23 @@ function addRoute(
       try {
         const params = request.params as Record<string, string | undefined>;
         const visit = visitOf(request, cookies);
-        const {
-          status,
-          data,
-          cookies: set = [],
-        } = await serve({ body: request.body, params, visit });
-        reply.code(status).header('set-cookie', [...set]);
-        return data === undefined ? reply.send() : reply.send({ data });
+        const query = request.query as Record<string, unknown>;
+        const answer = await serve({ body: request.body, params, query, visit });
+        return send(reply, answer);
       } finally {
         active.requests -= 1;
       }
     },
   });
+}
+
+function send(reply: FastifyReply, { status, data, pagination, file, cookies = [] }: Answer) {
+  reply.code(status).header('set-cookie', [...cookies]);
+  if (file !== undefined) {
+    reply.header('content-disposition', `attachment; filename="${file.name}"`);
+    return reply.type(file.type).send(file.content);
+  }
+  return data === undefined ? reply.send() : reply.send({ data, pagination });
 }
 
 const visits = new WeakMap<FastifyRequest, Visit>();

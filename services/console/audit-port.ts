@@ -23,7 +23,14 @@ export type AuditAction =
   | 'member.uninvite'
   | 'member.join'
   | 'member.role'
-  | 'member.remove';
+  | 'member.remove'
+  | 'audit.export'
+  | 'key.create'
+  | 'key.rename'
+  | 'key.rotate'
+  | 'key.disable'
+  | 'key.enable'
+  | 'key.revoke';
 
 /** One line of an account's audit trail. Never a password, a code, a cookie or the value of a link. */
 export type AuditLine = {

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { buildConsole } from '#console/app';
+import { readBuiltPages } from '#console/built-pages';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { loopbackOrigins } from '#console/own-origin';
 import type { Running } from '#platform/run';
@@ -20,7 +21,7 @@ export async function composeConsole(
   ports: ConsolePorts,
 ): Promise<RunningConsole> {
   await using opening = new AsyncDisposableStack();
-  const { app, reachedAt } = buildConsole(config, ports);
+  const { app, reachedAt } = buildConsole(config, ports, await readBuiltPages());
   opening.defer(() => app.close());
   const address = await app.listen({ ...listen });
   const { port } = app.server.address() as AddressInfo;

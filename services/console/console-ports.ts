@@ -1,4 +1,6 @@
+import type { AuditTrail } from '#audit/audit-trail';
 import type { Audit } from '#console/audit-port';
+import type { AccountAdmin } from '#limiter/account-admin';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
@@ -9,6 +11,12 @@ import type { MemberStore } from '#storage/member-store';
 import type { SessionStore } from '#storage/session-store';
 import type { UserStore } from '#storage/user-store';
 
+/** What the console does with API keys; each change is announced when it is stored. */
+type KeyAdmin = Pick<
+  AccountAdmin,
+  'listKeys' | 'createKey' | 'renameKey' | 'rotateKey' | 'disableKey' | 'enableKey' | 'revokeKey'
+>;
+
 /** What the console stands on. */
 export type ConsolePorts = {
   readonly users: UserStore;
@@ -16,6 +24,10 @@ export type ConsolePorts = {
   readonly members: MemberStore;
   readonly accounts: Pick<AccountStore, 'find'>;
   readonly audit: Audit;
+  readonly trail: Pick<AuditTrail, 'around' | 'page' | 'heads' | 'linesAfter'>;
+  readonly keys: KeyAdmin;
+  /** Rejects with `service_unavailable` where no limiter answers. */
+  readonly usage: AccountAdmin['usage'];
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;

@@ -10,6 +10,8 @@ import { faultFor } from '#fault/fault';
 export type Asked = {
   readonly body: unknown;
   readonly params: Readonly<Record<string, string | undefined>>;
+  /** Not checked. */
+  readonly query: Readonly<Record<string, unknown>>;
   readonly visit: Visit;
 };
 

@@ -1,3 +1,4 @@
+import { exportedText } from '#audit/exported-line';
 import { AuditFile } from '#ctl/audit-file';
 import { type AccountCommand, type AdminClient, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
@@ -20,7 +21,7 @@ export const AUDIT_COMMANDS: readonly AccountCommand[] = [
       let lines = 0;
       for (const { month } of months) {
         for await (const page of pagesOf(admin, account, month)) {
-          await write(page.map((line) => `${AuditFile.textOf(line)}\n`).join(''));
+          await write(page.map((line) => `${exportedText(line)}\n`).join(''));
           lines += page.length;
         }
       }

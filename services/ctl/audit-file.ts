@@ -14,11 +14,6 @@ export class AuditFile {
     this.#path = path;
   }
 
-  /** A line as it stands in the file: as it was hashed, with its hash as a last field. */
-  static textOf({ text, hash }: StoredAuditLine): string {
-    return `${text.slice(0, -1)},"hash":"${hash}"}`;
-  }
-
   async *[Symbol.asyncIterator](): AsyncGenerator<{ month: string; line: StoredAuditLine }> {
     const input = createReadStream(this.#path);
     let number = 0;

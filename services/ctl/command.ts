@@ -116,6 +116,8 @@ export type ClusterPorts = {
   readonly openActing: () => Promise<ActingCluster>;
   /** The version of this program. */
   readonly release: string;
+  /** Where people reach the console; undefined: not configured. */
+  readonly consoleOrigin: string | undefined;
   /** First part of all subjects on the bus. */
   readonly prefix: string;
   /** The admin calls of the node at an address (`host:port`). */

@@ -19,6 +19,7 @@ import { JOURNAL } from '#ctl/journal-command';
 import { NODES } from '#ctl/nodes-command';
 import { APPLY_RETENTION } from '#ctl/retention-command';
 import { RING } from '#ctl/ring-command';
+import { SETUP_LINK } from '#ctl/setup-link-command';
 import { SHARDS } from '#ctl/shards-command';
 import { VERIFY } from '#ctl/verify-command';
 
@@ -53,6 +54,7 @@ export const COMMANDS: readonly Command[] = [
     IMPORT,
     DELETE_ACCOUNT,
     APPLY_RETENTION,
+    SETUP_LINK,
   ],
   CAPACITY,
 ];

@@ -1,4 +1,4 @@
-import { AuditEntry } from '#audit/audit-entry';
+import { type AuditEntry, detailsOf } from '#audit/audit-entry';
 import type { AuditTrail } from '#audit/audit-trail';
 import type { FaultCode } from '#fault/error-codes';
 import { toFault } from '#fault/fault';
@@ -77,10 +77,10 @@ export function makerOf(trail: AuditTrail, heard: AdminAudit, by: Administrator)
   };
 }
 
-/** A key stands in the answer that made it, and nowhere else. */
+/** Of a list nothing is kept. */
 function data(shown: unknown): AuditEntry['after'] {
-  const text = JSON.stringify(shown, (name, value) => (name === 'key' ? undefined : value));
-  return text === undefined ? undefined : AuditEntry.shape.after.parse(JSON.parse(text));
+  const isObject = typeof shown === 'object' && shown !== null && !Array.isArray(shown);
+  return isObject ? detailsOf(shown) : undefined;
 }
 
 function newKeyIn(action: string, made: unknown): string | undefined {

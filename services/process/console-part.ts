@@ -1,11 +1,14 @@
+import { detailsOf } from '#audit/audit-entry';
+import type { AuditTrail } from '#audit/audit-trail';
 import { type Config, ConfigError } from '#config';
 import type { Audit } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
-import { createLogger } from '#platform/logger';
 import { isLoopbackHost } from '#platform/loopback';
 import { type Reloadable, unchanging } from '#platform/reloadable';
+import type { Administration } from '#process/admin-port';
+import { clusterAccounts } from '#process/cluster-accounts';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { LOCAL_ACCOUNT_ID } from '#process/local-account';
 import { type LocalStores, openStores, type SharedStores } from '#process/ports';
@@ -36,7 +39,8 @@ export async function openConsole(config: Config): Promise<Opened> {
       'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
     );
   }
-  const running = opening.use(await consoleOn(config, foundation, stores, undefined));
+  const accounts = opening.use(await clusterAccounts(config, foundation, stores));
+  const running = opening.use(await consoleOn(config, foundation, stores, accounts, undefined));
   opening.use(operators.ready());
   say('console', { console: running.origin, metrics: `${operators.address}/metrics` });
   return opening.move();
@@ -47,8 +51,9 @@ export async function consoleBeside(
   config: Config,
   foundation: Foundation,
   stores: LocalStores | SharedStores,
+  administration: Administration,
 ): Promise<ConsoleBeside> {
-  const running = await consoleOn(config, foundation, stores, LOCAL_ACCOUNT_ID);
+  const running = await consoleOn(config, foundation, stores, administration, LOCAL_ACCOUNT_ID);
   const { origin } = running;
   const { clock, randomness } = foundation;
   const ports = { members: stores.members, clock, randomness };
@@ -63,6 +68,7 @@ async function consoleOn(
   config: Config,
   foundation: Foundation,
   stores: LocalStores | SharedStores,
+  { admin, audit: trail }: Administration,
   localAccountId: string | undefined,
 ) {
   const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
@@ -82,7 +88,10 @@ async function consoleOn(
   const stored = { users, sessions, members, accounts };
   const ports = {
     ...stored,
-    audit: auditOf(config, foundation),
+    audit: auditOf(trail),
+    trail,
+    keys: admin,
+    usage: admin.usage,
     clock,
     randomness,
     logger,
@@ -102,12 +111,15 @@ function secretsOf(
   return kind === 'local' ? unchanging([randomness.base62(SECRET_LENGTH)]) : undefined;
 }
 
-/**
- * The log holds what is done in the console, at any level but `silent`; a line of it is written before
- * the action.
- */
-function auditOf(config: Config, { service }: Foundation): Audit {
-  const isSilent = config.SERVICE_LOG_LEVEL === 'silent';
-  const logger = createLogger(isSilent ? 'silent' : 'info', service);
-  return async (line) => logger.info(line, 'console');
+/** What is done in the console is in the audit trail of its account, before it happens. */
+function auditOf(trail: AuditTrail): Audit {
+  return async ({ accountId, before, after, ...line }) => {
+    // Nothing is begun by a sign-in that failed.
+    const outcome = line.action === 'session.fail' ? 'unauthorized' : 'begun';
+    const shown = {
+      ...(before !== undefined && { before: detailsOf(before) }),
+      ...(after !== undefined && { after: detailsOf(after) }),
+    };
+    await trail.append(accountId, { ...line, ...shown, outcome });
+  };
 }

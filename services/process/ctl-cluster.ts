@@ -45,6 +45,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     retentionOfPlans: config.SERVICE_RETENTION_DAYS ?? {},
     clock,
     release: releaseOf(),
+    consoleOrigin: config.SERVICE_CONSOLE_ORIGIN,
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
     openActing: () => openActing(lenient, foundation, stores),

@@ -16,16 +16,39 @@ export const LAYERS: Record<string, readonly string[]> = {
   limiter: ['billing', 'wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
   billing: ['accounts', 'storage'],
   edge: ['wire', 'billing', 'accounts', 'audit', 'identity'],
-  console: ['edge', 'accounts', 'audit', 'storage'],
+  console: ['edge', 'limiter', 'accounts', 'audit', 'storage'],
+  pages: [],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
-    ...['accounts', 'audit'],
+    ...['accounts', 'audit', 'console'],
   ],
   process: [
     ...['edge', 'engine', 'limiter', 'billing', 'wire', 'routing', 'cluster', 'bus'],
     ...['node', 'runtime', 'accounts', 'audit', 'storage', 'console', 'ctl'],
   ],
 };
+/**
+ * What runs in browsers: a layer of its own inside the folder of the console, which imports nothing of
+ * the service, and which nothing of it imports.
+ */
+const PAGES = /^services\/console\/pages\//;
+
+/** The layer that a file is in. */
+export const layerOf = (file: string): string =>
+  PAGES.test(file) ? 'pages' : (file.split('/')[1] ?? '');
+
+/** The layer that an import names; components of pages are imported by a name of their own. */
+export function layerNamed(target: string): string | undefined {
+  const name = /^#([^/]+)/.exec(target)?.[1];
+  return name === 'view' ? 'pages' : name;
+}
+
+/** What a file may import of other layers; undefined: its layer is not on the map. */
+export function allowedTo(file: string): readonly string[] | undefined {
+  const own = LAYERS[layerOf(file)];
+  return PURE.test(file) || PAGES.test(file) ? own : own?.concat(EVERYWHERE);
+}
+
 /** Layers of pure functions: they import nothing but one another's own files. */
 export const PURE = /^services\/(identity|accounts|fault)\//;
 /** The types outside its row of the map that a pure layer may import; nothing of them is code. */
@@ -37,7 +60,7 @@ export const PURE_CORES = ['failure-detector', 'failure-evidence', 'shard-planne
   (name) => `services/cluster/${name}.ts`,
 );
 /** What every layer but the pure ones may import. */
-export const EVERYWHERE = ['platform', 'fault'];
+const EVERYWHERE = ['platform', 'fault'];
 
 /** The one executable and the one reader of the environment stand above the layers. */
 export const ROOT_FILES = ['services/main.ts', 'services/config.ts'];
@@ -51,6 +74,9 @@ export const VENDORS: Record<string, RegExp> = {
   '@nats-io/': /^services\/bus\//,
   'cassandra-driver': /^services\/storage\/cassandra\//,
   fastify: /^services\/(edge|console)\//,
+  preact: /^services\/console\/pages\//,
+  '@preact/': /^services\/console\/pages\//,
+  uqr: /^services\/console\/pages\/qr-code\.tsx$/,
   otpauth: /^services\/console\/totp\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
@@ -60,6 +86,7 @@ export const VENDORS: Record<string, RegExp> = {
 
 /** Words that may be spoken in one place only. */
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
+  'a request of a page': { word: /\bfetch\(/, home: /^services\/console\/pages\/api\.ts$/ },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
   'the wall clock': { word: /Date\.now\(/, home: /^services\/platform\/clock\.ts$/ },

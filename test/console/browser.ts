@@ -89,7 +89,8 @@ function exchange(
     response.on('data', (chunk: Buffer) => void chunks.push(chunk));
     response.on('end', () => {
       const body = Buffer.concat(chunks).toString();
-      const parsed = body === '' ? {} : JSON.parse(body);
+      const isJson = /^application\/json/.test(response.headers['content-type'] ?? '');
+      const parsed = isJson ? JSON.parse(body) : { data: { text: body } };
       resolve({
         status: response.statusCode ?? 0,
         headers: response.headers,

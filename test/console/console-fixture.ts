@@ -3,16 +3,20 @@ import type { AuditLine } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
+import { accountAdmin } from '#limiter/account-admin';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
+import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMemberStore } from '#storage/memory/memory-member-store';
 import { memorySessionStore } from '#storage/memory/memory-session-store';
 import { memoryUserStore } from '#storage/memory/memory-user-store';
 import { Browser } from '#test/console/browser';
 import { ManualClock } from '#test/support/manual-clock';
+import { memoryTrail } from '#test/support/memory-trail';
 
 /** A password that is fit, of the first owner. */
 export const PASSWORD = 'a fine and private place';
@@ -64,6 +68,7 @@ export async function openConsole(
       if (state.isAuditFailing) throw new Error('the disk is full');
       audited.push(line);
     },
+    ...accountsOf(clock, accounts),
     ...ports,
   };
   // Addresses of browsers are what they say in X-Forwarded-For.
@@ -105,6 +110,17 @@ export function tokenIn(link: unknown): string {
   const token = String(link).split('/').at(-1);
   if (token === undefined || !token.includes('.')) throw new Error(`no link: ${String(link)}`);
   return token;
+}
+
+/** Keys and usage of the accounts of a store, without a limiter. */
+function accountsOf(clock: ManualClock, accounts: AccountStore) {
+  const admin = accountAdmin({
+    ...{ accounts, clock, randomness: systemRandomness, keyUses: memoryKeyUseStore() },
+    announce: async () => undefined,
+    usage: async () => undefined,
+    resetUsage: async () => undefined,
+  });
+  return { keys: admin, usage: admin.usage, trail: memoryTrail(clock) };
 }
 
 function someAccount(id: string): Account {

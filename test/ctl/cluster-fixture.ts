@@ -83,6 +83,7 @@ class ClusterInMemory implements AsyncDisposable {
       serverClocks: { read: async () => [systemClock.wallMs()] },
       retentionOfPlans: {},
       release: '0.0.0',
+      consoleOrigin: 'https://console.example.com',
       prefix: 'test',
       openBus: async () => ({
         isConnected: true,

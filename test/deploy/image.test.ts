@@ -40,8 +40,12 @@ image('is built on the Node that the project is tested with', () => {
 
 image('installs what the lockfile names, and no package runs code of its own meanwhile', () => {
   const installs = containerfile.match(/npm (ci|install|i)\b.*/g) ?? [];
-  assert.is(installs.length, 1);
-  assert.match(installs[0] ?? '', /^npm ci --ignore-scripts --omit=dev --omit=optional /);
+  assert.is(installs.length, 2);
+  for (const install of installs) assert.match(install, /^npm ci --ignore-scripts /);
+  const [shipped = '', pages = ''] = stages;
+  assert.match(shipped, / AS dependencies\n[\s\S]* --omit=dev --omit=optional /);
+  assert.match(pages, / AS pages\n[\s\S]*\nRUN node deploy\/console\/main\.ts \/pages\n/);
+  assert.not.match(stages.at(-1) ?? '', /--from=pages (?!\/pages )/, 'no tool is shipped');
 });
 
 image('runs as a user who is not root, from the first command on', () => {

@@ -1,26 +1,15 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { newCaller } from '#test/support/caller';
+import { isChromiumMissing, launchChromium } from '#test/support/chromium';
 import { type Service, startStandalone } from '#test/support/service';
 
 /*
  * The pages for people, in a real browser. Without one these tests are skipped, except on CI, where
  * a missing browser is a failure.
  */
-
-const ARGUMENTS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--no-first-run',
-];
 
 const TAGS = ['Instances', 'Engine', 'Test', 'Personas'];
 
@@ -30,12 +19,8 @@ const SHOWN_MS_MAX = 20_000;
 /** A page, and everything it complained about or asked of others. */
 type Watched = { readonly page: Page; readonly complaints: readonly string[] };
 
-const executablePath = findChromium();
-const isSkipped = executablePath === undefined && process.env['CI'] !== 'true';
-if (isSkipped) console.log('skipped because no Chromium was found (apt-get install chromium)');
-
 const enabled = suite('when the documentation is enabled');
-const inBrowser = isSkipped ? enabled.skip : enabled;
+const inBrowser = isChromiumMissing ? enabled.skip : enabled;
 let service: Service;
 let browser: Browser | undefined;
 
@@ -133,7 +118,7 @@ async function statusOf({ origin }: Service, path: string, method = 'GET'): Prom
 
 /** Opens a page that is watched for complaints and for requests to anybody else. */
 async function open(path: string): Promise<Watched & AsyncDisposable> {
-  browser ??= await launch();
+  browser ??= await launchChromium();
   const page = await browser.newPage();
   page.setDefaultTimeout(SHOWN_MS_MAX);
   const complaints: string[] = [];
@@ -158,26 +143,4 @@ async function tried(page: Page, selector: string): Promise<string> {
   const status = block.locator('.live-responses-table .response-col_status').last();
   await status.waitFor();
   return (await status.textContent()) ?? '';
-}
-
-function launch(): Promise<Browser> {
-  if (executablePath === undefined)
-    throw new Error('Chromium is missing: apt-get install chromium');
-  return chromium.launch({ executablePath, args: ARGUMENTS, chromiumSandbox: false });
-}
-
-function findChromium(): string | undefined {
-  const named = process.env['CHROMIUM_PATH'];
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const candidates = [...folders.map((folder) => join(folder, 'chromium')), '/usr/bin/chromium'];
-  return (named === undefined ? candidates : [named]).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -43,7 +43,8 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'tenants', pattern: /\btenants?\b/, use: 'hosted services' },
   {
     word: 'motions',
-    pattern: /\bmotions?\b|\bmove rules\b/,
+    // `prefers-reduced-motion` is CSS's.
+    pattern: /(?<!prefers-reduced-)\bmotions?\b|\bmove rules\b/,
     use: 'moves in flight, throttle',
     except: MODEL_TEXTS,
   },

@@ -1,0 +1,52 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+/** A file as it is sent, plain or packed. */
+export type BuiltFile = {
+  readonly type: string;
+  readonly plain: Buffer;
+  readonly packed: Buffer;
+};
+
+/** The pages: one document, and the files that it names, which never change under a name. */
+export type BuiltPages = {
+  readonly document: BuiltFile;
+  /** By name. */
+  readonly assets: ReadonlyMap<string, BuiltFile>;
+};
+
+/** Where `npm run build:console` puts them. */
+const FOLDER = fileURLToPath(new URL('../../build/console', import.meta.url));
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const pack = promisify(gzip);
+
+/** Reads the built pages whole: they are few and small. Undefined: they are not built. Source: decision 251. */
+export async function readBuiltPages(folder = FOLDER): Promise<BuiltPages | undefined> {
+  try {
+    const names = await readdir(join(folder, 'assets'));
+    const files = names.map(
+      async (name) => [name, await fileAt(join(folder, 'assets', name))] as const,
+    );
+    const document = await fileAt(join(folder, 'index.html'));
+    return { document, assets: new Map(await Promise.all(files)) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function fileAt(path: string): Promise<BuiltFile> {
+  const plain = await readFile(path);
+  const type = TYPES[extname(path)] ?? 'application/octet-stream';
+  return { type, plain, packed: await pack(plain, { level: 9 }) };
+}

@@ -1,0 +1,143 @@
+import type {
+  AuditPage,
+  Enrolment,
+  Invitation,
+  KeyView,
+  KeyWanted,
+  Me,
+  NewKey,
+  OwnAccount,
+  People,
+  RecoveryCodes,
+  Role,
+  SessionView,
+  SignInState,
+  Usage,
+} from '#pages/answers';
+
+/** How long an answer may take, in milliseconds. Chosen: a password takes the server a second. */
+const ANSWER_MS_MAX = 15_000;
+
+/** Reasons for which a page goes back to the sign-in. */
+const SESSION_OVER = ['sign_in_needed', 'second_factor_needed'];
+
+type Details = { readonly field?: string; readonly reason?: string; readonly request_id?: string };
+
+/** A refusal of the console, or that there was no answer: `code` is `no_answer` then. */
+export class Refused extends Error {
+  readonly code: string;
+  readonly reason: string | undefined;
+  /** The field of the form that is wrong, if it is one. */
+  readonly field: string | undefined;
+  readonly requestId: string | undefined;
+
+  constructor(code: string, message: string, { field, reason, request_id }: Details = {}) {
+    super(message);
+    this.code = code;
+    this.field = field;
+    this.reason = reason;
+    this.requestId = request_id;
+  }
+}
+
+let sessionOver = (): void => {};
+
+/** Has `act` called whenever the console answers that no one is signed in. */
+export function onSessionOver(act: () => void): void {
+  sessionOver = act;
+}
+
+async function send<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+  const response = await answered(method, path, body);
+  const text = await response.text();
+  const parsed = parsedOf(text);
+  if (response.ok) return parsed as Answer;
+  const { error, message, details } = parsed as {
+    readonly error?: string;
+    readonly message?: string;
+    readonly details?: Details;
+  };
+  if (SESSION_OVER.includes(details?.reason ?? '')) sessionOver();
+  const fallback = `The console answered with status ${response.status}.`;
+  throw new Refused(error ?? 'internal', message ?? fallback, details);
+}
+
+async function answered(method: string, path: string, body: unknown): Promise<Response> {
+  const isRead = method === 'GET';
+  try {
+    return await fetch(`/api${path}`, {
+      method,
+      headers: isRead ? {} : { 'content-type': 'application/json' },
+      ...(isRead ? {} : { body: JSON.stringify(body ?? {}) }),
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    });
+  } catch {
+    throw new Refused('no_answer', 'The console does not answer. Check your connection.');
+  }
+}
+
+function parsedOf(text: string): unknown {
+  try {
+    return text === '' ? {} : JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+async function get<Data>(path: string): Promise<Data> {
+  return (await send<{ data: Data }>('GET', path)).data;
+}
+
+async function post<Data = void>(path: string, body?: unknown): Promise<Data> {
+  return (await send<{ data: Data }>('POST', path, body)).data;
+}
+
+const idIn = (id: string) => encodeURIComponent(id);
+
+/** Everything that pages ask of the console; nothing else here calls `fetch`. Throws `Refused`. */
+export const api = {
+  me: () => get<Me>('/me'),
+  accounts: () => get<readonly OwnAccount[]>('/accounts'),
+  switchAccount: (accountId: string) => post('/account/switch', { account_id: accountId }),
+
+  setUp: (body: { token: string; email: string; name: string; password: string }) =>
+    post<SignInState>('/setup', body),
+  acceptInvitation: (body: { token: string; name: string; password: string }) =>
+    post<SignInState>('/invitations/accept', body),
+  signIn: (body: { email: string; password: string }) => post<SignInState>('/sign-in', body),
+  secondFactor: (code: string) => post<SignInState>('/sign-in/second-factor', { code }),
+  signOut: () => post('/sign-out'),
+
+  sessions: () => get<readonly SessionView[]>('/sessions'),
+  endSession: (id: string) => send('DELETE', `/sessions/${idIn(id)}`),
+  endOtherSessions: () => send('DELETE', '/sessions'),
+  changePassword: (body: { password: string; new_password: string }) =>
+    send('PUT', '/password', body),
+  enrol: (password: string) => post<Enrolment>('/second-factor', { password }),
+  confirmEnrolment: (code: string) => post<RecoveryCodes>('/second-factor/confirm', { code }),
+  disableSecondFactor: (password: string) => post('/second-factor/disable', { password }),
+  newRecoveryCodes: (password: string) =>
+    post<RecoveryCodes>('/second-factor/recovery-codes', { password }),
+
+  people: () => get<People>('/members'),
+  invite: (body: { email: string; role: Role }) =>
+    post<Invitation & { link: string }>('/members/invitations', body),
+  takeInvitationBack: (id: string) => send('DELETE', `/members/invitations/${idIn(id)}`),
+  changeRole: (id: string, role: Role) => send('PATCH', `/members/${idIn(id)}`, { role }),
+  removeMember: (id: string) => send('DELETE', `/members/${idIn(id)}`),
+
+  keys: () => get<readonly KeyView[]>('/keys'),
+  createKey: (wanted: KeyWanted) => post<NewKey>('/keys', wanted),
+  renameKey: (id: string, name: string) => send('PATCH', `/keys/${idIn(id)}`, { name }),
+  rotateKey: (id: string, graceSeconds: number) =>
+    post<NewKey>(`/keys/${idIn(id)}/rotate`, { grace_seconds: graceSeconds }),
+  disableKey: (id: string) => post(`/keys/${idIn(id)}/disable`),
+  enableKey: (id: string) => post(`/keys/${idIn(id)}/enable`),
+  revokeKey: (id: string) => send('DELETE', `/keys/${idIn(id)}`),
+
+  usage: () => get<Usage>('/usage'),
+  audit: (query: URLSearchParams) => send<AuditPage>('GET', `/audit?${query}`),
+};
+
+/** Where the audit trail is downloaded, a line of JSON each. */
+export const AUDIT_EXPORT = '/api/audit/export';

@@ -1,0 +1,79 @@
+/** A time as pages show it: in the viewer's zone, to the minute. */
+const TO_THE_MINUTE = new Intl.DateTimeFormat('en-GB', {
+  ...{ day: 'numeric', month: 'short', year: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
+});
+
+/** The same to the second, for lines whose order matters. */
+const TO_THE_SECOND = new Intl.DateTimeFormat('en-GB', {
+  ...{ day: 'numeric', month: 'short', year: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
+});
+
+const NUMBER = new Intl.NumberFormat('en-GB');
+
+/** How exactly a time is shown. */
+export type Precision = 'minute' | 'second';
+
+/** An RFC 3339 time in the viewer's zone; what is no time stays as it is. */
+export function localTime(at: string, precision: Precision = 'minute'): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return at;
+  return (precision === 'second' ? TO_THE_SECOND : TO_THE_MINUTE).format(date);
+}
+
+/** The same time in UTC, to the second. */
+export function utcTime(at: string): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return at;
+  return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** A count with its unit: `1 cycle`, `12,000 cycles`. */
+export function counted(count: number, unit: string): string {
+  return `${NUMBER.format(count)} ${unit}${count === 1 ? '' : 's'}`;
+}
+
+/** A count alone: `12,000`. */
+export function numberText(count: number): string {
+  return NUMBER.format(count);
+}
+
+/** A share in whole percent, rounded down, so that 100 % is all of it: `33 %`. */
+export function percentText(share: number): string {
+  return `${Math.floor(Math.min(1, Math.max(0, share)) * 100)} %`;
+}
+
+/** A name of the API as words: `idle_90_days` is `idle 90 days`. */
+export function inWords(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** What a `User-Agent` says, in two words: `Firefox on Linux`. Unknown ones are cut. */
+export function browserName(client: string): string {
+  const browser = BROWSERS.find(([sign]) => client.includes(sign))?.[1];
+  const system = SYSTEMS.find(([sign]) => client.includes(sign))?.[1];
+  if (browser === undefined) return client.slice(0, CLIENT_LENGTH_MAX) || 'unknown client';
+  return system === undefined ? browser : `${browser} on ${system}`;
+}
+
+/** UTF-16 units of a client's own name that fit a table. Chosen. */
+const CLIENT_LENGTH_MAX = 40;
+
+/** The first that matches counts: Edge and Opera also name Chrome, and Chrome names Safari. */
+const BROWSERS = [
+  ['Edg/', 'Edge'],
+  ['OPR/', 'Opera'],
+  ['Firefox/', 'Firefox'],
+  ['Chrome/', 'Chrome'],
+  ['Safari/', 'Safari'],
+] as const;
+
+const SYSTEMS = [
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Android', 'Android'],
+  ['Windows', 'Windows'],
+  ['Mac OS X', 'macOS'],
+  ['Linux', 'Linux'],
+] as const;

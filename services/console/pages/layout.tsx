@@ -1,0 +1,105 @@
+import type { ComponentChildren } from 'preact';
+import type { Me } from '#pages/answers';
+import { api } from '#pages/api';
+import { useAction, useLoaded } from '#pages/loaded';
+import { here, navigate } from '#pages/router';
+import { may, refreshMe, signOut } from '#pages/session';
+import { BrandSign } from '#view/doorway';
+import { Link } from '#view/link';
+import { RefusalNotice } from '#view/notice';
+
+/** The console around a page: where one can go, in which account, and as whom. */
+export function Layout({
+  me,
+  children,
+}: {
+  readonly me: Me;
+  readonly children: ComponentChildren;
+}) {
+  const out = useAction(signOut);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <header class="side">
+        <p class="brand">
+          <BrandSign />
+          Identity Engine
+        </p>
+        <AccountSwitch me={me} />
+        <nav aria-label="Pages">
+          <ul>
+            {entries().map(([path, text]) => (
+              <li key={path}>
+                <Link to={path} isCurrent={here.value.path === path}>
+                  {text}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div class="own">
+          <p class="own-name" title={me.user.email}>
+            {me.user.name}
+            <span class="quiet"> · {me.role}</span>
+          </p>
+          <button type="button" class="is-small" onClick={() => out.run()} disabled={out.isBusy}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <RefusalNotice refusal={out.refusal} />
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function entries(): (readonly [path: string, text: string])[] {
+  return [
+    ['/', 'Overview'],
+    ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
+    ...(may('members') ? [['/members', 'Members'] as const] : []),
+    ...(may('audit.read') ? [['/audit', 'Audit'] as const] : []),
+    ['/security', 'Security'],
+  ];
+}
+
+/** The name of the account, and a choice where there is one. */
+function AccountSwitch({ me }: { readonly me: Me }) {
+  const { loaded } = useLoaded(api.accounts);
+  const { run, isBusy, refusal } = useAction(async (id: string) => {
+    await api.switchAccount(id);
+    navigate('/');
+    await refreshMe();
+  });
+  const own = loaded.kind === 'ready' ? loaded.value : [];
+  const name = me.account.name ?? me.account.id;
+  if (own.length < 2) {
+    return (
+      <p class="account" title={me.account.id}>
+        {name}
+      </p>
+    );
+  }
+  return (
+    <div>
+      <select
+        class="account"
+        aria-label="Account"
+        value={me.account.id}
+        disabled={isBusy}
+        onChange={(event) => run(event.currentTarget.value)}
+      >
+        {own.map(({ id, name: text, role }) => (
+          <option key={id} value={id}>
+            {text ?? id} ({role})
+          </option>
+        ))}
+      </select>
+      <RefusalNotice refusal={refusal} />
+    </div>
+  );
+}

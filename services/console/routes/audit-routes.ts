@@ -1,0 +1,59 @@
+import { Readable } from 'node:stream';
+import type { AuditTrail } from '#audit/audit-trail';
+import { exportedText } from '#audit/exported-line';
+import { type Answer, shown } from '#console/answer';
+import type { Audit } from '#console/audit-port';
+import { lineOf } from '#console/caller-line';
+import type { LiveSessions } from '#console/live-sessions';
+import { type ConsoleRoute, callerRoute } from '#console/route';
+import { queryFault } from '#edge/schema-fault';
+import { AuditQuery } from '#edge/schemas/audit';
+import { AUDIT_LINES_MAX } from '#storage/audit-store';
+
+type AuditParts = {
+  readonly live: LiveSessions;
+  readonly audit: Audit;
+  readonly trail: Pick<AuditTrail, 'page' | 'heads' | 'linesAfter'>;
+};
+
+const NEEDS = { permission: 'audit.read' } as const;
+
+/** The audit trail of the caller's account, as `GET /v1/audit` answers it, and whole as a file. */
+export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] {
+  const page = { method: 'GET', path: '/audit', ...NEEDS } as const;
+  const whole = { method: 'GET', path: '/audit/export', ...NEEDS } as const;
+  return [
+    callerRoute(live, page, async ({ caller, query }) => {
+      const { data, error } = AuditQuery.safeParse(query, { reportInput: true });
+      if (error !== undefined) throw queryFault(error);
+      const { limit, cursor: before, from: fromMs, until: untilMs, ...filter } = data;
+      const question = { ...filter, fromMs, untilMs, before, limit };
+      const { lines, next } = await trail.page(caller.membership.accountId, question);
+      const rows = lines.map(({ account_id: _, previous: __, ...line }) => line);
+      return { ...shown(rows), pagination: { limit, next_cursor: next ?? null } };
+    }),
+    callerRoute(live, whole, async ({ caller, visit }) => {
+      const { accountId } = caller.membership;
+      await audit(lineOf(caller, visit, 'audit.export'));
+      return fileOf(`audit-${accountId}.ndjson`, linesOf(trail, accountId));
+    }),
+  ];
+}
+
+function fileOf(name: string, lines: AsyncIterable<string>): Answer {
+  return {
+    status: 200,
+    file: { name, type: 'application/x-ndjson', content: Readable.from(lines) },
+  };
+}
+
+/** The lines of all months, oldest first, in the form of `ctl audit export`. */
+async function* linesOf(trail: AuditParts['trail'], accountId: string): AsyncGenerator<string> {
+  for (const { month } of await trail.heads(accountId)) {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const { lines, next } = await trail.linesAfter(accountId, month, after, AUDIT_LINES_MAX);
+      yield lines.map((line) => `${exportedText(line)}\n`).join('');
+      after = next;
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { isAccountId } from '#accounts/api-key';
+import { makeSetUpLink } from '#console/entry-links';
+import { type ClusterCommand, CtlError } from '#ctl/command';
+import { OperatorAudit } from '#ctl/operator-audit';
+import { systemRandomness } from '#platform/randomness';
+
+/** `ctl users setup-link`: how the first owner of an account comes into the console. */
+export const SETUP_LINK: ClusterCommand = {
+  kind: 'cluster',
+  words: ['users', 'setup-link'],
+  summary:
+    'Prints a link by which the first owner of an account signs up in the console; good once, for 24 hours, and only while the account has no member.',
+  args: ['account'],
+  options: {},
+  async run(ports, [account = '']) {
+    const { accounts, people, clock, consoleOrigin } = ports;
+    if (!isAccountId(account) || (await accounts.find(account)) === undefined) {
+      throw new CtlError(`there is no account "${account}"`);
+    }
+    if (consoleOrigin === undefined) {
+      throw new CtlError('SERVICE_CONSOLE_ORIGIN: where people reach the console');
+    }
+    await new OperatorAudit(ports).begin(account, {
+      action: 'account.setup_link',
+      target: account,
+    });
+    const making = { members: people.members, clock, randomness: systemRandomness };
+    const link = await makeSetUpLink(making, account, consoleOrigin);
+    if (link === undefined) {
+      throw new CtlError(`account ${account} has members: an owner invites others in the console`);
+    }
+    return { data: { account, link }, text: link };
+  },
+};

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import * as assert from 'uvu/assert';
+import { PASSWORD, tokenIn } from '#test/console/console-fixture';
+import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import type { TestPages } from '#test/console/pages/pages-fixture';
+import { fillSample } from '#test/console/pages/sample-account';
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+/** Windows of a laptop in both schemes, and of the narrowest width that pages are made for. */
+const WINDOWS = [
+  { width: 1280, colorScheme: 'light' },
+  { width: 1280, colorScheme: 'dark' },
+  { width: 390, colorScheme: 'dark' },
+] as const;
+
+/** Widths between those two at which nothing may be scrolled sideways. */
+const OTHER_WIDTHS = [1100, 900, 821, 700];
+
+type Finding = { readonly id: string; readonly nodes: readonly { readonly html: string }[] };
+
+/** What axe finds on the page as it is. */
+async function faultsOf(page: Page): Promise<string[]> {
+  // Through the debugger: the page's own policy would not have it.
+  await page.evaluate(`if (typeof axe === 'undefined') { ${AXE} }`);
+  const found = (await page.evaluate(
+    'axe.run().then(({ violations }) => violations)',
+  )) as Finding[];
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+
+/** Whether something reaches out of the window, or out of what it is in. */
+async function assertWideEnough(page: Page, width: number, path: string): Promise<void> {
+  await page.setViewportSize({ width, height: 800 });
+  const reach = await page.evaluate(`
+    Math.max(...[...document.querySelectorAll('main > *')].map((one) => one.getBoundingClientRect().right))`);
+  assert.ok(Number(reach) <= width - 16, `${path}: ${reach} of ${width}`);
+}
+
+const accessible = browserSuite('without a violation of axe and wide enough');
+
+/** Looks at a page in all windows; `act` brings it into the state that is meant. */
+async function look(
+  pages: TestPages,
+  path: string,
+  as: Parameters<TestPages['open']>[1],
+  act: (page: Page) => Promise<void> = async () => {},
+): Promise<void> {
+  await using opened = await pages.open(path, as);
+  const { page } = opened;
+  await page.locator('h1').waitFor();
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+  await act(page);
+  for (const { width, colorScheme } of WINDOWS) {
+    await assertWideEnough(page, width, path);
+    await page.emulateMedia({ colorScheme });
+    assert.equal(await faultsOf(page), [], `${path}, ${colorScheme}, ${width}`);
+  }
+  for (const width of OTHER_WIDTHS) await assertWideEnough(page, width, path);
+  assert.equal(opened.complaints, []);
+}
+
+accessible('the pages in front of the console', async (pages) => {
+  await look(pages, '/', undefined);
+  await look(pages, `/#/set-up/${await pages.desk.setUpToken()}`, undefined);
+  const owner = await pages.desk.owner();
+  const body = { email: 'vera@example.com', role: 'viewer' };
+  const { data } = await owner.expect(201, 'POST', '/members/invitations', body);
+  await look(pages, `/#/invitation/${tokenIn(data['link'])}`, undefined);
+  await look(pages, '/', undefined, async (page) => {
+    await page.getByLabel('Email').fill('ada@example.com');
+    await page.getByLabel('Password').fill('not this one');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+  });
+});
+
+accessible('pages with much on them', async (pages) => {
+  fillSample(pages.account);
+  const owner = await pages.desk.owner();
+  await pages.desk.member(owner, 'grace@example.com', 'developer');
+  const body = { email: 'vera@example.com', role: 'viewer' };
+  await owner.expect(201, 'POST', '/members/invitations', body);
+  for (const path of ['/', '/keys', '/members', '/security']) await look(pages, path, owner);
+  await look(pages, '/audit', owner, async (page) => {
+    await page
+      .getByRole('button', { name: /^Details/ })
+      .first()
+      .click();
+  });
+});
+
+accessible('pages with nothing on them, or refused', async (pages) => {
+  const owner = await pages.desk.owner();
+  for (const path of ['/keys', '/audit', '/nowhere']) await look(pages, path, owner);
+});
+
+accessible('dialogs', async (pages) => {
+  fillSample(pages.account);
+  const owner = await pages.desk.owner();
+  const openings: readonly (readonly [string, RegExp])[] = [
+    ['/keys', /^Create a key/],
+    ['/keys', /^Rotate chat/],
+    ['/keys', /^Revoke chat/],
+    ['/members', /^Invite/],
+    ['/security', /^Set up an/],
+  ];
+  for (const [path, name] of openings) {
+    await look(pages, path, owner, async (page) => {
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('dialog').waitFor();
+    });
+  }
+});
+
+accessible('what is shown once', async (pages) => {
+  const owner = await pages.desk.owner();
+  await look(pages, '/keys', owner, async (page) => {
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('worker');
+    await page.keyboard.press('Enter');
+    await page.getByLabel('API key').waitFor();
+  });
+  await look(pages, '/security', owner, async (page) => {
+    await page.getByRole('button', { name: 'Set up an authenticator' }).click();
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+  });
+});
+
+accessible('the skip link leads past the navigation', async (pages) => {
+  await using opened = await pages.open('/nowhere', await pages.desk.owner());
+  const { page } = opened;
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  await page.getByRole('link', { name: 'Skip to the page' }).focus();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  assert.is(await page.evaluate('document.activeElement.textContent'), 'Go to the overview');
+  assertQuiet(opened);
+});
+
+accessible.run();

@@ -1,0 +1,28 @@
+import type { Browser } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openPages, type TestPages, type WatchedPage } from '#test/console/pages/pages-fixture';
+import { isChromiumMissing, launchChromium } from '#test/support/chromium';
+
+/**
+ * A suite in a real browser, one for all of its tests, which are skipped where there is none. Each test
+ * gets a console of its own.
+ */
+export function browserSuite(name: string) {
+  const tests = suite(name);
+  let browser: Promise<Browser> | undefined;
+  const launched = () => (browser ??= launchChromium());
+  tests.after(async () => await (await browser)?.close());
+  const add = (title: string, run: (pages: TestPages) => Promise<void>) => {
+    (isChromiumMissing ? tests.skip : tests)(title, async () => {
+      await using pages = await openPages(launched);
+      await run(pages);
+    });
+  };
+  return Object.assign(add, { run: () => tests.run() });
+}
+
+/** Fails if a page complained, or if others of its requests were refused than are named. */
+export function assertQuiet({ complaints, refused }: WatchedPage, expected: string[] = []): void {
+  assert.equal([complaints, refused], [[], expected]);
+}

@@ -1,0 +1,153 @@
+import * as assert from 'uvu/assert';
+import { PASSWORD, tokenIn } from '#test/console/console-fixture';
+import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import { codeOf } from '#test/console/totp-code';
+
+const doorway = browserSuite('in front of the console');
+
+doorway(
+  'the set-up link leads its first owner in, and leaves no trace of its value',
+  async (pages) => {
+    const token = await pages.desk.setUpToken();
+    await using opened = await pages.open(`/#/set-up/${token}`);
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Set up the console' }).waitFor();
+    assert.is(page.url(), `${pages.origin}/`);
+    await page.getByLabel('Email').fill('ada@example.com');
+    await page.getByLabel('Your name').fill('Ada');
+    await page.getByLabel('Password').fill('short');
+    await page.getByRole('button', { name: 'Set up' }).click();
+    await page
+      .getByText(/12 characters at least|must be|at least 12/i)
+      .first()
+      .waitFor();
+    assert.is(await page.getByLabel('Password').getAttribute('aria-invalid'), 'true');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set up' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.is(await page.title(), 'Overview · Identity Engine');
+    const kept =
+      'JSON.stringify([history.state, { ...localStorage }, { ...sessionStorage }, location.href])';
+    assert.not.match(String(await page.evaluate(kept)), token);
+    assertQuiet(opened, ['401 /api/me', '422 /api/setup']);
+  },
+);
+
+doorway('a link that was used says so', async (pages) => {
+  const token = await pages.desk.setUpToken();
+  await pages.desk.owner();
+  await using opened = await pages.open(`/#/set-up/${token}`);
+  const { page } = opened;
+  await page.getByLabel('Email').fill('eve@example.com');
+  await page.getByLabel('Your name').fill('Eve');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Set up' }).click();
+  await page.getByRole('alert').filter({ hasText: 'This link was used' }).waitFor();
+  await page.getByRole('button', { name: 'Sign in instead' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  assertQuiet(opened, ['401 /api/me', '404 /api/setup']);
+});
+
+doorway('email and password lead to the page of the address, and out again', async (pages) => {
+  await pages.desk.owner();
+  await using opened = await pages.open('/security');
+  const { page } = opened;
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByLabel('Password').fill('not the password');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: 'do not belong together' }).waitFor();
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Security', exact: true }).waitFor();
+  assert.is(page.url(), `${pages.origin}/security`);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  assert.is(await page.getByText('Your session has ended').count(), 0);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  assertQuiet(opened, ['401 /api/me', '401 /api/sign-in', '401 /api/me']);
+});
+
+doorway('a session that has ended leads to the sign-in, and from there back', async (pages) => {
+  const owner = await pages.desk.owner();
+  await using opened = await pages.open('/keys', owner);
+  const { page } = opened;
+  await page.getByText('There are no keys yet').waitFor();
+  const other = pages.desk.browser();
+  await other.signIn('ada@example.com', PASSWORD);
+  await other.expect(204, 'DELETE', '/sessions');
+  await page.getByRole('link', { name: 'Members' }).click();
+  await page.getByText('Your session has ended').waitFor();
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Members' }).waitFor();
+  assert.is(page.url(), `${pages.origin}/members`);
+  assertQuiet(opened, ['401 /api/members']);
+});
+
+doorway('the second factor asks for a code, or for one of the recovery codes', async (pages) => {
+  const owner = await pages.desk.owner();
+  const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
+  const secret = String(data['secret']);
+  const code = codeOf(secret, pages.desk.clock.wallMs());
+  const confirmed = await owner.expect(200, 'POST', '/second-factor/confirm', { code });
+  const [recovery] = confirmed.data['recovery_codes'] as string[];
+  await using opened = await pages.open('/');
+  const { page } = opened;
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Second factor' }).waitFor();
+  await page.getByLabel('Code').fill(code);
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: 'was used before' }).waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Second factor' }).waitFor();
+  await page.getByRole('button', { name: 'Use a recovery code' }).click();
+  await page.getByLabel('Recovery code').fill(recovery ?? '');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  assertQuiet(opened, ['401 /api/me', '401 /api/sign-in/second-factor', '401 /api/me']);
+});
+
+doorway('an invitation makes a member, who sees what the role shows', async (pages) => {
+  const owner = await pages.desk.owner();
+  const invited = { email: 'vera@example.com', role: 'viewer' };
+  const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
+  await using opened = await pages.open(`/#/invitation/${tokenIn(data['link'])}`);
+  const { page } = opened;
+  await page.getByLabel('Your name').fill('Vera');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Join' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  const entries = await page.getByRole('navigation').getByRole('link').allTextContents();
+  assert.equal(entries, ['Overview', 'API keys', 'Security']);
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await page.getByText('There are no keys yet').waitFor();
+  assert.is(await page.getByRole('button', { name: 'Create a key' }).count(), 0);
+  await page.goto(`${pages.origin}/audit`);
+  await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
+  assertQuiet(opened, ['401 /api/me']);
+});
+
+doorway('a member of two accounts goes from one to the other', async (pages) => {
+  const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
+  const ada = await pages.desk.owner();
+  const invited = { email: 'bob@example.com', role: 'developer' };
+  const { data } = await ada.expect(201, 'POST', '/members/invitations', invited);
+  const body = { token: tokenIn(data['link']), password: PASSWORD, name: 'Bob' };
+  await bob.expect(201, 'POST', '/invitations/accept', body);
+  await using opened = await pages.open('/security', bob);
+  const { page } = opened;
+  const choice = page.getByLabel('Account', { exact: true });
+  await choice.waitFor();
+  assert.is(await choice.inputValue(), 'accountOfAda');
+  await choice.selectOption('accountOfBob');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.getByRole('link', { name: 'Members' }).waitFor();
+  assert.is(await choice.inputValue(), 'accountOfBob');
+  assertQuiet(opened);
+});
+
+doorway.run();

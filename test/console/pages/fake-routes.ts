@@ -1,0 +1,130 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+/** A key of the fake, as `GET /api/keys` shows it. */
+export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
+
+/** What the routes for keys, audit trail and usage hold; a test changes it as it likes. */
+export type FakeAccount = {
+  keys: FakeKey[];
+  lines: Record<string, unknown>[];
+  usage: Record<string, unknown>;
+  /** Bodies that were sent, newest last. */
+  readonly sent: { readonly route: string; readonly body: unknown }[];
+  /** The answers of a route instead of its own: a status, or `silence`. */
+  readonly broken: Map<string, number>;
+};
+
+/** An account with no keys, no lines, and a third of its month. */
+export function emptyAccount(): FakeAccount {
+  const usage = {
+    ...{ account_id: 'accountOfAda', requests_per_minute: 10, requests_in_window: 4 },
+    ...{ window_mark: 10, window_resets_at: '2026-01-15T12:00:42.000Z' },
+    ...{ cycles_per_month: 10_000, cycles_used: 3_412, cycles_reserved: 8 },
+    ...{ cycles_remaining: 6_580, month_mark: 3_500, cycles_expired: 0, cycles_lost: 0 },
+    month_ends_at: '2026-02-01T00:00:00.000Z',
+  };
+  return { keys: [], lines: [], usage, sent: [], broken: new Map() };
+}
+
+/** A secret as long as a real one. */
+export const secretOf = (count: number): string => `svc_sk_${String(count).padStart(43, 'Zq7')}`;
+
+const LINES_OF_A_PAGE_MAX = 50;
+
+/**
+ * Answers the routes for keys, audit trail and usage in the application's place, for those who have a
+ * session there: so a test has the lines, failures and delays that it needs.
+ */
+export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
+  type Answer = (request: FastifyRequest, reply: FastifyReply) => unknown;
+  const answers = new Map<string, Answer>();
+  const add = (method: string, url: string, answer: Answer) =>
+    void answers.set(`${method} ${url}`, answer);
+  app.addHook('preHandler', async (request, reply) => {
+    const route = `${request.method} ${request.routeOptions.url}`;
+    const answer = answers.get(route);
+    if (answer === undefined) return;
+    const { cookie = '', host = '' } = request.headers;
+    const me = await app.inject({ url: '/api/me', headers: { cookie, host } });
+    if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
+    account.sent.push({ route, body: request.body ?? request.query });
+    const status = account.broken.get(route);
+    if (status !== undefined) {
+      return reply.status(status).send({ error: 'internal', message: 'the store is away' });
+    }
+    const answered = await answer(request, reply);
+    return reply.sent ? reply : reply.send(answered);
+  });
+  addKeyRoutes(add, account);
+  add('GET', '/api/usage', () => ({ data: account.usage }));
+  add('GET', '/api/audit', ({ query }) => pageOf(account, query as Record<string, string>));
+  add('GET', '/api/audit/export', (_request, reply) =>
+    reply
+      .header('content-disposition', 'attachment; filename="audit.ndjson"')
+      .type('application/x-ndjson')
+      .send(account.lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
+  );
+}
+
+type Add = (
+  method: string,
+  url: string,
+  answer: (request: FastifyRequest, reply: FastifyReply) => unknown,
+) => void;
+
+function addKeyRoutes(add: Add, account: FakeAccount): void {
+  let made = 0;
+  const idIn = ({ params }: FastifyRequest) => (params as { id: string }).id;
+  const change = (request: FastifyRequest, fields: Partial<FakeKey>) => {
+    account.keys = account.keys.map((key) =>
+      key.id === idIn(request) ? { ...key, ...fields } : key,
+    );
+    return { data: account.keys.find(({ id }) => id === idIn(request)) };
+  };
+  const create = (fields: Record<string, unknown>) => {
+    made += 1;
+    const key = secretOf(made);
+    const view = {
+      ...{ id: `key_${made}`, status: 'active', masked: `svc_sk_…${key.slice(-4)}` },
+      ...{ created_at: `2026-01-15T12:0${made}:00.000Z`, hints: ['never_used'], ...fields },
+    };
+    account.keys = [...account.keys, view];
+    return { data: { ...view, key } };
+  };
+  add('GET', '/api/keys', () => ({ data: account.keys }));
+  add('POST', '/api/keys', ({ body }, reply) => {
+    const { networks = [] } = body as { networks?: string[] };
+    if (networks.includes('nonsense')) {
+      const details = { field: 'networks', reason: 'invalid_text' };
+      const message = 'must be an address or a network: 192.0.2.0/24';
+      return reply.status(422).send({ error: 'invalid_request', message, details });
+    }
+    return reply.status(201).send(create(body as Record<string, unknown>));
+  });
+  add('PATCH', '/api/keys/:id', (request) => change(request, request.body as Partial<FakeKey>));
+  add('POST', '/api/keys/:id/rotate', (request, reply) => {
+    const before = account.keys.find(({ id }) => id === idIn(request));
+    return reply.status(201).send(create({ name: before?.name, scope: before?.['scope'] }));
+  });
+  add('POST', '/api/keys/:id/disable', (request) => change(request, { status: 'disabled' }));
+  add('POST', '/api/keys/:id/enable', (request) => change(request, { status: 'active' }));
+  add('DELETE', '/api/keys/:id', (request, reply) => {
+    change(request, { status: 'revoked' });
+    return reply.status(204).send();
+  });
+}
+
+function pageOf({ lines }: FakeAccount, query: Record<string, string>) {
+  const { action = '', outcome, actor, from = '', until = '9' } = query;
+  const matching = lines.filter((line) => {
+    const { id } = line['actor'] as { id?: string };
+    const at = String(line['at']);
+    const isIn = at >= from && at < until && String(line['action']).startsWith(action);
+    return isIn && (outcome ?? line['outcome']) === line['outcome'] && (actor ?? id) === id;
+  });
+  const begin = Number(query['cursor'] ?? 0);
+  const limit = Math.min(Number(query['limit']), LINES_OF_A_PAGE_MAX);
+  const end = begin + limit;
+  const next = end < matching.length ? String(end) : null;
+  return { data: matching.slice(begin, end), pagination: { limit, next_cursor: next } };
+}

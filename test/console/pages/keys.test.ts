@@ -1,0 +1,215 @@
+import * as assert from 'uvu/assert';
+import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import { secretOf } from '#test/console/pages/fake-routes';
+import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
+import { fillSample } from '#test/console/pages/sample-account';
+
+/** All that a page keeps besides its document, and the document. */
+const KEPT = `JSON.stringify([
+  document.documentElement.outerHTML, [...document.querySelectorAll('input, textarea')].map((one) => one.value),
+  history.state, { ...localStorage }, { ...sessionStorage }, location.href, document.cookie,
+])`;
+
+const keys = browserSuite('the page of API keys');
+
+async function openKeys(pages: TestPages): Promise<WatchedPage> {
+  const opened = await pages.open('/keys', await pages.desk.owner());
+  await opened.page.getByRole('heading', { name: 'API keys' }).waitFor();
+  return opened;
+}
+
+keys(
+  'lists keys that work first, with when, from where and by what they were used',
+  async (pages) => {
+    fillSample(pages.account);
+    await using opened = await openKeys(pages);
+    const { page } = opened;
+    const row = page.getByRole('row', { name: /billing worker/ });
+    const text = (await row.innerText()).replaceAll(/\s+/g, ' ');
+    assert.match(
+      text,
+      /svc_sk_…a7Qx .*Full .*15 Jan 2026, 12:58 203\.0\.113\.20 · acme-billing\/3\.1/,
+    );
+    assert.is(await row.locator('time').first().getAttribute('title'), '2026-01-15 11:58:00 UTC');
+    const names = await page.locator('.row-name').allTextContents();
+    assert.equal([names[0], names.at(-1)], ['notebook of Ada', 'old worker']);
+    const unused = page.getByRole('row', { name: /notebook of Ada/ });
+    assert.equal(await unused.locator('.badge').allTextContents(), [
+      'active',
+      'Never used',
+      'No expiry',
+    ]);
+    assert.is(
+      await page
+        .getByRole('row', { name: /old worker/ })
+        .getByRole('button')
+        .count(),
+      0,
+    );
+    assertQuiet(opened);
+  },
+);
+
+keys('creates a key, shows it once, and then has it nowhere any more', async (pages) => {
+  await using opened = await openKeys(pages);
+  const { page } = opened;
+  await page.getByText('There are no keys yet').waitFor();
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create a key' });
+  await dialog.getByLabel('Name').fill('worker');
+  await dialog.getByLabel('Scope').selectOption('read');
+  await dialog.getByLabel('Expires').selectOption('date');
+  await dialog.getByLabel('Last day').fill('2026-03-31');
+  await dialog.getByLabel('Allowed networks').fill('nonsense');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText('Must be an address or a network').waitFor();
+  await dialog.getByLabel('Allowed networks').fill('192.0.2.0/24\n198.51.100.7');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const shown = page.getByRole('dialog', { name: 'Store this key now' });
+  assert.is(await shown.getByLabel('API key').inputValue(), secretOf(1));
+  await page.keyboard.press('Escape');
+  assert.ok(await shown.isVisible(), 'Escape does not lose it');
+  await shown.getByRole('button', { name: 'I have stored it' }).click();
+  await shown.waitFor({ state: 'detached' });
+  await page.getByRole('row', { name: /worker/ }).waitFor();
+  assert.not.match(String(await page.evaluate(KEPT)), secretOf(1));
+  const { body } = pages.account.sent.findLast(({ route }) => route === 'POST /api/keys') ?? {};
+  assert.equal(body, {
+    ...{ name: 'worker', scope: 'read', expires_at: '2026-03-31T21:59:59.000Z' },
+    networks: ['192.0.2.0/24', '198.51.100.7'],
+  });
+  assertQuiet(opened, ['422 /api/keys']);
+});
+
+keys('leaves no key in the heap of the page after its dialog', async (pages) => {
+  await using opened = await openKeys(pages);
+  const { page } = opened;
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('worker');
+  await page.keyboard.press('Enter');
+  const stored = page.getByRole('button', { name: 'I have stored it' });
+  await stored.waitFor();
+  assert.ok((await heapOf(page)).includes(secretOf(1)), 'the search finds what is there');
+  await stored.click();
+  await page.getByRole('row', { name: /worker/ }).waitFor();
+  assert.not.ok((await heapOf(page)).includes(secretOf(1)));
+});
+
+keys('is used by keyboard alone to create a key', async (pages) => {
+  await using opened = await openKeys(pages);
+  const { page } = opened;
+  const focused = () =>
+    page.evaluate('document.activeElement.textContent || document.activeElement.name');
+  await page.keyboard.press('Tab');
+  assert.is(await focused(), 'Create a key', 'the heading had the focus');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  assert.is(await focused(), 'name');
+  await page.keyboard.type('worker');
+  for (let fields = 0; fields < 3; fields += 1) await page.keyboard.press('Tab');
+  assert.is(await focused(), 'networks');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  assert.is(await focused(), 'Create');
+  await page.keyboard.press('Space');
+  const shown = page.getByRole('dialog', { name: 'Store this key now' });
+  await shown.waitFor();
+  for (let presses = 0; (await focused()) !== 'I have stored it'; presses += 1) {
+    assert.ok(presses < 5, 'the button is reached');
+    await page.keyboard.press('Tab');
+  }
+  await page.keyboard.press('Enter');
+  await page.getByRole('row', { name: /worker/ }).waitFor();
+  assert.is(await focused(), 'Create a key', 'the focus is back where it began');
+  assertQuiet(opened);
+});
+
+keys('renames, rotates with a grace, disables and enables', async (pages) => {
+  fillSample(pages.account);
+  await using opened = await openKeys(pages);
+  const { page } = opened;
+  await page.getByRole('button', { name: 'Rename notebook of Ada' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('notebook');
+  await page.keyboard.press('Enter');
+  await page.getByRole('row', { name: /^notebook / }).waitFor();
+  await page.getByRole('button', { name: 'Disable notebook' }).click();
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  await page.getByRole('button', { name: 'Enable notebook' }).click();
+  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await page.getByRole('button', { name: 'Rotate notebook' }).click();
+  const graces = await page
+    .getByLabel('The old key stops working')
+    .locator('option')
+    .allTextContents();
+  assert.equal(graces, ['At once', 'In 1 hour', 'In 24 hours', 'In 7 days']);
+  await page.getByLabel('The old key stops working').selectOption('In 7 days');
+  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+  assert.is(await page.getByLabel('API key').inputValue(), secretOf(1));
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  const bodies = pages.account.sent.filter(({ route }) => !route.startsWith('GET'));
+  assert.equal(bodies, [
+    { route: 'PATCH /api/keys/:id', body: { name: 'notebook' } },
+    { route: 'POST /api/keys/:id/disable', body: {} },
+    { route: 'POST /api/keys/:id/enable', body: {} },
+    { route: 'POST /api/keys/:id/rotate', body: { grace_seconds: 604_800 } },
+  ]);
+  assertQuiet(opened);
+});
+
+keys('revokes only a key whose name was typed', async (pages) => {
+  fillSample(pages.account);
+  await using opened = await openKeys(pages);
+  const { page } = opened;
+  await page.getByRole('button', { name: 'Revoke chat service' }).click();
+  const revoke = page.getByRole('button', { name: 'Revoke for ever' });
+  assert.ok(await revoke.isDisabled());
+  await page.getByLabel('Type the name of the key').fill('chat servic');
+  assert.ok(await revoke.isDisabled());
+  await page.getByLabel('Type the name of the key').fill('chat service');
+  await revoke.click();
+  await page
+    .getByRole('row', { name: /chat service/ })
+    .getByText('revoked')
+    .waitFor();
+  assertQuiet(opened);
+});
+
+keys('shows names as text, whatever they are', async (pages) => {
+  fillSample(pages.account);
+  const name = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
+  pages.account.keys = pages.account.keys.map((key) => ({ ...key, name }));
+  await using opened = await openKeys(pages);
+  const { page } = opened;
+  assert.is(await page.locator('.row-name').first().textContent(), name);
+  assert.is(await page.locator('main img, main script').count(), 0);
+  await page
+    .getByRole('button', { name: /^Rotate/ })
+    .first()
+    .click();
+  assert.is(await page.getByRole('dialog').locator('strong').textContent(), name);
+  assertQuiet(opened);
+});
+
+keys('says when it cannot be loaded, and loads again', async (pages) => {
+  pages.account.broken.set('GET /api/keys', 500);
+  await using opened = await openKeys(pages);
+  const { page, complaints } = opened;
+  await page.getByText('The keys could not be loaded.').waitFor();
+  await page.getByText('The store is away.').waitFor();
+  pages.account.broken.clear();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('There are no keys yet').waitFor();
+  assert.is(complaints.length, 1, 'the browser itself complains of the status');
+});
+
+async function heapOf(page: WatchedPage['page']): Promise<string> {
+  const session = await page.context().newCDPSession(page);
+  const chunks: string[] = [];
+  session.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => void chunks.push(chunk));
+  await session.send('HeapProfiler.collectGarbage');
+  await session.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
+  await session.detach();
+  return chunks.join('');
+}
+
+keys.run();

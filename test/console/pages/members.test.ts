@@ -1,0 +1,87 @@
+import * as assert from 'uvu/assert';
+import { ACCOUNT_ID, PASSWORD, tokenIn } from '#test/console/console-fixture';
+import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+
+const members = browserSuite('the page of members');
+
+members('invites by a link that is shown once, and takes an invitation back', async (pages) => {
+  await using opened = await pages.open('/members', await pages.desk.owner());
+  const { page } = opened;
+  await page.getByText('No invitation is open').waitFor();
+  await page.getByRole('button', { name: 'Invite a member' }).click();
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByRole('button', { name: 'Make the link' }).click();
+  await page.getByText('A member has this email.').waitFor();
+  await page.getByLabel('Email').fill('vera@example.com');
+  await page.getByRole('dialog').getByLabel('Role').selectOption('viewer');
+  await page.getByRole('button', { name: 'Make the link' }).click();
+  const link = await page.getByLabel('Invitation link').inputValue();
+  assert.match(link, /^http:\/\/127\.0\.0\.1:\d+\/#\/invitation\//);
+  await page.getByRole('button', { name: 'I have sent it' }).click();
+  const row = page.getByRole('row', { name: /vera@example\.com/ });
+  assert.match(await row.innerText(), /viewer/);
+  assert.not.match(await page.content(), tokenIn(link));
+  await page.getByRole('button', { name: 'Take back the invitation of vera@example.com' }).click();
+  await page.getByRole('button', { name: 'Take back', exact: true }).click();
+  await page.getByText('No invitation is open').waitFor();
+  assertQuiet(opened, ['409 /api/members/invitations']);
+});
+
+members('changes roles and removes, but leaves an owner', async (pages) => {
+  const owner = await pages.desk.owner();
+  await pages.desk.member(owner, 'grace@example.com', 'developer');
+  await using opened = await pages.open('/members', owner);
+  const { page } = opened;
+  const role = page.getByLabel('Role of grace@example.com');
+  await role.selectOption('billing');
+  await page.locator('select:not([disabled])').first().waitFor();
+  assert.is(await role.inputValue(), 'billing');
+  await page.getByLabel('Role of ada@example.com').selectOption('viewer');
+  await page.getByRole('alert').waitFor();
+  assert.is(await page.getByLabel('Role of ada@example.com').inputValue(), 'owner');
+  await page.getByRole('button', { name: 'Remove grace@example.com' }).click();
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByRole('row', { name: /grace@example/ }).waitFor({ state: 'detached' });
+  const { data } = await owner.expect(200, 'GET', '/members');
+  assert.is((data['members'] as unknown[]).length, 1);
+  assert.match(opened.refused.join(), /^409 \/api\/members\/usr_[0-9a-f]+$/);
+  assert.equal(opened.complaints, []);
+});
+
+members('an owner who becomes a developer loses the page', async (pages) => {
+  const ada = await pages.desk.owner();
+  await pages.desk.member(ada, 'grace@example.com', 'owner');
+  await using opened = await pages.open('/members', ada);
+  const { page } = opened;
+  await page.getByLabel('Role of ada@example.com').selectOption('developer');
+  await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
+  assert.is(await page.getByRole('link', { name: 'Members' }).count(), 0);
+  assert.equal(opened.complaints, []);
+});
+
+members('shows names and addresses as text, whatever they are', async (pages) => {
+  const { desk } = pages;
+  const owner = await desk.owner();
+  const hostile = '<img src=x onerror=alert(1)>';
+  const invited = { email: 'vera@example.com', role: 'viewer' };
+  const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
+  const body = { token: tokenIn(data['link']), password: PASSWORD, name: hostile };
+  await desk.browser().expect(201, 'POST', '/invitations/accept', body);
+  // No route takes such an address: the page must not rely on that.
+  const times = { createdAtMs: desk.clock.wallMs(), expiresAtMs: desk.clock.wallMs() + 60_000 };
+  const link = { kind: 'invitation', accountId: ACCOUNT_ID, digest: 'd'.repeat(43) } as const;
+  const email = `${hostile}@example.com`;
+  await desk.ports.members.addLink({ ...link, ...times, email, role: 'viewer' });
+  await using opened = await pages.open('/members', owner);
+  const { page } = opened;
+  await page.getByRole('table', { name: 'Open invitations' }).waitFor();
+  const texts = await page.locator('main th[scope=row]').allTextContents();
+  assert.ok(texts.includes(`${hostile}@example.com`));
+  assert.ok(texts.includes(`${hostile}vera@example.com`));
+  assert.is(await page.locator('main img').count(), 0);
+  await page.getByRole('button', { name: /^Take back the invitation/ }).click();
+  assert.is(await page.getByRole('dialog').locator('strong').textContent(), email);
+  assertQuiet(opened);
+});
+
+members.run();

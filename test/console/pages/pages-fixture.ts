@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { buildConsole } from '#console/app';
+import { readBuiltPages } from '#console/built-pages';
+import type { ConsoleConfig } from '#console/console-ports';
+import { loopbackOrigins } from '#console/own-origin';
+import { buildPages } from '#deploy/console/build-pages';
+import { unchanging } from '#platform/reloadable';
+import { ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
+import { addFakeRoutes, emptyAccount, type FakeAccount } from '#test/console/pages/fake-routes';
+
+/** How long a page may take to show something, in milliseconds. */
+const SHOWN_MS_MAX = 15_000;
+
+/** A page, what it complained about, and which requests of its own were refused. */
+export type WatchedPage = AsyncDisposable & {
+  readonly page: Page;
+  /** Errors and warnings of the browser's console, faults of scripts, requests to elsewhere. */
+  readonly complaints: readonly string[];
+  /** `401 /api/me`, in order. */
+  readonly refused: readonly string[];
+};
+
+/** The real console with its pages, and with fakes of the routes that are not its own. */
+export type TestPages = AsyncDisposable & {
+  readonly origin: string;
+  /** The console that the same stores belong to; its browsers sign in here too. */
+  readonly desk: TestConsole;
+  readonly account: FakeAccount;
+  /** Opens a page in a new browser profile, signed in with the cookies of `as`. */
+  readonly open: (
+    path: string,
+    as?: { readonly cookies: ReadonlyMap<string, string> },
+    options?: BrowserContextOptions,
+  ) => Promise<WatchedPage>;
+};
+
+/** Builds the pages and serves them; `browser` is called for the browser when a page is opened. */
+export async function openPages(browser: () => Promise<Browser>): Promise<TestPages> {
+  await using opening = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'console-pages-'));
+  opening.defer(() => rmSync(folder, { recursive: true, force: true }));
+  await buildPages(join(folder, 'built'));
+  const pages = await readBuiltPages(join(folder, 'built'));
+  const desk = opening.use(await openConsole());
+  const config: ConsoleConfig = {
+    ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
+    secrets: unchanging(['the secret of this test']),
+  };
+  const { app, reachedAt } = buildConsole(config, desk.ports, pages);
+  const account = emptyAccount();
+  addFakeRoutes(app, account);
+  opening.defer(() => app.close());
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  reachedAt(loopbackOrigins(port));
+  const origin = `http://127.0.0.1:${port}`;
+  const opened = opening.move();
+  return {
+    ...{ origin, desk, account },
+    open: async (path, as, options) => {
+      const cookies = [...(as?.cookies ?? [])].map(([name, value]) => ({ name, value }));
+      return await openPage(await browser(), { origin, path, cookies, options });
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+type Opening = {
+  readonly origin: string;
+  readonly path: string;
+  readonly cookies: readonly { readonly name: string; readonly value: string }[];
+  readonly options: BrowserContextOptions | undefined;
+};
+
+async function openPage(
+  browser: Browser,
+  { origin, path, cookies, options }: Opening,
+): Promise<WatchedPage> {
+  const context = await browser.newContext({
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+    ...options,
+  });
+  await context.addCookies(cookies.map((each) => ({ ...each, url: origin })));
+  const page = await context.newPage();
+  page.setDefaultTimeout(SHOWN_MS_MAX);
+  const complaints: string[] = [];
+  const refused: string[] = [];
+  page.on('console', (message) => {
+    if (!['error', 'warning'].includes(message.type())) return;
+    const { url } = message.location();
+    const status = /^Failed to load resource: .* status of (4\d\d)/.exec(message.text())?.[1];
+    if (status !== undefined && url.startsWith(`${origin}/api/`)) {
+      refused.push(`${status} ${url.slice(origin.length)}`);
+    } else complaints.push(`${message.text()} ${url}`);
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    if (!/^data:/.test(request.url()) && !request.url().startsWith(`${origin}/`)) {
+      complaints.push(`asked ${request.url()}`);
+    }
+  });
+  await page.goto(`${origin}${path}`);
+  return { page, complaints, refused, [Symbol.asyncDispose]: () => context.close() };
+}

@@ -1,0 +1,84 @@
+import type { FakeAccount, FakeKey } from '#test/console/pages/fake-routes';
+
+const CHROME = 'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 Chrome/141.0.0.0 Safari/537.36';
+
+const key = (id: string, name: string, more: Record<string, unknown> = {}): FakeKey => ({
+  ...{ id, name, scope: 'full', status: 'active', masked: `svc_sk_…${id.slice(-4)}` },
+  ...{ created_at: '2026-01-10T08:00:00.000Z', hints: [], ...more },
+});
+
+const KEYS: readonly FakeKey[] = [
+  key('key_a7Qx', 'billing worker, production', {
+    expires_at: '2026-04-10T08:00:00.000Z',
+    last_used: {
+      at: '2026-01-15T11:58:00.000Z',
+      address: '203.0.113.20',
+      client: 'acme-billing/3.1',
+    },
+    networks: ['203.0.113.0/24'],
+  }),
+  key('key_k2Lm', 'notebook of Ada', {
+    scope: 'read',
+    hints: ['never_used', 'no_expiry'],
+    created_at: '2026-01-14T17:20:00.000Z',
+  }),
+  key('key_p9Rt', 'chat service', {
+    created_at: '2025-09-01T08:00:00.000Z',
+    hints: ['idle_90_days', 'no_expiry'],
+    last_used: {
+      at: '2025-10-02T06:30:00.000Z',
+      address: '198.51.100.9',
+      client: 'python-httpx/0.28',
+    },
+  }),
+  key('key_d4Wn', 'load test', { status: 'disabled', expires_at: '2026-06-30T21:59:59.000Z' }),
+  key('key_z1Vb', 'old worker', {
+    status: 'revoked',
+    created_at: '2025-08-01T08:00:00.000Z',
+    last_used: { at: '2025-12-24T14:03:00.000Z', address: '203.0.113.20', client: CHROME },
+  }),
+];
+
+type Sketch = readonly [action: string, outcome: string, more?: Record<string, unknown>];
+
+const SKETCHES: readonly Sketch[] = [
+  ['key.create', 'done', { target: 'key_k2Lm', after: { name: 'notebook of Ada', scope: 'read' } }],
+  [
+    'key.disable',
+    'done',
+    { target: 'key_d4Wn', before: { status: 'active' }, after: { status: 'disabled' } },
+  ],
+  [
+    'member.role',
+    'conflict',
+    { target: 'usr_5f0a1b2c3d4e5f60', before: { role: 'owner' }, after: { role: 'viewer' } },
+  ],
+  ['session.begin', 'begun', { after: { authenticated_by: 'password', second_factor: 'missing' } }],
+  ['instance.delete', 'done', { target: 'ins_7f3k', actor: { kind: 'key', id: 'key_a7Qx' } }],
+  [
+    'account.plan',
+    'done',
+    {
+      before: { plan: 'free' },
+      after: { plan: 'indie' },
+      actor: { kind: 'operator', name: 'root' },
+    },
+  ],
+];
+
+/** Lines of the audit trail, newest first. */
+export function sampleLines(count: number): Record<string, unknown>[] {
+  return Array.from({ length: count }, (_, index) => {
+    const [action, outcome, more] = SKETCHES[index % SKETCHES.length] ?? ['key.create', 'done'];
+    const at = new Date(Date.UTC(2026, 0, 15, 12) - index * 97_000).toISOString();
+    const actor = { kind: 'user', id: 'usr_5f0a1b2c3d4e5f60', session: 'ses_9c1d' };
+    const origin = { address: '203.0.113.7', request_id: `req_${1_000 + index}` };
+    return { month: '2026-01', seq: count - index, at, actor, ...origin, action, outcome, ...more };
+  });
+}
+
+/** Fills an account with what a small company has after half a year. */
+export function fillSample(account: FakeAccount): void {
+  account.keys = [...KEYS];
+  account.lines = sampleLines(120);
+}

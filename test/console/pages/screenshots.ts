@@ -1,0 +1,67 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openPages } from '#test/console/pages/pages-fixture';
+import { fillSample } from '#test/console/pages/sample-account';
+import { smallPng } from '#test/console/pages/small-png';
+import { launchChromium } from '#test/support/chromium';
+
+/*
+ * Writes pictures of every page, wide and narrow, light and dark; the README and docs/console show some of
+ * them. Usage: node test/console/pages/screenshots.ts [FOLDER] [PAGE …]
+ */
+
+/** What is said of a picture that is too large to be committed, in bytes. */
+const PICTURE_BYTES_MAX = 60_000;
+
+const [folder = 'docs/console', ...wanted] = process.argv.slice(2);
+const PAGES = [
+  'overview',
+  'keys',
+  'members',
+  'audit',
+  'security',
+  'sign-in',
+  'create-key',
+] as const;
+const VIEWS = [1280, 390].flatMap((width) =>
+  (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
+);
+
+mkdirSync(folder, { recursive: true });
+await using browser = await launchChromium();
+await using pages = await openPages(async () => browser);
+fillSample(pages.account);
+const owner = await pages.desk.owner();
+await pages.desk.member(owner, 'grace@example.com', 'developer');
+await owner.expect(201, 'POST', '/members/invitations', {
+  email: 'bob@example.com',
+  role: 'viewer',
+});
+for (const name of PAGES.filter((each) => wanted.length === 0 || wanted.includes(each))) {
+  for (const { width, scheme } of VIEWS) await takePicture(name, width, scheme);
+}
+
+async function takePicture(
+  name: (typeof PAGES)[number],
+  width: number,
+  scheme: 'light' | 'dark',
+): Promise<void> {
+  const path =
+    { overview: '/', 'sign-in': '/', 'create-key': '/keys' }[name as string] ?? `/${name}`;
+  const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
+  await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
+  const { page } = opened;
+  await page.locator('h1').waitFor();
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+  if (name === 'audit')
+    await page
+      .getByRole('button', { name: /^Details/ })
+      .nth(1)
+      .click();
+  if (name === 'create-key') await page.getByRole('button', { name: 'Create a key' }).click();
+  const file = join(folder, `${name}-${width}-${scheme}.png`);
+  const picture = smallPng(await page.screenshot());
+  writeFileSync(file, picture);
+  const isLarge = picture.length > PICTURE_BYTES_MAX;
+  console.log(`${file}: ${picture.length} bytes${isLarge ? ', too large' : ''}`);
+}

@@ -1,0 +1,109 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { buildConsole } from '#console/app';
+import { openPages, type TestPages } from '#test/console/pages/pages-fixture';
+
+const serving = suite('the files of the pages');
+
+let pages: TestPages;
+
+serving.before(async () => {
+  pages = await openPages(() => Promise.reject(new Error('no browser is needed')));
+});
+
+serving.after(async () => await pages[Symbol.asyncDispose]());
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`${pages.origin}${path}`, { headers });
+
+async function namesOfAssets(): Promise<string[]> {
+  const document = await (await get('/')).text();
+  return [...document.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '');
+}
+
+serving('are one document at every path, which no cache keeps', async () => {
+  const first = await (await get('/')).text();
+  assert.match(first, /^<!doctype html>\n<html lang="en">/);
+  assert.not.match(first, /<script>|<style|style=|\son\w+=/, 'nothing of it is inline');
+  for (const path of ['/keys', '/no/such/page', '/audit?action=key', '/apiary']) {
+    const response = await get(path);
+    const { headers } = response;
+    assert.is(response.status, 200, path);
+    assert.is(headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.is(headers.get('cache-control'), 'no-store');
+    const policy = headers.get('content-security-policy') ?? '';
+    assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/);
+    assert.not.match(policy, /unsafe/);
+    assert.is(await response.text(), first);
+  }
+});
+
+serving('are script, style and picture under names that caches keep for ever', async () => {
+  const paths = await namesOfAssets();
+  assert.equal(
+    paths.map((path) => path.replace(/-[A-Z0-9]{8}/, '')),
+    ['/assets/icon.svg', '/assets/style.css', '/assets/main.js'],
+  );
+  for (const path of paths) {
+    const { headers, status } = await get(path, { 'accept-encoding': 'gzip' });
+    assert.is(status, 200, path);
+    assert.is(headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    assert.is(headers.get('content-encoding'), 'gzip');
+    assert.is(headers.get('vary'), 'accept-encoding');
+    assert.is(headers.get('x-content-type-options'), 'nosniff');
+  }
+});
+
+serving('are packed only for those who take them so', async () => {
+  const [, , script = ''] = await namesOfAssets();
+  for (const refusing of ['identity', 'br', 'gzip;q=0', 'gzip;q=0.0, br']) {
+    const { headers } = await get(script, { 'accept-encoding': refusing });
+    assert.is(headers.get('content-encoding'), null, refusing);
+  }
+});
+
+serving('are 100 kB of packed script at most', async () => {
+  const scripts = (await namesOfAssets()).filter((path) => path.endsWith('.js'));
+  let bytes = 0;
+  for (const path of scripts) {
+    const { headers } = await get(path, { 'accept-encoding': 'gzip' });
+    bytes += Number(headers.get('content-length'));
+  }
+  assert.ok(bytes > 10_000 && bytes <= 100_000, `${bytes} bytes`);
+});
+
+serving('leave unknown paths of the API and unknown files what they are', async () => {
+  for (const path of [
+    '/api',
+    '/api/',
+    '/api/nothing',
+    '/api/nothing?x=1',
+    '/assets/main-OLD.js',
+    '/assets/',
+  ]) {
+    const response = await get(path);
+    assert.is(response.status, 404, path);
+    assert.match(await response.text(), /"error":"not_found"/);
+    assert.is(response.headers.get('cache-control'), 'no-store');
+  }
+  const { status } = await fetch(`${pages.origin}/`, {
+    method: 'PUT',
+    headers: { origin: pages.origin },
+  });
+  assert.not.equal(status, 200);
+});
+
+serving('that are not built are one line that says how to build them', async () => {
+  const config = {
+    ...{ origin: 'http://localhost', trustedProxies: [], secrets: undefined },
+    localAccountId: undefined,
+  };
+  const { app } = buildConsole(config, pages.desk.ports, undefined);
+  const response = await app.inject({ url: '/', headers: { host: 'localhost' } });
+  assert.is(response.statusCode, 200);
+  assert.is(response.headers['content-type'], 'text/plain; charset=utf-8');
+  assert.match(response.body, /^The pages .* `npm run build:console`\.\n$/);
+  await app.close();
+});
+
+serving.run();

@@ -1,0 +1,45 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+
+const ARGUMENTS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+];
+
+const executablePath = findChromium();
+
+/** Whether tests in a browser are skipped: it is missing, and this is not CI, where that is a failure. */
+export const isChromiumMissing = executablePath === undefined && process.env['CI'] !== 'true';
+if (isChromiumMissing) {
+  console.log('skipped because no Chromium was found (apt-get install chromium)');
+}
+
+/** Starts the browser of this machine. */
+export function launchChromium(): Promise<Browser> {
+  if (executablePath === undefined) {
+    throw new Error('Chromium is missing: apt-get install chromium');
+  }
+  return chromium.launch({ executablePath, args: ARGUMENTS, chromiumSandbox: false });
+}
+
+function findChromium(): string | undefined {
+  const named = process.env['CHROMIUM_PATH'];
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const candidates = [...folders.map((folder) => join(folder, 'chromium')), '/usr/bin/chromium'];
+  return (named === undefined ? candidates : [named]).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
