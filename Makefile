@@ -48,7 +48,7 @@ scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (
 load: $(INSTALLED) ## Load make cluster, or BASE_URL with API_KEY, through k6: PROFILE=smoke; RATE=50 DURATION=2m
 	@exec $(NODE) loadtest/main.ts
 
-tools: $(INSTALLED) ## Build what tests need and takes minutes, once, into the cache: k6, Jaeger, kustomize
+tools: $(INSTALLED) ## Build what tests need and takes minutes, once, into the cache: k6, Jaeger, kustomize, stripe-mock
 	@$(NODE) deploy/local/fetch-tools.ts
 
 simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its trace, MINUTES=n as many as fit

@@ -1,8 +1,10 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { BILLING_VARIABLES } from '#platform/billing-variables';
 import { CONSOLE_VARIABLES } from '#platform/console-variables';
 import { assertExporterFiles } from '#platform/exporter-files';
 import { secretsInFiles } from '#platform/secret-file';
+import { SECRET_LINES_MAX, type SecretVariable } from '#platform/secret-variables';
 import {
   address,
   endsWithPath,
@@ -18,20 +20,6 @@ import {
 } from '#platform/variable-values';
 
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
-
-/**
- * The variables that are secrets, each of which may be the content of a file instead, and of how many
- * lines: a line of the file is a part of a list (decisions 221, 231).
- */
-export const SECRET_LINES_MAX = {
-  SERVICE_CASSANDRA_PASSWORD: 1,
-  SERVICE_NATS_PASSWORD: 1,
-  SERVICE_CLUSTER_SECRET: 2,
-  SERVICE_OTLP_HEADERS: 1,
-} as const;
-
-/** A variable that is a secret. */
-export type SecretVariable = keyof typeof SECRET_LINES_MAX;
 
 const secretFile = (secret: SecretVariable) =>
   filled.optional().describe(`File that holds \`${secret}\`, instead of that variable.`);
@@ -231,6 +219,7 @@ const VARIABLES = {
     .pipe(z.number().min(1))
     .default(1_024)
     .describe('MiB that idle actors of one kind may hold; the least recently used leave first.'),
+  ...BILLING_VARIABLES,
 } as const;
 
 const Environment = z.object(VARIABLES);

@@ -38,7 +38,8 @@ architecture('every import follows an arrow of the map', () => {
 });
 
 architecture('every adapter is opened in ports.ts and nowhere else', () => {
-  const adapter = /^#storage\/(memory|cassandra)\/|^#bus\/(in-process|nats)-bus/;
+  const adapter =
+    /^#storage\/(memory|cassandra)\/|^#bus\/(in-process|nats)-bus|^#billing\/(stripe|local)-provider/;
   for (const file of SERVICES.filter((name) => !/\/ports\.ts$|\/(memory|cassandra)\//.test(name))) {
     for (const target of importsOf(file)) assert.not.match(target, adapter, `${file}: ${target}`);
   }

@@ -32,8 +32,11 @@ export async function exampleAnswers(): Promise<ExampleAnswer[]> {
   await day.live();
   const poor = new ExampleDay(service, (await openAccount(service, { cyclesPerMonth: 1 })).full);
   await poor.liveOnOneCycle();
+  const buyer = await openAccount(service, { plan: 'free' });
+  const bought = new ExampleDay(service, buyer.full);
+  await bought.buy(buyer.id);
   const probes = await openProbes(service);
-  const answers = [...day.answers, ...poor.answers];
+  const answers = [...day.answers, ...poor.answers, ...bought.answers];
   for (const endpoint of ENDPOINTS) {
     answers.push(...(await probes.refusalsOf(endpoint)), ...composedAnswers(endpoint));
   }
@@ -42,12 +45,19 @@ export async function exampleAnswers(): Promise<ExampleAnswer[]> {
 
 type Account = { readonly id: string; readonly full: string; readonly readOnly: string };
 
+type AccountChoice = {
+  readonly plan?: 'free';
+  readonly requestsPerMinute?: number;
+  readonly cyclesPerMonth?: number;
+};
+
 /** A new account with a key of either scope, as `Authorization` headers; ample by default. */
 async function openAccount(
   { admin }: ExampleService,
-  { requestsPerMinute = 1_000, cyclesPerMonth = 100_000 },
+  { plan, requestsPerMinute = 1_000, cyclesPerMonth = 100_000 }: AccountChoice,
 ): Promise<Account> {
-  const choice = { plan: 'enterprise', limits: { requestsPerMinute, cyclesPerMonth } } as const;
+  const limits = { requestsPerMinute, cyclesPerMonth };
+  const choice = plan === undefined ? ({ plan: 'enterprise', limits } as const) : { plan };
   const { id } = await admin.createAccount({ name: 'example', choice });
   const full = await admin.createKey(id, { scope: 'full' });
   const readOnly = await admin.createKey(id, { scope: 'read' });
@@ -70,9 +80,15 @@ async function openProbes(service: ExampleService): Promise<Probes> {
 }
 
 function composedAnswers(endpoint: Endpoint): ExampleAnswer[] {
-  const { name } = endpoint;
+  const { name, refusalCodes } = endpoint;
+  const unsold = refusalCodes.filter((code) => code === 'billing_provider_not_configured');
   const possible = refusalsOf(endpoint).flatMap(({ reasons }) => reasons);
-  return Object.entries(COMPOSED).flatMap(([token, summary]) => {
+  const ofCodes = unsold.map((code) => {
+    const fault = new Fault(code, 'no payment provider is set up');
+    const body = JSON.parse(faultReply(fault, EXAMPLE_REQUEST_ID).body);
+    return { endpoint: name, status: fault.httpStatus, summary: fault.message, body };
+  });
+  const ofReasons = Object.entries(COMPOSED).flatMap(([token, summary]) => {
     const reason = possible.find((row) => row === token);
     if (reason === undefined) return [];
     const refusal = refusalFor(reason);
@@ -80,4 +96,5 @@ function composedAnswers(endpoint: Endpoint): ExampleAnswer[] {
     const body = JSON.parse(faultReply(fault, EXAMPLE_REQUEST_ID).body);
     return [{ endpoint: name, status: statusOf(refusal), summary, body }];
   });
+  return [...ofCodes, ...ofReasons];
 }

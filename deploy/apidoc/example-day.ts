@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleService } from '#deploy/apidoc/example-service';
 import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
+import { createCheckout } from '#edge/endpoints/create-checkout';
 import { createInstance } from '#edge/endpoints/create-instance';
 import { deleteInstance } from '#edge/endpoints/delete-instance';
 import { getHistory } from '#edge/endpoints/get-history';
+import { notifyBilling } from '#edge/endpoints/notify-billing';
+import { openPortal } from '#edge/endpoints/open-portal';
 import { processBatch } from '#edge/endpoints/process-batch';
 import { processObservation } from '#edge/endpoints/process-observation';
 import { resetInstance } from '#edge/endpoints/reset-instance';
@@ -65,6 +68,21 @@ export class ExampleDay {
     for (const endpoint of [processObservation, processBatch]) {
       await this.#show(endpoint, 429, 'no cycle left this month', { id });
     }
+  }
+
+  /** The day of an account that buys a plan. */
+  async buy(accountId: string): Promise<void> {
+    await this.#show(createCheckout, 200, 'a page to pay on', {});
+    await this.#notify(notificationOf(accountId));
+    await this.#show(openPortal, 200, 'a page of the same customer', {});
+    const [example] = exampleBodiesOf(notifyBilling);
+    this.#keep(notifyBilling, 200, 'taken', await this.#notify(example));
+  }
+
+  #notify(event: unknown): Promise<ExampleReply> {
+    const body = JSON.stringify(event);
+    const headers = { 'stripe-signature': this.#service.signatureOf(body) };
+    return this.#ask(notifyBilling, { body, headers });
   }
 
   async #observe(id: string): Promise<void> {
@@ -133,4 +151,23 @@ export class ExampleDay {
       headers: { authorization: this.#authorization, ...headers },
     });
   }
+}
+
+/** A completed purchase, by which an account is known to have a customer at the provider. */
+function notificationOf(accountId: string): object {
+  return {
+    id: 'evt_0',
+    object: 'event',
+    type: 'checkout.session.completed',
+    created: 1,
+    data: {
+      object: {
+        id: 'cs_0',
+        object: 'checkout.session',
+        mode: 'subscription',
+        customer: 'cus_0',
+        client_reference_id: accountId,
+      },
+    },
+  };
 }

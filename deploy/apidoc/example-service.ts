@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { AuditTrail } from '#audit/audit-trail';
+import { signatureOf } from '#billing/signed-notification';
 import { readConfig } from '#config';
 import { buildApp, type EdgePorts } from '#edge/app';
 import { composeEngine } from '#engine/compose';
@@ -10,11 +11,20 @@ import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { type Randomness, randomnessFrom } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
+import { openBillingDesk } from '#process/billing';
 import { foundationOf } from '#process/foundation';
 import { openStores } from '#process/ports';
 
 /** The request id of every example. */
 export const EXAMPLE_REQUEST_ID = 'req_0f2a6c1e9b7d4835a1c0e4f6b8d2937a';
+
+/** The provider of the examples, which takes no money. */
+const BILLING = {
+  SERVICE_BILLING_PROVIDER: 'local',
+  SERVICE_BILLING_WEBHOOK_SECRET: 'whsec_only_for_examples',
+};
+
+type SetPlan = Parameters<Limiter['admin']['setPlan']>;
 
 /** Where the examples' clock starts: an ordinary day, not long after the release. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
@@ -45,6 +55,8 @@ export type ExampleReply = {
 export type ExampleService = AsyncDisposable & {
   readonly admin: Limiter['admin'];
   ask(request: ExampleRequest): Promise<ExampleReply>;
+  /** The header by which the payment provider signs a body now. */
+  signatureOf(body: string): string;
   /** Lets time pass. */
   wait(ms: number): void;
   /** The same service with some of its parts replaced. */
@@ -60,22 +72,27 @@ export async function openExampleService(): Promise<ExampleService> {
     monotonicMs: () => nowMs - START_MS,
     after: systemClock.after,
   };
-  const config = readConfig({});
-  const stores = await openStores(config, foundationOf(config, 'examples'));
+  const config = readConfig(BILLING);
+  const foundation = foundationOf(config, 'examples');
+  const stores = await openStores(config, foundation);
   if (stores.kind !== 'local') throw new Error('examples are made on memory');
   const randomness = repeatable();
   const onBug = (error: unknown) => {
     throw error;
   };
   const ports = { clock, randomness, onBug, metrics: createMetrics() };
+  const audit = new AuditTrail({ store: stores.audit, clock });
+  const admin = { setPlan: (...plan: SetPlan) => limiter.admin.setPlan(...plan) };
+  const desk = await openBillingDesk(config, { ...foundation, clock }, { stores, admin, audit });
   const limiterPorts = {
     ...stores,
     ...ports,
-    audit: new AuditTrail({ store: stores.audit, clock }),
+    audit,
+    billingDesk: desk,
     accountNews: undefined,
     journal: stores.meterJournal,
   };
-  const limiter = opening.use(composeLimiter(ACTORS, limiterPorts));
+  const limiter: Limiter = opening.use(composeLimiter(ACTORS, limiterPorts));
   const enginePorts = { ...stores, ...ports, journal: stores.engineJournal };
   const engine = opening.use(composeEngine(ACTORS, enginePorts));
   const logger = createLogger('silent', 'examples');
@@ -83,6 +100,7 @@ export async function openExampleService(): Promise<ExampleService> {
   const opened = opening.move();
   return {
     admin: limiter.admin,
+    signatureOf: (body) => signatureOf(body, BILLING.SERVICE_BILLING_WEBHOOK_SECRET, nowMs),
     wait: (ms) => {
       nowMs += ms;
     },

@@ -10,6 +10,9 @@ export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hur
 /** A byte more than any body may have. Source: decision 10. */
 const TOO_MANY_BYTES = 256 * 1_024 + 1;
 
+/** Asks with some parts of the usual request exchanged. */
+type Ask = (parts: Partial<ExampleRequest>) => Promise<ExampleReply>;
+
 type Probe = {
   readonly status: number;
   readonly summary: string;
@@ -34,7 +37,10 @@ export class Probes {
   /** One answer for every way, each with the status that the document promises. */
   async refusalsOf(endpoint: Endpoint): Promise<ExampleAnswer[]> {
     const answers: ExampleAnswer[] = [];
-    const probes = [...this.#ofCaller(endpoint), ...this.#ofRequest(endpoint)];
+    const probes =
+      endpoint.scope === 'none'
+        ? this.#ofNotification(endpoint)
+        : [...this.#ofCaller(endpoint), ...this.#ofRequest(endpoint)];
     for (const { status, summary, reply } of probes) {
       const { status: got, body } = await reply;
       assert.equal(got, status, `${endpoint.name}, ${summary}: ${JSON.stringify(body)}`);
@@ -79,11 +85,33 @@ export class Probes {
     if (endpoint.pathId !== undefined) {
       yield { status: 404, summary: 'an unknown id', reply: ask({}) };
     }
-    if (endpoint.method === 'GET') return;
+    // The account of these probes has an agreed plan and has never bought anything.
+    if (endpoint.refusalCodes.includes('conflict')) {
+      yield { status: 409, summary: 'an agreed plan', reply: ask({}) };
+    } else if (endpoint.refusalCodes.includes('not_found')) {
+      yield { status: 404, summary: 'nothing was bought', reply: ask({}) };
+    }
+    if (endpoint.method !== 'GET') yield* this.#ofBody(ask);
+  }
+
+  *#ofBody(ask: Ask): Generator<Probe> {
     const large = ask({ body: ' '.repeat(TOO_MANY_BYTES) });
     yield { status: 413, summary: 'a body that is too large', reply: large };
     const typed = ask({ body: 'hello', headers: { 'content-type': 'text/plain' } });
     yield { status: 415, summary: 'a body of another type', reply: typed };
+  }
+
+  /** Refused for what it is signed with, or says. */
+  *#ofNotification(endpoint: Endpoint): Generator<Probe> {
+    const request = usualRequest(endpoint);
+    const ask: Ask = (parts) => this.#service.ask({ ...request, ...parts });
+    yield { status: 400, summary: 'no signature', reply: ask({}) };
+    const body = '[]';
+    const headers = { 'stripe-signature': this.#service.signatureOf(body) };
+    yield { status: 422, summary: 'no event', reply: ask({ body, headers }) };
+    const unsure = this.#noLimiter.ask({ ...request, headers });
+    yield { status: 503, summary: 'no limiter can be asked', reply: unsure };
+    yield* this.#ofBody(ask);
   }
 
   #as(authorization: string, request: ExampleRequest): Promise<ExampleReply> {

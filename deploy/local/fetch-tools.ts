@@ -1,6 +1,7 @@
 import { installedJaeger } from '#deploy/local/jaeger-install';
 import { installedK6 } from '#deploy/local/k6-install';
 import { installedKustomize } from '#deploy/local/kustomize-install';
+import { installedStripeMock } from '#deploy/local/stripe-mock-install';
 
 /*
  * Brings what tests need and takes longer than a test file has, once, into the cache.
@@ -11,6 +12,7 @@ for (const [name, install] of [
   ['k6', installedK6],
   ['jaeger', installedJaeger],
   ['kustomize', installedKustomize],
+  ['stripe-mock', installedStripeMock],
 ] as const) {
   try {
     console.log(`${name}: ${await install(console.log)}`);

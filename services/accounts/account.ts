@@ -1,4 +1,4 @@
-import type { Limits, Plan } from '#accounts/plan';
+import type { Limits, Plan, PlanChange } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 
 /** What an operator may make of an account. A suspended one is answered 403 (decision 20). */
@@ -19,6 +19,8 @@ export type Account = {
   readonly plan: Plan;
   readonly status: AccountStatus;
   readonly limits: Limits;
+  /** The plan that follows at a time; absent: none does (decision 247). */
+  readonly planChange?: PlanChange;
   /** The model that it has chosen for its instances; absent: none (decision 238). */
   readonly modelVersion?: string;
   /** Its own, whatever its plan says; absent: that of the plan (decision 234). */

@@ -9,6 +9,24 @@ export type Limits = {
   readonly instances: number;
 };
 
+/** A plan that an account goes over to at a time. Source: decision 247. */
+export type PlanChange = {
+  readonly plan: Plan;
+  readonly limits: Limits;
+  /** Unix milliseconds from which it counts. */
+  readonly atMs: number;
+  /** The plan that it ends. Of another one, given since by a program of 1.0, it ends nothing. */
+  readonly from: Plan;
+};
+
+/** A plan with its limits, and what follows it. */
+export type PlanSetting = {
+  readonly plan: Plan;
+  readonly limits: Limits;
+  /** Undefined: nothing is to change. */
+  readonly later?: Omit<PlanChange, 'from'> | undefined;
+};
+
 /** What is agreed for an enterprise account; instances are a million unless said. */
 type CustomLimits = Omit<Limits, 'instances'> & { readonly instances?: number };
 

@@ -143,11 +143,15 @@ function oneAccount(account: z.infer<typeof AccountView>) {
 
 function accountTable(accounts: z.infer<typeof AccountsView>): string {
   const headings = ['ACCOUNT', 'NAME', 'PLAN', 'STATUS', 'REQUESTS/MIN', 'CYCLES/MONTH', 'CREATED'];
-  const rows = accounts.map(({ id, name, plan, status, limits, created_at }) => {
+  // Most accounts have no other plan to come, and most tables no column for it.
+  const areSteady = accounts.every(({ plan_change }) => plan_change === undefined);
+  const rows = accounts.map(({ id, name, plan, status, limits, created_at, plan_change }) => {
     const { requests_per_minute, cycles_per_month } = limits;
-    return [id, name, plan, status, requests_per_minute, cycles_per_month, created_at];
+    const row = [id, name, plan, status, requests_per_minute, cycles_per_month, created_at];
+    const next = plan_change === undefined ? '-' : `${plan_change.plan} at ${plan_change.at}`;
+    return areSteady ? row : [...row, next];
   });
-  return table(headings, rows);
+  return table(areSteady ? headings : [...headings, 'NEXT PLAN'], rows);
 }
 
 /** Below the table of `ctl usage`: what the columns mean whose names do not say it. */

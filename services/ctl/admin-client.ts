@@ -3,7 +3,7 @@ import { exchange } from '#ctl/admin-exchange';
 import { type AdminClient, CtlError } from '#ctl/command';
 import { RefusalView } from '#limiter/admin-schema';
 import { adminTokenPlaces, findAdminToken, readAdminToken } from '#limiter/admin-token';
-import { isLoopbackHost } from '#limiter/loopback';
+import { isLoopbackHost } from '#platform/loopback';
 
 const Envelope = z.object({ data: z.unknown() });
 

@@ -4,6 +4,7 @@ import type { Bus } from '#bus/bus';
 import type { Clock } from '#platform/clock';
 import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
+import type { BillingStore } from '#storage/billing-store';
 import type { PeopleStores } from '#storage/forget-people';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
@@ -105,6 +106,7 @@ export type ClusterPorts = {
   readonly audit: AuditStore;
   readonly keyUses: KeyUseStore;
   readonly people: PeopleStores;
+  readonly billing: Pick<BillingStore, 'erase'>;
   readonly serverClocks: ServerClocks;
   /** As `SERVICE_RETENTION_DAYS` says. */
   readonly retentionOfPlans: RetentionOfPlans;

@@ -57,6 +57,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
     // All of it may be what an earlier run did not come to.
     await ports.meters.erase(id);
+    await ports.billing.erase(id);
     await forgetPeople(ports.people, id);
     await ports.keyUses.erase(id);
     await eraseMonths(ports.audit, id, undefined);

@@ -1,4 +1,5 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
+import type { Limits, PlanChange } from '#accounts/plan';
 import { MODE_KEYS } from '#identity/modes';
 import type { Floor } from '#storage/floor';
 import type { DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
@@ -17,7 +18,13 @@ export type ExportCounts = {
   readonly drift_events: number;
 };
 
-type Field = string | number | boolean | readonly string[] | undefined;
+type Field =
+  | string
+  | number
+  | boolean
+  | undefined
+  | readonly string[]
+  | Readonly<Record<string, string | number>>;
 
 /** What the export is and of when. */
 export function headerLine(account: string, serviceVersion: string, exportedAt: string): string {
@@ -32,19 +39,30 @@ export function headerLine(account: string, serviceVersion: string, exportedAt: 
 
 /** The account without its keys and what it has used. */
 export function accountLine(account: Account): string {
-  const { id, name, plan, status, limits, modelVersion, retention, createdAtMs } = account;
+  const { id, name, plan, status, planChange, modelVersion, retention, createdAtMs } = account;
   return line('account', {
     id,
     name,
     plan,
     status,
-    requests_per_minute: limits.requestsPerMinute,
-    cycles_per_month: limits.cyclesPerMonth,
-    instances: limits.instances,
+    ...limitsLine(account.limits),
+    plan_change: planChange && planChangeLine(planChange),
     model_version: modelVersion,
     retention_days: retention,
     created_at_ms: createdAtMs,
   });
+}
+
+function planChangeLine({ plan, limits, atMs, from }: PlanChange) {
+  return { plan, ...limitsLine(limits), at_ms: atMs, from };
+}
+
+function limitsLine({ requestsPerMinute, cyclesPerMonth, instances }: Limits) {
+  return {
+    requests_per_minute: requestsPerMinute,
+    cycles_per_month: cyclesPerMonth,
+    instances,
+  };
 }
 
 /** A key by its digest: who has the line cannot use the key. */

@@ -40,11 +40,16 @@ const HeaderLine = z.strictObject({
   exported_at: z.iso.datetime(),
 });
 
+const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
+
+const PlanChangeLine = LimitsWire.extend({ plan: PlanName, from: PlanName, at_ms: Time });
+
 const AccountLine = LimitsWire.extend({
   kind: z.literal('account'),
   id: AccountId,
   name: AccountName,
-  plan: z.enum(['free', 'indie', 'pro', 'enterprise']),
+  plan: PlanName,
+  plan_change: PlanChangeLine.optional(),
   status: z.enum(['active', 'suspended']),
   model_version: ModelVersion.optional(),
   retention_days: RetentionWire.optional(),

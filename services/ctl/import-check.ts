@@ -5,6 +5,7 @@ import type { ExportCounts } from '#ctl/export-lines';
 import type { LineOf } from '#ctl/export-schema';
 import { verifyHead } from '#ctl/head-verification';
 import { keyOf } from '#ctl/imported-key';
+import { importedPlan } from '#ctl/imported-plan';
 import { Progress, percentOf } from '#ctl/progress';
 import { WorkWindow } from '#ctl/work-window';
 import { MODELS } from '#identity/models';
@@ -99,15 +100,10 @@ export async function readAccount(
 ): Promise<Pick<CheckedExport, 'account' | 'status' | 'keys'>> {
   const at = file.lineNumber;
   const line = await file.expect('account');
-  const { id, name, plan, status, created_at_ms: createdAtMs } = line;
+  const { id, name, status, created_at_ms: createdAtMs } = line;
   if (id !== file.header.account) file.fail(`id: the first line names ${file.header.account}`, at);
   const { model_version: modelVersion } = line;
   if (modelVersion !== undefined) assertKnownModel(file, modelVersion, 'the account', at);
-  const limits = {
-    requestsPerMinute: line.requests_per_minute,
-    cyclesPerMonth: line.cycles_per_month,
-    instances: line.instances,
-  };
   const keys: ApiKeyRecord[] = [];
   for (let key = await file.take('key'); key !== undefined; key = await file.take('key')) {
     if (keys.length === KEYS_MAX) file.fail(`there are more than ${KEYS_MAX} keys`);
@@ -116,7 +112,8 @@ export async function readAccount(
   const { retention_days: retention } = line;
   return {
     account: {
-      ...{ id, name, plan, limits, createdAtMs },
+      ...{ id, name, createdAtMs },
+      ...importedPlan(line),
       ...(modelVersion === undefined ? {} : { modelVersion }),
       ...(retention === undefined ? {} : { retention }),
     },

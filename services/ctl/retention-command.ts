@@ -1,4 +1,5 @@
 import type { Account } from '#accounts/account';
+import { accountAt } from '#accounts/plan-change';
 import { auditKeptFrom, retentionDaysOf } from '#accounts/retention';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
@@ -87,15 +88,15 @@ async function eraseOverMonths(
   return await eraseMonths(store, id, keptFrom);
 }
 
-/** The accounts that are in use. */
-async function* everyAccount({ accounts }: ClusterPorts): AsyncGenerator<Account> {
+/** The accounts that are in use, as they are now. */
+async function* everyAccount({ accounts, clock }: ClusterPorts): AsyncGenerator<Account> {
   let afterId: string | undefined;
   for (;;) {
     const page = await accounts.list({ afterId, limit: ACCOUNTS_PER_READ });
     for (const account of page) {
       // One that is imported is not there yet; of one that is deleted everything goes.
       const isThere = account.status === 'active' || account.status === 'suspended';
-      if (isThere) yield account;
+      if (isThere) yield accountAt(account, clock.wallMs());
     }
     afterId = page.at(-1)?.id;
     if (page.length < ACCOUNTS_PER_READ) return;

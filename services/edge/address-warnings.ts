@@ -7,6 +7,8 @@ import type { Logger } from '#platform/logger';
 export type AddressWarnings = {
   /** Unknown keys from a network are looked up seldom from now on. */
   barred(network: string): void;
+  /** Notifications from a network are looked at seldom from now on. */
+  barredNotifications(network: string): void;
   /** The body of a request was given up, because too many are unfinished. */
   unfinished(what: GivenUp): void;
   /** Many accounts call from one address. */
@@ -16,6 +18,7 @@ export type AddressWarnings = {
 /** Warnings about addresses, for an operator who may have forgotten to say whom to trust. */
 export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
   const bars = new LogRateLimit(clock);
+  const forgeries = new LogRateLimit(clock);
   const floods = new LogRateLimit(clock);
   const shares = new LogRateLimit(clock);
   return {
@@ -24,6 +27,13 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
         logger.warn(
           { address, others },
           'too many refused keys: for a minute few unknown keys of this address are looked up',
+        ),
+      ),
+    barredNotifications: (address) =>
+      forgeries.run((others) =>
+        logger.warn(
+          { address, others },
+          'too many refused notifications: for a minute few of this address are looked at',
         ),
       ),
     unfinished: (what) =>

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AccountNews } from '#accounts/account-news';
 import { AccountAudit } from '#edge/account-audit';
+import { AccountBilling } from '#edge/account-billing';
 import { Admission } from '#edge/admission';
 import { API_PREFIX } from '#edge/api-path';
 import { brokenHttp } from '#edge/broken-http';
@@ -18,6 +19,7 @@ import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
 import { unknownHeaders } from '#edge/limit-headers';
 import { LimitedKeys } from '#edge/limited-keys';
+import { type NotificationPorts, Notifications, serveNotification } from '#edge/notifications';
 import { refusals } from '#edge/refusals';
 import { Reply } from '#edge/reply';
 import { type ServePorts, serve } from '#edge/serve';
@@ -68,15 +70,17 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const limited = new LimitedKeys(clock, ports.accountNews);
   const admission = new Admission(ports.limiter, clock, metrics, limited, limits.warnings);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
+  const billing = new AccountBilling(ports.limiter);
   const inFlight = { calls: 0 };
-  const served: ServePorts = {
+  const served: ServePorts & NotificationPorts = {
     admission,
     engine,
     callIds: new CallIds(config.clusterSecrets),
     clock,
     reply,
     streams: streamsOf(ports),
-    account: { clock, audit: new AccountAudit(ports.limiter) },
+    notifications: new Notifications(billing, clock, limits.warnings.barredNotifications),
+    account: { clock, audit: new AccountAudit(ports.limiter), billing },
     inFlight,
   };
   const broken = brokenHttp(clock, pipelines);
@@ -93,7 +97,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.decorateRequest('exchange', undefined);
   app.addHook(
     'onRequest',
-    gate({ clock, reply, admission, pipelines, isClosing: () => isClosing, tracer: ports.tracer }),
+    gate({ ...served, pipelines, isClosing: () => isClosing, tracer: ports.tracer }),
   );
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);
@@ -109,15 +113,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     drain.end();
   });
   app.addHook('onClose', async () => limited[Symbol.dispose]());
-  const refuse = refusals({
-    admission,
-    callIds: served.callIds,
-    clock,
-    reply,
-    onBug: (err, traceparent) => logger.error({ err, ...traceFields(traceparent) }, 'bug'),
-  });
-  app.setErrorHandler(refuse.error);
-  app.setNotFoundHandler(refuse.notFound);
+  refuseUnserved(app, served, logger);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, payload, done) =>
     bodies.read(request, payload, done),
@@ -125,6 +121,16 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const queue = new EventLoopQueue();
   for (const endpoint of ENDPOINTS) addRoute(app, endpoint, queue, served);
   return app;
+}
+
+/** Answers what no endpoint serves. */
+function refuseUnserved(app: FastifyInstance, served: ServePorts, logger: Logger): void {
+  const refuse = refusals({
+    ...served,
+    onBug: (err, traceparent) => logger.error({ err, ...traceFields(traceparent) }, 'bug'),
+  });
+  app.setErrorHandler(refuse.error);
+  app.setNotFoundHandler(refuse.notFound);
 }
 
 /** The streams of events that an edge opens, and what is reported of them. */
@@ -141,22 +147,26 @@ function addRoute(
   app: FastifyInstance,
   endpoint: Endpoint,
   queue: EventLoopQueue,
-  ports: ServePorts,
+  ports: ServePorts & NotificationPorts,
 ): void {
+  const serveIt = endpoint.handler.kind === 'notification' ? serveNotification : serve;
   app.route({
     method: endpoint.method,
     url: `${API_PREFIX}${endpoint.path}`,
     bodyLimit: endpoint.bodyBytesMax,
     handler(request: FastifyRequest, reply) {
       const exchange = exchangeOf(request);
-      if (exchange?.caller === undefined) throw new Error('the gate sees every request first');
+      const isSeen = endpoint.scope === 'none' || exchange?.caller !== undefined;
+      if (exchange === undefined || !isSeen) {
+        throw new Error('the gate sees every request first');
+      }
       const busy = ports.reply.begin(exchange);
       if (busy !== undefined) {
         ports.reply.refuse(request, reply, endpoint, busy, unknownHeaders(ports.clock.wallMs()));
         return;
       }
       const fail = (error: unknown) => void reply.send(error);
-      queue.push(() => void serve(endpoint, request, reply, exchange, ports).catch(fail));
+      queue.push(() => void serveIt(endpoint, request, reply, exchange, ports).catch(fail));
     },
   });
 }

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import type { AccountAudit } from '#edge/account-audit';
+import type { AccountBilling } from '#edge/account-billing';
 import { BODY_BYTES_MAX } from '#edge/http-limits';
 import type { Json } from '#edge/openapi-schemas';
 import { NoQuery } from '#edge/schemas/query-parameters';
+import type { FaultCode } from '#fault/error-codes';
 import type { FaultReason } from '#fault/error-reasons';
 import type { Clock } from '#platform/clock';
 import type { EngineCommand } from '#wire/engine-messages';
@@ -52,10 +54,16 @@ export type AccountCaller = {
   readonly allowance: Allowance;
   /** Plan and key. */
   readonly description: CallerDescription;
+  readonly address: string;
+  readonly requestId: string | undefined;
 };
 
 /** What endpoints of an account may use beside the request and its caller. */
-export type AccountPorts = { readonly clock: Clock; readonly audit: AccountAudit };
+export type AccountPorts = {
+  readonly clock: Clock;
+  readonly audit: AccountAudit;
+  readonly billing: AccountBilling;
+};
 
 /**
  * Who answers the calls of an endpoint once they are admitted. All of them throw `invalid_request`
@@ -87,7 +95,9 @@ type Handler<Body, Query> =
         caller: AccountCaller,
         ports: AccountPorts,
       ) => Promise<object>;
-    };
+    }
+  /** `edge/notifications`, by the bytes of the body: there is no caller. */
+  | { readonly kind: 'notification' };
 
 /** A handler of the edge's own. */
 export type LocalHandler = Extract<Handler<unknown, unknown>, { kind: 'stateless' | 'account' }>;
@@ -110,12 +120,12 @@ export type Endpoint = {
   readonly path: string;
   /** What `:id` in the path names; undefined where it is not there. */
   readonly pathId: PathId | undefined;
-  readonly tag: 'Instances' | 'Engine' | 'Test' | 'Personas' | 'Account';
+  readonly tag: 'Instances' | 'Engine' | 'Test' | 'Personas' | 'Account' | 'Billing';
   readonly summary: string;
   /** What it promises beyond its summary, in Markdown. */
   readonly description: string;
-  /** The scope that a key needs. Source: decisions 20 and 41. */
-  readonly scope: 'read' | 'full';
+  /** The scope that a key needs; `none`: there is no key. Source: decisions 20, 41 and 248. */
+  readonly scope: 'read' | 'full' | 'none';
   /** Whether calls advance cycles and so cost quota. Source: interface 1.5. */
   readonly isBilled: boolean;
   /** Cycles that a call may advance: what is reserved before. */
@@ -125,12 +135,14 @@ export type Endpoint = {
   readonly success: 200 | 201;
   readonly query: z.ZodType;
   readonly body: z.ZodType | undefined;
-  /** The same as `body`, compiled: what requests are checked with. */
+  /** The same as `body`, compiled: what requests are checked with; undefined where bytes are taken as they are. */
   readonly compiledBody: z.ZodType | undefined;
   /** The body of a success, for the API document and for tests; never run on a live answer. */
   readonly response: z.ZodType;
   /** The reasons of refusals that do not follow from the rest of the record. */
   readonly refusals: readonly FaultReason[];
+  /** The same, of refusals without a reason. */
+  readonly refusalCodes: readonly FaultCode[];
   /** What changes an instance has its examples in `apidoc/example-day`. */
   readonly examples: readonly EndpointExample[];
   /** Whether `Idempotency-Key` is honoured. Source: decision 22. */
@@ -157,6 +169,7 @@ type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   readonly query?: Query;
   readonly body?: Body;
   readonly refusals?: readonly FaultReason[];
+  readonly refusalCodes?: readonly FaultCode[];
   readonly examples?: readonly EndpointExample[];
   readonly isKeyed?: true;
   readonly isGuarded?: true;
@@ -177,6 +190,8 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     options.auditedAs === undefined || options.scope === 'full',
     `${name}: what does it write?`,
   );
+  const hasCaller = handler.kind !== 'notification';
+  assert(hasCaller === (options.scope !== 'none'), `${name}: who may call it?`);
   assert(handler.kind === 'engine' || isPlain, `${name}: only an engine can do that`);
   return {
     ...options,
@@ -186,8 +201,9 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     success: options.success ?? 200,
     query: options.query ?? NoQuery,
     body,
-    compiledBody: body === undefined ? undefined : z.compile(body),
+    compiledBody: body === undefined || !hasCaller ? undefined : z.compile(body),
     refusals: options.refusals ?? [],
+    refusalCodes: options.refusalCodes ?? [],
     examples: options.examples ?? [],
     isKeyed: options.isKeyed ?? false,
     isGuarded: options.isGuarded ?? false,

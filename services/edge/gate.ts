@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
-import { countedRoute, isApiPath, meansApi } from '#edge/api-path';
+import { API_PREFIX, countedRoute, isApiPath, meansApi } from '#edge/api-path';
 import { CallerCache, countOf } from '#edge/credentials';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { attachExchange, type Caller, type Exchange } from '#edge/exchange';
 import { unknownHeaders } from '#edge/limit-headers';
+import type { Notifications } from '#edge/notifications';
 import type { Pipelines } from '#edge/pipelines';
 import type { Reply } from '#edge/reply';
 import { requestIdFrom } from '#edge/request-id';
@@ -11,10 +13,18 @@ import { type Fault, faultFor, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Tracer } from '#platform/tracer';
 
+/** The routes that ask for no key: the only exception to authentication (decision 248). */
+const WITHOUT_KEY: ReadonlySet<string> = new Set(
+  ENDPOINTS.filter(({ scope }) => scope === 'none').map(
+    ({ method, path }) => `${method} ${API_PREFIX}${path}`,
+  ),
+);
+
 type GatePorts = {
   readonly clock: Clock;
   readonly reply: Reply;
   readonly admission: Admission;
+  readonly notifications: Notifications;
   readonly pipelines: Pipelines;
   readonly isClosing: () => boolean;
   readonly tracer: Tracer | undefined;
@@ -27,10 +37,15 @@ type GatePorts = {
  * Returns a hook that answers what it refuses.
  */
 export function gate(ports: GatePorts) {
-  const { clock, reply, admission, pipelines, isClosing, tracer } = ports;
+  const { clock, reply, admission, notifications, pipelines, isClosing, tracer } = ports;
   const callers = new CallerCache();
-  const callerOf = (request: FastifyRequest): Caller => {
+  const callerOf = (request: FastifyRequest): Caller | undefined => {
     if (isClosing()) throw closing();
+    if (WITHOUT_KEY.has(`${request.method} ${request.routeOptions.url}`)) {
+      const unasked = notifications.refusalUnasked(request);
+      if (unasked !== undefined) throw unasked;
+      return undefined;
+    }
     const caller = callers.read(request.raw);
     const barred = admission.refusalUnasked(caller, request);
     if (barred !== undefined) throw barred;

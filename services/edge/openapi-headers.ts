@@ -78,6 +78,10 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
       'themselves when they come back.',
     { pattern: EVENT_ID.source },
   ),
+  StripeSignature: parameter(
+    'Stripe-Signature',
+    'Time and signatures of the body, as Stripe makes them: `t=…,v1=…`.',
+  ),
   PreferStrict: parameter(
     'Prefer',
     '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`. Preferences that ' +
@@ -113,6 +117,7 @@ export function headerParametersOf(endpoint: Endpoint): string[] {
     ...(handler.kind === 'stream' ? ['LastEventId'] : []),
     ...(endpoint.isBilled ? ['PreferStrict'] : []),
     ...(method === 'DELETE' ? ['PreferMinimal'] : []),
+    ...(handler.kind === 'notification' ? ['StripeSignature'] : []),
     'RequestId',
   ];
 }

@@ -28,6 +28,14 @@ const ANYWHERE: readonly FaultReason[] = [
   'shutting_down',
 ];
 
+/** What of it only a request with a key can meet, or one whose query is looked at. */
+const OF_KEYS: ReadonlySet<FaultReason> = new Set([
+  'unknown_parameter',
+  'address_not_allowed',
+  'account_suspended',
+  'too_many_refused_keys',
+]);
+
 /** What is wrong with the bytes of a body before its fields are checked. Source: decision 2. */
 const SYNTAX: readonly FaultReason[] = ['malformed_json', 'duplicate_key', 'invalid_utf8'];
 
@@ -66,13 +74,22 @@ export function refusalFor(reason: FaultReason): Refusal {
 
 /** Refusals whose code says all. */
 function plainRefusals(endpoint: Endpoint): Refusal[] {
-  const codes: FaultCode[] = ['unauthorized', 'rate_limited', 'internal'];
+  const { scope, refusalCodes } = endpoint;
+  const ofKeys: FaultCode[] = scope === 'none' ? [] : ['unauthorized', 'rate_limited'];
+  const codes: FaultCode[] = [...ofKeys, 'internal', ...refusalCodes];
   if (endpoint.pathId !== undefined) codes.push('not_found');
   if (endpoint.isBilled) codes.push('quota_exceeded');
   return codes.map((code) => ({ code, reason: undefined }));
 }
 
 function reasonsOf(endpoint: Endpoint): FaultReason[] {
+  if (endpoint.scope !== 'none') return reasonsOfCall(endpoint);
+  // Its body is bytes until its signature is known to be good.
+  const anywhere = ANYWHERE.filter((reason) => !OF_KEYS.has(reason));
+  return [...anywhere, ...TRANSFER, ...endpoint.refusals];
+}
+
+function reasonsOfCall(endpoint: Endpoint): FaultReason[] {
   const { method, pathId, body, isKeyed, isGuarded, isBilled, scope } = endpoint;
   const { refusals, handler, auditedAs } = endpoint;
   const reasons = [...ANYWHERE];

@@ -11,6 +11,7 @@ export const TAGS = [
   { name: 'Test', description: 'A personality test of 35 items. Stateless; costs no cycle.' },
   { name: 'Personas', description: 'Twelve archetypes to compare with or to start from.' },
   { name: 'Account', description: 'The account that your key belongs to.' },
+  { name: 'Billing', description: 'Plans are bought from a payment provider.' },
 ] as const;
 
 /** What the query parameters mean, by name. */
@@ -40,7 +41,7 @@ export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   404: 'There is nothing of this id in your account, or it was deleted.',
   408: 'The request took too long to arrive.',
   409: 'The state of the instance does not allow this, or no longer.',
-  413: 'The body is too large: 256 KiB for a batch, 32 KiB elsewhere.',
+  413: 'The body is too large: 256 KiB for a batch or a notification, 32 KiB elsewhere.',
   414: 'A part of the URL is too long.',
   415: 'A body is `application/json` in UTF-8, and nothing else.',
   417: 'No expectation but `100-continue` is met.',

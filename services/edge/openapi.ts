@@ -90,7 +90,7 @@ function describe(
     const { status } = refusals;
     const response = refusalResponse(endpoint, refusals, answers);
     const title = (STATUS_CODES[status] ?? '').replaceAll(/\W/g, '');
-    if (SHARED_STATUSES.has(status)) {
+    if (SHARED_STATUSES.has(status) && refusals.codes.length === 1) {
       if (!shared.has(title)) shared.set(title, response);
       responses[status] = { $ref: `#/components/responses/${title}` };
     } else {
@@ -102,6 +102,7 @@ function describe(
     tags: [tag],
     summary,
     description,
+    ...(endpoint.scope === 'none' ? { security: [] } : {}),
     parameters: parametersOf(endpoint, book),
     ...body,
     responses,

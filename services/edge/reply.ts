@@ -173,9 +173,16 @@ function nameIn(headers: Headers, exchange: Exchange | undefined): void {
   if (trace !== undefined) headers['traceparent'] = trace.traceparent;
 }
 
+/** Refusals that come by the thousand when something floods an edge. */
+const FLOODS: ReadonlySet<string> = new Set([
+  'too_many_refused_keys',
+  'too_many_refused_notifications',
+  'too_many_unfinished_bodies',
+]);
+
 /** Whether it is refused because of its number: then it is counted, and rarely logged. */
 function isFlood({ reason }: Fault): boolean {
-  return reason === 'too_many_refused_keys' || reason === 'too_many_unfinished_bodies';
+  return reason !== undefined && FLOODS.has(reason);
 }
 
 /** Names and values in turn: the form that Node takes without looking every name up again. */

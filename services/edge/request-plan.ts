@@ -59,6 +59,7 @@ export function planRequest(
     const { id } = request.params as { id: string };
     const checked = { id, body, query, named, headers, nowMs };
     const { handler } = endpoint;
+    if (handler.kind === 'notification') throw new Error('a notification has no plan');
     if (handler.kind === 'stream') return { kind: 'stream', command: handler.command(checked) };
     if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
     const command = handler.command(checked);

@@ -7,7 +7,7 @@ import { isKnownToCaller, isPreferred } from '#edge/conditions';
 import type { AccountPorts, Endpoint } from '#edge/endpoint';
 import type { EdgeAnswer, EngineCalls } from '#edge/engine-calls';
 import type { EventStreams } from '#edge/event-streams';
-import type { Caller, Exchange } from '#edge/exchange';
+import { type Caller, type Exchange, exchangeOf } from '#edge/exchange';
 import type { Headers } from '#edge/limit-headers';
 import { localAnswer } from '#edge/local-answer';
 import type { Reply } from '#edge/reply';
@@ -60,7 +60,7 @@ export async function serve(
     callId,
     callTag,
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
-    scope: endpoint.scope,
+    scope: neededScope(endpoint),
     cycles: plan.kind === 'command' ? plan.cycles : 0,
     isCallerDescribed: OF_KEY.has(endpoint.handler.kind) || endpoint.auditedAs !== undefined,
     traceparent: exchange.trace?.traceparent,
@@ -99,6 +99,11 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+function neededScope({ name, scope }: Endpoint): 'read' | 'full' {
+  if (scope === 'none') throw new Error(`${name} has no caller to serve`);
+  return scope;
 }
 
 /** What the audit trail has of a call; undefined: nothing. */
@@ -175,8 +180,10 @@ function perform(
     const { allowance } = admitted;
     return sendCommand(plan, call, request, ports, { allowance, audited });
   }
-  const { accountId } = call.caller;
-  return localAnswer(plan.handler, plan.request, accountId, admitted, ports.account);
+  const { caller, address } = call;
+  const { requestId } = exchangeOf(request) ?? {};
+  const from = { accountId: caller.accountId, address, requestId };
+  return localAnswer(plan.handler, plan.request, from, admitted, ports.account);
 }
 
 function sendCommand(

@@ -62,8 +62,11 @@ export const REASONS = {
   // no action without its line in the audit trail, decision 249
   audit_unavailable: { code: 'service_unavailable' },
   too_many_refused_keys: { code: 'service_unavailable' },
+  too_many_refused_notifications: { code: 'service_unavailable' },
   too_many_unfinished_bodies: { code: 'service_unavailable' },
   overloaded: { code: 'service_unavailable' },
+  // the payment provider, decision 248
+  billing_unavailable: { code: 'service_unavailable' },
   deadline_exceeded: { code: 'service_unavailable' },
   // a call made again whose answer is gone, decision 90
   outcome_unknown: { code: 'service_unavailable' },

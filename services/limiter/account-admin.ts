@@ -42,7 +42,12 @@ export interface AccountAdmin {
   /** `id`: instead of a random one; rejects with `conflict` if there is an account with it. */
   createAccount(request: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
-  setPlan(accountId: string, choice: PlanChoice): Promise<Account>;
+  /** Gives the account a plan; with `later`, and another one at a time. */
+  setPlan(
+    accountId: string,
+    choice: PlanChoice,
+    later?: { readonly choice: PlanChoice; readonly atMs: number },
+  ): Promise<Account>;
   setStatus(accountId: string, status: SetStatus): Promise<Account>;
   /** Chooses the model of the account's instances; undefined: none. */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
@@ -131,8 +136,10 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
 
     listAccounts: (page) => accounts.list(page),
 
-    setPlan: (accountId, choice) =>
-      announced(accountId, accounts.setPlan(accountId, choice.plan, limitsOf(choice))),
+    setPlan(accountId, choice, later) {
+      const next = later && { ...planOf(later.choice), atMs: later.atMs };
+      return announced(accountId, accounts.setPlan(accountId, { ...planOf(choice), later: next }));
+    },
 
     setStatus: (accountId, status) => announced(accountId, accounts.setStatus(accountId, status)),
 
@@ -215,6 +222,10 @@ function keyAdmin(
     revokeKey: (accountId, keyId) =>
       change(accountId, (keys, nowMs) => withRevoked(keys, keyId, nowMs)),
   };
+}
+
+function planOf(choice: PlanChoice) {
+  return { plan: choice.plan, limits: limitsOf(choice) };
 }
 
 function present(usage: MeterUsage | undefined): MeterUsage {

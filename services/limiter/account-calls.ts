@@ -1,7 +1,10 @@
 import type { z } from 'zod';
 import { AppendQuestion, PageQuestion } from '#audit/audit-questions';
 import type { AuditTrail } from '#audit/audit-trail';
+import type { BillingDesk } from '#billing/billing-desk';
+import { CheckoutQuestion, NotifiedQuestion, PortalQuestion } from '#billing/billing-questions';
 import { Fault } from '#fault/fault';
+import { BillingCalls } from '#limiter/billing-calls';
 import type { AccountCall, LimiterAnswer } from '#wire/limiter-messages';
 import { unknownCall } from '#wire/wire-trust';
 
@@ -12,9 +15,12 @@ import { unknownCall } from '#wire/wire-trust';
  */
 export class AccountCalls {
   readonly #audit: AuditTrail;
+  readonly #billing: BillingCalls;
 
-  constructor(audit: AuditTrail) {
+  /** `desk`: where plans are bought; undefined: nowhere. */
+  constructor(audit: AuditTrail, desk: BillingDesk | undefined) {
     this.#audit = audit;
+    this.#billing = new BillingCalls({ audit, desk });
   }
 
   /** The answer to a call, when what it did is durable. */
@@ -26,6 +32,12 @@ export class AccountCalls {
       }
       case 'audit.page':
         return answered(await this.#audit.page(accountId, read(PageQuestion, body)));
+      case 'billing.checkout':
+        return answered(await this.#billing.checkout(accountId, read(CheckoutQuestion, body)));
+      case 'billing.portal':
+        return answered(await this.#billing.portal(accountId, read(PortalQuestion, body)));
+      case 'billing.notified':
+        return answered(await this.#billing.notified(read(NotifiedQuestion, body)));
       default:
         throw unknownCall();
     }

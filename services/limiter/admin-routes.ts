@@ -19,53 +19,55 @@ const ROUTES: readonly Route[] = [
     method: 'POST',
     path: /^\/accounts$/,
     change: 'account.create',
-    async answer(admin, { body }, { account: id }) {
+    async answer(admin, { body }, { account: id }, nowMs) {
       const { name, ...plan } = read(AccountBody, body);
-      return viewOfAccount(await admin.createAccount({ id, name, choice: choiceOf(plan) }));
+      const made = await admin.createAccount({ id, name, choice: choiceOf(plan) });
+      return viewOfAccount(made, nowMs);
     },
   },
   {
     method: 'GET',
     path: /^\/accounts$/,
-    async answer(admin, { url }) {
+    async answer(admin, { url }, _ids, nowMs) {
       const { after, limit } = read(
         AccountsQuery,
         Object.fromEntries(url.searchParams),
         'invalid_parameter',
       );
-      return (await admin.listAccounts({ afterId: after, limit })).map(viewOfAccount);
+      const page = await admin.listAccounts({ afterId: after, limit });
+      return page.map((account) => viewOfAccount(account, nowMs));
     },
   },
   {
     method: 'PUT',
     path: /^\/accounts\/(?<account>\w+)\/plan$/,
     change: 'account.plan',
-    answer: async (admin, { body }, { account }) =>
-      viewOfAccount(await admin.setPlan(account, choiceOf(read(PlanBody, body)))),
+    answer: async (admin, { body }, { account }, nowMs) =>
+      viewOfAccount(await admin.setPlan(account, choiceOf(read(PlanBody, body))), nowMs),
   },
   {
     method: 'PUT',
     path: /^\/accounts\/(?<account>\w+)\/status$/,
     change: 'account.status',
-    answer: async (admin, { body }, { account }) =>
-      viewOfAccount(await admin.setStatus(account, read(StatusBody, body).status)),
+    answer: async (admin, { body }, { account }, nowMs) =>
+      viewOfAccount(await admin.setStatus(account, read(StatusBody, body).status), nowMs),
   },
   {
     method: 'PUT',
     path: /^\/accounts\/(?<account>\w+)\/model$/,
     change: 'account.model',
-    async answer(admin, { body }, { account }) {
+    async answer(admin, { body }, { account }, nowMs) {
       const { model_version } = read(ModelBody, body);
-      return viewOfAccount(await admin.setModel(account, model_version ?? undefined));
+      return viewOfAccount(await admin.setModel(account, model_version ?? undefined), nowMs);
     },
   },
   {
     method: 'PUT',
     path: /^\/accounts\/(?<account>\w+)\/retention$/,
     change: 'account.retention',
-    async answer(admin, { body }, { account }) {
+    async answer(admin, { body }, { account }, nowMs) {
       const { retention_days } = read(RetentionBody, body);
-      return viewOfAccount(await admin.setRetention(account, retention_days ?? undefined));
+      return viewOfAccount(await admin.setRetention(account, retention_days ?? undefined), nowMs);
     },
   },
   {
@@ -121,7 +123,7 @@ async function presentState(
   if (change === 'account.create') return {};
   const found = await admin.find(accountId);
   if (found === undefined || !change.startsWith('key.'))
-    return found && viewOfAccount(found.account);
+    return found && viewOfAccount(found.account, nowMs);
   const key = found.keys.find(({ id }) => id === keyId);
   return key === undefined ? {} : viewOfKey(key, nowMs);
 }

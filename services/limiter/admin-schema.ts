@@ -104,13 +104,17 @@ export const AccountsQuery = z.strictObject({
   limit: z.coerce.number().pipe(whole(ACCOUNTS_PAGE_MAX)).default(ACCOUNTS_PAGE_MAX),
 });
 
+const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
+
 /** An account as the admin port shows it. */
 export const AccountView = z.object({
   id: z.string(),
   name: z.string(),
-  plan: z.enum(['free', 'indie', 'pro', 'enterprise']),
+  plan: PlanName,
   status: z.enum(['active', 'suspended', 'importing', 'deleting']),
   limits: LimitsWire,
+  /** Absent: no other plan is to follow. */
+  plan_change: z.object({ plan: PlanName, limits: LimitsWire, at: z.string() }).optional(),
   /** Absent: the account has chosen none. */
   model_version: z.string().optional(),
   /** Absent: what its plan says. */

@@ -24,8 +24,8 @@ import { answerAdmin } from '#limiter/admin-routes';
 import { adminTokenId } from '#limiter/admin-token';
 import { answerAudit } from '#limiter/audit-routes';
 import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
-import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
 import { hasBody } from '#platform/has-body';
+import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
 import type { ProcessPorts } from '#platform/process-ports';
 import type { Running } from '#platform/run';
 

@@ -1,23 +1,31 @@
 import type { z } from 'zod';
 import type { Account } from '#accounts/account';
-import type { PlanChoice } from '#accounts/plan';
-import type { AccountView, PlanBody, UsageView } from '#limiter/admin-schema';
+import type { Limits, PlanChoice } from '#accounts/plan';
+import { accountAt } from '#accounts/plan-change';
+import type { AccountView, LimitsWire, PlanBody, UsageView } from '#limiter/admin-schema';
 import { isoOf } from '#limiter/key-views';
 import type { MeterUsage } from '#wire/admin';
 
-/** An account for the admin port. */
-export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
-  const { id, name, plan, status, limits, modelVersion, retention, createdAtMs } = account;
+/** An account for the admin port, as it is at `nowMs`. */
+export function viewOfAccount(account: Account, nowMs: number): z.infer<typeof AccountView> {
+  const present = accountAt(account, nowMs);
+  const { id, name, plan, status, limits, planChange: change } = present;
+  const { modelVersion, retention, createdAtMs } = present;
   return {
     id,
     name,
     plan,
     status,
-    limits: {
-      requests_per_minute: limits.requestsPerMinute,
-      cycles_per_month: limits.cyclesPerMonth,
-      instances: limits.instances,
-    },
+    limits: viewOfLimits(limits),
+    ...(change === undefined
+      ? {}
+      : {
+          plan_change: {
+            plan: change.plan,
+            limits: viewOfLimits(change.limits),
+            at: isoOf(change.atMs),
+          },
+        }),
     ...(modelVersion === undefined ? {} : { model_version: modelVersion }),
     ...(retention === undefined ? {} : { retention_days: retention }),
     created_at: isoOf(createdAtMs),
@@ -60,5 +68,13 @@ export function choiceOf(body: z.infer<typeof PlanBody>): PlanChoice {
   return {
     plan: 'enterprise',
     limits: instances === undefined ? limits : { ...limits, instances },
+  };
+}
+
+function viewOfLimits(limits: Limits): z.infer<typeof LimitsWire> {
+  return {
+    requests_per_minute: limits.requestsPerMinute,
+    cycles_per_month: limits.cyclesPerMonth,
+    instances: limits.instances,
   };
 }

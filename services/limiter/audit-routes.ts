@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { accountAt } from '#accounts/plan-change';
 import { auditKeptFrom } from '#accounts/retention';
 import type { AuditTrail } from '#audit/audit-trail';
 import { Fault, invalid } from '#fault/fault';
@@ -22,7 +23,7 @@ export async function answerAudit(
   if (months !== undefined) {
     const account = (await admin.find(months['account'] ?? ''))?.account;
     if (account === undefined) throw new Fault('not_found', 'there is no such account');
-    const kept_from = auditKeptFrom(account.plan, nowMs);
+    const kept_from = auditKeptFrom(accountAt(account, nowMs).plan, nowMs);
     return { months: await trail.heads(account.id), ...(kept_from && { kept_from }) };
   }
   const { account = '', month = '' } = (method === 'GET' && LINES.exec(url.pathname)?.groups) || {};

@@ -1,5 +1,6 @@
 import type { AccountWithKeys } from '#accounts/account';
-import type { Limits } from '#accounts/plan';
+import type { Limits, PlanChange } from '#accounts/plan';
+import { accountAt } from '#accounts/plan-change';
 import { firstExpiryOf, type HeldKey, keyInRing, keyRing, usableOf } from '#limiter/key-ring';
 import type { Instant } from '#platform/instant';
 
@@ -23,6 +24,8 @@ export class CachedAccount {
   #keys: readonly HeldKey[] = [];
   /** When the first of the keys expires; undefined: none does. */
   #keyExpiresAtMs: number | undefined;
+  /** The plan that follows; undefined: none is to come. */
+  #planChange: PlanChange | undefined;
   #isInvalid = false;
   /** When the account's read began, by the monotonic clock, rounded down: stale early, never late. */
   #readAtMs = 0;
@@ -39,10 +42,19 @@ export class CachedAccount {
     this.edition += 1;
     this.#isInvalid = false;
     this.#readAtMs = Math.floor(readAt.monotonicMs);
-    this.isSuspended = account !== undefined && account.account.status !== 'active';
-    this.limits = account?.account.limits ?? NOTHING;
-    this.modelVersion = account?.account.modelVersion;
+    const present = account && accountAt(account.account, readAt.wallMs);
+    this.isSuspended = present !== undefined && present.status !== 'active';
+    this.limits = present?.limits ?? NOTHING;
+    this.#planChange = present?.planChange;
+    this.modelVersion = present?.modelVersion;
     this.#hold(keyRing(account?.keys ?? [], readAt.wallMs));
+  }
+
+  /** Goes over to the later plan at its time, without a read and without an announcement. */
+  bringUpTo(nowMs: number): void {
+    if (this.#planChange === undefined || nowMs < this.#planChange.atMs) return;
+    this.limits = this.#planChange.limits;
+    this.#planChange = undefined;
   }
 
   /** Whether there is no such account. */

@@ -1,4 +1,5 @@
 import { type AccountWithKeys, isUsable } from '#accounts/account';
+import { accountAt } from '#accounts/plan-change';
 import type { CallerDescription } from '#wire/limiter-messages';
 
 /**
@@ -13,5 +14,6 @@ export function describeCaller(
   const key = found?.keys.find(({ digest }) => digest === keyDigest);
   if (found === undefined || key === undefined || !isUsable(key, nowMs)) return undefined;
   const { id: keyId, scope: keyScope, expiresAtMs: keyExpiresAtMs } = key;
-  return { plan: found.account.plan, keyId, keyScope, keyExpiresAtMs };
+  const { plan } = accountAt(found.account, nowMs);
+  return { plan, keyId, keyScope, keyExpiresAtMs };
 }

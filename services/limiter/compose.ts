@@ -1,5 +1,6 @@
 import type { AccountNews } from '#accounts/account-news';
 import type { AuditTrail } from '#audit/audit-trail';
+import type { BillingDesk } from '#billing/billing-desk';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import { AccountCalls } from '#limiter/account-calls';
 import { KeyUses } from '#limiter/key-uses';
@@ -21,6 +22,8 @@ export type LimiterPorts = ProcessPorts & {
   readonly meters: MeterStore;
   readonly audit: AuditTrail;
   readonly keyUses: KeyUseStore;
+  /** Where plans are bought; undefined: nowhere. */
+  readonly billingDesk?: BillingDesk | undefined;
   /** News of accounts for the other processes; undefined: there is none. */
   readonly accountNews: AccountNews | undefined;
   readonly randomness: Randomness;
@@ -46,7 +49,7 @@ export function composeLimiter(
   const actors = new LimiterActors(config, {
     accounts,
     meters,
-    accountCalls: new AccountCalls(ports.audit),
+    accountCalls: new AccountCalls(ports.audit, ports.billingDesk),
     keyUses: noted,
     clock,
     metrics,

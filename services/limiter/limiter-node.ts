@@ -147,7 +147,7 @@ function hostMeters(
   const actors = new LimiterActors(config, {
     accounts: limiter.accounts,
     meters: limiter.meters,
-    accountCalls: new AccountCalls(limiter.audit),
+    accountCalls: new AccountCalls(limiter.audit, limiter.billingDesk),
     keyUses,
     clock: limiter.clock,
     metrics: limiter.metrics,

@@ -256,6 +256,7 @@ export class Meter {
   }
 
   #bringUpTo(now: Instant): void {
+    this.account.bringUpTo(now.wallMs);
     if (!this.#hasBegun) this.#begin(now);
     if (this.#month.bringUpTo(now)) this.#isRecorded = false;
   }

@@ -5,7 +5,7 @@ import type { Audit } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
-import { isLoopbackHost } from '#limiter/loopback';
+import { isLoopbackHost } from '#platform/loopback';
 import { type Reloadable, unchanging } from '#platform/reloadable';
 import type { Administration } from '#process/admin-port';
 import { clusterAccounts } from '#process/cluster-accounts';

@@ -10,7 +10,13 @@ import { type FileContents, WatchedFiles } from '#platform/watched-file';
 type TlsUse = 'wire' | 'cassandra' | 'nats';
 
 /** What the files are for that a process reads again while it runs, as metrics name it. */
-export type CredentialUse = TlsUse | 'cluster_secret' | 'cassandra_password' | 'nats_password';
+export type CredentialUse =
+  | TlsUse
+  | 'cluster_secret'
+  | 'cassandra_password'
+  | 'nats_password'
+  | 'billing_api_key'
+  | 'billing_webhook_secret';
 
 /** What files of credentials need of their process. */
 type CredentialPorts = {

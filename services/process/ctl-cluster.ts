@@ -40,6 +40,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     audit: stores.audit,
     keyUses: stores.keyUses,
     people: { users: stores.users, members: stores.members, sessions: stores.sessions },
+    billing: stores.billing,
     serverClocks: stores.serverClocks,
     retentionOfPlans: config.SERVICE_RETENTION_DAYS ?? {},
     clock,

@@ -19,7 +19,7 @@ export async function openEngine(config: Config): Promise<Opened> {
     service: 'engine',
     listen: 'SERVICE_ENGINE_LISTEN',
     advertise: 'SERVICE_ENGINE_ADVERTISE',
-    alone(foundation, stores) {
+    async alone(foundation, stores) {
       const engine = engineAlone(foundation, stores);
       const service = wireServiceOf(foundation, engine);
       return { service, actors: engine, node: undefined, administration: undefined };

@@ -1,9 +1,11 @@
 import type { AccountNews } from '#accounts/account-news';
 import { AuditTrail } from '#audit/audit-trail';
 import type { Config } from '#config';
+import type { AccountAdmin } from '#limiter/account-admin';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import type { LimiterConfig } from '#limiter/limiter-actors';
 import { LimiterNode } from '#limiter/limiter-node';
+import { openBillingDesk } from '#process/billing';
 import { busAccountNews } from '#process/bus-account-news';
 import type { Foundation } from '#process/foundation';
 import { type ClusterParts, nodeConfigOf, nodePortsOf, showShards } from '#process/membership';
@@ -17,6 +19,8 @@ import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterClient } from '#wire/limiter-messages';
 import type { WireService } from '#wire/wire-service';
 
+type SetPlan = Parameters<AccountAdmin['setPlan']>;
+
 /** How long another limiter may take to say what an account has used, in milliseconds. */
 const ADMIN_MS_MAX = 3_000;
 
@@ -29,8 +33,8 @@ export async function openLimiter(config: Config): Promise<Opened> {
     service: 'limiter',
     listen: 'SERVICE_LIMITER_LISTEN',
     advertise: 'SERVICE_LIMITER_ADVERTISE',
-    alone(foundation, stores) {
-      const limiter = limiterAlone(config, foundation, stores, undefined);
+    async alone(foundation, stores) {
+      const limiter = await limiterAlone(config, foundation, stores, undefined);
       const service = wireServiceOf(foundation, limiter.client);
       return { service, actors: limiter, node: undefined, administration: limiter };
     },
@@ -54,8 +58,11 @@ export async function limiterNodeOf(
   const place = await nodeConfigOf('limiter', config, foundation, stores);
   const { prefix, cluster } = place;
   const accountNews = busAccountNews({ bus, prefix, cluster });
+  // The desk changes plans through the node that it is a part of.
+  const admin = { setPlan: (...plan: SetPlan) => node.admin.setPlan(...plan) };
+  const billingDesk = await openBillingDesk(config, foundation, { stores, admin, audit });
   const call = { timeoutMs: ADMIN_MS_MAX, clock, tls: foundation.tls() };
-  const node = new LimiterNode(
+  const node: LimiterNode = new LimiterNode(
     { node: place, limiter: limiterConfigOf(config, foundation) },
     {
       limiter: {
@@ -63,6 +70,7 @@ export async function limiterNodeOf(
         meters,
         audit,
         keyUses,
+        billingDesk,
         accountNews,
         clock,
         randomness,
@@ -78,18 +86,22 @@ export async function limiterNodeOf(
   return node;
 }
 
-/** A limiter on memory, the only one. */
-export function limiterAlone(
+/** A limiter on memory, the only one. Rejects with `ConfigError` as `openBillingDesk`. */
+export async function limiterAlone(
   config: Config,
   foundation: Foundation,
-  { accounts, meters, keyUses, meterJournal: journal, audit: store }: LocalStores,
+  stores: LocalStores,
   accountNews: AccountNews | undefined,
-): Limiter {
+): Promise<Limiter> {
+  const { accounts, meters, keyUses, meterJournal: journal, audit: store } = stores;
   const { clock, randomness, metrics, onBug, tracer } = foundation;
   const audit = new AuditTrail({ store, clock });
+  const admin = { setPlan: (...plan: SetPlan) => limiter.admin.setPlan(...plan) };
+  const billingDesk = await openBillingDesk(config, foundation, { stores, admin, audit });
   const process = { clock, randomness, metrics, onBug, tracer };
-  const ports = { accounts, meters, audit, keyUses, accountNews, ...process, journal };
-  return composeLimiter(limiterConfigOf(config, foundation), ports);
+  const ports = { accounts, meters, audit, keyUses, billingDesk, accountNews, ...process, journal };
+  const limiter: Limiter = composeLimiter(limiterConfigOf(config, foundation), ports);
+  return limiter;
 }
 
 /** The limiter's part of the configuration: an admission is as old as its edge would wait. */

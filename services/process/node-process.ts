@@ -35,7 +35,7 @@ type NodeService = {
   readonly listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN';
   readonly advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE';
   /** Actors on memory, which no other process shares. */
-  alone(foundation: Foundation, stores: LocalStores): Served;
+  alone(foundation: Foundation, stores: LocalStores): Promise<Served>;
   /** A node of a cluster that has not joined. */
   member(foundation: Foundation, parts: ClusterParts): Promise<Served>;
 };
@@ -57,7 +57,7 @@ export async function openNodeProcess(
   const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
   let served: Served;
   if (stores.kind === 'local') {
-    served = alone(foundation, stores);
+    served = await alone(foundation, stores);
   } else {
     const clocks = opening.use(clockWatchOf(config, foundation, bus, stores));
     served = await member(foundation, { stores, bus, clocks });

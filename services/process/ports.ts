@@ -2,15 +2,19 @@
  * The one place where adapters are chosen. They are imported dynamically, so that a run on memory
  * never loads a driver (architecture 2).
  */
+import type { BillingProvider } from '#billing/billing-provider';
+import type { StripeOptions } from '#billing/stripe-provider';
 import type { Bus } from '#bus/bus';
 import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
+import type { Reloadable } from '#platform/reloadable';
 import type { Foundation } from '#process/foundation';
 import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
 import { clientTlsOf } from '#process/tls-files';
 import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
+import type { BillingStore } from '#storage/billing-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
 import type { CassandraSession } from '#storage/cassandra/session';
 import type { PeopleStores } from '#storage/forget-people';
@@ -30,6 +34,7 @@ type CommonStores = {
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
   readonly audit: AuditStore;
+  readonly billing: BillingStore;
   readonly keyUses: KeyUseStore;
 } & PeopleStores;
 
@@ -61,6 +66,25 @@ export async function openStores(config: Config, foundation: Foundation): Promis
         () => `Cassandra at ${config.SERVICE_CASSANDRA_CONTACT_POINTS.join(',')}`,
         cassandraStores(config, foundation),
       );
+  }
+}
+
+/** A payment provider, with all that it needs. */
+export type ProviderChoice =
+  | ({ readonly kind: 'stripe' } & StripeOptions)
+  | { readonly kind: 'local'; readonly webhookSecrets: Reloadable<readonly string[]> };
+
+/** Opens the provider; its library is 20 MB that no other process reads. */
+export async function openBillingProvider(choice: ProviderChoice): Promise<BillingProvider> {
+  switch (choice.kind) {
+    case 'stripe': {
+      const { stripeProvider } = await import('#billing/stripe-provider');
+      return stripeProvider(choice);
+    }
+    case 'local': {
+      const { localProvider } = await import('#billing/local-provider');
+      return localProvider(choice.webhookSecrets);
+    }
   }
 }
 
@@ -123,6 +147,7 @@ export async function migrateStores(
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
   const { memoryAuditStore } = await import('#storage/memory/memory-audit-store');
+  const { memoryBillingStore } = await import('#storage/memory/memory-billing-store');
   const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
   const { memoryKeyUseStore } = await import('#storage/memory/memory-key-use-store');
   const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
@@ -136,6 +161,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
     listings: memoryListingStore(),
     meters: memoryMeterStore(),
     keyUses: memoryKeyUseStore(),
+    billing: memoryBillingStore(),
     meterJournal: memoryJournal(),
     engineJournal: memoryJournal(),
     ...(await memoryPeople(clock)),
@@ -171,6 +197,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   await assertUsable(session, config, foundation);
   const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
   const { cassandraAuditStore } = await import('#storage/cassandra/cassandra-audit-store');
+  const { cassandraBillingStore } = await import('#storage/cassandra/cassandra-billing-store');
   const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
   const { cassandraKeyUseStore } = await import('#storage/cassandra/cassandra-key-use-store');
   const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
@@ -187,6 +214,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     listings: cassandraListingStore(session),
     meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),
     keyUses: cassandraKeyUseStore(session),
+    billing: cassandraBillingStore(session),
     journals: cassandraJournalStore(session),
     shards,
     serverClocks: cassandraServerClocks(session),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
-import { isLoopbackHost } from '#limiter/loopback';
+import { isLoopbackHost } from '#platform/loopback';
 
 /*
  * What SERVICE_ENVIRONMENT=production refuses (decision 140). A process that starts with one of
@@ -58,6 +58,9 @@ export function productionFaults(
       ? ['SERVICE_LOCAL_ACCOUNT makes an account without limits and prints its key']
       : []),
     ...consoleFaults(config, role),
+    ...(servesAccounts(role) && config.SERVICE_BILLING_PROVIDER === 'local'
+      ? ['SERVICE_BILLING_PROVIDER=local sells plans for nothing']
+      : []),
     ...wireFaults(config, role),
     ...natsFaults(config, role, evidence),
     ...secretFaults(config, role),
@@ -179,6 +182,10 @@ function isSecret(text: string): boolean {
     new Set(text).size >= SECRET_VARIETY_MIN &&
     !isRepetition
   );
+}
+
+function servesAccounts(role: Role): boolean {
+  return role === 'limiter' || role === 'standalone';
 }
 
 function servesApi(role: Role): boolean {

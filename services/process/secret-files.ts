@@ -1,13 +1,8 @@
 import { strict as assert } from 'node:assert';
-import {
-  type Config,
-  ConfigError,
-  SECRET_LINES_MAX,
-  type SecretVariable,
-  secretOfText,
-} from '#config';
+import { type Config, ConfigError, secretOfText } from '#config';
 import { derivedFrom, type Reloadable, unchanging } from '#platform/reloadable';
 import { secretText } from '#platform/secret-file';
+import { SECRET_LINES_MAX, type SecretVariable } from '#platform/secret-variables';
 import type { CredentialFiles, CredentialUse } from '#process/credential-files';
 import { assertProduction, type Role } from '#process/production';
 
@@ -19,6 +14,8 @@ const USES = {
   SERVICE_CASSANDRA_PASSWORD: 'cassandra_password',
   SERVICE_NATS_PASSWORD: 'nats_password',
   SERVICE_CLUSTER_SECRET: 'cluster_secret',
+  SERVICE_BILLING_API_KEY: 'billing_api_key',
+  SERVICE_BILLING_WEBHOOK_SECRET: 'billing_webhook_secret',
 } as const satisfies Record<WatchedSecret, CredentialUse>;
 
 /** What reading secrets takes from outside. */
@@ -58,8 +55,11 @@ export function credentialsOf(
   throw new ConfigError(`${server}_USERNAME and ${server}_PASSWORD go together`);
 }
 
-/** A secret as its file says now and after each change, or as its variable says for good. */
-function secretOf<Variable extends WatchedSecret>(
+/**
+ * A secret as its file says now and after each change, or as its variable says for good; undefined:
+ * neither is given. Throws `ConfigError` for a file of no use.
+ */
+export function secretOf<Variable extends WatchedSecret>(
   config: Config,
   variable: Variable,
   { credentials, service }: Reading,

@@ -28,7 +28,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const bus = opening.use(await openBus({ ...config, SERVICE_NATS_URL: undefined }, foundation));
   const backends = opening.use(
     stores.kind === 'local'
-      ? onMemory(config, foundation, stores, bus)
+      ? await onMemory(config, foundation, stores, bus)
       : await clusterOfOne(config, foundation, stores, bus, operators.address),
   );
   const { engine, limiter, administration, accountNews } = backends;
@@ -65,11 +65,17 @@ type Backends = AsyncDisposable & {
   readonly accountNews: AccountNews;
 };
 
-function onMemory(config: Config, foundation: Foundation, stores: LocalStores, bus: Bus): Backends {
-  const opened = new AsyncDisposableStack();
+async function onMemory(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores,
+  bus: Bus,
+): Promise<Backends> {
+  await using opening = new AsyncDisposableStack();
   const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
-  const limiter = opened.use(limiterAlone(config, foundation, stores, accountNews));
-  const engine = opened.use(engineAlone(foundation, stores));
+  const limiter = opening.use(await limiterAlone(config, foundation, stores, accountNews));
+  const engine = opening.use(engineAlone(foundation, stores));
+  const opened = opening.move();
   return {
     engine,
     limiter: limiter.client,

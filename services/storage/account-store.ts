@@ -1,5 +1,5 @@
 import type { Account, AccountWithKeys, ApiKeyRecord, SetStatus } from '#accounts/account';
-import type { Limits, Plan } from '#accounts/plan';
+import type { PlanSetting } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 
 /** The most accounts that one page of a listing may hold: about 200 KiB. */
@@ -28,10 +28,11 @@ export interface AccountStore {
   list(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
 
   /**
-   * Gives an account another plan with its limits. Rejects with `not_found`, and with `conflict`
-   * while the account is imported or deleted.
+   * Gives an account another plan with its limits, and the one that follows at a time or none,
+   * instead of the one that was to follow. Rejects with `not_found`, and with `conflict` while the
+   * account is imported or deleted.
    */
-  setPlan(accountId: string, plan: Plan, limits: Limits): Promise<Account>;
+  setPlan(accountId: string, setting: PlanSetting): Promise<Account>;
 
   /**
    * Chooses the model of an account's instances, undefined: none; the same again changes nothing.

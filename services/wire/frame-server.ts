@@ -13,7 +13,7 @@ import { faultToWire, losesItsCause } from '#wire/fault-codec';
 import { FrameWriter, readFrame } from '#wire/frame';
 import type { FrameProtocol, WireRequest } from '#wire/frame-protocol';
 import {
-  CALL_TIMEOUT_MS_MAX,
+  ACCOUNT_CALL_MS_MAX,
   FRAME_BYTES_TARGET,
   REPLIES_HELD_BYTES_MAX,
   REPLY_FRAME_BYTES_MAX,
@@ -162,7 +162,7 @@ export class FrameServerStream<
   // A value is answered in this turn, without a promise.
   #start(request: Request): void {
     const { clock, target } = this.#options;
-    const timeoutMs = Math.min(request.timeoutMs, CALL_TIMEOUT_MS_MAX);
+    const timeoutMs = Math.min(request.timeoutMs, ACCOUNT_CALL_MS_MAX);
     const deadlineMs = this.#arrived.monotonicMs + timeoutMs;
     // Its time has run out while the calls before it in the frame were answered.
     if (clock.monotonicMs() >= deadlineMs) return;

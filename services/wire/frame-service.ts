@@ -7,7 +7,11 @@ import type { CallTarget } from '#wire/call-target';
 import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
 import { type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
 import { unaryHandler } from '#wire/unary-handler';
-import { CALL_TIMEOUT_MS_MAX, SERVER_CALLS_IN_FLIGHT_MAX } from '#wire/wire-bounds';
+import {
+  ACCOUNT_CALL_MS_MAX,
+  CALL_TIMEOUT_MS_MAX,
+  SERVER_CALLS_IN_FLIGHT_MAX,
+} from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
 import { isUnknownCall } from '#wire/wire-trust';
 
@@ -45,7 +49,7 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
       const reason = 'shutting_down';
       throw new Fault('service_unavailable', 'the service is shutting down', { reason });
     }
-    const timeoutMs = Math.min(request.timeoutMs || CALL_TIMEOUT_MS_MAX, CALL_TIMEOUT_MS_MAX);
+    const timeoutMs = Math.min(request.timeoutMs || CALL_TIMEOUT_MS_MAX, ACCOUNT_CALL_MS_MAX);
     const call = callOf(request, clock.wallMs() + timeoutMs);
     const asked = traced(call, tracedBy(metadata));
     const reply = await inServerSpan(tracer, protocol, asked, async (own) => target.ask(own));

@@ -24,14 +24,17 @@ export const SERVER_CALLS_IN_FLIGHT_MAX = 8_192;
 /** Answers held for one client that does not read them, in bytes: four of the largest frames. */
 export const REPLIES_HELD_BYTES_MAX = 4 * REPLY_FRAME_BYTES_MAX;
 
-/** The longest a call may take, in milliseconds. Source: architecture 3.5. */
+/** The longest a call of an engine may take, in milliseconds. Source: architecture 3.5. */
 export const CALL_TIMEOUT_MS_MAX = 10_000;
 
 /** How long the limiter may take to answer, in milliseconds. Source: architecture 4. */
 export const LIMITER_TIMEOUT_MS = 100;
 
-/** How long a limiter may take to answer an account's question, in milliseconds: longer than its stores. */
-export const ACCOUNT_CALL_MS_MAX = 8_000;
+/**
+ * How long a limiter may take to answer an account's question, in milliseconds, and so any server any
+ * call: longer than its stores, and than the 8 s of a payment provider (decision 248).
+ */
+export const ACCOUNT_CALL_MS_MAX = 12_000;
 
 /** Characters of an account's question, as JSON. */
 export const ACCOUNT_QUESTION_LENGTH_MAX = 512 * 1_024;

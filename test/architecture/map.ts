@@ -13,8 +13,9 @@ export const LAYERS: Record<string, readonly string[]> = {
   runtime: ['storage'],
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
-  limiter: ['wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
-  edge: ['wire', 'accounts', 'audit', 'identity'],
+  limiter: ['billing', 'wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
+  billing: ['accounts', 'storage'],
+  edge: ['wire', 'billing', 'accounts', 'audit', 'identity'],
   console: ['edge', 'limiter', 'accounts', 'audit', 'storage'],
   pages: [],
   ctl: [
@@ -22,7 +23,7 @@ export const LAYERS: Record<string, readonly string[]> = {
     ...['accounts', 'audit', 'console'],
   ],
   process: [
-    ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
+    ...['edge', 'engine', 'limiter', 'billing', 'wire', 'routing', 'cluster', 'bus'],
     ...['node', 'runtime', 'accounts', 'audit', 'storage', 'console', 'ctl'],
   ],
 };
@@ -79,6 +80,7 @@ export const VENDORS: Record<string, RegExp> = {
   otpauth: /^services\/console\/totp\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
+  stripe: /^services\/billing\/(stripe-provider|signed-notification)\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,
 };
 

@@ -11,6 +11,7 @@ import { systemRandomness } from '#platform/randomness';
 import { inProcessPeer } from '#routing/peer';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryAuditStore } from '#storage/memory/memory-audit-store';
+import { memoryBillingStore } from '#storage/memory/memory-billing-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
@@ -191,6 +192,7 @@ function memoryStores() {
     meters: memoryMeterStore(),
     audit: memoryAuditStore(),
     keyUses: memoryKeyUseStore(),
+    billing: memoryBillingStore(),
     journals: memoryJournalStore(systemClock),
     shards: memoryShardStore(),
     instances: memoryInstanceStore(),

@@ -85,6 +85,20 @@ work('gives an account a retention of its own, and that of its plan again', asyn
   assert.is((await retention('-5')).code, 1);
 });
 
+work('shows the plan that an account goes over to, and when', async () => {
+  await using service = await serviceUnderTest();
+  const atMs = Date.UTC(2026, 1, 1);
+  const later = { choice: { plan: 'free' }, atMs } as const;
+  await service.limiter.admin.setPlan(service.id, { plan: 'pro' }, later);
+  const { out } = await service.ctl('accounts', 'list');
+  assert.match(out, /^ACCOUNT .* CREATED +NEXT PLAN$/m);
+  assert.match(out, /^\w{12} .* pro +active +300 .* free at 2026-02-01T00:00:00\.000Z$/m);
+  const [shown] = JSON.parse((await service.ctl('accounts', 'list', '--json')).out);
+  assert.is(shown.plan_change.limits.cycles_per_month, 10_000);
+  const replaced = await service.ctl('accounts', 'plan', service.id, 'indie');
+  assert.not.match(replaced.out, /NEXT PLAN/);
+});
+
 work('suspends and resumes an account', async () => {
   await using service = await serviceUnderTest();
   assert.match((await service.ctl('accounts', 'suspend', service.id)).out, /suspended/);

@@ -38,13 +38,14 @@ const deletion = suite('ctl accounts delete');
 async function withAccount(): Promise<Cluster> {
   const cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
-  const { accounts, meters } = cluster.stores;
+  const { accounts, meters, billing } = cluster.stores;
   await accounts.create(ACCOUNT);
   const key = { id: 'key_1', digest: 'd', scope: 'full', createdAtMs: 2 } as const;
   await addKey(accounts, ACCOUNT_ID, key);
   await meters.checkpoint([{ accountId: ACCOUNT_ID, head: meterAt(3) }]);
   const use = { digest: 'd', minute: 29_000_000, address: '192.0.2.1', client: 'curl' };
   await cluster.stores.keyUses.note(ACCOUNT_ID, use);
+  await billing.put(ACCOUNT_ID, 0, { customers: [{ id: 'cus_1', atMs: 1 }], subscriptions: [] });
   for (const id of IDS) await cluster.ask(id, CREATE);
   await cluster.ask(IDS[0] ?? '', observed({ mode: 2, signal: 0.7 }));
   return cluster;
@@ -56,11 +57,13 @@ function deleting({ ports }: Cluster, changed: Partial<ClusterPorts> = {}) {
 }
 
 async function assertDeleted(cluster: Cluster, ids = IDS): Promise<void> {
-  const { accounts, meters, listings } = cluster.stores;
+  const { accounts, meters, billing, listings } = cluster.stores;
   assert.is(await accounts.find(ACCOUNT_ID), undefined);
   assert.is(await meters.readHead(ACCOUNT_ID), undefined);
   assert.equal(await cluster.stores.audit.months(ACCOUNT_ID), []);
   assert.equal(await cluster.stores.keyUses.find(ACCOUNT_ID), []);
+  assert.is(await billing.find(ACCOUNT_ID), undefined);
+  assert.is(await billing.accountOf('cus_1'), undefined);
   assert.equal(await listings.load(ACCOUNT_ID), []);
   for (const id of ids) {
     const fault = await faultIn(cluster.ask(id, { kind: 'readInstance' }));

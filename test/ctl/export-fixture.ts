@@ -32,6 +32,12 @@ export const ACCOUNT: Account = {
   status: 'suspended',
   limits: { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 },
   modelVersion: MODEL_VERSION,
+  planChange: {
+    plan: 'free',
+    limits: { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 },
+    atMs: 1_900_000_000_000,
+    from: 'pro',
+  },
   retention: 'none',
   createdAtMs: 1,
 };

@@ -69,6 +69,7 @@ export function admissionUnderTest(answering: Answering, isHeard = true) {
   const warnings: AddressWarnings = {
     barred: (network) => warned.push(['barred', network]),
     shared: (address, accounts) => warned.push(['shared', address, accounts]),
+    barredNotifications: () => assert.unreachable('admission knows of no notifications'),
     unfinished: () => assert.unreachable('admission knows of no bodies'),
   };
   const counts = edgeMetrics(metrics);

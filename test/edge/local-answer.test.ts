@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AccountAudit } from '#edge/account-audit';
+import { AccountBilling } from '#edge/account-billing';
 import type { AccountCaller, LocalHandler } from '#edge/endpoint';
 import { localAnswer } from '#edge/local-answer';
 import { Fault, toFault } from '#fault/fault';
@@ -23,15 +24,21 @@ const DESCRIPTION = {
   keyExpiresAtMs: undefined,
 } as const;
 
+const FROM = { accountId: 'AdaAdaAdaAda', address: '192.0.2.1', requestId: 'request-1' };
+
 const UNASKED = { ask: () => Promise.reject(new Error('no limiter is asked')) };
 
 const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
   localAnswer(
     handler,
     REQUEST,
-    'AdaAdaAdaAda',
+    FROM,
     { headers: {}, refusal: undefined, allowance: ALLOWANCE, description },
-    { clock: new ManualClock(), audit: new AccountAudit(UNASKED) },
+    {
+      clock: new ManualClock(),
+      audit: new AccountAudit(UNASKED),
+      billing: new AccountBilling(UNASKED),
+    },
   );
 
 const answer = suite('an answer that the edge gives itself');
@@ -57,8 +64,7 @@ answer('of an account rests on the caller that the limiter describes', async () 
     },
   };
   await ask(handler, DESCRIPTION);
-  const accountId = 'AdaAdaAdaAda';
-  assert.equal(seen, [{ accountId, allowance: ALLOWANCE, description: DESCRIPTION }]);
+  assert.equal(seen, [{ ...FROM, allowance: ALLOWANCE, description: DESCRIPTION }]);
 });
 
 answer('of an account is refused where the limiter describes no caller', async () => {

@@ -58,10 +58,10 @@ const answers = suite('what the admin port answers');
 answers('is read by ctl field by field: an account of any plan and status', () => {
   for (const plan of [...PLANS, 'enterprise'] as const) {
     for (const status of ['active', 'suspended'] as const) {
-      assertExact(AccountView, viewOfAccount({ ...account, plan, status }));
+      assertExact(AccountView, viewOfAccount({ ...account, plan, status }, AT_MS));
     }
   }
-  assert.not.ok(AccountView.safeParse({ ...viewOfAccount(account), plan: 'gold' }).success);
+  assert.not.ok(AccountView.safeParse({ ...viewOfAccount(account, AT_MS), plan: 'gold' }).success);
 });
 
 answers('is read by ctl field by field: a key of any scope and state', () => {

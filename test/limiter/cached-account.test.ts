@@ -64,6 +64,28 @@ content('is what the last read found', () => {
   assert.is(cached.isSuspended, false);
 });
 
+const replanned = suite('a plan that changes at a time');
+
+replanned('counts from that moment on, without a read', () => {
+  const limits = { requestsPerMinute: 2, cyclesPerMonth: 5, instances: 4 };
+  const planChange = { plan: 'free', limits, atMs: NOW_MS + 10, from: 'enterprise' } as const;
+  const found = record(custom(3, 7), { planChange });
+  const cached = new CachedAccount(found, at(0));
+  cached.bringUpTo(NOW_MS + 9);
+  assert.is(cached.limits.requestsPerMinute, 3);
+  cached.bringUpTo(NOW_MS + 10);
+  assert.equal(cached.limits, limits);
+  cached.bringUpTo(NOW_MS);
+  assert.equal(cached.limits, limits, 'a clock that steps back returns nothing');
+  cached.refresh(found, at(0));
+  assert.is(cached.limits.requestsPerMinute, 3, 'but the next read does');
+  cached.refresh(found, at(0, NOW_MS + 10));
+  assert.equal(cached.limits, limits, 'and a later one finds it changed');
+  cached.refresh(record(custom(3, 7)), at(0));
+  cached.bringUpTo(NOW_MS + 10);
+  assert.is(cached.limits.requestsPerMinute, 3, 'unless it was called off');
+});
+
 const expired = suite('a key that expires');
 
 expired('leaves memory at that moment, and the others stay', () => {
@@ -171,4 +193,4 @@ function key(id: string, leftMs?: number): ApiKeyRecord {
   return leftMs === undefined ? always : { ...always, expiresAtMs: NOW_MS + leftMs };
 }
 
-for (const each of [age, content, expired, ring]) each.run();
+for (const each of [age, content, replanned, expired, ring]) each.run();

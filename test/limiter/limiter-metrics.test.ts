@@ -85,7 +85,7 @@ async function newScene() {
     {
       accounts,
       meters: memoryMeterStore(),
-      accountCalls: new AccountCalls(memoryTrail(clock)),
+      accountCalls: new AccountCalls(memoryTrail(clock), undefined),
       keyUses: { note: () => undefined },
       clock,
       metrics,

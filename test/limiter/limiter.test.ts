@@ -94,6 +94,19 @@ change('suspension and another plan hold for the next call', async () => {
   assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [10_000, 9_998]);
 });
 
+change('a plan to come holds from its moment on, and until then the present one', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { clock, limiter } = fixture;
+  const later = { choice: custom(5, 50), atMs: clock.wallMs() + 2_000 };
+  await limiter.admin.setPlan(fixture.id, custom(60, 100), later);
+  const limits: unknown[] = [];
+  for (let call = 1; call <= 3; call += 1) {
+    limits.push((await fixture.admit(call)).allowance?.requestsPerMinute);
+    clock.advance(1_000);
+  }
+  assert.equal(limits, [60, 60, 5]);
+});
+
 change('the model that it chooses is in the next answer', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;

@@ -82,6 +82,12 @@ const unfit = suite('what production refuses');
 for (const [what, roles, changed, expected] of [
   ['memory', ['standalone', 'engine', 'limiter'], { SERVICE_STORAGE: 'memory' }, 'SERVICE_STORAGE'],
   ['docs', ['standalone', 'edge'], { SERVICE_DOCS_ENABLED: 'true' }, 'SERVICE_DOCS_ENABLED'],
+  [
+    'a provider that takes no money',
+    ['limiter', 'standalone'],
+    { SERVICE_BILLING_PROVIDER: 'local' },
+    'SERVICE_BILLING_PROVIDER',
+  ],
   ['the local account', ['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' }, 'SERVICE_LOCAL_ACCOUNT'],
   [
     'Cassandra in plain text',

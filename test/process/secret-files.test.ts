@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError, describeVariables, readConfig } from '#config';
+import { SECRET_LINES_MAX } from '#platform/secret-variables';
 import { runMain } from '#test/support/process-run';
 
 const folder = mkdtempSync(join(tmpdir(), 'secret-files-'));
@@ -12,7 +13,10 @@ const VARIABLES = [
   'SERVICE_NATS_PASSWORD',
   'SERVICE_CLUSTER_SECRET',
   'SERVICE_OTLP_HEADERS',
+  'SERVICE_BILLING_WEBHOOK_SECRET',
 ] as const;
+/** Those of which there may be two. */
+const PAIRS: readonly string[] = ['SERVICE_CLUSTER_SECRET', 'SERVICE_BILLING_WEBHOOK_SECRET'];
 const SECRET = 'a=secret of a test in a file';
 
 /** A file with this content, or that which `make` puts at its path. */
@@ -40,6 +44,8 @@ file('every password and secret may be', () => {
     .map(({ name }) => name)
     .filter((name) => /(SECRET|PASSWORD|HEADERS)$/.test(name));
   assert.equal(secrets.sort(), [...VARIABLES].sort());
+  // The key at Stripe is one too, and has a form of its own.
+  assert.ok('SERVICE_BILLING_API_KEY' in SECRET_LINES_MAX);
   for (const { name } of describeVariables()) assert.not.match(name, /_TOKEN$/);
 });
 
@@ -103,7 +109,7 @@ for (const [what, content, why] of USELESS) {
   }
 }
 
-for (const variable of VARIABLES.filter((name) => name !== 'SERVICE_CLUSTER_SECRET')) {
+for (const variable of VARIABLES.filter((name) => !PAIRS.includes(name))) {
   useless(`${variable} from one of two lines is refused by name in one line`, () => {
     const path = fileOf('first line of it\nsecond line\n');
     const message = complaintAbout({ [`${variable}_FILE`]: path });

@@ -2,6 +2,7 @@ import { Membership } from '#cluster/membership';
 import { shardOf } from '#cluster/shard-of';
 import { ShardOwners } from '#cluster/shard-owners';
 import { AccountAudit } from '#edge/account-audit';
+import { AccountBilling } from '#edge/account-billing';
 import { Admission } from '#edge/admission';
 import { edgeMetrics } from '#edge/edge-metrics';
 import { type EdgeAnswer, EngineCalls } from '#edge/engine-calls';
@@ -89,7 +90,11 @@ export class SimulatedEdge implements NodeProcess {
         onEnd: () => undefined,
         accountNews: undefined,
       }),
-      account: { clock, audit: new AccountAudit(LASTING_TRAIL) },
+      account: {
+        clock,
+        audit: new AccountAudit(LASTING_TRAIL),
+        billing: new AccountBilling(LASTING_TRAIL),
+      },
       inFlight: { calls: 0 },
     };
   }

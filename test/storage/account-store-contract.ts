@@ -30,6 +30,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
 
   creatingAccounts(accounts, open);
   changingAccounts(accounts, open);
+  changingPlans(accounts, open);
   choosing(accounts, open);
   return accounts;
 }
@@ -77,7 +78,7 @@ function changingAccounts(accounts: Test, open: Open): void {
     await store.create(account('a'));
     const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 1_000 };
     const expected = { ...account('a'), plan: 'enterprise', limits };
-    assert.equal(await store.setPlan('a', 'enterprise', limits), expected);
+    assert.equal(await store.setPlan('a', { plan: 'enterprise', limits }), expected);
     assert.equal((await store.find('a'))?.account, expected);
   });
 
@@ -92,7 +93,7 @@ function changingAccounts(accounts: Test, open: Open): void {
 
   accounts('that do not exist cannot be changed', async () => {
     const store = await open(new ManualClock(NOW_MS));
-    await refused('not_found', store.setPlan('a', 'free', account('a').limits));
+    await refused('not_found', store.setPlan('a', { plan: 'free', limits: account('a').limits }));
     await refused('not_found', store.setModel('a', '1.0'));
     await refused('not_found', store.setRetention('a', 30));
     await refused('not_found', store.setStatus('a', 'suspended'));
@@ -111,6 +112,39 @@ function changingAccounts(accounts: Test, open: Open): void {
     const [listed] = await store.list({ afterId: undefined, limit: 1 });
     Object.assign(listed ?? {}, { name: 'another' });
     assert.equal(await store.find('a'), { account: account('a'), keys: [] });
+  });
+}
+
+function changingPlans(accounts: Test, open: Open): void {
+  accounts('keep the plan that follows through every change but that of the plan', async () => {
+    const store = await open(new ManualClock(NOW_MS));
+    await store.create(account('a'));
+    const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 };
+    const present = { plan: 'pro', limits: { ...limits, instances: 10 } } as const;
+    // Past or not, the store keeps it as it is: its readers know what time it is.
+    const later = { plan: 'indie', limits, atMs: NOW_MS - 1 } as const;
+    const planChange = { ...later, from: 'pro' } as const;
+    const expected = { ...account('a'), ...present, planChange };
+    assert.equal(await store.setPlan('a', { ...present, later }), expected);
+    assert.equal((await store.find('a'))?.account, expected);
+    assert.equal(await store.list({ afterId: undefined, limit: 1 }), [expected]);
+    await store.setStatus('a', 'suspended');
+    await addKey(store, 'a', key('1'));
+    await store.setRetention('a', 30);
+    assert.equal((await store.find('a'))?.account.planChange, planChange);
+    await store.setPlan('a', { ...present, later: { ...later, plan: 'free' } });
+    assert.is((await store.find('a'))?.account.planChange?.plan, 'free');
+    assert.is((await store.setPlan('a', present)).planChange, undefined);
+    assert.is((await store.find('a'))?.account.planChange, undefined);
+  });
+
+  accounts('are created with the plan that follows', async () => {
+    const store = await open(new ManualClock(NOW_MS));
+    const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 };
+    const planChange = { plan: 'free', limits, atMs: NOW_MS, from: 'indie' } as const;
+    const created = { ...account('a'), planChange };
+    await store.create(created);
+    assert.equal((await store.find('a'))?.account, created);
   });
 }
 

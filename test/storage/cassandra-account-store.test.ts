@@ -33,7 +33,7 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
       const page = await store.list({ afterId: prefix + afterId, limit });
       return page.filter(({ id }) => id.startsWith(prefix)).map(stripped);
     },
-    setPlan: async (id, plan, limits) => stripped(await store.setPlan(prefix + id, plan, limits)),
+    setPlan: async (id, setting) => stripped(await store.setPlan(prefix + id, setting)),
     setModel: async (id, chosen) => stripped(await store.setModel(prefix + id, chosen)),
     setRetention: async (id, own) => stripped(await store.setRetention(prefix + id, own)),
     setStatus: async (id, status) => stripped(await store.setStatus(prefix + id, status)),

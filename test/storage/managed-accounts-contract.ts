@@ -65,7 +65,7 @@ function beginning(deletion: Test, open: Open): void {
     const store = await opened(open, ACCOUNT);
     await store.beginDeletion('a', 9);
     await refused('conflict', store.setStatus('a', 'active'));
-    await refused('conflict', store.setPlan('a', 'free', LIMITS));
+    await refused('conflict', store.setPlan('a', { plan: 'free', limits: LIMITS }));
     await refused('conflict', addKey(store, 'a', key('1')));
     await refused('conflict', store.setModel('a', '1.0'));
     await refused('conflict', store.setRetention('a', 30));
@@ -98,7 +98,7 @@ function ending(deletion: Test, open: Open): void {
     assert.is(await store.beginDeletion('a', 10), 'deleted');
     await refused('conflict', store.create(ACCOUNT));
     await refused('not_found', store.setStatus('a', 'active'));
-    await refused('not_found', store.setPlan('a', 'free', LIMITS));
+    await refused('not_found', store.setPlan('a', { plan: 'free', limits: LIMITS }));
     await refused('not_found', addKey(store, 'a', key('3')));
     await refused('not_found', revokeKey(store, 'a', 'key_1', 5));
     await refused('not_found', store.setModel('a', '1.0'));
@@ -112,7 +112,7 @@ function importing(imported: Test, open: Open): void {
     const store = await opened(open, { ...ACCOUNT, status: 'importing' });
     await addKey(store, 'a', key('1'));
     await refused('conflict', store.setStatus('a', 'active'));
-    await refused('conflict', store.setPlan('a', 'free', LIMITS));
+    await refused('conflict', store.setPlan('a', { plan: 'free', limits: LIMITS }));
     await refused('conflict', store.setModel('a', '1.0'));
     await refused('conflict', store.setRetention('a', 30));
     const suspended: Account = { ...ACCOUNT, status: 'suspended' };

@@ -29,6 +29,11 @@ export function jaegerOrSkip(): RealServer {
   return serverOrSkip('Jaeger', 'TEST_JAEGER');
 }
 
+/** A stripe-mock that all files share: it keeps nothing. `host:port` of its API. */
+export function stripeMockOrSkip(): RealServer {
+  return serverOrSkip('stripe-mock', 'TEST_STRIPE_MOCK');
+}
+
 function serverOrSkip(name: string, variable: string): RealServer {
   const address = process.env[variable] ?? '';
   if (address !== '') return { address, suite: plainSuite };

@@ -7,6 +7,7 @@ import type { LocalServer } from '#deploy/local/local-server';
 import { startNats } from '#deploy/local/nats-server';
 import { birthOf } from '#deploy/local/process-birth';
 import { runningServer, signalProcess } from '#deploy/local/server-record';
+import { startStripeMock } from '#deploy/local/stripe-mock-server';
 import type { Job } from '#test/support/file-run';
 import { pemOf } from '#test/support/server-certificates';
 
@@ -39,6 +40,12 @@ const ENCRYPTED = {
  */
 const SERVERS = [
   { name: 'nats', variable: 'TEST_NATS', need: /\bnatsOrSkip\(/, open: startNats },
+  {
+    name: 'stripe-mock',
+    variable: 'TEST_STRIPE_MOCK',
+    need: /\bstripeMockOrSkip\(/,
+    open: startStripeMock,
+  },
   { name: 'jaeger', variable: 'TEST_JAEGER', need: /\bjaegerOrSkip\(/, open: startJaeger },
   {
     name: 'cassandra',

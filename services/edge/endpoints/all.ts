@@ -1,4 +1,5 @@
 import type { Endpoint } from '#edge/endpoint';
+import { createCheckout } from '#edge/endpoints/create-checkout';
 import { createInstance } from '#edge/endpoints/create-instance';
 import { deleteInstance } from '#edge/endpoints/delete-instance';
 import { getAccount } from '#edge/endpoints/get-account';
@@ -12,6 +13,8 @@ import { getQuestions } from '#edge/endpoints/get-questions';
 import { getSnapshot } from '#edge/endpoints/get-snapshot';
 import { listInstances } from '#edge/endpoints/list-instances';
 import { listPersonas } from '#edge/endpoints/list-personas';
+import { notifyBilling } from '#edge/endpoints/notify-billing';
+import { openPortal } from '#edge/endpoints/open-portal';
 import { processBatch } from '#edge/endpoints/process-batch';
 import { processObservation } from '#edge/endpoints/process-observation';
 import { resetInstance } from '#edge/endpoints/reset-instance';
@@ -42,4 +45,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   simulateObservations,
   streamEvents,
   getAudit,
+  createCheckout,
+  openPortal,
+  notifyBilling,
 ];

@@ -1,6 +1,6 @@
 import type { types } from 'cassandra-driver';
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import { INSTANCES_OF, type Plan } from '#accounts/plan';
+import { INSTANCES_OF, type Plan, type PlanChange } from '#accounts/plan';
 import { defined } from '#platform/defined';
 
 /** What stands for `none` in the column of days, which are at least 1. */
@@ -12,19 +12,30 @@ export const KEY_COLUMNS = `key_id, digest, scope, key_created_at_ms, revoked_at
 
 /** The columns that `accountFrom` and `keyFrom` read, and the revision. */
 export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
-  cycles_per_month, instances, model_version, retention_days, created_at_ms, key_position,
-  ${KEY_COLUMNS}`;
+  cycles_per_month, instances, model_version, retention_days, created_at_ms, next_plan,
+  next_plan_from, next_requests_per_minute, next_cycles_per_month, next_instances,
+  next_plan_at_ms, key_position, ${KEY_COLUMNS}`;
 
 /**
- * Name, plan, status, the three limits, the model and the time of creation, as statements take
- * them.
+ * Name, plan, status, the three limits, model, retention and the time of creation, and then the
+ * plan that follows, as statements take them.
  */
 export function accountColumns(account: Account): unknown[] {
   const { name, plan, status, limits, modelVersion = null, retention, createdAtMs } = account;
   const { requestsPerMinute, cyclesPerMonth, instances } = limits;
   const numbers = [requestsPerMinute, cyclesPerMonth, instances];
   const days = retention === 'none' ? FOR_EVER_DAYS : (retention ?? null);
-  return [name, plan, status, ...numbers.map(BigInt), modelVersion, days, BigInt(createdAtMs)];
+  return [
+    ...[name, plan, status, ...numbers.map(BigInt), modelVersion, days, BigInt(createdAtMs)],
+    ...planChangeColumns(account.planChange),
+  ];
+}
+
+function planChangeColumns(change: PlanChange | undefined): unknown[] {
+  if (change === undefined) return [null, null, null, null, null, null];
+  const { requestsPerMinute, cyclesPerMonth, instances } = change.limits;
+  const numbers = [requestsPerMinute, cyclesPerMonth, instances, change.atMs];
+  return [change.plan, change.from, ...numbers.map(BigInt)];
 }
 
 /** The status of an account of which nothing but its id is left. */
@@ -35,6 +46,7 @@ export const TOMBSTONE_COLUMNS: readonly unknown[] = [
   ...['', 'free', TOMBSTONE_STATUS],
   ...[0n, 0n, 0n],
   ...[null, null, 0n],
+  ...planChangeColumns(undefined),
 ];
 
 /** The account that a row of its partition bears. */
@@ -53,8 +65,21 @@ export function accountFrom(row: types.Row): Account {
     },
     ...(modelVersion === null ? {} : { modelVersion }),
     ...(days === null ? {} : { retention: days === FOR_EVER_DAYS ? 'none' : days }),
+    ...planChangeFrom(row),
     createdAtMs: Number(row['created_at_ms']),
   };
+}
+
+function planChangeFrom(row: types.Row): Pick<Account, 'planChange'> {
+  const plan: Plan | null = row['next_plan'];
+  if (plan === null) return {};
+  const limits = {
+    requestsPerMinute: Number(row['next_requests_per_minute']),
+    cyclesPerMonth: Number(row['next_cycles_per_month']),
+    instances: Number(row['next_instances']),
+  };
+  const atMs = Number(row['next_plan_at_ms']);
+  return { planChange: { plan, limits, atMs, from: row['next_plan_from'] } };
 }
 
 /** An account without a number of its own has what its plan says. */

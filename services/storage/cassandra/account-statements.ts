@@ -13,7 +13,8 @@ const TTL_S_MAX = 630_720_000;
 
 const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?,
   requests_per_minute = ?, cycles_per_month = ?, instances = ?, model_version = ?,
-  retention_days = ?, created_at_ms = ?
+  retention_days = ?, created_at_ms = ?, next_plan = ?, next_plan_from = ?,
+  next_requests_per_minute = ?, next_cycles_per_month = ?, next_instances = ?, next_plan_at_ms = ?
   WHERE account_id = ? IF revision = ?`;
 const PUT_KEY = `INSERT INTO accounts (account_id, key_position, ${KEY_COLUMNS})
   VALUES (?, ?, ${KEY_COLUMNS.split(',').map(() => '?')}) USING TTL ?`;

@@ -6,6 +6,7 @@ import {
   withModel,
   withRetention,
 } from '#accounts/account';
+import { withPlan } from '#accounts/plan-change';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
@@ -46,8 +47,9 @@ const CHANGE_MS_MAX = 5_000;
 
 const FIND = `SELECT ${SELECTED_COLUMNS} FROM accounts WHERE account_id = ?`;
 const CREATE = `INSERT INTO accounts (account_id, revision, name, plan, status,
-  requests_per_minute, cycles_per_month, instances, model_version, retention_days, created_at_ms)
-  VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
+  requests_per_minute, cycles_per_month, instances, model_version, retention_days, created_at_ms,
+  next_plan, next_plan_from, next_requests_per_minute, next_cycles_per_month, next_instances,
+  next_plan_at_ms) VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
 // All ids lie in one bucket, in order.
 const ADD_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 const LIST_IDS = 'SELECT account_id FROM account_ids WHERE bucket = 0 AND account_id > ? LIMIT ?';
@@ -85,10 +87,10 @@ export function cassandraAccountStore(
       return stored && { account: stored.account, keys: stored.kept.map(({ key }) => key) };
     },
     list: ({ afterId, limit }) => list(ports, afterId ?? '', Math.min(limit, ACCOUNTS_PAGE_MAX)),
-    setPlan: (accountId, plan, limits) =>
+    setPlan: (accountId, setting) =>
       changed(ports, accountId, ({ account }) => {
         assertChangeable(account);
-        return { ...account, plan, limits };
+        return withPlan(account, setting);
       }),
     setModel: (accountId, chosen) =>
       changed(ports, accountId, ({ account }) => {

@@ -6,6 +6,7 @@ import {
   withModel,
   withRetention,
 } from '#accounts/account';
+import { withPlan } from '#accounts/plan-change';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import {
@@ -51,8 +52,8 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccount
         .slice(0, limit)
         .map((id) => structuredClone(rowOf(id).account));
     },
-    setPlan: async (accountId, plan, limits) =>
-      changed(accountId, (account) => ({ ...account, plan, limits })),
+    setPlan: async (accountId, setting) =>
+      changed(accountId, (account) => withPlan(account, setting)),
     setModel: async (accountId, chosen) =>
       changed(accountId, (account) => withModel(account, chosen)),
     setRetention: async (accountId, own) =>

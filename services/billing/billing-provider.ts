@@ -1,0 +1,77 @@
+import type { BoughtPlan, SubscriptionStatus } from '#storage/billing-store';
+
+/** Where a payment provider sends a person's browser. */
+export type ProviderPage = { readonly url: string };
+
+/** A purchase that is to begin. The URLs are for the person's browser; no part fetches them. */
+export type CheckoutRequest = {
+  readonly accountId: string;
+  readonly plan: BoughtPlan;
+  /** Who has bought for the account before; undefined: no customer is known. */
+  readonly customerId: string | undefined;
+  readonly successUrl: string;
+  readonly cancelUrl: string;
+};
+
+/** What every event says. Times are the provider's own, in Unix milliseconds. */
+type Named = {
+  readonly id: string;
+  readonly atMs: number;
+  readonly customerId: string;
+  /** As the purchase named it; undefined: only the customer says whose it is. */
+  readonly accountId: string | undefined;
+};
+
+/** A subscription as it is at the event's time. */
+export type SubscriptionEvent = Named & {
+  readonly kind: 'subscription';
+  readonly subscriptionId: string;
+  readonly change: 'created' | 'updated' | 'deleted';
+  readonly status: SubscriptionStatus;
+  readonly plan: BoughtPlan;
+  readonly periodEndsAtMs: number;
+  /** When it ends by itself; undefined: it goes on. */
+  readonly endsAtMs: number | undefined;
+};
+
+/** A payment for a subscription was made, or was not. */
+export type PaymentEvent = Named & {
+  readonly kind: 'payment';
+  readonly subscriptionId: string;
+  readonly outcome: 'paid' | 'failed';
+};
+
+/** A purchase was completed: the customer is the account's. */
+export type CustomerEvent = Named & { readonly kind: 'customer' };
+
+/** An event that says something of an account. */
+export type AccountEvent = SubscriptionEvent | PaymentEvent | CustomerEvent;
+
+/** What a notification of the provider says. */
+export type BillingEvent =
+  | AccountEvent
+  /** A subscription to a price that no plan has. */
+  | (Named & { readonly kind: 'unknown_price'; readonly price: string })
+  /** Nothing that concerns a plan. */
+  | { readonly kind: 'other'; readonly id: string };
+
+/**
+ * A payment provider. Calls end within 8 s. They reject with `service_unavailable` for reason
+ * `billing_unavailable` when the provider does not answer, and with
+ * `billing_provider_not_configured` when it refuses what it is asked: key, prices or the portal are
+ * not set up there.
+ */
+export interface BillingProvider {
+  /** As the audit trail names it: `stripe`. */
+  readonly name: string;
+  /** A page on which a person pays for a plan. The account and its plan come with notifications. */
+  checkout(request: CheckoutRequest): Promise<ProviderPage>;
+  /** A page on which a customer changes, cancels and pays for what it has bought. */
+  portal(request: { customerId: string; returnUrl: string }): Promise<ProviderPage>;
+  /**
+   * What a notification says that came with this signature, byte for byte as it came. Throws
+   * `webhook_verification_failed` for one that the provider has not signed, or not in the last five
+   * minutes, and `invalid_request` for a signed one that is not what the provider documents.
+   */
+  read(rawBody: Uint8Array, signature: string | undefined, nowMs: number): BillingEvent;
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+
+/* What an edge, which has no stores, asks a limiter of billing, as JSON between them: both ends read it. */
+
+/** Bytes of a notification; Stripe's own are some kilobytes. Chosen. */
+export const NOTIFICATION_BYTES_MAX = 262_144;
+
+/** Characters of a URL or a plan on this way: what callers may send is less, and checked behind it. */
+const TEXT_LENGTH_MAX = 32 * 1_024;
+
+const text = z.string().max(TEXT_LENGTH_MAX);
+
+/** Who asks, for the audit trail: the key, its address, and the id of the request. */
+const Buyer = z.strictObject({
+  keyId: z.string().min(1).max(128),
+  address: z.string().max(64).optional(),
+  requestId: z.string().max(128).optional(),
+});
+
+/** The same as a type. */
+export type Buyer = z.infer<typeof Buyer>;
+
+/** Body of `billing.checkout`; the answer is a page. */
+export const CheckoutQuestion = z.strictObject({
+  by: Buyer,
+  plan: text,
+  successUrl: text,
+  cancelUrl: text,
+});
+
+/** The same as a type. */
+export type CheckoutQuestion = z.infer<typeof CheckoutQuestion>;
+
+/** Body of `billing.portal`; the answer is a page. */
+export const PortalQuestion = z.strictObject({ by: Buyer, returnUrl: text });
+
+/** The same as a type. */
+export type PortalQuestion = z.infer<typeof PortalQuestion>;
+
+/** The answer to both. */
+export const PageAnswer = z.strictObject({ url: z.string() });
+
+/** Body of `billing.notified`: the bytes as they came, and the header that signs them. */
+export const NotifiedQuestion = z.strictObject({
+  rawBody: z.base64().max(4 * Math.ceil(NOTIFICATION_BYTES_MAX / 3)),
+  signature: text,
+});
+
+/** The same as a type. */
+export type NotifiedQuestion = z.infer<typeof NotifiedQuestion>;
+
+/** The answer to it. */
+export const NotifiedAnswer = z.strictObject({ outcome: z.string() });
+
+/**
+ * What stands for the account in the routing of a notification, which names none that can be believed
+ * before its signature is checked: one limiter takes all of them, whichever it is. No id of an account
+ * is like it.
+ */
+export const NOTIFICATIONS_ID = 'billing.notifications';

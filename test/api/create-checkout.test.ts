@@ -1,0 +1,74 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { bought, keyless, LOCAL_BILLING } from '#test/support/billing-scene';
+import { assertRefused, openScene } from '#test/support/scene';
+
+const scene = await openScene(LOCAL_BILLING);
+const { newCaller, close } = scene;
+
+const PATHS = { success_url: 'https://app.example/done', cancel_url: 'https://app.example/' };
+const PRO = { json: { plan: 'pro', ...PATHS } };
+
+const buying = suite('the page to buy a plan on');
+
+buying('is the provider’s, for the account of the key', async () => {
+  const caller = await newCaller({ plan: 'free' });
+  const { status, body } = await caller.send('POST', '/billing/checkout', PRO);
+  assert.is(status, 200);
+  const url = `http://billing.invalid/checkout?account=${caller.accountId}&plan=pro`;
+  assert.equal(body, { data: { url } });
+  assert.is((await caller.send('GET', '/account')).body.data.plan.name, 'free');
+});
+
+buying('is asked for between two lines of the audit trail', async () => {
+  const caller = await newCaller({ plan: 'free' });
+  const headers = { 'x-request-id': 'my-purchase-1' };
+  await caller.send('POST', '/billing/checkout', { ...PRO, headers });
+  const { data: lines } = (await caller.send('GET', '/audit?action=billing')).body;
+  const { data: account } = (await caller.send('GET', '/account')).body;
+  assert.is(lines.length, 2);
+  for (const { actor, address, action, request_id } of lines) {
+    assert.equal(actor, { kind: 'key', id: account.key.id });
+    assert.equal([address, action, request_id], ['127.0.0.1', 'billing.checkout', 'my-purchase-1']);
+  }
+  assert.equal([lines[0].outcome, lines[1].outcome], ['done', 'begun']);
+  assert.equal(lines[0].after, { plan: 'pro' });
+  assert.not.match(JSON.stringify(lines), /http/);
+});
+
+buying('is not given to a key that may only read, nor without one', async () => {
+  const reader = await newCaller({ plan: 'free', scope: 'read' });
+  const refused = await reader.send('POST', '/billing/checkout', PRO);
+  assertRefused(refused, 403, 'forbidden', { reason: 'read_only_key' });
+  const unknown = await keyless(scene).send('POST', '/billing/checkout', PRO);
+  assertRefused(unknown, 401, 'unauthorized');
+});
+
+buying('is only of plans that are bought, with addresses that are safe', async () => {
+  const caller = await newCaller({ plan: 'free' });
+  const ask = (json: unknown) => caller.send('POST', '/billing/checkout', { json });
+  for (const plan of ['free', 'enterprise', 'Pro', '']) {
+    assertRefused(await ask({ plan, ...PATHS }), 422, 'invalid_plan');
+  }
+  for (const success_url of ['http://app.example/', 'javascript:alert(1)', '', '//x']) {
+    const details = { reason: 'invalid_text', field: 'success_url' };
+    assertRefused(await ask({ ...PRO.json, success_url }), 422, 'invalid_request', details);
+  }
+  const { success_url: _, ...less } = PRO.json;
+  const details = { reason: 'missing_field', field: 'success_url' };
+  assertRefused(await ask(less), 422, 'invalid_request', details);
+});
+
+buying('is not for an account that has a subscription, or an agreed plan', async () => {
+  const agreed = await (await newCaller()).send('POST', '/billing/checkout', PRO);
+  assertRefused(agreed, 409, 'conflict');
+  const caller = await newCaller({ plan: 'free' });
+  const { body, signature } = bought(caller.accountId);
+  assert.is((await keyless(scene).notify(body, signature)).status, 200);
+  const twice = await caller.send('POST', '/billing/checkout', PRO);
+  assertRefused(twice, 409, 'conflict', { reason: 'already_exists' });
+});
+
+buying.after(close);
+
+buying.run();

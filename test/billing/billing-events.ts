@@ -1,0 +1,50 @@
+import type { CustomerEvent, PaymentEvent, SubscriptionEvent } from '#billing/billing-provider';
+
+/** The account that all of this is about. */
+export const ACCOUNT_ID = 'Acc0unt00001';
+
+/** A day, in milliseconds. */
+export const DAY_MS = 86_400_000;
+
+/** When it begins, and when the first month is over. */
+export const START_MS = Date.UTC(2026, 0, 1);
+export const MONTH_END_MS = Date.UTC(2026, 1, 1);
+
+let events = 0;
+
+function named(atMs: number) {
+  events += 1;
+  return { id: `evt_${events}`, atMs, customerId: 'cus_1', accountId: ACCOUNT_ID };
+}
+
+/** A subscription as it is at a time: to pro, active and paid until the month's end unless said. */
+export function subscription(
+  atMs: number,
+  change: Partial<SubscriptionEvent> = {},
+): SubscriptionEvent {
+  return {
+    ...named(atMs),
+    kind: 'subscription',
+    subscriptionId: 'sub_1',
+    change: 'updated',
+    status: 'active',
+    plan: 'pro',
+    periodEndsAtMs: MONTH_END_MS,
+    endsAtMs: undefined,
+    ...change,
+  };
+}
+
+/** A payment for it. */
+export function payment(
+  atMs: number,
+  outcome: 'paid' | 'failed',
+  subscriptionId = 'sub_1',
+): PaymentEvent {
+  return { ...named(atMs), kind: 'payment', subscriptionId, outcome };
+}
+
+/** A completed purchase. */
+export function purchase(atMs: number, customerId = 'cus_1'): CustomerEvent {
+  return { ...named(atMs), kind: 'customer', customerId };
+}

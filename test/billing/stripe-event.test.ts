@@ -1,0 +1,184 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { billingEventOf, STRIPE_EVENT_TYPES } from '#billing/stripe-event';
+import type { BoughtPlan } from '#storage/billing-store';
+import { ACCOUNT_ID } from '#test/billing/billing-events';
+import { refusalOf } from '#test/support/settled';
+
+const AT_S = 1_767_225_600;
+const END_S = AT_S + 2_678_400;
+
+const PLANS = new Map<string, BoughtPlan>([
+  ['price_pro', 'pro'],
+  ['price_pro_old', 'pro'],
+  ['price_indie', 'indie'],
+]);
+
+/** Parts of a subscription as Stripe sends them since 2025, with some of what is not read. */
+function subscription(change: object = {}) {
+  return {
+    id: 'sub_1',
+    object: 'subscription',
+    application: null,
+    customer: 'cus_1',
+    status: 'active',
+    cancel_at: null,
+    cancel_at_period_end: false,
+    items: {
+      object: 'list',
+      data: [item('price_pro')],
+      has_more: false,
+    },
+    metadata: { account_id: ACCOUNT_ID },
+    ...change,
+  };
+}
+
+function item(price: string, endS: number | 'none' = END_S) {
+  const end = endS === 'none' ? {} : { current_period_end: endS };
+  return { id: 'si_1', ...end, price: { id: price, object: 'price', currency: 'eur' } };
+}
+
+function eventOf(type: string, object: object, change: object = {}) {
+  const data = { object, previous_attributes: {} };
+  const event = { id: 'evt_1', object: 'event', type, created: AT_S, livemode: false, data };
+  return billingEventOf({ ...event, ...change }, PLANS);
+}
+
+const changed = (change: object, type = 'customer.subscription.updated') =>
+  eventOf(type, subscription(change));
+
+const NAMED = { id: 'evt_1', atMs: AT_S * 1_000, customerId: 'cus_1', accountId: ACCOUNT_ID };
+
+const SUBSCRIPTION = {
+  kind: 'subscription',
+  ...NAMED,
+  subscriptionId: 'sub_1',
+  change: 'updated',
+  status: 'active',
+  plan: 'pro',
+  periodEndsAtMs: END_S * 1_000,
+  endsAtMs: undefined,
+} as const;
+
+const subscriptions = suite("Stripe's event of a subscription");
+
+subscriptions('says plan, status and times, in milliseconds', () => {
+  assert.equal(changed({}), SUBSCRIPTION);
+  for (const change of ['created', 'deleted'] as const) {
+    assert.equal(changed({}, `customer.subscription.${change}`), { ...SUBSCRIPTION, change });
+  }
+  for (const type of ['paused', 'resumed']) {
+    assert.equal(changed({}, `customer.subscription.${type}`), SUBSCRIPTION);
+  }
+});
+
+subscriptions('is read at the places of earlier versions too', () => {
+  const earlier = { current_period_end: END_S, items: { data: [item('price_pro', 'none')] } };
+  assert.equal(changed(earlier), SUBSCRIPTION);
+});
+
+subscriptions('ends at the time that is set, or with its period', () => {
+  const ends = [{ cancel_at_period_end: true }, { cancel_at: END_S }, { cancel_at: AT_S + 5 }];
+  const atMs = ends.map((change) => {
+    const event = changed(change);
+    return event.kind === 'subscription' ? event.endsAtMs : undefined;
+  });
+  assert.equal(atMs, [END_S * 1_000, END_S * 1_000, (AT_S + 5) * 1_000]);
+});
+
+subscriptions('has one of four states', () => {
+  const states = {
+    ...{ active: 'active', trialing: 'active', past_due: 'overdue', unpaid: 'overdue' },
+    ...{ incomplete: 'inactive', paused: 'inactive' },
+    ...{ incomplete_expired: 'ended', canceled: 'ended' },
+  };
+  for (const [status, expected] of Object.entries(states)) {
+    assert.equal(changed({ status }), { ...SUBSCRIPTION, status: expected });
+  }
+});
+
+subscriptions('is of the plan whose price one of its items has', () => {
+  const items = { data: [item('price_of_extras', AT_S), item('price_pro_old')] };
+  assert.equal(changed({ items }), SUBSCRIPTION);
+  const unknown = changed({ items: { data: [item('price_gold')] } });
+  assert.equal(unknown, { kind: 'unknown_price', ...NAMED, price: 'price_gold' });
+});
+
+subscriptions('is the account of its metadata, where that is one', () => {
+  for (const account_id of ['', 'short', 'Acc0unt0000\n', '../Acc0unt001', 'x'.repeat(500)]) {
+    assert.equal(changed({ metadata: { account_id } }), { ...SUBSCRIPTION, accountId: undefined });
+  }
+  for (const metadata of [null, {}, undefined]) {
+    assert.equal(changed({ metadata }), { ...SUBSCRIPTION, accountId: undefined });
+  }
+});
+
+const others = suite("Stripe's other events");
+
+others('of an invoice are payments of its subscription', () => {
+  const details = { subscription: 'sub_1', metadata: { account_id: ACCOUNT_ID } };
+  const invoice = { id: 'in_1', customer: 'cus_1', parent: { subscription_details: details } };
+  const payment = { kind: 'payment', ...NAMED, subscriptionId: 'sub_1' };
+  assert.equal(eventOf('invoice.paid', invoice), { ...payment, outcome: 'paid' });
+  const failed = eventOf('invoice.payment_failed', invoice);
+  assert.equal(failed, { ...payment, outcome: 'failed' });
+  const earlier = { id: 'in_1', customer: 'cus_1', subscription: 'sub_1' };
+  const unnamed = { ...payment, outcome: 'paid', accountId: undefined };
+  assert.equal(eventOf('invoice.paid', earlier), unnamed);
+});
+
+others('of a purchase say whose customer it was', () => {
+  const session = { mode: 'subscription', customer: 'cus_1', client_reference_id: ACCOUNT_ID };
+  const completed = (change: object) =>
+    eventOf('checkout.session.completed', { ...session, ...change });
+  assert.equal(completed({}), { kind: 'customer', ...NAMED });
+  for (const change of [
+    { mode: 'payment' },
+    { customer: null },
+    { client_reference_id: null },
+    { client_reference_id: 'another shop' },
+  ]) {
+    assert.equal(completed(change), { kind: 'other', id: 'evt_1' });
+  }
+});
+
+others('change nothing, whatever is in them', () => {
+  for (const type of ['customer.created', 'invoice.created', 'toString', 'a.new.type', '']) {
+    assert.equal(eventOf(type, { anything: [1] }), { kind: 'other', id: 'evt_1' });
+  }
+  for (const invoice of [{ customer: 'cus_1' }, { customer: null, subscription: 'sub_1' }]) {
+    assert.equal(eventOf('invoice.paid', invoice), { kind: 'other', id: 'evt_1' });
+  }
+});
+
+const wrong = suite('what is signed and is no event');
+
+wrong('is refused with what is wrong in it', async () => {
+  for (const json of [undefined, null, 1, 'text', [], {}, { id: 'evt_1' }]) {
+    const refusal = await refusalOf(() => billingEventOf(json, PLANS));
+    assert.match(refusal.message, /this is no event of the payment provider/);
+  }
+  for (const type of STRIPE_EVENT_TYPES) {
+    for (const object of [null, 'text', [], { customer: 7 }]) {
+      const refusal = await refusalOf(() => eventOf(type, object as object));
+      assert.match(refusal.message, /this is no event/, `${type} of ${JSON.stringify(object)}`);
+    }
+  }
+  for (const change of [
+    { status: 'gold' },
+    { items: { data: [] } },
+    { items: { data: [item('price_pro', 'none')] } },
+    { items: { data: [item('price_pro', -1)] } },
+    { items: { data: [item('price_pro', 1e300)] } },
+    { cancel_at: 'soon' },
+    { customer: '' },
+    { id: 'x'.repeat(256) },
+  ]) {
+    const refusal = await refusalOf(() => changed(change));
+    assert.match(refusal.message, /this is no event/, JSON.stringify(change));
+  }
+  await refusalOf(() => eventOf('customer.subscription.updated', subscription(), { created: 'x' }));
+});
+
+for (const each of [subscriptions, others, wrong]) each.run();

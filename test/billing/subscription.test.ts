@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { AccountEvent } from '#billing/billing-provider';
+import { entitlementOf } from '#billing/entitlement';
+import { applied, NO_BILLING } from '#billing/subscription';
+import {
+  DAY_MS,
+  MONTH_END_MS,
+  payment,
+  purchase,
+  START_MS,
+  subscription,
+} from '#test/billing/billing-events';
+
+const GRACE_MS = 7 * DAY_MS;
+
+const recordOf = (events: readonly AccountEvent[]) => events.reduce(applied, NO_BILLING);
+
+const planOf = (events: readonly AccountEvent[], nowMs: number) =>
+  entitlementOf(recordOf(events), nowMs, GRACE_MS);
+
+const plan = suite('the plan that an account has bought');
+
+plan('is none while nothing is known of a subscription', () => {
+  assert.is(planOf([], START_MS), undefined);
+  assert.is(planOf([purchase(START_MS), payment(START_MS, 'paid')], START_MS), undefined);
+});
+
+plan('counts at once, and without an end while the subscription goes on', () => {
+  const bought = [subscription(START_MS, { change: 'created' })];
+  const expected = { plan: 'pro', later: undefined };
+  for (const nowMs of [START_MS, MONTH_END_MS - 1, MONTH_END_MS + DAY_MS]) {
+    assert.equal(planOf(bought, nowMs), expected, 'the news of the next month may be late');
+  }
+});
+
+plan('does not count before it is paid for the first time', () => {
+  const pending = subscription(START_MS, { change: 'created', status: 'inactive' });
+  assert.equal(planOf([pending], START_MS), { plan: 'free', later: undefined });
+  const given = [pending, subscription(START_MS, { status: 'ended' })];
+  assert.is(planOf(given, START_MS)?.plan, 'free');
+});
+
+plan('that is dearer counts at once, one that is cheaper when the paid month is over', () => {
+  const indie = subscription(START_MS, { plan: 'indie' });
+  const pro = subscription(START_MS + DAY_MS);
+  assert.equal(planOf([indie, pro], START_MS + DAY_MS), { plan: 'pro', later: undefined });
+  const back = subscription(START_MS + 2 * DAY_MS, { plan: 'indie' });
+  const cheaper = planOf([indie, pro, back], START_MS + 2 * DAY_MS);
+  assert.equal(cheaper, { plan: 'pro', later: { plan: 'indie', atMs: MONTH_END_MS } });
+  assert.equal(planOf([indie, pro, back], MONTH_END_MS), { plan: 'indie', later: undefined });
+});
+
+plan('that is cancelled stays until the paid month is over, also when it ends at once', () => {
+  const endsAtMs = MONTH_END_MS;
+  const expected = { plan: 'pro', later: { plan: 'free', atMs: MONTH_END_MS } };
+  const bought = subscription(START_MS);
+  for (const end of [
+    subscription(START_MS + DAY_MS, { endsAtMs }),
+    subscription(START_MS + DAY_MS, { change: 'deleted', status: 'ended' }),
+  ]) {
+    assert.equal(planOf([bought, end], START_MS + DAY_MS), expected);
+    assert.equal(planOf([bought, end], MONTH_END_MS), { plan: 'free', later: undefined });
+  }
+  const again = subscription(START_MS + 2 * DAY_MS);
+  const cancelled = subscription(START_MS + DAY_MS, { endsAtMs });
+  assert.is(planOf([bought, cancelled, again], START_MS + 2 * DAY_MS)?.later, undefined);
+});
+
+plan('is that of the better of two subscriptions, and the end of one ends no other', () => {
+  const first = subscription(START_MS, { plan: 'indie', endsAtMs: MONTH_END_MS });
+  const second = subscription(START_MS + DAY_MS, { subscriptionId: 'sub_2' });
+  const end = subscription(MONTH_END_MS, { plan: 'indie', change: 'deleted', status: 'ended' });
+  assert.equal(planOf([first, second, end], MONTH_END_MS), { plan: 'pro', later: undefined });
+});
+
+const unpaid = suite('a payment that fails');
+
+const FAILED_MS = MONTH_END_MS + DAY_MS;
+const RENEWED = [
+  subscription(START_MS),
+  subscription(MONTH_END_MS, { periodEndsAtMs: Date.UTC(2026, 2, 1) }),
+];
+
+unpaid('leaves the plan for the grace period, counted from the first failure', () => {
+  const failing = [...RENEWED, payment(FAILED_MS, 'failed')];
+  const graceEndMs = FAILED_MS + GRACE_MS;
+  const expected = { plan: 'pro', later: { plan: 'free', atMs: graceEndMs } };
+  assert.equal(planOf(failing, FAILED_MS), expected);
+  const overdue = subscription(FAILED_MS, { status: 'overdue' });
+  const again = [...failing, overdue, payment(FAILED_MS + 3 * DAY_MS, 'failed')];
+  assert.equal(planOf(again, FAILED_MS + 3 * DAY_MS), expected);
+  assert.equal(planOf(again, graceEndMs), { plan: 'free', later: undefined });
+});
+
+unpaid('is forgotten when it is made, also after the grace period', () => {
+  const madeMs = FAILED_MS + 9 * DAY_MS;
+  const events = [...RENEWED, payment(FAILED_MS, 'failed'), payment(madeMs, 'paid')];
+  assert.equal(planOf(events, madeMs), { plan: 'pro', later: undefined });
+  const next = [...events, payment(madeMs + 20 * DAY_MS, 'failed')];
+  const again = planOf(next, madeMs + 20 * DAY_MS);
+  assert.is(again?.later?.atMs, madeMs + 27 * DAY_MS, 'and the next one has its own');
+});
+
+unpaid('gives nothing of the month that it was for', () => {
+  const end = subscription(FAILED_MS + 2 * DAY_MS, { change: 'deleted', status: 'ended' });
+  const events = [...RENEWED, payment(FAILED_MS, 'failed'), end];
+  const expected = { plan: 'pro', later: { plan: 'free', atMs: FAILED_MS + GRACE_MS } };
+  assert.equal(planOf(events, FAILED_MS + 2 * DAY_MS), expected);
+});
+
+unpaid('ends a plan earlier than its grace period if the plan was to end', () => {
+  const endsAtMs = FAILED_MS + DAY_MS;
+  const events = [
+    ...RENEWED,
+    payment(FAILED_MS, 'failed'),
+    subscription(FAILED_MS, { status: 'overdue', endsAtMs }),
+  ];
+  assert.is(planOf(events, FAILED_MS)?.later?.atMs, endsAtMs);
+});
+
+const order = suite('notifications');
+
+const moments = fc.integer({ min: 0, max: 12 }).map((days) => START_MS + days * DAY_MS);
+const subscriptionIds = fc.constantFrom('sub_1', 'sub_2');
+
+const anyEvent: fc.Arbitrary<AccountEvent> = fc.oneof(
+  fc
+    .record({
+      atMs: moments,
+      subscriptionId: subscriptionIds,
+      change: fc.constantFrom('created', 'updated', 'deleted'),
+      status: fc.constantFrom('active', 'overdue', 'inactive', 'ended'),
+      plan: fc.constantFrom('indie', 'pro'),
+      periodEndsAtMs: moments,
+      endsAtMs: fc.option(moments, { nil: undefined }),
+      customerId: fc.constantFrom('cus_1', 'cus_2'),
+    })
+    .map((change) => subscription(change.atMs, change)),
+  fc
+    .tuple(moments, fc.constantFrom('paid', 'failed'), subscriptionIds)
+    .map(([atMs, outcome, id]) => payment(atMs, outcome, id)),
+  fc.tuple(moments, fc.constantFrom('cus_1', 'cus_3')).map(([atMs, id]) => purchase(atMs, id)),
+);
+
+order('make the same record in any order, doubled and replayed', () => {
+  const histories = fc.array(anyEvent, { maxLength: 16 }).chain((events) =>
+    fc.tuple(
+      fc.constant(events),
+      fc.shuffledSubarray([...events, ...events], {
+        minLength: events.length * 2,
+        maxLength: events.length * 2,
+      }),
+    ),
+  );
+  fc.assert(
+    fc.property(histories, ([events, disordered]) => {
+      const expected = recordOf(events);
+      assert.equal(recordOf(disordered), expected);
+      assert.equal(events.reduce(applied, expected), expected, 'replayed as a whole');
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+order('of one second are taken in the order in which they can have happened', () => {
+  const made = subscription(START_MS, { change: 'created', status: 'inactive', id: 'evt_z' });
+  const active = subscription(START_MS, { id: 'evt_a' });
+  for (const events of [
+    [made, active, payment(START_MS, 'failed'), payment(START_MS, 'paid')],
+    [payment(START_MS, 'paid'), payment(START_MS, 'failed'), active, made],
+  ]) {
+    assert.equal(planOf(events, START_MS), { plan: 'pro', later: undefined });
+  }
+});
+
+order('keep a record small, however many there are', () => {
+  const events = Array.from({ length: 400 }, (_, index) => {
+    const atMs = START_MS + index * DAY_MS;
+    const subscriptionId = `sub_${index % 40}`;
+    const customerId = `cus_${index}`;
+    return [
+      subscription(atMs, { subscriptionId, customerId }),
+      payment(atMs + 1 + index, 'failed', 'sub_39'),
+    ];
+  }).flat();
+  const { customers, subscriptions } = recordOf(events);
+  assert.equal([customers.length, subscriptions.length], [8, 8]);
+  assert.ok(subscriptions.every(({ failedAtMs }) => failedAtMs.length <= 16));
+  assert.ok(JSON.stringify({ customers, subscriptions }).length < 8_000);
+});
+
+for (const each of [plan, unpaid, order]) each.run();

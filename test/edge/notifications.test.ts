@@ -1,0 +1,106 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { AccountBilling } from '#edge/account-billing';
+import { Notifications } from '#edge/notifications';
+import { Fault } from '#fault/fault';
+import { ManualClock } from '#test/support/manual-clock';
+import { faultIn } from '#test/support/settled';
+import type { AccountCall, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+
+const BODY = Buffer.from('{"id": "évt"}');
+const SENDER = '192.0.2.1';
+const ANSWER: LimiterAnswer = {
+  verdict: 'answered',
+  allowance: undefined,
+  body: { outcome: 'changed' },
+};
+
+/** Notifications in front of a limiter that answers as a test says. */
+function openNotifications() {
+  const clock = new ManualClock();
+  const asked: AccountCall[] = [];
+  const barred: string[] = [];
+  const limiter = {
+    answering: async (): Promise<LimiterAnswer> => ANSWER,
+    ask(call: LimiterCall) {
+      assert.is(call.kind, 'account');
+      asked.push(call as AccountCall);
+      return limiter.answering();
+    },
+  };
+  const notifications = new Notifications(new AccountBilling(limiter), clock, (network) =>
+    barred.push(network),
+  );
+  const take = (signature: string | undefined = 't=1', address = SENDER) =>
+    notifications.take(BODY, signature, address);
+  return { clock, asked, barred, limiter, notifications, take };
+}
+
+const refusing = (fault: Fault) => async () => {
+  throw fault;
+};
+
+const FORGED = new Fault('webhook_verification_failed', 'forged');
+
+const sent = suite('a notification at an edge');
+
+sent('is passed to a limiter as its bytes and its signature, for no account', async () => {
+  const { asked, take } = openNotifications();
+  await take('t=1,v1=2');
+  const [call] = asked;
+  assert.equal([call?.name, call?.accountId], ['billing.notified', 'billing.notifications']);
+  assert.equal(call?.body, { rawBody: BODY.toString('base64'), signature: 't=1,v1=2' });
+});
+
+sent('is refused without a signature, and no limiter is asked', async () => {
+  const { asked, notifications } = openNotifications();
+  const fault = await faultIn(notifications.take(BODY, undefined, SENDER));
+  assert.is(fault.code, 'webhook_verification_failed');
+  assert.equal(asked, []);
+});
+
+sent('waits for none of 32 others: it is to be sent again', async () => {
+  const { limiter, take } = openNotifications();
+  const { promise, resolve } = Promise.withResolvers<LimiterAnswer>();
+  limiter.answering = () => promise;
+  const underWay = Array.from({ length: 32 }, () => take());
+  assert.is((await faultIn(take())).reason, 'overloaded');
+  resolve(ANSWER);
+  await Promise.all(underWay);
+  await take();
+});
+
+const barring = suite('a network that sends forged notifications');
+
+barring('has five a second looked at once it has sent 30 in a minute', async () => {
+  const { clock, asked, barred, limiter, notifications, take } = openNotifications();
+  limiter.answering = refusing(FORGED);
+  for (let sentSoFar = 0; sentSoFar < 30; sentSoFar += 1) {
+    assert.is(notifications.refusalUnasked({ ip: SENDER }), undefined);
+    assert.is((await faultIn(take())).code, 'webhook_verification_failed');
+  }
+  assert.equal(barred, [SENDER]);
+  for (let looked = 0; looked < 5; looked += 1) await faultIn(take());
+  const refused = await faultIn(take());
+  assert.equal(
+    [refused.reason, refused.httpStatus, refused.retryAfterS],
+    ['too_many_refused_notifications', 503, 1],
+  );
+  assert.is(notifications.refusalUnasked({ ip: SENDER })?.reason, refused.reason);
+  assert.is(asked.length, 35);
+  limiter.answering = async () => ANSWER;
+  await take('t=1', '192.0.2.2');
+  clock.advance(1_000);
+  await take();
+  clock.advance(60_000);
+  assert.is(notifications.refusalUnasked({ ip: SENDER }), undefined);
+});
+
+barring('is not one whose notifications the service could not take', async () => {
+  const { barred, limiter, take } = openNotifications();
+  limiter.answering = refusing(new Fault('service_unavailable', 'later'));
+  for (let sentSoFar = 0; sentSoFar < 40; sentSoFar += 1) await faultIn(take());
+  assert.equal(barred, []);
+});
+
+for (const each of [sent, barring]) each.run();

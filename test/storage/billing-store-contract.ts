@@ -1,0 +1,99 @@
+import { suite as plainSuite, type Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { BillingRecord, BillingStore, SubscriptionSnapshot } from '#storage/billing-store';
+
+type Open = () => Promise<BillingStore>;
+
+/** A record with these customers and every field that a record may have. */
+function recordWith(...customers: string[]): BillingRecord {
+  const monthEndMs = 1_769_904_000_000;
+  const snapshot: SubscriptionSnapshot = {
+    atMs: 1_767_225_600_000,
+    rank: 2,
+    eventId: 'evt_1',
+    plan: 'pro',
+    status: 'active',
+    periodEndsAtMs: monthEndMs,
+    endsAtMs: monthEndMs,
+  };
+  return {
+    customers: customers.map((id, at) => ({ id, atMs: 9 - at })),
+    subscriptions: [
+      { id: 'sub_1', failedAtMs: [5, 6], paidThroughMs: {} },
+      { id: 'sub_2', snapshot, failedAtMs: [], paidThroughMs: { pro: 7, indie: 8 }, paidAtMs: 4 },
+    ],
+  };
+}
+
+/** The promises of the BillingStore port as a suite to be run, for every adapter. */
+export function billingStoreContract(name: string, open: Open, suite = plainSuite): Test {
+  const billing = suite(`billing in ${name}`);
+  records(billing, open);
+  customers(billing, open);
+  return billing;
+}
+
+function records(billing: Test, open: Open): void {
+  billing('of an account that never bought anything is not there', async () => {
+    const store = await open();
+    assert.is(await store.find('a'), undefined);
+    await store.erase('a');
+  });
+
+  billing('is found as it was stored, by the account alone', async () => {
+    const store = await open();
+    const record = recordWith('c1');
+    assert.is(await store.put('a', 0, record), true);
+    assert.equal(await store.find('a'), { record, revision: 1 });
+    assert.is(await store.find('b'), undefined);
+  });
+
+  billing('changes only while nothing else has changed it', async () => {
+    const store = await open();
+    assert.is(await store.put('a', 1, recordWith('c1')), false, 'there is none of revision 1');
+    await store.put('a', 0, recordWith('c1'));
+    assert.is(await store.put('a', 0, recordWith('c2')), false);
+    assert.is(await store.put('a', 1, recordWith('c3', 'c1')), true);
+    assert.is(await store.put('a', 1, recordWith('c4')), false);
+    assert.equal(await store.find('a'), { record: recordWith('c3', 'c1'), revision: 2 });
+  });
+
+  billing('is changed once by those who try at the same time', async () => {
+    const store = await open();
+    const tries = ['c1', 'c2', 'c3'].map((id) => store.put('a', 0, recordWith(id)));
+    assert.is((await Promise.all(tries)).filter(Boolean).length, 1);
+  });
+
+  billing('is a copy: what its reader does to it changes nothing', async () => {
+    const store = await open();
+    const mine = structuredClone(recordWith('c1'));
+    await store.put('a', 0, mine);
+    Object.assign(mine, { customers: [] });
+    Object.assign((await store.find('a'))?.record ?? {}, { subscriptions: [] });
+    assert.equal((await store.find('a'))?.record, recordWith('c1'));
+  });
+}
+
+function customers(billing: Test, open: Open): void {
+  billing('knows the account of every customer, the first one if there are two', async () => {
+    const store = await open();
+    assert.is(await store.accountOf('c1'), undefined);
+    await store.put('a', 0, recordWith('c1', 'c2'));
+    await store.put('b', 0, recordWith('c2', 'c3'));
+    const owners = await Promise.all(['c1', 'c2', 'c3'].map((id) => store.accountOf(id)));
+    assert.equal(owners, ['a', 'a', 'b']);
+  });
+
+  billing('is gone with its customers once it is erased, and others stay', async () => {
+    const store = await open();
+    await store.put('a', 0, recordWith('c1', 'c2'));
+    await store.put('b', 0, recordWith('c2', 'c3'));
+    await store.erase('b');
+    assert.equal([await store.find('b'), await store.accountOf('c3')], [undefined, undefined]);
+    assert.is(await store.accountOf('c2'), 'a', 'it was never the customer of b');
+    for (let times = 0; times < 2; times += 1) await store.erase('a');
+    assert.equal([await store.find('a'), await store.accountOf('c1')], [undefined, undefined]);
+    assert.is(await store.put('b', 0, recordWith('c1')), true);
+    assert.is(await store.accountOf('c1'), 'b');
+  });
+}

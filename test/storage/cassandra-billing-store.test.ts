@@ -1,0 +1,38 @@
+import type { BillingRecord, BillingStore, StoredBilling } from '#storage/billing-store';
+import { cassandraBillingStore } from '#storage/cassandra/cassandra-billing-store';
+import { billingStoreContract } from '#test/storage/billing-store-contract';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
+import { cassandraOrSkip } from '#test/support/real-servers';
+
+const { address, suite } = cassandraOrSkip();
+const keyspace = keyspaceOfFile(address);
+
+/** A store of its own: its ids begin with a text that no other has. */
+async function open(): Promise<BillingStore> {
+  const { store, prefix } = await keyspace.emptyStore(cassandraBillingStore);
+  const named = (record: BillingRecord, name: (id: string) => string): BillingRecord => ({
+    ...record,
+    customers: record.customers.map(({ id, atMs }) => ({ id: name(id), atMs })),
+  });
+  const stripped = ({ record, revision }: StoredBilling): StoredBilling => ({
+    record: named(record, (id) => id.slice(prefix.length)),
+    revision,
+  });
+  return {
+    async find(id) {
+      const found = await store.find(prefix + id);
+      return found && stripped(found);
+    },
+    accountOf: async (id) => (await store.accountOf(prefix + id))?.slice(prefix.length),
+    put: (id, revision, record) =>
+      store.put(
+        prefix + id,
+        revision,
+        named(record, (customerId) => prefix + customerId),
+      ),
+    erase: (id) => store.erase(prefix + id),
+  };
+}
+
+billingStoreContract('Cassandra', open, suite).run();
+keyspace.closing(suite).run();

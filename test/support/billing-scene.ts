@@ -1,0 +1,51 @@
+import { type LocalEvent, localProvider } from '#billing/local-provider';
+import { unchanging } from '#platform/reloadable';
+import { documented } from '#test/support/api-document';
+import { type Answer, type Sent, send } from '#test/support/caller';
+import type { Service } from '#test/support/service';
+
+const SECRET = 'whsec_of_all_tests';
+
+/** The variables of a service that sells by the local provider. */
+export const LOCAL_BILLING = {
+  SERVICE_BILLING_PROVIDER: 'local',
+  SERVICE_BILLING_WEBHOOK_SECRET: SECRET,
+};
+
+/** Where the local provider sends its notifications. */
+export const NOTIFICATIONS = '/billing/notifications';
+
+const DAY_MS = 86_400_000;
+
+/** A purchase of `pro` for 30 days, as its notification says it. */
+export function bought(accountId: string, change: Partial<LocalEvent> = {}) {
+  const event: LocalEvent = {
+    id: `evt_${accountId}`,
+    atMs: Date.now(),
+    accountId,
+    plan: 'pro',
+    type: 'customer.subscription.created',
+    status: 'active',
+    periodEndsAtMs: Date.now() + 30 * DAY_MS,
+    ...change,
+  };
+  return localProvider(unchanging([SECRET])).notificationFor(event, Date.now());
+}
+
+/** Sends to a path under `/v1` without a key; every answer is checked against the API document. */
+export function keyless({ service }: { readonly service: Service }) {
+  const caller = documented({
+    accountId: '',
+    key: '',
+    send: (method, path, sent) => send(service, method, path, sent),
+  });
+  return {
+    ...caller,
+    /** Sends a notification with this signature, or none. */
+    notify(body: string, signature: string | undefined, sent: Sent = {}): Promise<Answer> {
+      const signed = signature === undefined ? {} : { 'stripe-signature': signature };
+      const headers = { ...signed, ...sent.headers };
+      return caller.send('POST', NOTIFICATIONS, { body, ...sent, headers });
+    },
+  };
+}
