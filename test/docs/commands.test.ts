@@ -52,8 +52,8 @@ function unknownScripts(document: Document): string[] {
 /** Words after `ctl`, or in the ARGS of a target that runs it, which are no command. */
 function unknownCommands(document: Document): string[] {
   const named = codeOf(document).flatMap((code) => [
-    ...code.matchAll(/(?:^|[\s(])ctl ((?:[a-z]+ ?)+)/g),
-    ...code.matchAll(/\bctl ARGS="?((?:[a-z]+ ?)+)/g),
+    ...code.matchAll(/(?:^|[\s(])ctl ((?:[a-z-]+ ?)+)/g),
+    ...code.matchAll(/\bctl ARGS="?((?:[a-z-]+ ?)+)/g),
   ]);
   return named
     .map(([, said = '']) => said.trim().split(' '))
