@@ -75,7 +75,7 @@ sbom: $(INSTALLED) ## Write what the image is made of to sbom.cdx.json (CycloneD
 licenses: $(INSTALLED) ## Count the licences of what is shipped; fails for one that is not on the list
 	@$(NODE) deploy/supply/licenses.ts --list
 
-coverage: $(INSTALLED) ## Run all tests and report line coverage
+coverage: $(INSTALLED) $(PAGES) ## Run all tests and report line coverage
 	@npm run --silent coverage
 
 generate: $(INSTALLED) ## Make wire code, API document and tables of documents again from their sources

@@ -6,13 +6,13 @@ import { PAGE_ENTRIES_MAX } from '#audit/bounds';
 /* What a process without the store asks one that has it, as JSON between them: both ends read it. */
 
 /** Body of `audit.append`; the answer is the place of the line. */
-export const AppendQuestion = z.strictObject({ entry: AuditEntry });
+export const AppendQuestion = z.object({ entry: AuditEntry });
 
 /** The answer to it. */
-export const AppendAnswer = z.strictObject({ place: z.string().regex(AUDIT_CURSOR) });
+export const AppendAnswer = z.object({ place: z.string().regex(AUDIT_CURSOR) });
 
 /** Body of `audit.page`: a filter, and where the page begins. */
-export const PageQuestion = z.strictObject({
+export const PageQuestion = z.object({
   action: z.string().optional(),
   actor: z.string().optional(),
   target: z.string().optional(),
@@ -27,7 +27,7 @@ export const PageQuestion = z.strictObject({
 export type PageQuestion = z.infer<typeof PageQuestion>;
 
 /** The answer to it. */
-export const PageAnswer = z.strictObject({
+export const PageAnswer = z.object({
   lines: z.array(AuditLine),
   next: z.string().regex(AUDIT_CURSOR).optional(),
 });

@@ -64,11 +64,12 @@ export class AuditTrail {
     count: number,
   ): Promise<{ readonly lines: StoredAuditLine[]; readonly next?: number }> {
     const { store } = this.#ports;
-    const newest = after + count;
+    const end = (await store.head(accountId, month))?.lines ?? 0;
+    const newest = Math.min(after + count, end);
+    if (newest <= after) return { lines: [] };
     const read = await store.read(accountId, month, newest, count);
     const lines = read.filter(({ seq }) => seq > after).toReversed();
-    const head = await store.head(accountId, month);
-    return newest < (head?.lines ?? 0) ? { lines, next: newest } : { lines };
+    return newest < end ? { lines, next: newest } : { lines };
   }
 
   /**

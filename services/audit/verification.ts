@@ -1,4 +1,4 @@
-import { AuditLine } from '#audit/audit-entry';
+import { lineIn } from '#audit/audit-entry';
 import { chainHash, chainStart } from '#audit/hash-chain';
 import type { AuditHead, StoredAuditLine } from '#storage/audit-store';
 
@@ -54,6 +54,6 @@ function missing(from: number, next: number): string {
 }
 
 function isOf(text: string, accountId: string, month: string, seq: number): boolean {
-  const line = AuditLine.safeParse(JSON.parse(text)).data;
+  const line = lineIn(text);
   return line?.account_id === accountId && line.month === month && line.seq === seq;
 }

@@ -11,7 +11,7 @@ const TEXT_LENGTH_MAX = 32 * 1_024;
 const text = z.string().max(TEXT_LENGTH_MAX);
 
 /** Who asks, for the audit trail: the key, its address, and the id of the request. */
-const Buyer = z.strictObject({
+const Buyer = z.object({
   keyId: z.string().min(1).max(128),
   address: z.string().max(64).optional(),
   requestId: z.string().max(128).optional(),
@@ -21,7 +21,7 @@ const Buyer = z.strictObject({
 export type Buyer = z.infer<typeof Buyer>;
 
 /** Body of `billing.checkout`; the answer is a page. */
-export const CheckoutQuestion = z.strictObject({
+export const CheckoutQuestion = z.object({
   by: Buyer,
   plan: text,
   successUrl: text,
@@ -32,16 +32,16 @@ export const CheckoutQuestion = z.strictObject({
 export type CheckoutQuestion = z.infer<typeof CheckoutQuestion>;
 
 /** Body of `billing.portal`; the answer is a page. */
-export const PortalQuestion = z.strictObject({ by: Buyer, returnUrl: text });
+export const PortalQuestion = z.object({ by: Buyer, returnUrl: text });
 
 /** The same as a type. */
 export type PortalQuestion = z.infer<typeof PortalQuestion>;
 
 /** The answer to both. */
-export const PageAnswer = z.strictObject({ url: z.string() });
+export const PageAnswer = z.object({ url: z.string() });
 
 /** Body of `billing.notified`: the bytes as they came, and the header that signs them. */
-export const NotifiedQuestion = z.strictObject({
+export const NotifiedQuestion = z.object({
   rawBody: z.base64().max(4 * Math.ceil(NOTIFICATION_BYTES_MAX / 3)),
   signature: text,
 });
@@ -50,7 +50,7 @@ export const NotifiedQuestion = z.strictObject({
 export type NotifiedQuestion = z.infer<typeof NotifiedQuestion>;
 
 /** The answer to it. */
-export const NotifiedAnswer = z.strictObject({ outcome: z.string() });
+export const NotifiedAnswer = z.object({ outcome: z.string() });
 
 /**
  * What stands for the account in the routing of a notification, which names none that can be believed

@@ -106,6 +106,21 @@ export class SignIn {
     };
   }
 
+  /** A try at a code by who is signed in already. Throws 429 while there must be no other one. */
+  codeTry(
+    user: User,
+    visit: Visit,
+  ): { readonly succeeded: () => void; readonly failed: () => void } {
+    const counted = this.#begin('second_factor', user.email, user, visit);
+    return {
+      succeeded: () => counted.succeeded(),
+      failed: () => {
+        this.#count('second_factor', 'wrong');
+        this.#parts.trail.failed(user, visit);
+      },
+    };
+  }
+
   /** Goes on with a code of the second factor, or one for recovery. Throws 401 for a wrong one. */
   async bySecondFactor(code: string, visit: Visit): Promise<SignedIn> {
     const { users, live, audit, cookies, secondFactors, trail } = this.#parts;

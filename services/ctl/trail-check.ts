@@ -1,4 +1,4 @@
-import { AuditLine } from '#audit/audit-entry';
+import { type AuditLine, lineIn } from '#audit/audit-entry';
 import { type AuditFinding, ChainCheck } from '#audit/verification';
 import type { AuditHead, StoredAuditLine } from '#storage/audit-store';
 
@@ -29,7 +29,7 @@ export class TrailCheck {
     if (month !== this.#month?.head.month) {
       this.#endMonth();
       this.#month = new ChainCheck(this.#accountId, month);
-      if (line.seq === 1) this.#follows(month, AuditLine.safeParse(JSON.parse(line.text)).data);
+      if (line.seq === 1) this.#follows(month, lineIn(line.text));
     }
     this.#month.take(line);
   }

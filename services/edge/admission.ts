@@ -225,15 +225,16 @@ function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall 
     scope,
     cycles,
     isCallerDescribed,
-    address: isAddressLike(address) ? address : NO_ADDRESS,
+    address: shownAddress(address),
     client,
   };
   return traced(question, call.traceparent);
 }
 
-/** What a trusted proxy names may be anything, even nothing; no address is so long. */
-function isAddressLike({ length }: string): boolean {
-  return length > 0 && length <= ADDRESS_LENGTH_MAX;
+/** An address as others are sent it: what a trusted proxy names may be anything, even nothing. */
+export function shownAddress(address: string): string {
+  const { length } = address;
+  return length > 0 && length <= ADDRESS_LENGTH_MAX ? address : NO_ADDRESS;
 }
 
 function settlementOf(call: AdmissionCall, cyclesUsed: number): SettleCall {

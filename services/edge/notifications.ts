@@ -86,7 +86,9 @@ export async function serveNotification(
     await ports.notifications.take(rawBody, signature?.toString(), request.ip);
     ports.reply.send(request, reply, endpoint, endpoint.success, headers, RECEIVED);
   } catch (error) {
-    ports.reply.refuse(request, reply, endpoint, toFault(error), headers);
+    // Its sender has shown nothing, so that a refusal is no failure of a route (as in the gate).
+    const counted = { method: request.method, path: 'refused' };
+    ports.reply.refuse(request, reply, counted, toFault(error), headers);
   }
 }
 

@@ -181,7 +181,9 @@ const FLOODS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether it is refused because of its number: then it is counted, and rarely logged. */
-function isFlood({ reason }: Fault): boolean {
+function isFlood({ reason, code }: Fault): boolean {
+  // Any stranger may send notifications to an installation that sells nothing.
+  if (code === 'billing_provider_not_configured') return true;
   return reason !== undefined && FLOODS.has(reason);
 }
 

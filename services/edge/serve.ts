@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountAudit } from '#edge/account-audit';
-import type { Admission, AdmissionCall, Admitted } from '#edge/admission';
+import { type Admission, type AdmissionCall, type Admitted, shownAddress } from '#edge/admission';
 import { AuditedCall } from '#edge/audited-call';
 import type { CallIds } from '#edge/call-identity';
 import { isKnownToCaller, isPreferred } from '#edge/conditions';
@@ -116,7 +116,9 @@ function auditedCall(
 ): AuditedCall | undefined {
   if (action === undefined) return undefined;
   const actor = { kind: 'key', id: description?.keyId } as const;
-  return new AuditedCall(audit, caller.accountId, { actor, address, requestId, action });
+  return new AuditedCall(audit, caller.accountId, {
+    ...{ actor, address: shownAddress(address), requestId, action },
+  });
 }
 
 /** The headers of an answer, when what its call did not use is given back. */

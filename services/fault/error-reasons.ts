@@ -113,7 +113,6 @@ export const CONSOLE_REASONS = {
   last_owner: { code: 'conflict' },
   second_factor_state: { code: 'conflict' },
   second_factor_unavailable: { code: 'conflict' },
-  audit_unavailable: { code: 'service_unavailable' },
 } as const satisfies Record<string, ReasonRow>;
 
 /** A stable token that says to a page of the console why it was refused. */

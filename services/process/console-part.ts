@@ -59,7 +59,16 @@ export async function consoleBeside(
   const ports = { members: stores.members, clock, randomness };
   return {
     origin,
-    firstAddress: async () => (await makeSetUpLink(ports, LOCAL_ACCOUNT_ID, origin)) ?? origin,
+    firstAddress: async () => {
+      const { members } = await stores.members.find(LOCAL_ACCOUNT_ID);
+      if (members.length > 0) return origin;
+      const entry = { actor: { kind: 'service', id: 'standalone' }, outcome: 'begun' } as const;
+      await administration.audit.append(LOCAL_ACCOUNT_ID, {
+        ...entry,
+        action: 'account.setup_link',
+      });
+      return (await makeSetUpLink(ports, LOCAL_ACCOUNT_ID, origin)) ?? origin;
+    },
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };
 }

@@ -98,6 +98,8 @@ trail('is read page by page, and by what a query says', async () => {
     ['instance.create', ids[1], 'begun'],
   ]);
   assert.is((await linesOf(owner, '?action=instance.&limit=100')).length, 5);
+  const far = `?cursor=${new Date().toISOString().slice(0, 7)}.999999999999999&limit=1`;
+  assert.is((await linesOf(owner, far)).length, 1);
   assert.equal(await linesOf(owner, '?actor=key_0000000000000000'), []);
   assert.equal(await linesOf(owner, '?until=2026-01-01T00:00:00Z'), []);
   assert.equal(await linesOf(owner, '?from=2126-01-01T00:00:00%2B02:00'), []);

@@ -49,6 +49,37 @@ pages('has what its filter lets through', async () => {
   assert.equal(await found({ fromMs: clock.wallMs() + 1 }), []);
 });
 
+pages(
+  'passes over lines that are no JSON, and has fields that only a later release knows',
+  async () => {
+    const { store } = await openLines();
+    const read: typeof store.read = async (...args) =>
+      (await store.read(...args)).map((line) =>
+        line.text.includes('"c"')
+          ? { ...line, text: '{broken' }
+          : { ...line, text: line.text.replace('{', '{"later":1,') },
+      );
+    const page = await auditPage({ ...store, read }, ACCOUNT, {}, { before: undefined, limit: 10 });
+    assert.equal(
+      page.lines.map(({ target }) => target),
+      ['d', 'b', 'a'],
+    );
+  },
+);
+
+pages('begins at the end of its month, whatever a cursor says', async () => {
+  const { store } = await openLines();
+  let reads = 0;
+  const read: typeof store.read = async (account, month, newest, count) => {
+    reads += 1;
+    assert.ok(newest <= 2, String(newest));
+    return await store.read(account, month, newest, count);
+  };
+  const at = { before: '2026-02.999999999999999', limit: 10 };
+  assert.is((await auditPage({ ...store, read }, ACCOUNT, {}, at)).lines.length, 4);
+  assert.is(reads, 2);
+});
+
 pages('looks at a bounded number of lines, and says where to go on', async () => {
   const { store, trail } = openTrail();
   const count = PAGE_LINES_MAX + 10;

@@ -88,6 +88,16 @@ verify('finds a line that was changed, and one that is missing', async () => {
   assert.equal(found, ['2026-01 8 not as it was written', '2026-01 141 missing']);
 });
 
+verify('finds a first line that is no JSON, and goes on behind it', async () => {
+  let store = memoryAuditStore();
+  const change = (line: StoredAuditLine) => [
+    line.seq === 1 && line.text.includes('"t0"') ? { ...line, text: '{broken' } : line,
+  ];
+  await using service = await trailUnderTest(spoiled(() => store, change));
+  store = service.store;
+  assert.equal((await service.verified()).found, ['2026-01 1 not as it was written']);
+});
+
 verify('finds a month that is missing, unless its time is over', async () => {
   await using service = await trailUnderTest();
   await service.store.erase(service.id, '2026-01');

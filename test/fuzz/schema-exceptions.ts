@@ -51,6 +51,13 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
     covers: ({ check, status, answerHeaders }) =>
       check === 'unsupported_method' && status === 404 && answerHeaders['allow'] !== undefined,
   },
+  {
+    name: 'a notification refused for its signature, or for too many of them',
+    because: 'only the payment provider can sign one (decision 248)',
+    covers: ({ operation, status, reason }) =>
+      operation.endsWith('/billing/notifications') &&
+      (status === 400 || reason === 'too_many_refused_notifications'),
+  },
   ...[...UNSAYABLE].map(([reason, because]) => ({
     name: `a valid request refused with ${reason}`,
     because,

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MissingServer } from '#deploy/local/missing-server';
 import { runSchema } from '#test/fuzz/schema-run';
+import { LOCAL_BILLING } from '#test/support/billing-scene';
 import { newCaller } from '#test/support/caller';
 import { startStandalone } from '#test/support/service';
 
@@ -14,7 +15,7 @@ const CASES_MIN = 500;
 const schemathesis = suite('Schemathesis, with all phases and all checks');
 
 schemathesis('finds nothing in a running service but what is meant and named', async () => {
-  await using service = await startStandalone({ SERVICE_DOCS_ENABLED: 'true' });
+  await using service = await startStandalone({ SERVICE_DOCS_ENABLED: 'true', ...LOCAL_BILLING });
   const { key } = await newCaller(service);
   const extent = { examples: EXAMPLES };
   const run = { origin: service.origin, key, seed: 1, extent, print: console.log };

@@ -25,11 +25,18 @@ questions('is answered with the place of a line that is stored', async () => {
 
 questions('is refused where it is broken, and written nowhere', async () => {
   const { ask, id, audit } = await askerUnderTest();
-  for (const body of [{}, { entry: { ...entryOf(), secret: 'x' } }, { entry: 5 }, null]) {
+  for (const body of [{}, { entry: { ...entryOf(), action: 'No' } }, { entry: 5 }, null]) {
     assert.is((await faultIn(ask('audit.append', body))).code, 'internal');
   }
   assert.is((await faultIn(ask('audit.page', { limit: 1_000_000 }))).code, 'internal');
   assert.equal(await audit.months(id), []);
+});
+
+questions('has its line without what only a later release knows of it', async () => {
+  const { ask, id, audit } = await askerUnderTest();
+  await ask('audit.append', { entry: { ...entryOf(), later: 'x' }, other: 1 });
+  const [line] = await audit.read(id, '2026-01', 1, 1);
+  assert.not.match(line?.text ?? '', /later/);
 });
 
 questions('of a later release is refused as such: nothing has happened', async () => {

@@ -42,6 +42,7 @@ function comingBack(lines: Test, open: Open): void {
     const all = [...expected, ...chained(first, textsOf(3, 2))].reverse();
     assert.equal(await store.read(account, MONTH, 5, 10), all);
     assert.equal(await store.read(account, MONTH, 4, 2), all.slice(1, 3));
+    assert.equal(await store.read(account, MONTH, 35_000_000_000_000, 2), all.slice(0, 2));
   });
 
   lines('take nothing behind another head than theirs', async () => {

@@ -69,7 +69,11 @@ function enrolmentRoutes(parts: CredentialParts): ConsoleRoute[] {
     }),
     callerRoute(live, confirm, async ({ caller, body, visit }) => {
       const { stored, session } = caller;
-      if (secondFactors.confirmed(stored.user, body.code) === undefined) throw wrongCode();
+      const tried = signIn.codeTry(stored.user, visit);
+      if (secondFactors.confirmed(stored.user, body.code) === undefined) {
+        tried.failed();
+        throw wrongCode();
+      }
       await audit(lineOf(caller, visit, 'user.second_factor_confirm'));
       let codes: readonly string[] = [];
       const changed = await changedUser(users, stored, (user) => {
@@ -78,6 +82,7 @@ function enrolmentRoutes(parts: CredentialParts): ConsoleRoute[] {
         codes = confirmed.codes;
         return confirmed.user;
       });
+      tried.succeeded();
       const { accountId } = session;
       const next = { stored: changed, accountId, authenticatedBy: 'password+totp' } as const;
       const value = await live.begin({ ...next, from: session }, visit);

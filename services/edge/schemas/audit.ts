@@ -34,9 +34,10 @@ export const AuditQuery = z.strictObject({
 });
 
 /** One line of the trail, as it was hashed, without what links it to other lines. */
-const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true }).meta({
-  id: 'AuditLine',
-});
+const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true })
+  .extend({ actor: AuditEntry.shape.actor.strict() })
+  .strict()
+  .meta({ id: 'AuditLine' });
 
 /** The answer to `GET /audit`. */
 export const AuditAnswer = z.strictObject({

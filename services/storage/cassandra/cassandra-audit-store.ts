@@ -51,7 +51,12 @@ export function cassandraAuditStore(session: CassandraSession): AuditStore {
     append: (accountId, after, lines) => append(session, accountId, after, lines),
     async read(accountId, month, newest, count) {
       const found: StoredAuditLine[] = [];
-      for (let part = partOf(newest); part >= 0 && found.length < count; part -= 1) {
+      const parts = await partsOf(session, accountId, month);
+      for (
+        let part = Math.min(partOf(newest), parts - 1);
+        part >= 0 && found.length < count;
+        part -= 1
+      ) {
         const wanted = count - found.length;
         found.push(...(await readPart(session, [accountId, month, part], newest, wanted)));
       }

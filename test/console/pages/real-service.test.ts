@@ -20,7 +20,8 @@ const real = suite('the pages of a running service');
     const [, origin = '', path = ''] =
       /Console {2}(http:\/\/[^/]+)(\/#\/set-up\/\S+)/.exec(run.stdout()) ?? [];
     const [, api = ''] = /API {6}(http:\S+\/v1)/.exec(run.stdout()) ?? [];
-    const browser = closing.adopt(await launchChromium(), (open) => open.close());
+    const browser = await launchChromium();
+    closing.defer(() => browser.close());
     await using opened = await openPage(browser, { origin, path, cookies: [], options: undefined });
     const { page } = opened;
     await page.getByLabel('Email').fill('ada@example.com');
