@@ -58,6 +58,21 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       operation.endsWith('/billing/notifications') &&
       (status === 400 || reason === 'too_many_refused_notifications'),
   },
+  {
+    name: 'a plan that is not sold, or an address that is none to return to',
+    because: 'both are named by code and field, whatever text is sent (decision 248)',
+    covers: ({ check, operation, status, reason }) =>
+      check === 'positive_data_acceptance' &&
+      /\/billing\/(?:checkout|portal)$/.test(operation) &&
+      status === 422 &&
+      (reason === 'invalid_text' || reason === undefined),
+  },
+  {
+    name: 'server-sent events, which are a text and no JSON',
+    because: 'the document shows their data in words and an example (decision 244)',
+    covers: ({ check, operation, status }) =>
+      check === 'response_schema_conformance' && status === 200 && operation.endsWith('/events'),
+  },
   ...[...UNSAYABLE].map(([reason, because]) => ({
     name: `a valid request refused with ${reason}`,
     because,

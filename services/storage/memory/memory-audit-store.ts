@@ -23,9 +23,9 @@ export function memoryAuditStore(): AuditStore {
       return true;
     },
     async read(accountId, month, newest, count) {
-      return linesOf(accountId, month)
-        .slice(Math.max(0, newest - count), newest)
-        .toReversed();
+      const lines = linesOf(accountId, month);
+      const end = Math.min(newest, lines.length);
+      return lines.slice(Math.max(0, end - count), end).toReversed();
     },
     async erase(accountId, month) {
       const months = accounts.get(accountId);
