@@ -71,7 +71,9 @@ function traces(): Promise<Trace[]> {
 function isAllowed({ table, found }: Trace): boolean {
   if (ids.includes(found)) return ['heads', 'listings'].includes(table);
   const isAccount = found === leaving.accountId;
-  return isAccount && ['accounts', 'account_ids', 'heads', 'listings'].includes(table);
+  // That it is closed to people stays, too, so that no late link lets anyone in.
+  const ofAccount = ['accounts', 'account_ids', 'account_people', 'heads', 'listings'];
+  return isAccount && ofAccount.includes(table);
 }
 
 deletion('is shut out at once, and nothing but ids is left of it in time', async () => {
