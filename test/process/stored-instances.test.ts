@@ -98,10 +98,13 @@ function read(id: string, part = '') {
   return cluster.caller.send('GET', `/instances/${id}${part}`);
 }
 
-/** Whether only the marker and the removed line of the listing name the instance. */
+/**
+ * Whether only the marker, the removed line of the listing, and the audit trail, which keeps that it was
+ * made and deleted, name the instance.
+ */
 function isForgotten(found: readonly Trace[]): boolean {
   return found.every(
-    (trace) => trace.found === ids.deleted && ['heads', 'listings'].includes(trace.table),
+    (trace) => trace.found === ids.deleted && ['heads', 'listings', 'audit'].includes(trace.table),
   );
 }
 
