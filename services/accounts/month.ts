@@ -6,3 +6,8 @@ export function monthEndOf(atMs: number): number {
   const at = new Date(atMs);
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1);
 }
+
+/** The UTC month of a time, `2026-11`. Such names are in the order of their months. */
+export function monthNameOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 7);
+}

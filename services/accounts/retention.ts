@@ -1,3 +1,4 @@
+import { monthNameOf } from '#accounts/month';
 import type { Plan } from '#accounts/plan';
 
 /** Days that rows of history and drift are kept; `none`: for ever (decision 234). */
@@ -34,5 +35,5 @@ export function auditKeptFrom(plan: Plan, nowMs: number): string | undefined {
   if (months === undefined) return undefined;
   const now = new Date(nowMs);
   const first = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months);
-  return new Date(first).toISOString().slice(0, 7);
+  return monthNameOf(first);
 }

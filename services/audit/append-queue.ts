@@ -1,4 +1,6 @@
+import { monthNameOf } from '#accounts/month';
 import type { AuditEntry, AuditLine } from '#audit/audit-entry';
+import { auditUnavailable } from '#audit/audit-unavailable';
 import { APPEND_TRIES_MAX, HEADS_HELD_MAX, WAITING_LINES_MAX } from '#audit/bounds';
 import { chained, chainStart, headBehind } from '#audit/hash-chain';
 import { Fault, faultFor } from '#fault/fault';
@@ -52,7 +54,7 @@ export class AppendQueue {
         await this.#writeSome(accountId, waiting);
       } catch (error) {
         this.#heads.delete(accountId);
-        for (const { reject } of waiting.splice(0)) reject(refusalOf(error));
+        for (const { reject } of waiting.splice(0)) reject(auditUnavailable(error));
       }
     }
     this.#waiting.delete(accountId);
@@ -103,14 +105,22 @@ export class AppendQueue {
 
   /** Where the next line goes: in the present month, or the newest one if the clock went back. */
   async #place(accountId: string): Promise<Place> {
-    const present = new Date(this.#clock.wallMs()).toISOString().slice(0, 7);
+    const present = monthNameOf(this.#clock.wallMs());
     const known = this.#heads.get(accountId);
     if (known !== undefined && known.month >= present) return { head: known, previous: undefined };
-    const newest = (await this.#store.months(accountId)).at(-1);
-    const stored = newest === undefined ? undefined : await this.#store.head(accountId, newest);
+    const stored = await this.#newestHead(accountId);
     if (stored !== undefined && stored.month >= present)
       return { head: stored, previous: undefined };
     return { head: chainStart(accountId, present), previous: stored };
+  }
+
+  /** A month may have been named by an append that never came: then the one before it counts. */
+  async #newestHead(accountId: string): Promise<AuditHead | undefined> {
+    for (const month of (await this.#store.months(accountId)).toReversed()) {
+      const head = await this.#store.head(accountId, month);
+      if (head !== undefined) return head;
+    }
+    return undefined;
   }
 }
 
@@ -123,9 +133,4 @@ function textOf(
   const { actor, address, requestId, action, target, outcome, of, before, after } = entry;
   const who = { actor, address, request_id: requestId };
   return JSON.stringify({ ...place, ...who, action, target, outcome, of, before, after, previous });
-}
-
-function refusalOf(cause: unknown): Fault {
-  const text = 'the audit trail cannot be written, and nothing is done without it';
-  return faultFor('audit_unavailable', text, { retryAfterS: 1, cause });
 }

@@ -1,3 +1,4 @@
+import { monthNameOf } from '#accounts/month';
 import { type AuditLine, lineIn } from '#audit/audit-entry';
 import { PAGE_LINES_MAX } from '#audit/bounds';
 import { AUDIT_LINES_MAX, type AuditStore } from '#storage/audit-store';
@@ -77,8 +78,8 @@ async function linesOf(store: AuditStore, accountId: string, month: string): Pro
 
 /** Whether a line of the month can be in the time that is wanted. */
 function mayHold(month: string, { fromMs, untilMs }: AuditFilter): boolean {
-  const from = fromMs === undefined ? '' : new Date(fromMs).toISOString().slice(0, 7);
-  const until = untilMs === undefined ? '9999-12' : new Date(untilMs).toISOString().slice(0, 7);
+  const from = fromMs === undefined ? '' : monthNameOf(fromMs);
+  const until = untilMs === undefined ? '9999-12' : monthNameOf(untilMs);
   return month >= from && month <= until;
 }
 

@@ -2,8 +2,9 @@ import { type Append, AppendQueue } from '#audit/append-queue';
 import type { AuditEntry } from '#audit/audit-entry';
 import { type AuditPage, auditPage } from '#audit/audit-page';
 import type { PageQuestion } from '#audit/audit-questions';
+import { auditUnavailable } from '#audit/audit-unavailable';
 import { APPEND_MS_MAX, LINE_LENGTH_MAX } from '#audit/bounds';
-import { type Fault, faultFor, toFault } from '#fault/fault';
+import { toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
 import type { AuditHead, AuditStore, StoredAuditLine } from '#storage/audit-store';
 
@@ -37,7 +38,7 @@ export class AuditTrail {
     }
     const append: Append = { entry, ...Promise.withResolvers<string>() };
     this.#queue.add(accountId, append);
-    return await withinMs(this.#ports.clock, APPEND_MS_MAX, append.promise, unavailable);
+    return await withinMs(this.#ports.clock, APPEND_MS_MAX, append.promise, auditUnavailable);
   }
 
   /** Some lines of an account, newest first: see `auditPage`. */
@@ -97,9 +98,4 @@ export class AuditTrail {
       throw error;
     }
   }
-}
-
-function unavailable(): Fault {
-  const text = 'the audit trail cannot be written, and nothing is done without it';
-  return faultFor('audit_unavailable', text, { retryAfterS: 1 });
 }

@@ -1,4 +1,5 @@
-import { faultFor } from '#fault/fault';
+import { auditUnavailable } from '#audit/audit-unavailable';
+import { APPEND_MS_MAX } from '#audit/bounds';
 import { type Clock, withinMs } from '#platform/clock';
 
 /** Who does something in the console. A session is named by its public id. */
@@ -47,17 +48,13 @@ export type AuditLine = {
 /** Makes a line durable. It must fulfil before what the line says is done. */
 export type Audit = (line: AuditLine) => Promise<void>;
 
-/** How long a line may take to become durable, in milliseconds. Chosen. */
-const AUDIT_MS_MAX = 5_000;
-
 /** The same, with a deadline; a line that does not become durable is a 503, before anything is done. */
 export function demanded(audit: Audit, clock: Clock): Audit {
   return async (line) => {
     try {
-      await withinMs(clock, AUDIT_MS_MAX, audit(line));
+      await withinMs(clock, APPEND_MS_MAX, audit(line));
     } catch (cause) {
-      const text = 'the audit trail cannot be written: nothing was done';
-      throw faultFor('audit_unavailable', text, { cause, retryAfterS: 1 });
+      throw auditUnavailable(cause);
     }
   };
 }

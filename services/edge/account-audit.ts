@@ -1,7 +1,8 @@
 import type { AuditEntry } from '#audit/audit-entry';
 import type { AuditPage } from '#audit/audit-page';
 import { AppendAnswer, PageAnswer, type PageQuestion } from '#audit/audit-questions';
-import { Fault, faultFor } from '#fault/fault';
+import { auditUnavailable } from '#audit/audit-unavailable';
+import { Fault } from '#fault/fault';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** What the edge writes to and reads of the audit trail of a caller's account. Source: decision 249. */
@@ -22,8 +23,7 @@ export class AccountAudit {
       return AppendAnswer.parse(answer).place;
     } catch (cause) {
       if (cause instanceof Fault && cause.reason === 'audit_unavailable') throw cause;
-      const text = 'the audit trail cannot be reached, and nothing is done without it';
-      throw faultFor('audit_unavailable', text, { retryAfterS: 1, cause });
+      throw auditUnavailable(cause);
     }
   }
 

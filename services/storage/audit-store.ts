@@ -26,7 +26,7 @@ export type StoredAuditLine = {
  * to. Methods reject with `service_unavailable`.
  */
 export interface AuditStore {
-  /** The months of an account that have lines, oldest first. */
+  /** The months of an account that have lines, oldest first; one more may have none, where an append failed. */
   months(accountId: string): Promise<readonly string[]>;
   /** How far a month has come, every append that was ever applied included; undefined: no line. */
   head(accountId: string, month: string): Promise<AuditHead | undefined>;

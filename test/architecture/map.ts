@@ -6,7 +6,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   platform: [],
   storage: ['identity', 'accounts'],
   bus: [],
-  audit: ['storage'],
+  audit: ['accounts', 'storage'],
   wire: [],
   routing: ['wire', 'cluster'],
   cluster: ['bus', 'storage'],

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import type { AuditTrail } from '#audit/audit-trail';
 import { exportedText } from '#audit/exported-line';
-import { type Answer, shown } from '#console/answer';
+import type { Answer } from '#console/answer';
 import type { Audit } from '#console/audit-port';
 import { lineOf } from '#console/caller-line';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute } from '#console/route';
 import { queryFault } from '#edge/schema-fault';
-import { AuditQuery } from '#edge/schemas/audit';
+import { AuditQuery, auditAnswer } from '#edge/schemas/audit';
 import { AUDIT_LINES_MAX } from '#storage/audit-store';
 
 type AuditParts = {
@@ -26,11 +26,9 @@ export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] 
     callerRoute(live, page, async ({ caller, query }) => {
       const { data, error } = AuditQuery.safeParse(query, { reportInput: true });
       if (error !== undefined) throw queryFault(error);
-      const { limit, cursor: before, from: fromMs, until: untilMs, ...filter } = data;
-      const question = { ...filter, fromMs, untilMs, before, limit };
-      const { lines, next } = await trail.page(caller.membership.accountId, question);
-      const rows = lines.map(({ account_id: _, previous: __, ...line }) => line);
-      return { ...shown(rows), pagination: { limit, next_cursor: next ?? null } };
+      const { accountId } = caller.membership;
+      const answer = await auditAnswer(data, (question) => trail.page(accountId, question));
+      return { status: 200, ...answer };
     }),
     callerRoute(live, whole, async ({ caller, visit }) => {
       const { accountId } = caller.membership;

@@ -1,5 +1,5 @@
 import { endpoint } from '#edge/endpoint';
-import { AuditAnswer, AuditQuery } from '#edge/schemas/audit';
+import { AuditAnswer, AuditQuery, auditAnswer } from '#edge/schemas/audit';
 
 /** Source: decision 250. */
 export const getAudit = endpoint({
@@ -22,12 +22,7 @@ export const getAudit = endpoint({
   examples: [{ summary: 'the newest lines', query: '?limit=3' }],
   handler: {
     kind: 'account',
-    answer: async ({ query }, { accountId }, { audit }) => {
-      const { limit, cursor: before, from: fromMs, until: untilMs, ...filter } = query;
-      const question = { ...filter, fromMs, untilMs, before, limit };
-      const { lines, next } = await audit.page(accountId, question);
-      const data = lines.map(({ account_id: _, previous: __, ...shown }) => shown);
-      return { data, pagination: { limit, next_cursor: next ?? null } };
-    },
+    answer: async ({ query }, { accountId }, { audit }) =>
+      await auditAnswer(query, (question) => audit.page(accountId, question)),
   },
 });

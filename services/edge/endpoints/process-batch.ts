@@ -1,7 +1,7 @@
 import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { HTTP_LIMITS } from '#edge/http-limits';
 import { dataOf, ProcessedBatch } from '#edge/schemas/answers';
-import { Batch, observationInput } from '#edge/schemas/observation-body';
+import { Batch, OBSERVATIONS_REFUSALS, observationInput } from '#edge/schemas/observation-body';
 import { assertAscending } from '#edge/timestamp-rules';
 
 /** Source: interface 4.2. */
@@ -24,17 +24,7 @@ export const processBatch = endpoint({
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
   body: Batch,
   response: dataOf(ProcessedBatch),
-  refusals: [
-    'missing_field',
-    'out_of_range',
-    'unknown_value',
-    'too_short',
-    'too_long',
-    'invalid_timestamp',
-    'timestamp_in_future',
-    'timestamp_order',
-    'timestamps_mixed',
-  ],
+  refusals: OBSERVATIONS_REFUSALS,
   isKeyed: true,
   isTagged: true,
   handler: {

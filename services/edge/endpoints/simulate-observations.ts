@@ -1,7 +1,11 @@
 import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { HTTP_LIMITS } from '#edge/http-limits';
 import { dataOf, Simulated } from '#edge/schemas/answers';
-import { observationInput, Simulation } from '#edge/schemas/observation-body';
+import {
+  OBSERVATIONS_REFUSALS,
+  observationInput,
+  Simulation,
+} from '#edge/schemas/observation-body';
 import { assertAscending } from '#edge/timestamp-rules';
 
 /** Source: decision 241. */
@@ -23,17 +27,7 @@ export const simulateObservations = endpoint({
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
   body: Simulation,
   response: dataOf(Simulated),
-  refusals: [
-    'missing_field',
-    'out_of_range',
-    'unknown_value',
-    'too_short',
-    'too_long',
-    'invalid_timestamp',
-    'timestamp_in_future',
-    'timestamp_order',
-    'timestamps_mixed',
-  ],
+  refusals: OBSERVATIONS_REFUSALS,
   isTagged: true,
   handler: {
     kind: 'engine',

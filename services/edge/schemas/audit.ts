@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AuditEntry, AuditLine } from '#audit/audit-entry';
-import { AUDIT_CURSOR } from '#audit/audit-page';
+import { AUDIT_CURSOR, type AuditPage } from '#audit/audit-page';
+import type { PageQuestion } from '#audit/audit-questions';
 import { PAGE_ENTRIES_MAX } from '#audit/bounds';
 import { integer } from '#edge/schemas/query-parameters';
 
@@ -53,3 +54,14 @@ export const AuditAnswer = z.strictObject({
       ),
   }),
 });
+
+/** The answer to a query, with the page that `read` gives for it. Rejects as `read` does. */
+export async function auditAnswer(
+  query: z.output<typeof AuditQuery>,
+  read: (question: PageQuestion) => Promise<AuditPage>,
+): Promise<{ readonly data: readonly object[]; readonly pagination: object }> {
+  const { limit, cursor: before, from: fromMs, until: untilMs, ...filter } = query;
+  const { lines, next } = await read({ ...filter, fromMs, untilMs, before, limit });
+  const data = lines.map(({ account_id: _, previous: __, ...shown }) => shown);
+  return { data, pagination: { limit, next_cursor: next ?? null } };
+}

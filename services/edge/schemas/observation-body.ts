@@ -1,10 +1,24 @@
 import { z } from 'zod';
 import { ContextJson, TimestampMs, Unit } from '#edge/schemas/json-values';
+import type { FaultReason } from '#fault/error-reasons';
 import { MODE_TARGETS, type ModeTarget } from '#identity/modes';
 import type { ObservationInput } from '#wire/engine-messages';
 
 /** Observations in one batch. Source: decision 10. */
 const BATCH_OBSERVATIONS_MAX = 100;
+
+/** How a list of observations may be wrong, beside what its size says. */
+export const OBSERVATIONS_REFUSALS: readonly FaultReason[] = [
+  'missing_field',
+  'out_of_range',
+  'unknown_value',
+  'too_short',
+  'too_long',
+  'invalid_timestamp',
+  'timestamp_in_future',
+  'timestamp_order',
+  'timestamps_mixed',
+];
 
 const MODE_INDEX = new Map<ModeTarget, number>(
   MODE_TARGETS.map((target, index) => [target, index]),
