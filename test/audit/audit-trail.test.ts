@@ -135,6 +135,21 @@ trails('begins a chain with every month that names where the one before ended', 
   assert.is(await trail.append(ACCOUNT, entryOf()), '2026-02.2');
 });
 
+trails(
+  'follows the last month that has lines, where an append to a later one never came',
+  async () => {
+    const memory = memoryAuditStore();
+    const named = async (account: string) => [...(await memory.months(account)), '2026-02'];
+    const { clock, trail } = openTrail({ ...memory, months: named });
+    await trail.append(ACCOUNT, entryOf());
+    assert.is((await linesOf(memory, '2026-01')).length, 1);
+    clock.advance(20 * 24 * 60 * 60 * 1_000);
+    await trail.append(ACCOUNT, entryOf());
+    const [first] = await linesOf(memory, '2026-02');
+    assert.equal(JSON.parse(first?.text ?? '').previous, await memory.head(ACCOUNT, '2026-01'));
+  },
+);
+
 trails('has a line before an action and one behind it', async () => {
   const { store, trail } = openTrail();
   const { outcome: _, ...entry } = entryOf({ target: 'key_1', before: { is: 'active' } });
