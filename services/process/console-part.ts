@@ -1,7 +1,4 @@
-import { detailsOf } from '#audit/audit-entry';
-import type { AuditTrail } from '#audit/audit-trail';
 import { type Config, ConfigError } from '#config';
-import type { Audit } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
@@ -97,7 +94,6 @@ async function consoleOn(
   const stored = { users, sessions, members, accounts };
   const ports = {
     ...stored,
-    audit: auditOf(trail),
     trail,
     keys: admin,
     usage: admin.usage,
@@ -118,17 +114,4 @@ function secretsOf(
   if (config.SERVICE_CLUSTER_SECRET !== undefined) return clusterSecretsOf(config, foundation);
   const { randomness } = foundation;
   return kind === 'local' ? unchanging([randomness.base62(SECRET_LENGTH)]) : undefined;
-}
-
-/** What is done in the console is in the audit trail of its account, before it happens. */
-function auditOf(trail: AuditTrail): Audit {
-  return async ({ accountId, before, after, ...line }) => {
-    // Nothing is begun by a sign-in that failed.
-    const outcome = line.action === 'session.fail' ? 'unauthorized' : 'begun';
-    const shown = {
-      ...(before !== undefined && { before: detailsOf(before) }),
-      ...(after !== undefined && { after: detailsOf(after) }),
-    };
-    await trail.append(accountId, { ...line, ...shown, outcome });
-  };
 }

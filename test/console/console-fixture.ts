@@ -1,5 +1,7 @@
 import type { Account } from '#accounts/account';
-import type { AuditLine } from '#console/audit-port';
+import type { AuditEntry } from '#audit/audit-entry';
+import type { AuditTrail } from '#audit/audit-trail';
+import { auditUnavailable } from '#audit/audit-unavailable';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
@@ -30,7 +32,8 @@ export type TestConsole = AsyncDisposable & {
   readonly origin: string;
   readonly clock: ManualClock;
   readonly ports: ConsolePorts;
-  readonly audited: AuditLine[];
+  /** Every line of every audit trail. */
+  readonly audited: AuditEntry[];
   /** Has every further line of the audit trail fail, or not any more. */
   readonly failAudit: (isFailing: boolean) => void;
   /** All lines of the log. */
@@ -51,7 +54,7 @@ export async function openConsole(
   ports: Partial<ConsolePorts> = {},
 ): Promise<TestConsole> {
   const lines: string[] = [];
-  const audited: AuditLine[] = [];
+  const audited: AuditEntry[] = [];
   const state = { isAuditFailing: false };
   const clock = new ManualClock();
   const accounts = memoryAccountStore(clock);
@@ -64,11 +67,11 @@ export async function openConsole(
     },
     ...{ accounts, clock, randomness: systemRandomness, metrics: createMetrics() },
     logger: createLogger('debug', 'console', { write: (line: string) => void lines.push(line) }),
-    audit: async (line) => {
-      if (state.isAuditFailing) throw new Error('the disk is full');
-      audited.push(line);
-    },
     ...accountsOf(clock, accounts),
+    trail: notedTrail(clock, (entry) => {
+      if (state.isAuditFailing) throw auditUnavailable(new Error('the disk is full'));
+      audited.push(entry);
+    }),
     ...ports,
   };
   // Addresses of browsers are what they say in X-Forwarded-For.
@@ -120,7 +123,18 @@ function accountsOf(clock: ManualClock, accounts: AccountStore) {
     usage: async () => undefined,
     resetUsage: async () => undefined,
   });
-  return { keys: admin, usage: admin.usage, trail: memoryTrail(clock) };
+  return { keys: admin, usage: admin.usage };
+}
+
+/** Audit trails in memory, each line of which `note` sees first. */
+function notedTrail(clock: ManualClock, note: (entry: AuditEntry) => void): AuditTrail {
+  const trail = memoryTrail(clock);
+  const append = trail.append.bind(trail);
+  trail.append = async (accountId, entry) => {
+    note(entry);
+    return await append(accountId, entry);
+  };
+  return trail;
 }
 
 function someAccount(id: string): Account {
