@@ -1,5 +1,7 @@
 import type { Account } from '#accounts/account';
-import type { AuditLine } from '#console/audit-port';
+import type { AuditEntry } from '#audit/audit-entry';
+import type { AuditTrail } from '#audit/audit-trail';
+import { auditUnavailable } from '#audit/audit-unavailable';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
@@ -29,7 +31,8 @@ export type TestConsole = AsyncDisposable & {
   readonly clock: ManualClock;
   readonly ports: ConsolePorts;
   readonly admin: AccountAdmin;
-  readonly audited: AuditLine[];
+  /** Every line of every audit trail. */
+  readonly audited: AuditEntry[];
   /** Has every further line of the audit trail fail, or not any more. */
   readonly failAudit: (isFailing: boolean) => void;
   /** All lines of the log. */
@@ -50,12 +53,16 @@ export async function openConsole(
   ports: Partial<ConsolePorts> = {},
 ): Promise<TestConsole> {
   const lines: string[] = [];
-  const audited: AuditLine[] = [];
+  const audited: AuditEntry[] = [];
   const state = { isAuditFailing: false };
   const clock = new ManualClock();
   const accounts = memoryAccountStore(clock);
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) await accounts.create(someAccount(id));
   const behind = serviceBehind(clock, accounts);
+  noteLines(behind.ports.trail, (entry) => {
+    if (state.isAuditFailing) throw auditUnavailable(new Error('the disk is full'));
+    audited.push(entry);
+  });
   const whole: ConsolePorts = {
     ...{
       users: memoryUserStore(),
@@ -64,10 +71,6 @@ export async function openConsole(
     },
     ...{ accounts, clock, randomness: systemRandomness, metrics: createMetrics() },
     logger: createLogger('debug', 'console', { write: (line: string) => void lines.push(line) }),
-    audit: async (line) => {
-      if (state.isAuditFailing) throw new Error('the disk is full');
-      audited.push(line);
-    },
     ...behind.ports,
     ...ports,
   };
@@ -114,6 +117,15 @@ export function tokenIn(link: unknown): string {
   const token = String(link).split('/').at(-1);
   if (token === undefined || !token.includes('.')) throw new Error(`no link: ${String(link)}`);
   return token;
+}
+
+/** Has `note` see each line of the audit trails first. */
+function noteLines(trail: Pick<AuditTrail, 'append'>, note: (entry: AuditEntry) => void): void {
+  const append = trail.append.bind(trail);
+  trail.append = async (accountId, entry) => {
+    note(entry);
+    return await append(accountId, entry);
+  };
 }
 
 function someAccount(id: string): Account {
