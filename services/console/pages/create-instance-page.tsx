@@ -40,7 +40,7 @@ export function CreateInstancePage() {
                   <ChoiceCard
                     key={id}
                     {...{ name: 'start', value: id, title: name }}
-                    text={`${description} (${archetype})`}
+                    {...{ kind: archetype, text: description }}
                   >
                     <ModeBars strengths={mode_profile} />
                   </ChoiceCard>
