@@ -6,7 +6,6 @@ export function ChoiceCard({
   name,
   value,
   title,
-  kind,
   isFirst = false,
   text,
   children,
@@ -15,8 +14,6 @@ export function ChoiceCard({
   readonly name: string;
   readonly value: string;
   readonly title: string;
-  /** A word beside the title. */
-  readonly kind?: string;
   /** Chosen as long as no other one is. */
   readonly isFirst?: boolean;
   readonly text: ComponentChildren;
@@ -32,7 +29,6 @@ export function ChoiceCard({
           aria-describedby={`${id}-text`}
         />
         <strong id={`${id}-title`}>{title}</strong>
-        <span class="hint">{kind}</span>
       </span>
       <span class="quiet" id={`${id}-text`}>
         {text}

@@ -20,7 +20,10 @@ creation('makes one from a persona, whose seven modes it shows', async (pages) =
   assert.is(await page.getByRole('radio').count(), 13);
   const card = page.locator('.choice').filter({ hasText: 'The Scholar' });
   const text = (await card.innerText()).replaceAll(/\s+/g, ' ');
-  assert.match(text, /intellectual.* Perception 80 % .*Order 62 % .*Stress response 10 %/);
+  assert.match(
+    text,
+    /Intellectual\. Studies .* Perception 80 % .*Order 62 % .*Stress response 10 %/,
+  );
   await page.getByLabel('Name', { exact: true }).fill('  Ada ');
   await page.getByLabel('Description').fill('Writes release notes');
   await page.getByRole('radio', { name: 'The Scholar' }).check();
