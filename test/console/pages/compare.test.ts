@@ -22,9 +22,8 @@ comparison('shows modes as a picture and as a table, and what differs', async (p
   const picture = page.getByRole('img', { name: /^Modes of Ada and Bob\. Furthest apart: / });
   await picture.waitFor();
   assert.is(await picture.locator('polygon[points]').count(), 4 + 2, 'rings and shapes');
-  const dashes = await page
-    .locator('.legend .radar-line')
-    .evaluateAll((all) => all.map((one) => getComputedStyle(one).strokeDasharray));
+  const dashes = await page.evaluate(`[...document.querySelectorAll('.legend .radar-line')]
+    .map((one) => getComputedStyle(one).strokeDasharray)`);
   assert.equal(dashes, ['none', '7px, 4px'], 'not by colour alone');
   await page.getByText('Show the numbers').click();
   assert.match(
