@@ -1,4 +1,4 @@
-import { demanded } from '#console/audit-port';
+import { ConsoleAudit } from '#console/console-audit';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import type { Cookies } from '#console/cookies';
 import { enterBy } from '#console/entry';
@@ -31,7 +31,7 @@ export function consoleRoutes(
   { cookies, origin, live }: Setting,
 ): ConsoleRoute[] {
   const { users, sessions, members, accounts, clock, randomness, keys, usage } = ports;
-  const audit = demanded(ports.audit, clock);
+  const audit = new ConsoleAudit(ports.trail);
   const passwords = new Passwords();
   const secondFactors = new SecondFactors({ clock, randomness }, secrets);
   const trail = new FailureTrail({ ...ports, audit });
@@ -48,7 +48,7 @@ export function consoleRoutes(
     ...signInRoutes({ sessions, signIn, live, audit, cookies }),
     ...ownRoutes({ accounts, members, sessions, live, audit, cookies }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
-    ...keyRoutes({ keys, clock, live, trail: ports.trail }),
+    ...keyRoutes({ keys, clock, live, audit }),
     ...auditRoutes({ live, audit, trail: ports.trail }),
     ...usageRoutes({ live, usage }),
     ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),

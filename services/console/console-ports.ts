@@ -1,5 +1,4 @@
 import type { AuditTrail } from '#audit/audit-trail';
-import type { Audit } from '#console/audit-port';
 import type { EdgePorts } from '#edge/app';
 import type { AccountAdmin } from '#limiter/account-admin';
 import type { Clock } from '#platform/clock';
@@ -27,8 +26,7 @@ export type ConsolePorts = InstancePorts & {
   readonly sessions: SessionStore;
   readonly members: MemberStore;
   readonly accounts: Pick<AccountStore, 'find'>;
-  readonly audit: Audit;
-  readonly trail: Pick<AuditTrail, 'around' | 'page' | 'heads' | 'linesAfter'>;
+  readonly trail: Pick<AuditTrail, 'append' | 'around' | 'page' | 'heads' | 'linesAfter'>;
   readonly keys: KeyAdmin;
   /** Rejects with `service_unavailable` where no limiter answers. */
   readonly usage: AccountAdmin['usage'];

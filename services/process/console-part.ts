@@ -1,7 +1,4 @@
-import { detailsOf } from '#audit/audit-entry';
-import type { AuditTrail } from '#audit/audit-trail';
 import { type Config, ConfigError } from '#config';
-import type { Audit } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
@@ -105,7 +102,6 @@ async function consoleOn(
   const ports = {
     ...stored,
     ...{ engine, limiter, accountNews },
-    audit: auditOf(trail),
     trail,
     keys: admin,
     usage: admin.usage,
@@ -115,17 +111,4 @@ async function consoleOn(
     metrics,
   };
   return await composeConsole(listen, consoleConfig, ports);
-}
-
-/** What is done in the console is in the audit trail of its account, before it happens. */
-function auditOf(trail: AuditTrail): Audit {
-  return async ({ accountId, before, after, ...line }) => {
-    // Nothing is begun by a sign-in that failed.
-    const outcome = line.action === 'session.fail' ? 'unauthorized' : 'begun';
-    const shown = {
-      ...(before !== undefined && { before: detailsOf(before) }),
-      ...(after !== undefined && { after: detailsOf(after) }),
-    };
-    await trail.append(accountId, { ...line, ...shown, outcome });
-  };
 }

@@ -1,8 +1,11 @@
 import type { Account } from '#accounts/account';
-import type { AuditLine } from '#console/audit-port';
+import type { AuditEntry } from '#audit/audit-entry';
+import type { AuditTrail } from '#audit/audit-trail';
+import { auditUnavailable } from '#audit/audit-unavailable';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
+import type { AccountAdmin } from '#limiter/account-admin';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
@@ -27,7 +30,9 @@ export type TestConsole = AsyncDisposable & {
   readonly origin: string;
   readonly clock: ManualClock;
   readonly ports: ConsolePorts;
-  readonly audited: AuditLine[];
+  readonly admin: AccountAdmin;
+  /** Every line of every audit trail. */
+  readonly audited: AuditEntry[];
   /** Has every further line of the audit trail fail, or not any more. */
   readonly failAudit: (isFailing: boolean) => void;
   /** All lines of the log. */
@@ -48,13 +53,16 @@ export async function openConsole(
   ports: Partial<ConsolePorts> = {},
 ): Promise<TestConsole> {
   const lines: string[] = [];
-  const audited: AuditLine[] = [];
+  const audited: AuditEntry[] = [];
   const state = { isAuditFailing: false };
   const clock = new ManualClock();
   const accounts = memoryAccountStore(clock);
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) await accounts.create(someAccount(id));
   const behind = serviceBehind(clock, accounts);
-  const { [Symbol.asyncDispose]: closeBehind, ...instances } = behind;
+  noteLines(behind.ports.trail, (entry) => {
+    if (state.isAuditFailing) throw auditUnavailable(new Error('the disk is full'));
+    audited.push(entry);
+  });
   const whole: ConsolePorts = {
     ...{
       users: memoryUserStore(),
@@ -63,11 +71,7 @@ export async function openConsole(
     },
     ...{ accounts, clock, randomness: systemRandomness, metrics: createMetrics() },
     logger: createLogger('debug', 'console', { write: (line: string) => void lines.push(line) }),
-    audit: async (line) => {
-      if (state.isAuditFailing) throw new Error('the disk is full');
-      audited.push(line);
-    },
-    ...instances,
+    ...behind.ports,
     ...ports,
   };
   // Addresses of browsers are what they say in X-Forwarded-For.
@@ -89,7 +93,7 @@ export async function openConsole(
     return own;
   };
   return {
-    ...{ origin, clock, ports: whole, audited, browser, setUpToken, owner },
+    ...{ origin, clock, ports: whole, admin: behind.admin, audited, browser, setUpToken, owner },
     failAudit: (isFailing) => {
       state.isAuditFailing = isFailing;
     },
@@ -103,7 +107,7 @@ export async function openConsole(
     },
     async [Symbol.asyncDispose]() {
       await running[Symbol.asyncDispose]();
-      await closeBehind();
+      await behind[Symbol.asyncDispose]();
     },
   };
 }
@@ -115,7 +119,16 @@ export function tokenIn(link: unknown): string {
   return token;
 }
 
+/** Has `note` see each line of the audit trails first. */
+function noteLines(trail: Pick<AuditTrail, 'append'>, note: (entry: AuditEntry) => void): void {
+  const append = trail.append.bind(trail);
+  trail.append = async (accountId, entry) => {
+    note(entry);
+    return await append(accountId, entry);
+  };
+}
+
 function someAccount(id: string): Account {
-  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
+  const limits = { requestsPerMinute: 1_000, cyclesPerMonth: 10_000, instances: 1_000 };
   return { id, name: `Account ${id}`, plan: 'free', status: 'active', limits, createdAtMs: 1 };
 }
