@@ -17,7 +17,7 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 const { address: cassandra } = cassandraOrSkip();
 const { suite } = natsOrSkip();
 
-const ROLES = ['engine', 'limiter', 'edge', 'ctl'] as const;
+const ROLES = ['engine', 'limiter', 'edge', 'console', 'ctl'] as const;
 
 /** A client without a name, as the start's own look is; it may say and hear nothing. */
 const NONE = 'permissions { publish: { deny: ">" }, subscribe: { deny: ">" } }';
@@ -92,6 +92,7 @@ permitted('no role publishes what is another’s to say', async () => {
     engine: [heartbeat(prefix, 'limiter'), accountSubject(prefix)],
     limiter: [heartbeat(prefix, 'engine'), shard(prefix, 'engine')],
     edge: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), accountSubject(prefix)],
+    console: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), shard(prefix, 'engine')],
     ctl: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), shard(prefix, 'engine')],
   };
   for (const role of ROLES) {
