@@ -1,8 +1,8 @@
-import { AuditTrail } from '#audit/audit-trail';
 import type { Config } from '#config';
 import { faultFor } from '#fault/fault';
 import { accountAdmin } from '#limiter/account-admin';
 import type { Administration } from '#process/admin-port';
+import { auditTrailOf } from '#process/audit-trail-of';
 import { busAccountNews } from '#process/bus-account-news';
 import { limiterConnector, watchedLimiters } from '#process/cluster';
 import type { Foundation } from '#process/foundation';
@@ -47,7 +47,7 @@ export async function clusterAccounts(
   const opened = opening.move();
   return {
     admin,
-    audit: new AuditTrail({ store: stores.audit, clock }),
+    audit: auditTrailOf(foundation, stores.audit),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
