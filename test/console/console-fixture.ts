@@ -3,20 +3,17 @@ import type { AuditLine } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
-import { accountAdmin } from '#limiter/account-admin';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
-import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
-import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMemberStore } from '#storage/memory/memory-member-store';
 import { memorySessionStore } from '#storage/memory/memory-session-store';
 import { memoryUserStore } from '#storage/memory/memory-user-store';
 import { Browser } from '#test/console/browser';
+import { serviceBehind } from '#test/console/service-behind';
 import { ManualClock } from '#test/support/manual-clock';
-import { memoryTrail } from '#test/support/memory-trail';
 
 /** A password that is fit, of the first owner. */
 export const PASSWORD = 'a fine and private place';
@@ -25,7 +22,7 @@ export const PASSWORD = 'a fine and private place';
 export const ACCOUNT_ID = 'accountOfAda';
 export const OTHER_ACCOUNT_ID = 'accountOfBob';
 
-/** A console in memory that listens, with a clock that stands, and all that it has written. */
+/** A console in memory that listens, with a service behind it, a clock that stands, and all that it has written. */
 export type TestConsole = AsyncDisposable & {
   readonly origin: string;
   readonly clock: ManualClock;
@@ -56,6 +53,8 @@ export async function openConsole(
   const clock = new ManualClock();
   const accounts = memoryAccountStore(clock);
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) await accounts.create(someAccount(id));
+  const behind = serviceBehind(clock, accounts);
+  const { [Symbol.asyncDispose]: closeBehind, ...instances } = behind;
   const whole: ConsolePorts = {
     ...{
       users: memoryUserStore(),
@@ -68,13 +67,14 @@ export async function openConsole(
       if (state.isAuditFailing) throw new Error('the disk is full');
       audited.push(line);
     },
-    ...accountsOf(clock, accounts),
+    ...instances,
     ...ports,
   };
   // Addresses of browsers are what they say in X-Forwarded-For.
   const settings: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
     secrets: unchanging(['the secret of this test']),
+    clusterSecrets: unchanging(['the secret of this test']),
     ...config,
   };
   const running = await composeConsole({ host: '127.0.0.1', port: 0 }, settings, whole);
@@ -101,7 +101,10 @@ export async function openConsole(
       await own.expect(201, 'POST', '/invitations/accept', body);
       return own;
     },
-    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await closeBehind();
+    },
   };
 }
 
@@ -110,17 +113,6 @@ export function tokenIn(link: unknown): string {
   const token = String(link).split('/').at(-1);
   if (token === undefined || !token.includes('.')) throw new Error(`no link: ${String(link)}`);
   return token;
-}
-
-/** Keys and usage of the accounts of a store, without a limiter. */
-function accountsOf(clock: ManualClock, accounts: AccountStore) {
-  const admin = accountAdmin({
-    ...{ accounts, clock, randomness: systemRandomness, keyUses: memoryKeyUseStore() },
-    announce: async () => undefined,
-    usage: async () => undefined,
-    resetUsage: async () => undefined,
-  });
-  return { keys: admin, usage: admin.usage, trail: memoryTrail(clock) };
 }
 
 function someAccount(id: string): Account {

@@ -106,6 +106,7 @@ export function sampleLimiterCalls(): readonly LimiterCall[] {
     { ...admit, scope: 'full', isCallerDescribed: false },
     { ...admit, scope: 'read', isCallerDescribed: true, traceparent: TRACEPARENT },
     { ...admit, scope: 'read', isCallerDescribed: false, address: '192.0.2.1', client: 'curl/8' },
+    { ...admit, scope: 'full', isCallerDescribed: false, isOfMember: true },
     { kind: 'settle', ...name, cyclesUsed: 19 },
   ];
 }

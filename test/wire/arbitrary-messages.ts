@@ -171,6 +171,7 @@ export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
     isCallerDescribed: fc.boolean(),
     address: fc.option(fc.string({ minLength: 1, maxLength: 64 }), { nil: undefined }),
     client: fc.option(fc.stringMatching(/^[ -~]{0,120}$/), { nil: undefined }),
+    isOfMember: fc.constantFrom(true as const, undefined),
   }),
   record({
     kind: fc.constant('settle' as const),
