@@ -7,7 +7,7 @@ import { ctlVariables, environmentOf, MAIN } from '#deploy/local/service-process
 const LINK_MS_MAX = 60_000;
 
 /**
- * What a person opens in a browser: a new set-up link of the key's account while that has no member, else
+ * What a person opens in a browser: a new set-up link of the key's account while that has no owner, else
  * the address of the consoles. A link that cannot be made is no reason to fail: the cluster serves.
  */
 export async function consoleEntry(plan: ClusterPlan, key: string): Promise<string> {
@@ -20,7 +20,7 @@ export async function consoleEntry(plan: ClusterPlan, key: string): Promise<stri
   });
   const said = lastLine(output);
   if (isOk) return said;
-  return / has members/.test(said)
+  return / has an owner/.test(said)
     ? plan.consoleAddress
     : `${plan.consoleAddress}   (no set-up link: ${said})`;
 }

@@ -13,7 +13,7 @@ export class OperatorAudit {
   }
 
   /** Fulfils when the line is durable. Rejects with `audit_unavailable`: it must not happen then. */
-  async begin(accountId: string, what: Pick<AuditEntry, 'action' | 'target' | 'after'>) {
+  async begin(accountId: string, what: Pick<AuditEntry, 'action' | 'target' | 'before' | 'after'>) {
     const actor = { kind: 'operator', name: operatorName() } as const;
     await this.#trail.append(accountId, { ...what, actor, outcome: 'begun' });
   }
