@@ -9,6 +9,8 @@ export type Reply = {
   readonly data: Record<string, unknown>;
   readonly error: string | undefined;
   readonly reason: string | undefined;
+  /** The whole body, if it is JSON. */
+  readonly body: ReturnType<typeof JSON.parse>;
 };
 
 /** A browser at a page of the console: it keeps cookies, and says truly where it comes from. */
@@ -108,6 +110,7 @@ function exchange(
         data: parsed.data ?? parsed,
         error: parsed.error,
         reason: parsed.details?.reason,
+        body: isJson ? parsed : undefined,
       });
     });
   });

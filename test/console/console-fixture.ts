@@ -3,6 +3,7 @@ import type { AuditLine } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
+import type { AccountAdmin } from '#limiter/account-admin';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
@@ -27,6 +28,7 @@ export type TestConsole = AsyncDisposable & {
   readonly origin: string;
   readonly clock: ManualClock;
   readonly ports: ConsolePorts;
+  readonly admin: AccountAdmin;
   readonly audited: AuditLine[];
   /** Has every further line of the audit trail fail, or not any more. */
   readonly failAudit: (isFailing: boolean) => void;
@@ -54,7 +56,6 @@ export async function openConsole(
   const accounts = memoryAccountStore(clock);
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) await accounts.create(someAccount(id));
   const behind = serviceBehind(clock, accounts);
-  const { [Symbol.asyncDispose]: closeBehind, ...instances } = behind;
   const whole: ConsolePorts = {
     ...{
       users: memoryUserStore(),
@@ -67,7 +68,7 @@ export async function openConsole(
       if (state.isAuditFailing) throw new Error('the disk is full');
       audited.push(line);
     },
-    ...instances,
+    ...behind.ports,
     ...ports,
   };
   // Addresses of browsers are what they say in X-Forwarded-For.
@@ -89,7 +90,7 @@ export async function openConsole(
     return own;
   };
   return {
-    ...{ origin, clock, ports: whole, audited, browser, setUpToken, owner },
+    ...{ origin, clock, ports: whole, admin: behind.admin, audited, browser, setUpToken, owner },
     failAudit: (isFailing) => {
       state.isAuditFailing = isFailing;
     },
@@ -103,7 +104,7 @@ export async function openConsole(
     },
     async [Symbol.asyncDispose]() {
       await running[Symbol.asyncDispose]();
-      await closeBehind();
+      await behind[Symbol.asyncDispose]();
     },
   };
 }
@@ -116,6 +117,6 @@ export function tokenIn(link: unknown): string {
 }
 
 function someAccount(id: string): Account {
-  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
+  const limits = { requestsPerMinute: 1_000, cyclesPerMonth: 10_000, instances: 1_000 };
   return { id, name: `Account ${id}`, plan: 'free', status: 'active', limits, createdAtMs: 1 };
 }

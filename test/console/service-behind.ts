@@ -1,6 +1,7 @@
 import { inProcessBus } from '#bus/in-process-bus';
 import type { ConsolePorts } from '#console/console-ports';
 import { composeEngine } from '#engine/compose';
+import type { AccountAdmin } from '#limiter/account-admin';
 import { composeLimiter } from '#limiter/compose';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
@@ -16,12 +17,16 @@ import { memoryTrail } from '#test/support/memory-trail';
 
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
+type ServiceBehind = AsyncDisposable & {
+  readonly ports: Pick<
+    ConsolePorts,
+    'engine' | 'limiter' | 'accountNews' | 'keys' | 'usage' | 'trail'
+  >;
+  readonly admin: AccountAdmin;
+};
+
 /** What a console stands in front of: a limiter and an engine in memory, for the accounts of a store. */
-export function serviceBehind(
-  clock: ManualClock,
-  accounts: AccountStore,
-): Pick<ConsolePorts, 'engine' | 'limiter' | 'accountNews' | 'keys' | 'usage' | 'trail'> &
-  AsyncDisposable {
+export function serviceBehind(clock: ManualClock, accounts: AccountStore): ServiceBehind {
   const opened = new AsyncDisposableStack();
   const trail = memoryTrail(clock);
   const onBug = (error: unknown) => {
@@ -41,8 +46,11 @@ export function serviceBehind(
     composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
   );
   return {
-    ...{ engine, accountNews, trail, limiter: limiter.client },
-    ...{ keys: limiter.admin, usage: limiter.admin.usage },
+    admin: limiter.admin,
+    ports: {
+      ...{ engine, accountNews, trail, limiter: limiter.client },
+      ...{ keys: limiter.admin, usage: limiter.admin.usage },
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -65,6 +65,7 @@ const COMMANDS: readonly EngineCommand[] = [
     timestampMs: 1_768_435_200_000,
     state: '\u0000\u00ffstate',
   },
+  { kind: 'list', limit: 20, offset: 0, sort: 'name', order: 'asc', search: 'Ada' },
   { kind: 'readSummaries', instanceIds: [INSTANCE_ID, 'inst_00000000000000bb'] },
   { kind: 'reservePlace', instancesMax: 1_000 },
 ];
