@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { LightLoad } from '#test/observe/light-load';
 import { paused, type Rehearsal } from '#test/observe/rehearsal';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
 
@@ -16,13 +15,6 @@ export const CONSOLE_REHEARSALS: readonly Rehearsal[] = [
     provoke: guessPasswords,
   },
 ];
-
-/** The alert about the audit trail, in which Cassandra is away. */
-export const AUDIT_REHEARSAL: Rehearsal = {
-  alerts: ['AuditUnavailable'],
-  fault: 'Cassandra is paused while instances are created',
-  provoke: createWithoutStore,
-};
 
 /** How often a guesser tries, in milliseconds: a hundred tries in ten seconds, and on. */
 const GUESS_EVERY_MS = 100;
@@ -44,17 +36,4 @@ async function guessPasswords({ plan }: WatchedCluster): Promise<() => Promise<v
     );
   const timer = setInterval(() => void guess(), GUESS_EVERY_MS);
   return async () => clearInterval(timer);
-}
-
-/** Creates wait for their line in the audit trail, which waits for Cassandra. */
-async function createWithoutStore(
-  cluster: WatchedCluster,
-  load: LightLoad,
-): Promise<() => Promise<void>> {
-  const resume = paused(cluster, cluster.namesOf('cassandra'));
-  const timer = setInterval(() => void load.call('POST', '/instances', { name: 'late' }), 1_000);
-  return async () => {
-    clearInterval(timer);
-    await resume();
-  };
 }
