@@ -10,7 +10,7 @@ export const MODES = [
 ] as const;
 
 /** One of them, as a key. */
-type ModeKey = (typeof MODES)[number][0];
+export type ModeKey = (typeof MODES)[number][0];
 
 /** A value from 0 to 1 for each mode. */
 export type Strengths = Readonly<Record<ModeKey, number>>;
@@ -57,7 +57,7 @@ export type InstanceWanted = {
 };
 
 /** The state of an instance after its last cycle: of `GET /api/instances/:id/snapshot`, and of reports. */
-type Snapshot = {
+export type Snapshot = {
   readonly instance_id: string;
   readonly cycle: number;
   readonly mode_strengths: Strengths;
@@ -91,10 +91,10 @@ export type Contract = {
 };
 
 /** How far behaviour is from what is normal for the instance. */
-type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
+export type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
 
 /** What a drift level follows from (model 3.6). */
-type Deviation = {
+export type Deviation = {
   readonly description: string;
   readonly reason: string;
   readonly distance: number;
