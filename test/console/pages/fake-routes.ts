@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fake-instances';
 
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
@@ -8,10 +9,22 @@ export type FakeAccount = {
   keys: FakeKey[];
   lines: Record<string, unknown>[];
   usage: Record<string, unknown>;
+  instances: FakeInstance[];
   /** Bodies that were sent, newest last. */
-  readonly sent: { readonly route: string; readonly body: unknown }[];
-  /** The answers of a route instead of its own: a status, or `silence`. */
-  readonly broken: Map<string, number>;
+  readonly sent: {
+    readonly route: string;
+    readonly body: unknown;
+    readonly idempotencyKey: unknown;
+  }[];
+  /** The answers of a route instead of its own: a status, or all of a refusal. */
+  readonly broken: Map<string, number | FakeRefusal>;
+};
+
+/** A refusal with what it says. */
+export type FakeRefusal = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: object;
 };
 
 /** An account with no keys, no lines, and a third of its month. */
@@ -23,7 +36,7 @@ export function emptyAccount(): FakeAccount {
     ...{ cycles_remaining: 6_580, month_mark: 3_500, cycles_expired: 0, cycles_lost: 0 },
     month_ends_at: '2026-02-01T00:00:00.000Z',
   };
-  return { keys: [], lines: [], usage, sent: [], broken: new Map() };
+  return { keys: [], lines: [], usage, instances: [], sent: [], broken: new Map() };
 }
 
 /** A secret as long as a real one. */
@@ -36,10 +49,12 @@ const LINES_OF_A_PAGE_MAX = 50;
  * session there: so a test has the lines, failures and delays that it needs.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
-  type Answer = (request: FastifyRequest, reply: FastifyReply) => unknown;
-  const answers = new Map<string, Answer>();
-  const add = (method: string, url: string, answer: Answer) =>
-    void answers.set(`${method} ${url}`, answer);
+  const answers = new Map<string, Parameters<AddRoute>[2]>();
+  const add: AddRoute = (method, url, answer) => {
+    answers.set(`${method} ${url}`, answer);
+    if (app.hasRoute({ method, url })) return;
+    app.route({ method, url, handler: (_request, reply) => reply.callNotFound() });
+  };
   app.addHook('preHandler', async (request, reply) => {
     const route = `${request.method} ${request.routeOptions.url}`;
     const answer = answers.get(route);
@@ -47,15 +62,23 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     const { cookie = '', host = '' } = request.headers;
     const me = await app.inject({ url: '/api/me', headers: { cookie, host } });
     if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
-    account.sent.push({ route, body: request.body ?? request.query });
-    const status = account.broken.get(route);
-    if (status !== undefined) {
-      return reply.status(status).send({ error: 'internal', message: 'the store is away' });
+    const idempotencyKey = request.headers['idempotency-key'];
+    account.sent.push({ route, body: request.body ?? request.query, idempotencyKey });
+    const broken = account.broken.get(route);
+    if (typeof broken === 'number') {
+      return reply.status(broken).send({ error: 'internal', message: 'the store is away' });
+    }
+    if (broken !== undefined) {
+      return reply
+        .status(broken.status)
+        .headers(broken.headers ?? {})
+        .send(broken.body);
     }
     const answered = await answer(request, reply);
     return reply.sent ? reply : reply.send(answered);
   });
   addKeyRoutes(add, account);
+  addInstanceRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/audit', ({ query }) => pageOf(account, query as Record<string, string>));
   add('GET', '/api/audit/export', (_request, reply) =>
@@ -66,13 +89,14 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
   );
 }
 
-type Add = (
-  method: string,
+/** Adds the answer of a route. */
+export type AddRoute = (
+  method: HTTPMethods,
   url: string,
   answer: (request: FastifyRequest, reply: FastifyReply) => unknown,
 ) => void;
 
-function addKeyRoutes(add: Add, account: FakeAccount): void {
+function addKeyRoutes(add: AddRoute, account: FakeAccount): void {
   let made = 0;
   const idIn = ({ params }: FastifyRequest) => (params as { id: string }).id;
   const change = (request: FastifyRequest, fields: Partial<FakeKey>) => {
