@@ -43,16 +43,12 @@ export function LineChart({ points, marks, chosen, onMark, unit, label }: LineCh
         <Readout of={newest} unit={unit} />
         <fieldset class="lines">
           <legend class="unseen">Lines</legend>
-          {LINES.map(({ name, style, valueOf }, index) => (
+          {LINES.map(({ name, style, levelOf }, index) => (
             <label key={style} class={`line ${style}`}>
-              <input
-                type="checkbox"
-                checked={!hidden.has(index)}
-                onChange={() => toggle(index)}
-              />
+              <input type="checkbox" checked={!hidden.has(index)} onChange={() => toggle(index)} />
               <span class="line-name">{name}</span>
               <span class="line-value">
-                {newest === undefined ? '–' : levelText(valueOf(newest.report))}
+                {newest === undefined ? '–' : levelText(levelOf(newest.report))}
               </span>
             </label>
           ))}
@@ -81,7 +77,7 @@ type Current = { current: Plot | undefined; pointed: number | undefined };
 /** A plot in an element, as wide as that, in the colours of the scheme. */
 function usePlot(points: readonly ChartPoint[]) {
   const canvas = useRef<HTMLDivElement>(null);
-  const plot = useRef<Plot>();
+  const plot = useRef<Plot | undefined>(undefined);
   const [pointed, setPointed] = useState<number | undefined>();
   const [width, setWidth] = useState(0);
   useEffect(() => {

@@ -7,22 +7,22 @@ type Line = {
   readonly style: string;
   /** Lengths of its dashes and gaps, in pixels. */
   readonly dash: readonly number[];
-  readonly valueOf: (report: Report) => number;
+  readonly levelOf: (report: Report) => number;
 };
 
 /** The seven modes, energy and stability, all from 0 to 1. */
 export const LINES: readonly Line[] = [
   ...MODES.map(([key, name]) => ({
     ...{ name, style: `is-${key}`, dash: [] },
-    valueOf: ({ snapshot }: Report) => snapshot.mode_strengths[key],
+    levelOf: ({ snapshot }: Report) => snapshot.mode_strengths[key],
   })),
   {
     ...{ name: 'Energy', style: 'is-energy', dash: [8, 4] },
-    valueOf: ({ snapshot }) => snapshot.energy_level,
+    levelOf: ({ snapshot }) => snapshot.energy_level,
   },
   {
     ...{ name: 'Stability', style: 'is-stability', dash: [2, 3] },
-    valueOf: ({ snapshot }) => snapshot.stability_index,
+    levelOf: ({ snapshot }) => snapshot.stability_index,
   },
 ];
 
@@ -43,7 +43,7 @@ export function xRangeOf(points: readonly ChartPoint[]): readonly [number, numbe
 export function columnsOf(points: readonly ChartPoint[]): [number[], ...number[][]] {
   return [
     points.map(({ x }) => x),
-    ...LINES.map(({ valueOf }) => points.map(({ report }) => valueOf(report))),
+    ...LINES.map(({ levelOf }) => points.map(({ report }) => levelOf(report))),
   ];
 }
 

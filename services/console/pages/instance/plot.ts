@@ -20,10 +20,7 @@ export type Plot = Disposable & {
  * Draws lines over the stress band into an element. Colours are the stylesheet's, by the classes of
  * `LINES`; `onPoint` hears over which point the pointer is.
  */
-export function makePlot(
-  into: HTMLElement,
-  onPoint: (index: number | undefined) => void,
-): Plot {
+export function makePlot(into: HTMLElement, onPoint: (index: number | undefined) => void): Plot {
   let points: readonly ChartPoint[] = [];
   const colours = coloursIn(into);
   const plot = new uPlot(

@@ -58,9 +58,9 @@ function Rows({ points, unit, label }: PointsTableProps) {
                   </span>
                 )}
               </th>
-              {LINES.map(({ name, valueOf }) => (
+              {LINES.map(({ name, levelOf }) => (
                 <td key={name} data-label={name} class="is-number">
-                  {levelText(valueOf(report))}
+                  {levelText(levelOf(report))}
                 </td>
               ))}
               <td data-label="Stress">{report.snapshot.stress_state}</td>
