@@ -1,5 +1,6 @@
+import { useComputed } from '@preact/signals';
 import { instanceCalls } from '#pages/instance/instance-calls';
-import { useLiveInstance } from '#pages/instance/live-model';
+import { type LiveModel, useLiveInstance } from '#pages/instance/live-model';
 import type { Instance, Persona } from '#pages/instance-answers';
 import { instanceApi } from '#pages/instance-api';
 import { useLoaded } from '#pages/loaded';
@@ -50,11 +51,11 @@ async function begin(id: string): Promise<Begun> {
   return { instance, personas, generation };
 }
 
-function Followed({ begun: { instance, personas, generation: begunWith } }: { begun: Begun }) {
+/** What does not follow the stream is not drawn again with it. */
+function Followed({ begun: { instance, personas, generation } }: { readonly begun: Begun }) {
   const live = useLiveInstance(instance.id);
-  const view = live.view.value;
-  const generation = view.generation ?? begunWith;
-  if (view.isDeleted) {
+  const isDeleted = useComputed(() => live.view.value.isDeleted);
+  if (isDeleted.value) {
     return (
       <Empty title="This instance was deleted">
         <p>
@@ -65,19 +66,45 @@ function Followed({ begun: { instance, personas, generation: begunWith } }: { be
   }
   return (
     <>
-      <LiveHead {...{ instance, live, view, generation }} />
+      <Now {...{ instance, personas, live }} begunWith={generation} />
+      <div class="cards is-wide">
+        <ObservationPanel id={instance.id} maySend={may('instances.write')} />
+        <WhatIfPanel id={instance.id} now={() => live.view.peek().now} />
+      </div>
+      <LiveHistory {...{ instance, live }} begunWith={generation} />
+      {may('instances.write') ? <DangerPart instance={instance} /> : null}
+    </>
+  );
+}
+
+type LiveProps = {
+  readonly instance: Instance;
+  readonly live: LiveModel;
+  readonly begunWith: number | undefined;
+};
+
+/** The state, and how it came about. */
+function Now({
+  instance,
+  personas,
+  live,
+  begunWith,
+}: LiveProps & { readonly personas: readonly Persona[] }) {
+  const view = live.view.value;
+  return (
+    <>
+      <LiveHead {...{ instance, live, view }} generation={view.generation ?? begunWith} />
       <div class="cards is-wide">
         <StateRadar view={view} personas={personas} />
         <ContractCard report={view.now} />
       </div>
       <LiveLines view={view} />
-      <div class="cards is-wide">
-        <ObservationPanel instance={instance} maySend={may('instances.write')} />
-        <WhatIfPanel id={instance.id} />
-      </div>
-      {/* Another generation is another history. */}
-      <HistoryPart key={`history ${generation}`} id={instance.id} view={view} />
-      {may('instances.write') ? <DangerPart instance={instance} /> : null}
     </>
   );
+}
+
+/** Another generation is another history. */
+function LiveHistory({ instance: { id }, live, begunWith }: LiveProps) {
+  const view = live.view.value;
+  return <HistoryPart key={`history ${view.generation ?? begunWith}`} id={id} view={view} />;
 }

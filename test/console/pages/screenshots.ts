@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { openPages } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 import { smallPng } from '#test/console/pages/small-png';
+import { observeWildly, wildLife } from '#test/console/pages/wild-life';
 import { launchChromium } from '#test/support/chromium';
 
 /*
@@ -22,7 +23,14 @@ const PAGES = [
   'security',
   'sign-in',
   'create-key',
+  'instance',
 ] as const;
+/** Where pages are whose addresses are not their names. */
+const PATHS: Readonly<Record<string, string>> = {
+  overview: '/',
+  'sign-in': '/',
+  'create-key': '/keys',
+};
 const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
 );
@@ -31,6 +39,7 @@ mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
 await using pages = await openPages(async () => browser);
 fillSample(pages.account);
+const life = wildLife(pages.account);
 const owner = await pages.desk.owner();
 await pages.desk.member(owner, 'grace@example.com', 'developer');
 await owner.expect(201, 'POST', '/members/invitations', {
@@ -47,7 +56,7 @@ async function takePicture(
   scheme: 'light' | 'dark',
 ): Promise<void> {
   const path =
-    { overview: '/', 'sign-in': '/', 'create-key': '/keys' }[name as string] ?? `/${name}`;
+    { ...PATHS, instance: `/instances/${life.instance.id}` }[name as string] ?? `/${name}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
   const { page } = opened;
@@ -59,6 +68,11 @@ async function takePicture(
       .nth(1)
       .click();
   if (name === 'create-key') await page.getByRole('button', { name: 'Create a key' }).click();
+  if (name === 'instance') {
+    await page.getByText('live', { exact: true }).waitFor();
+    for (let count = 0; count < 60; count += 1) observeWildly(life, count);
+    await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
+  }
   const file = join(folder, `${name}-${width}-${scheme}.png`);
   const picture = smallPng(await page.screenshot());
   writeFileSync(file, picture);

@@ -45,13 +45,13 @@ export function DeviationPart({ title, level, at, isRolledBack, deviation }: Dev
           </div>
         ))}
       </dl>
-      <table class="rows is-plain">
+      <table class="deviations">
         <caption class="unseen">Deviation by mode</caption>
         <thead>
           <tr>
             <th scope="col">Mode</th>
-            <th scope="col" class="is-number">
-              Standard deviations from the set-point
+            <th scope="col" class="is-number" title="Standard deviations from the set-point">
+              From set-point
             </th>
             <th scope="col">
               <span class="unseen">As a bar</span>
@@ -65,15 +65,11 @@ export function DeviationPart({ title, level, at, isRolledBack, deviation }: Dev
           {deviation.modes.map(({ mode, z, contribution }) => (
             <tr key={mode}>
               <th scope="row">{MODES.find(([key]) => key === mode)?.[1] ?? mode}</th>
-              <td data-label="From set-point" class="is-number">
-                {signed(z)}
-              </td>
-              <td data-label="Bar">
+              <td class="is-number">{signed(z)} SD</td>
+              <td>
                 <Bar z={z} />
               </td>
-              <td data-label="Part of T²" class="is-number">
-                {decimal(contribution)}
-              </td>
+              <td class="is-number">{decimal(contribution)}</td>
             </tr>
           ))}
         </tbody>

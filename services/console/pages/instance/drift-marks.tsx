@@ -8,6 +8,9 @@ export type DriftMark = { readonly x: number; readonly level: string };
 /** Marks that are shown, the newest. Chosen: more of them cover one another. */
 const MARKS_MAX = 100;
 
+/** How wide a mark with its level is, in pixels; closer ones are without it. */
+const MARK_PX = 26;
+
 type DriftMarksProps = {
   readonly marks: readonly DriftMark[];
   readonly chosen: number | undefined;
@@ -39,6 +42,9 @@ export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: Drif
   const inside = width - PLOT_LEFT_PX - PLOT_RIGHT_PX;
   const leftOf = (x: number) =>
     PLOT_LEFT_PX + ((x - range[0]) / (range[1] - range[0])) * Math.max(0, inside);
+  const isTight = shown.some(
+    ({ x }, index) => index > 0 && leftOf(x) - leftOf(shown[index - 1]?.x ?? x) < MARK_PX,
+  );
   const hiddenCount = marks.length - shown.length;
   return (
     <>
@@ -47,7 +53,7 @@ export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: Drif
           <button
             key={x}
             type="button"
-            class={`mark is-${level}`}
+            class={`mark is-${level} ${isTight ? 'is-tight' : ''}`}
             data-x={x}
             style={{ left: `${leftOf(x)}px` }}
             tabIndex={x === stop ? 0 : -1}
@@ -58,7 +64,7 @@ export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: Drif
               onChoose(x);
             }}
           >
-            {level}
+            {isTight ? '' : level}
           </button>
         ))}
       </div>

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { levelText, numberText } from '#pages/format';
 import {
   firstRowAt,
@@ -72,15 +72,21 @@ export function HistoryTable({ history, onContext }: HistoryTableProps) {
 }
 
 /** Keeps the place in the list and the scroll position the same. */
-function useScrolling({ list, first, scrollTo, setRowPx }: History) {
+function useScrolling({ list, first, scrollTo, setSizes }: History) {
   const box = useRef<HTMLElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
   /** A position that was set here: the event that it brings moves nothing. */
   const own = useRef(-1);
-  useLayoutEffect(() => {
-    const height = body.current?.rows[0]?.getBoundingClientRect().height ?? 0;
-    if (height > 0 && height !== list.rowPx) setRowPx(height);
-  });
+  useEffect(() => {
+    // Rows are higher where texts are: with another font, or another width.
+    const sizes = new ResizeObserver(() => {
+      const rowPx = body.current?.rows[0]?.getBoundingClientRect().height ?? 0;
+      const viewPx = box.current?.clientHeight ?? 0;
+      if (rowPx > 0 && viewPx > 0) setSizes({ rowPx, viewPx });
+    });
+    if (body.current !== null) sizes.observe(body.current);
+    return () => sizes.disconnect();
+  }, []);
   const moveTo = (next: number) => {
     scrollTo(next);
     if (box.current === null) return;
@@ -151,12 +157,8 @@ function Row({
         {text === '{}' ? (
           <span class="quiet">–</span>
         ) : (
-          <button
-            type="button"
-            class="is-link"
-            aria-label={`Context of cycle ${cycle}`}
-            onClick={() => onContext(row)}
-          >
+          <button type="button" class="is-link" onClick={() => onContext(row)}>
+            <span class="unseen">Context of cycle {cycle}: </span>
             {text}
           </button>
         )}

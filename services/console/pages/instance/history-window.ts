@@ -13,18 +13,21 @@ const KEPT_ROWS_MAX = 4_000;
 export type ScrolledList = {
   readonly rows: number;
   readonly rowPx: number;
+  /** How much of the list is seen, with its head, in pixels. */
+  readonly viewPx: number;
   /** Rows that are seen at once. */
   readonly shown: number;
 };
 
 /** How tall the whole list is made, in pixels. */
 export function scrollHeightOf({ rows, rowPx }: ScrolledList): number {
-  return Math.min(rows * rowPx, SCROLL_PX_MAX);
+  // The head is as tall as a row.
+  return Math.min((rows + 1) * rowPx, SCROLL_PX_MAX);
 }
 
 /** The first row that is seen at a scroll position, from 0. */
 export function firstRowAt(list: ScrolledList, scrollTop: number): number {
-  const range = scrollHeightOf(list) - list.shown * list.rowPx;
+  const range = scrollHeightOf(list) - list.viewPx;
   if (range <= 0) return 0;
   return Math.round((Math.min(scrollTop, range) / range) * lastFirstRow(list));
 }
@@ -33,7 +36,7 @@ export function firstRowAt(list: ScrolledList, scrollTop: number): number {
 export function scrollTopOf(list: ScrolledList, first: number): number {
   const last = lastFirstRow(list);
   if (last === 0) return 0;
-  return (first / last) * (scrollHeightOf(list) - list.shown * list.rowPx);
+  return (first / last) * (scrollHeightOf(list) - list.viewPx);
 }
 
 /** The first row when the end of the list is seen. */

@@ -8,7 +8,6 @@ import {
   type ObservationTexts,
   observationOf,
 } from '#pages/instance/observation-form';
-import type { Instance } from '#pages/instance-answers';
 import { useAction } from '#pages/loaded';
 import { SelectField, submitted, TextField, textsIn } from '#view/field';
 import { CodePanel } from '#view/instance/code-panel';
@@ -22,10 +21,10 @@ const FIRST: ObservationTexts = { mode_target: 'ORDER', signal_strength: '0.7', 
 
 /** Sends one observation, and shows the code that sends the same. */
 export function ObservationPanel({
-  instance: { id },
+  id,
   maySend,
 }: {
-  readonly instance: Instance;
+  readonly id: string;
   readonly maySend: boolean;
 }) {
   const [texts, setTexts] = useState(FIRST);
@@ -52,7 +51,14 @@ export function ObservationPanel({
           />
           <TextField
             {...{ name: 'confidence', label: 'Confidence', value: '0.9', refusal }}
-            {...{ type: 'number', min: 0, max: 1, step: 'any', hint: '0 to 1', isOptional: true }}
+            {...{
+              type: 'number',
+              min: 0,
+              max: 1,
+              step: 'any',
+              hint: '0 to 1; empty is 1',
+              isFilter: true,
+            }}
           />
         </div>
         <TextField

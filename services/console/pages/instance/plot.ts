@@ -34,7 +34,7 @@ export function makePlot(into: HTMLElement, onPoint: (index: number | undefined)
         y: { range: [0, 1] },
       },
       axes: [
-        { ...axis(colours), incrs: WHOLE_STEPS },
+        { ...axis(colours), size: 30, incrs: WHOLE_STEPS },
         { ...axis(colours), size: PLOT_LEFT_PX, values: (_, ticks) => ticks.map(percent) },
       ],
       series: [
@@ -74,7 +74,7 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
 function axis(colours: Colours): uPlot.Axis {
   const line = { stroke: () => colours.of('is-grid'), width: 1 };
-  return { stroke: () => colours.of('is-text'), grid: line, ticks: line, font: '12px system-ui' };
+  return { stroke: () => colours.of('is-text'), grid: line, ticks: line, font: '12px sans-serif' };
 }
 
 function drawStressBand(plot: uPlot, points: readonly ChartPoint[], colours: Colours): void {

@@ -17,6 +17,9 @@ const TRIES_MAX = 3;
 /** Rows that are seen at once. */
 const SHOWN_ROWS = 12;
 
+/** What the document has made of a row, and of what scrolls. */
+type Sizes = Pick<ScrolledList, 'rowPx' | 'viewPx'>;
+
 /** A history as it is scrolled: row 0 is the newest one. */
 export type History = {
   readonly isLoaded: boolean;
@@ -33,7 +36,7 @@ export type History = {
   };
   readonly scrollTo: (first: number) => void;
   /** Measured by what draws them. */
-  readonly setRowPx: (rowPx: number) => void;
+  readonly setSizes: (sizes: Sizes) => void;
   readonly retry: () => void;
 };
 
@@ -48,7 +51,7 @@ export function useHistory(id: string, { cycles, now }: InstanceView): History {
   const [rows] = useState(() => new HistoryRows());
   const [extent, setExtent] = useState<Extent | undefined>();
   const [{ first, top }, setPlace] = useState({ first: 0, top: 0 });
-  const [rowPx, setRowPx] = useState(36);
+  const [sizes, setSizes] = useState<Sizes>({ rowPx: 36, viewPx: 468 });
   const seen = useRef(0);
   takeNew(rows, cycles, seen);
 
@@ -56,7 +59,7 @@ export function useHistory(id: string, { cycles, now }: InstanceView): History {
   // At the top the newest are followed; below it nothing moves under the reader's eyes.
   const topmost = first === 0 ? newest : top;
   const oldest = extent === undefined ? topmost + 1 : extent.newest - extent.total + 1;
-  const list = { rows: topmost - oldest + 1, rowPx, shown: SHOWN_ROWS };
+  const list = { rows: topmost - oldest + 1, ...sizes, shown: SHOWN_ROWS };
   const last = Math.min(first + SHOWN_ROWS, list.rows) - 1;
   const missing = rows.missing(topmost - first, topmost - last);
 
@@ -71,7 +74,7 @@ export function useHistory(id: string, { cycles, now }: InstanceView): History {
   });
 
   return {
-    ...{ isLoaded: extent !== undefined, list, first, refusal, retry, setRowPx },
+    ...{ isLoaded: extent !== undefined, list, first, refusal, retry, setSizes },
     newer: newest - topmost,
     rowAt: (index) => ({ cycle: topmost - index, row: rows.get(topmost - index) }),
     scrollTo: (next) => setPlace({ first: Math.min(next, lastFirstRow(list)), top: topmost }),

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { counted } from '#pages/format';
 import { instanceCalls } from '#pages/instance/instance-calls';
 import {
@@ -15,6 +15,9 @@ import { RefusalNotice } from '#view/notice';
 /** Observations of one simulation. Source: decision 241. */
 const OBSERVATIONS_MAX = 20;
 
+/** What a simulation began with, and the state after each observation. */
+type States = { readonly before: Report | undefined; readonly after: readonly Report[] };
+
 /** A row of the form; its number stays while others come and go. */
 type Row = { readonly key: number; readonly texts: ObservationTexts };
 
@@ -24,16 +27,23 @@ const FIRST: Row = {
 };
 
 /** What observations would do, on a copy that is thrown away. */
-export function WhatIfPanel({ id }: { readonly id: string }) {
+export function WhatIfPanel({
+  id,
+  now,
+}: {
+  readonly id: string;
+  /** The state that the copy is made of, which lines begin with. */
+  readonly now: () => Report | undefined;
+}) {
   const [rows, setRows] = useState<readonly Row[]>([FIRST]);
-  const [states, setStates] = useState<readonly Report[] | undefined>();
+  const [states, setStates] = useState<States | undefined>();
   const { run, isBusy, refusal } = useAction(async () => {
-    setStates(
-      await instanceCalls.simulate(
-        id,
-        rows.map(({ texts }) => observationOf(texts)),
-      ),
+    const before = now();
+    const after = await instanceCalls.simulate(
+      id,
+      rows.map(({ texts }) => observationOf(texts)),
     );
+    setStates({ before, after });
   });
   const change = (key: number, texts: ObservationTexts) =>
     setRows(rows.map((row) => (row.key === key ? { key, texts } : row)));
@@ -80,12 +90,12 @@ export function WhatIfPanel({ id }: { readonly id: string }) {
       <div role="status">
         {states === undefined ? null : (
           <p>
-            {counted(states.length, 'observation')} applied to a copy.{' '}
+            {counted(states.after.length, 'observation')} applied to a copy.{' '}
             <strong>Nothing of the instance changed.</strong>
           </p>
         )}
       </div>
-      {states === undefined ? null : <Outcome states={states} />}
+      {states === undefined ? null : <Outcome {...states} />}
     </section>
   );
 }
@@ -140,18 +150,21 @@ function ObservationRow({
 }
 
 /** The states of the copy as lines; a mark shows the drift of its step. */
-function Outcome({ states }: { readonly states: readonly Report[] }) {
+function Outcome({ before, after }: States) {
   const [chosen, setChosen] = useState<number | undefined>();
-  const points = states.map((report, index) => ({ x: index + 1, at: undefined, report }));
-  const marks = points
+  const first = before === undefined ? [] : [{ x: 0, at: undefined, report: before }];
+  const steps = after.map((report, index) => ({ x: index + 1, at: undefined, report }));
+  const points = useMemo(() => [...first, ...steps], [before, after]);
+  const marks = steps
     .filter(({ report }) => report.drift.level !== 'D0')
     .map(({ x, report }) => ({ x, level: report.drift.level }));
-  const step = chosen ?? states.length;
-  const shown = states[step - 1];
+  const step = chosen ?? after.length;
+  const shown = after[step - 1];
   return (
     <>
       <LineChart
-        {...{ points, marks, chosen }}
+        {...{ marks, chosen }}
+        points={points}
         unit="Step"
         label="Modes, energy and stability of the copy by step"
         onMark={(x) => setChosen(x === chosen ? undefined : x)}

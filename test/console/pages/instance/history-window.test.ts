@@ -10,13 +10,15 @@ import {
 } from '#pages/instance/history-window';
 import { rowOf } from '#test/console/pages/instance/reports';
 
-const FEW = { rows: 100, rowPx: 40, shown: 10 };
-const MANY = { rows: 1_000_000, rowPx: 40, shown: 10 };
+/** Ten rows and the head are seen. */
+const SEEN = { rowPx: 40, viewPx: 440, shown: 10 };
+const FEW = { rows: 100, ...SEEN };
+const MANY = { rows: 1_000_000, ...SEEN };
 
 const scrolled = suite('a scrolled list of rows');
 
 scrolled('of few rows is as tall as they are, and moves by one row in its height', () => {
-  assert.is(scrollHeightOf(FEW), 4_000);
+  assert.is(scrollHeightOf(FEW), 4_040);
   assert.equal(
     [0, 40, 60, 3_600, 9_999].map((top) => firstRowAt(FEW, top)),
     [0, 1, 2, 90, 90],
@@ -28,7 +30,7 @@ scrolled('of a million rows is no taller than browsers draw, and reaches both en
   const height = scrollHeightOf(MANY);
   assert.is(height, 10_000_000);
   assert.is(firstRowAt(MANY, 0), 0);
-  assert.is(firstRowAt(MANY, height - 400), 999_990);
+  assert.is(firstRowAt(MANY, height - 440), 999_990);
   assert.is(lastFirstRow(MANY), 999_990);
   for (const row of [1, 2, 499_999, 999_989]) {
     assert.is(firstRowAt(MANY, scrollTopOf(MANY, row)), row, `row ${row} is found again`);
@@ -36,7 +38,7 @@ scrolled('of a million rows is no taller than browsers draw, and reaches both en
 });
 
 scrolled('of no more rows than are seen does not move', () => {
-  const short = { rows: 4, rowPx: 40, shown: 10 };
+  const short = { rows: 4, ...SEEN };
   assert.equal([firstRowAt(short, 50), scrollTopOf(short, 3), lastFirstRow(short)], [0, 0, 0]);
 });
 
