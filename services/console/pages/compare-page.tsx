@@ -71,7 +71,7 @@ function Comparison({ first, second }: { readonly first: Side; readonly second: 
   return (
     <>
       <div class="cards">
-        <section class="card" aria-labelledby="modes">
+        <section class="card is-top" aria-labelledby="modes">
           <h2 id="modes">Modes</h2>
           <p>{apart}</p>
           <Radar

@@ -65,7 +65,7 @@ export function ActionComparison({
 }) {
   const { differing, allowed, forbidden } = actionsOf(first, second);
   return (
-    <section class="card" aria-labelledby="actions">
+    <section class="card is-top" aria-labelledby="actions">
       <h2 id="actions">Actions</h2>
       {differing.length === 0 ? (
         <p>Both contracts allow and forbid the same actions.</p>

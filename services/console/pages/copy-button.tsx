@@ -15,15 +15,21 @@ export function CopyButton({
       await navigator.clipboard.writeText(value);
       setOutcome('Copied');
     } catch {
-      setOutcome('The browser refused');
+      setOutcome('Not copied');
     }
   };
+  const text = outcome === '' ? 'Copy' : outcome;
   return (
     <>
-      <button type="button" class="is-tiny" aria-label={`Copy ${what}`} onClick={() => void copy()}>
-        Copy
+      <button
+        type="button"
+        class="is-tiny"
+        aria-label={`${text} ${what}`}
+        onClick={() => void copy()}
+      >
+        {text}
       </button>
-      <span class="quiet copied" role="status">
+      <span class="unseen" role="status">
         {outcome}
       </span>
     </>

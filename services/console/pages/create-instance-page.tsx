@@ -4,7 +4,7 @@ import { ChoiceCard } from '#view/choice-card';
 import { InstanceForm } from '#view/instance-form';
 import { Link } from '#view/link';
 import { ModeBars } from '#view/mode-bars';
-import { WhenLoaded } from '#view/notice';
+import { sentence, WhenLoaded } from '#view/notice';
 import { Page } from '#view/page';
 
 /** Makes an instance, neutral or from a persona; leads to the personality test as a third way. */
@@ -40,7 +40,7 @@ export function CreateInstancePage() {
                   <ChoiceCard
                     key={id}
                     {...{ name: 'start', value: id, title: name }}
-                    text={`${description} (${archetype})`}
+                    text={`${sentence(archetype)} ${description}`}
                   >
                     <ModeBars strengths={mode_profile} />
                   </ChoiceCard>

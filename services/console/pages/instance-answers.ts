@@ -26,7 +26,7 @@ export type ListedInstance = {
 };
 
 /** `GET /api/instances`. */
-export type InstancePage = {
+export type InstanceList = {
   readonly data: readonly ListedInstance[];
   readonly pagination: {
     readonly limit: number;

@@ -3,7 +3,7 @@ import type {
   Contract,
   DriftEvent,
   Instance,
-  InstancePage,
+  InstanceList,
   InstanceWanted,
   Persona,
   Questionnaire,
@@ -16,7 +16,7 @@ export type TestAnswer = { readonly question_id: string; readonly value: number 
 
 /** What pages ask of the console about instances, as `/v1` answers it. Throws `Refused`. */
 export const instanceApi = {
-  list: (query: URLSearchParams) => send<InstancePage>('GET', `/instances?${query}`),
+  list: (query: URLSearchParams) => send<InstanceList>('GET', `/instances?${query}`),
   /** Sent again under the same key it makes no second instance. */
   create: (wanted: InstanceWanted, idempotencyKey: string) =>
     post<{ readonly id: string }>('/instances', wanted, { 'idempotency-key': idempotencyKey }),

@@ -69,7 +69,7 @@ function Row({
 }) {
   return (
     <tr>
-      <td class="is-choice">
+      <td data-label="Compare" class="is-choice">
         <input
           type="checkbox"
           aria-label={`Select ${of.name} to compare`}
@@ -82,7 +82,9 @@ function Row({
         <Link to={instanceAddress(of.id)} class="row-name">
           {of.name}
         </Link>
-        <code>{of.id}</code> <CopyButton value={of.id} what={`the id of ${of.name}`} />
+        <span class="row-id">
+          <code>{of.id}</code> <CopyButton value={of.id} what={`the id of ${of.name}`} />
+        </span>
       </th>
       <td data-label="Cycle" class="is-number">
         {numberText(of.cycle_count)}

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { InstancePage, ListedInstance } from '#pages/instance-answers';
+import type { InstanceList, ListedInstance } from '#pages/instance-answers';
 import { instanceApi } from '#pages/instance-api';
 import { type ListView, listAddress, PAGE_SIZES, queryOf, viewOf } from '#pages/instance-list-view';
 import { useLoaded } from '#pages/loaded';
@@ -51,7 +51,7 @@ export function InstancesPage({ query }: { readonly query: string }) {
   );
 }
 
-type Shown = InstancePage & { readonly view: ListView };
+type Shown = InstanceList & { readonly view: ListView };
 
 /** Another page of the list is read from its top. */
 function useTopOf(offset: number): void {

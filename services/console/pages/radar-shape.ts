@@ -1,8 +1,8 @@
 /** The picture's size and the wheel in it, in its own units: room is left for names at the sides. */
-export const RADAR_SIZE = { width: 380, height: 262, radius: 100 } as const;
+export const RADAR_SIZE = { width: 330, height: 230, radius: 90 } as const;
 
 /** Where the middle of the wheel is. */
-const CENTRE = { x: 190, y: 132 } as const;
+const CENTRE = { x: 165, y: 119 } as const;
 
 /** A point of the picture. */
 export type RadarPoint = { readonly x: number; readonly y: number };

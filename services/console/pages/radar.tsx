@@ -1,5 +1,11 @@
 import { levelText } from '#pages/format';
-import { pointsText, RADAR_SIZE, radarCorners, radarPoint } from '#pages/radar-shape';
+import {
+  pointsText,
+  RADAR_SIZE,
+  type RadarPoint,
+  radarCorners,
+  radarPoint,
+} from '#pages/radar-shape';
 
 /** What a series is: each kind has its own colour and its own dashes. */
 type RadarKind = 'now' | 'set-point' | 'stable' | 'persona' | 'first' | 'second';
@@ -16,6 +22,9 @@ const RINGS = [0.25, 0.5, 0.75, 1] as const;
 
 /** How far outside the wheel names begin, as a share of its radius. */
 const NAME_DISTANCE = 1.12;
+
+/** Between the lines of a name, in units of the picture. */
+const LINE_HEIGHT = 15;
 
 /** Two series may have one name, as two instances may. */
 const keyOf = ({ kind, name }: RadarSeries): string => `${kind} ${name}`;
@@ -81,13 +90,26 @@ function Wheel({ axes }: { readonly axes: readonly string[] }) {
         return (
           <g key={name}>
             <line x1={middle.x} y1={middle.y} x2={end.x} y2={end.y} />
-            <text x={at.x} y={at.y} text-anchor={anchorOf(at.x)} dominant-baseline="middle">
-              {name}
-            </text>
+            <AxisName name={name} at={at} />
           </g>
         );
       })}
     </g>
+  );
+}
+
+/** A name in as many lines as it has words, around its point. */
+function AxisName({ name, at }: { readonly name: string; readonly at: RadarPoint }) {
+  const words = name.split(' ');
+  const top = at.y - ((words.length - 1) * LINE_HEIGHT) / 2;
+  return (
+    <text text-anchor={anchorOf(at.x)} dominant-baseline="middle">
+      {words.map((word, line) => (
+        <tspan key={word} x={at.x} y={top + line * LINE_HEIGHT}>
+          {word}
+        </tspan>
+      ))}
+    </text>
   );
 }
 

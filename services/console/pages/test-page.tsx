@@ -22,13 +22,20 @@ type Scored = { readonly result: TestResult; readonly personas: readonly Persona
 /** The personality test: its questions, then its result, from which an instance is made. */
 export function TestPage({ me }: { readonly me: Me }) {
   const questionnaire = useLoaded(instanceApi.questions);
+  const [scored, setScored] = useState<Scored | undefined>();
   return (
     <Page
-      title="Personality test"
-      lead="35 statements, about ten minutes. The result is a personality that an instance can begin with."
+      {...(scored === undefined
+        ? { title: 'Personality test', lead: '35 statements, about ten minutes.' }
+        : { title: 'Your result', lead: 'A personality that an instance can begin with.' })}
     >
       <WhenLoaded loading={questionnaire} what="questions">
-        {(loaded) => <Test questionnaire={loaded} storeKey={testKey(me.account.id, me.user.id)} />}
+        {(loaded) => (
+          <Test
+            {...{ questionnaire: loaded, scored, onScored: setScored }}
+            storeKey={testKey(me.account.id, me.user.id)}
+          />
+        )}
       </WhenLoaded>
     </Page>
   );
@@ -38,20 +45,22 @@ export function TestPage({ me }: { readonly me: Me }) {
 function Test({
   questionnaire,
   storeKey,
+  scored,
+  onScored,
 }: {
   readonly questionnaire: Questionnaire;
   readonly storeKey: string;
+  readonly scored: Scored | undefined;
+  readonly onScored: (scored: Scored | undefined) => void;
 }) {
   const [answers, setAnswers] = useState(() => savedAnswers(storeKey, questionnaire));
-  const [scored, setScored] = useState<Scored | undefined>();
   const [isLeaving, setLeaving] = useState(false);
   const { version } = questionnaire;
   const submit = useAction(async () => {
     const given = Object.entries(answers).map(([question_id, value]) => ({ question_id, value }));
     const asked = [instanceApi.submitTest(version, given), instanceApi.personas()] as const;
     const [result, personas] = await Promise.all(asked);
-    setScored({ result, personas });
-    scrollTo({ top: 0 });
+    onScored({ result, personas });
   });
   const answer = (id: string, value: number): void => {
     const next: TestAnswers = { ...answers, [id]: value };
@@ -61,8 +70,8 @@ function Test({
   const startOver = (): void => {
     forgetAnswers(storeKey);
     setAnswers({});
-    setScored(undefined);
     setLeaving(false);
+    onScored(undefined);
     scrollTo({ top: 0 });
   };
   return (
@@ -76,7 +85,7 @@ function Test({
       ) : (
         <TestResultPart
           {...scored}
-          onBack={() => setScored(undefined)}
+          onBack={() => onScored(undefined)}
           onStartOver={() => setLeaving(true)}
           onMade={() => forgetAnswers(storeKey)}
         />

@@ -32,10 +32,10 @@ export function TestQuestion({
           <label key={step} class="scale-step">
             <input
               {...{ type: 'radio', name: id, value: String(step), checked: value === step }}
+              aria-label={`${step}, ${labels[step - min]}`}
               onChange={() => onAnswer(step, false)}
             />
             {step}
-            <span class="unseen">, {labels[step - min]}</span>
           </label>
         ))}
         <span class="scale-end" aria-hidden="true">

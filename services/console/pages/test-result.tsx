@@ -38,7 +38,7 @@ export function TestResultPart({
   return (
     <>
       <div class="cards">
-        <section class="card" aria-labelledby="modes">
+        <section class="card is-top" aria-labelledby="modes">
           <h2 id="modes">Modes</h2>
           <Radar axes={AXES} series={series} label={labelOf(result, nearest)} />
         </section>
@@ -76,12 +76,12 @@ function Likeness({
   const personaOf = (id: string) => personas.find((persona) => persona.id === id);
   const { dominant_modes: dominant, composite, quality } = result;
   return (
-    <section class="card" aria-labelledby="likeness">
+    <section class="card is-top" aria-labelledby="likeness">
       <h2 id="likeness">Nearest personas</h2>
       <ol class="steps">
         {result.nearest_personas.map(({ id, fit }) => (
           <li key={id}>
-            <strong>{personaOf(id)?.name ?? id}</strong>, fits to {levelText(fit)}
+            <strong>{personaOf(id)?.name ?? id}</strong> · fit {levelText(fit)}
             <span class="row-more">{personaOf(id)?.description}</span>
           </li>
         ))}

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fake-instances';
 import { addLifeRoutes, type FakeLife } from '#test/console/pages/fake-life';
 
@@ -61,11 +61,7 @@ const LINES_OF_A_PAGE_MAX = 50;
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
   const answers = new Map<string, Parameters<AddRoute>[2]>();
-  const add: AddRoute = (method, url, answer) => {
-    answers.set(`${method} ${url}`, answer);
-    if (app.hasRoute({ method, url })) return;
-    app.route({ method, url, handler: (_request, reply) => reply.callNotFound() });
-  };
+  const add: AddRoute = (method, url, answer) => void answers.set(`${method} ${url}`, answer);
   app.addHook('preHandler', async (request, reply) => {
     const route = `${request.method} ${request.routeOptions.url}`;
     const answer = answers.get(route);
@@ -73,6 +69,8 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     const { cookie = '', host = '' } = request.headers;
     const me = await app.inject({ url: '/api/me', headers: { cookie, host } });
     if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
+    // The endpoints of the API get bodies as bytes.
+    if (Buffer.isBuffer(request.body)) request.body = JSON.parse(request.body.toString());
     const idempotencyKey = request.headers['idempotency-key'];
     account.sent.push({ route, body: request.body ?? request.query, idempotencyKey });
     const broken = account.broken.get(route);
@@ -103,7 +101,7 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
 
 /** Adds the answer of a route. */
 export type AddRoute = (
-  method: HTTPMethods,
+  method: string,
   url: string,
   answer: (request: FastifyRequest, reply: FastifyReply) => unknown,
 ) => void;

@@ -47,7 +47,7 @@ list('copies an id', async (pages) => {
   await using opened = await pages.open('/instances', await pages.desk.owner(), options);
   const { page } = opened;
   await page.getByRole('button', { name: 'Copy the id of Instance 1' }).click();
-  await page.getByText('Copied').waitFor();
+  await page.getByRole('button', { name: 'Copied the id of Instance 1' }).waitFor();
   assert.is(await page.evaluate('navigator.clipboard.readText()'), 'inst_0000000000000001');
   assertQuiet(opened);
 });

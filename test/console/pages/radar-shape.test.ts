@@ -17,7 +17,9 @@ shape('has its first axis upwards, and the others clockwise', () => {
 
 shape('draws each value at its share of the radius, and missing ones in the middle', () => {
   const corners = radarCorners([0.2, 0.4, 0.6, 0.8, 1], 7);
-  const distances = corners.map((corner) => Math.round(distanceOf(corner)));
+  const distances = corners.map((corner) =>
+    Math.round((100 * distanceOf(corner)) / RADAR_SIZE.radius),
+  );
   assert.equal(distances, [20, 40, 60, 80, 100, 0, 0]);
 });
 

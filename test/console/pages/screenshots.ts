@@ -23,13 +23,16 @@ const PAGES = [
   'security',
   'sign-in',
   'create-key',
+  'instances',
+  'create-instance',
+  'test',
+  'compare',
   'instance',
 ] as const;
-/** Where pages are whose addresses are not their names. */
-const PATHS: Readonly<Record<string, string>> = {
-  overview: '/',
-  'sign-in': '/',
-  'create-key': '/keys',
+const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
+  ...{ overview: '/', 'sign-in': '/', 'create-key': '/keys' },
+  ...{ 'create-instance': '/instances/new', test: '/instances/test' },
+  compare: '/instances/compare?a=inst_0000000000000001&b=inst_0000000000000005',
 };
 const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
@@ -39,7 +42,6 @@ mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
 await using pages = await openPages(async () => browser);
 fillSample(pages.account);
-const life = wildLife(pages.account);
 const owner = await pages.desk.owner();
 await pages.desk.member(owner, 'grace@example.com', 'developer');
 await owner.expect(201, 'POST', '/members/invitations', {
@@ -55,8 +57,8 @@ async function takePicture(
   width: number,
   scheme: 'light' | 'dark',
 ): Promise<void> {
-  const path =
-    { ...PATHS, instance: `/instances/${life.instance.id}` }[name as string] ?? `/${name}`;
+  const life = name === 'instance' ? wildLife(pages.account) : undefined;
+  const path = life === undefined ? (PATHS[name] ?? `/${name}`) : `/instances/${life.instance.id}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
   const { page } = opened;
@@ -68,7 +70,7 @@ async function takePicture(
       .nth(1)
       .click();
   if (name === 'create-key') await page.getByRole('button', { name: 'Create a key' }).click();
-  if (name === 'instance') {
+  if (life !== undefined) {
     await page.getByText('live', { exact: true }).waitFor();
     for (let count = 0; count < 60; count += 1) observeWildly(life, count);
     await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
