@@ -10,7 +10,7 @@ export const MODES = [
 ] as const;
 
 /** One of them, as a key. */
-export type ModeKey = (typeof MODES)[number][0];
+type ModeKey = (typeof MODES)[number][0];
 
 /** A value from 0 to 1 for each mode. */
 export type Strengths = Readonly<Record<ModeKey, number>>;
@@ -57,7 +57,7 @@ export type InstanceWanted = {
 };
 
 /** The state of an instance after its last cycle: of `GET /api/instances/:id/snapshot`, and of reports. */
-export type Snapshot = {
+type Snapshot = {
   readonly instance_id: string;
   readonly cycle: number;
   readonly mode_strengths: Strengths;
@@ -91,7 +91,7 @@ export type Contract = {
 };
 
 /** How far behaviour is from what is normal for the instance. */
-export type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
+type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
 
 /** What a drift level follows from (model 3.6). */
 export type Deviation = {

@@ -28,6 +28,7 @@ const PAGES = [
   'test',
   'compare',
   'instance',
+  'instance-lines',
 ] as const;
 const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
   ...{ overview: '/', 'sign-in': '/', 'create-key': '/keys' },
@@ -37,6 +38,10 @@ const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
 const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
 );
+
+/** Scrolls to the lines, and leaves out where the focus is. */
+const SHOW_LINES = `document.getElementById('lines').closest('section').scrollIntoView();
+  document.activeElement?.blur()`;
 
 mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
@@ -57,7 +62,7 @@ async function takePicture(
   width: number,
   scheme: 'light' | 'dark',
 ): Promise<void> {
-  const life = name === 'instance' ? wildLife(pages.account) : undefined;
+  const life = /^instance(-lines)?$/.test(name) ? wildLife(pages.account) : undefined;
   const path = life === undefined ? (PATHS[name] ?? `/${name}`) : `/instances/${life.instance.id}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
@@ -74,6 +79,7 @@ async function takePicture(
     await page.getByText('live', { exact: true }).waitFor();
     for (let count = 0; count < 60; count += 1) observeWildly(life, count);
     await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
+    if (name === 'instance-lines') await page.evaluate(SHOW_LINES);
   }
   const file = join(folder, `${name}-${width}-${scheme}.png`);
   const picture = smallPng(await page.screenshot());

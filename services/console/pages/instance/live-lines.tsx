@@ -34,7 +34,12 @@ export function LiveLines({ view }: { readonly view: InstanceView }) {
       <p class="quiet">
         {counted(view.stateCount, 'state')} and {counted(view.cycleCount, 'observation')} since this
         page was opened. The service keeps observations, not the states between them, so lines begin
-        with this page. Behind the lines: stress MED, HIGH and OVER.
+        with this page. Behind the lines: stress{' '}
+        {['MED', 'HIGH', 'OVER'].map((state) => (
+          <span key={state} class={`stress-key is-${state}`}>
+            {state}
+          </span>
+        ))}
       </p>
       <LineChart
         {...{ points, marks, chosen }}

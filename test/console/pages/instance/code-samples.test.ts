@@ -16,7 +16,6 @@ const OBSERVATION = {
     none: null,
     list: [1, -0.5, 'é😀'],
   },
-  timestamp: undefined,
 };
 
 /** What is sent of it. */
