@@ -67,7 +67,7 @@ type Snapshot = {
 };
 
 /** How decisions are made, each from a closed set. */
-export type DecisionStyle = {
+type DecisionStyle = {
   readonly tempo: string;
   readonly risk: string;
   readonly expressiveness: string;

@@ -8,7 +8,7 @@ import { MODE_KEYS } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState } from '#identity/state';
 import type { Report } from '#pages/instance-answers';
-import type { AddRoute } from '#test/console/pages/fake-routes';
+import type { AddRoute } from '#test/console/pages/add-route';
 
 /** An instance of the fake, whose state the real model has computed. */
 export type FakeInstance = {

@@ -200,7 +200,7 @@ export function addLifeRoutes(add: AddRoute, account: Account): void {
         reply.headers({ 'x-throttled': 'true', 'retry-after': '1' });
         return { data: life.report };
       }
-      return { data: life.observe(observationOf(sent), sent.context?.value ?? {}) };
+      return { data: life.observe(observationOf(sent), sent.context ?? {}) };
     }),
   );
   add(
@@ -234,8 +234,7 @@ type Sent = {
   readonly mode_target: string;
   readonly signal_strength: number;
   readonly confidence?: number;
-  /** The parser of bodies keeps the text beside it. */
-  readonly context?: { readonly value: HistoryRow['context'] };
+  readonly context?: HistoryRow['context'];
 };
 
 function observationOf({ mode_target: mode, signal_strength: signal, confidence = 1 }: Sent) {

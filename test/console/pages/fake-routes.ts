@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { AddRoute } from '#test/console/pages/add-route';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fake-instances';
 import { addLifeRoutes, type FakeLife } from '#test/console/pages/fake-life';
 
@@ -24,7 +25,7 @@ export type FakeAccount = {
 };
 
 /** A refusal with what it says. */
-export type FakeRefusal = {
+type FakeRefusal = {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: object;
@@ -98,13 +99,6 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
       .send(account.lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
   );
 }
-
-/** Adds the answer of a route. */
-export type AddRoute = (
-  method: string,
-  url: string,
-  answer: (request: FastifyRequest, reply: FastifyReply) => unknown,
-) => void;
 
 function addKeyRoutes(add: AddRoute, account: FakeAccount): void {
   let made = 0;

@@ -57,7 +57,12 @@ list('searches while one types, once for a word, and keeps it in the address', a
   await using opened = await openList(pages, '?offset=20');
   const { page } = opened;
   await page.getByText('21 to 31 of 31 instances').waitFor();
-  await page.getByLabel('Search').pressSequentially('HOPPER', { delay: 20 });
+  await page.getByLabel('Search').focus();
+  // Faster than the pause, however busy the machine is.
+  await page.evaluate(`for (const text of ['H', 'HO', 'HOP', 'HOPPER']) {
+    document.activeElement.value = text;
+    document.activeElement.dispatchEvent(new Event('input', { bubbles: true }));
+  }`);
   await page.getByText('1 to 1 of 1 instances').waitFor();
   assert.equal(await namesOn(opened), ['Grace Hopper']);
   assert.is(new URL(page.url()).search, '?search=HOPPER');
@@ -158,7 +163,7 @@ list('shows names and descriptions as the text that they are', async (pages) => 
   pages.account.instances = [fakeInstance(1, { name, description }), fakeInstance(2, { name })];
   await using opened = await openList(pages);
   const { page } = opened;
-  for (const box of await page.getByRole('checkbox').all()) await box.check();
+  for (const at of [0, 1]) await page.getByRole('checkbox').nth(at).check();
   assert.ok((await page.getByRole('row').nth(2).innerText()).includes(description));
   await page.getByRole('link', { name: 'Compare' }).click();
   await page.getByText(`${name} (inst_0000000000000001)`).first().waitFor();
