@@ -66,10 +66,20 @@ export async function send<Answer>(
   body?: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
+  return (await exchange<Answer>(method, path, body, headers)).answer;
+}
+
+/** The same, for answers whose headers say something too. */
+export async function exchange<Answer>(
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly answer: Answer; readonly headers: Headers }> {
   const response = await answered(method, path, body, headers);
   const text = await response.text();
   const parsed = parsedOf(text);
-  if (response.ok) return parsed as Answer;
+  if (response.ok) return { answer: parsed as Answer, headers: response.headers };
   const { error, message, details } = parsed as {
     readonly error?: string;
     readonly message?: string;

@@ -94,7 +94,7 @@ export type Contract = {
 type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
 
 /** What a drift level follows from (model 3.6). */
-type Deviation = {
+export type Deviation = {
   readonly description: string;
   readonly reason: string;
   readonly distance: number;

@@ -6,6 +6,7 @@ import { PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import type { TestPages } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
+import { observeWildly, wildLife } from '#test/console/pages/wild-life';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -89,6 +90,26 @@ accessible('pages with much on them', async (pages) => {
       .getByRole('button', { name: /^Details/ })
       .first()
       .click();
+  });
+});
+
+accessible('one instance, live, with all that opens on it', async (pages) => {
+  const life = wildLife(pages.account);
+  const path = `/instances/${life.instance.id}`;
+  const owner = await pages.desk.owner();
+  await look(pages, path, owner, async (page) => {
+    await page.getByText('live', { exact: true }).waitFor();
+    // What is drawn changes while one looks.
+    for (let count = 0; count < 40; count += 1) observeWildly(life, count);
+    await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
+    await page.getByRole('button', { name: 'Try it on a copy' }).click();
+    await page.getByText('Nothing of the instance changed.').waitFor();
+    for (const summary of await page.locator('summary').all()) await summary.click();
+    await page.getByRole('row', { name: /^40 / }).first().waitFor();
+  });
+  await look(pages, path, owner, async (page) => {
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    await page.getByRole('dialog').waitFor();
   });
 });
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AddRoute } from '#test/console/pages/add-route';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fake-instances';
+import { addLifeRoutes, type FakeLife } from '#test/console/pages/fake-life';
 
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
@@ -11,6 +12,8 @@ export type FakeAccount = {
   lines: Record<string, unknown>[];
   usage: Record<string, unknown>;
   instances: FakeInstance[];
+  /** Those of them that move, by their ids. */
+  readonly lives: Map<string, FakeLife>;
   /** Bodies that were sent, newest last. */
   readonly sent: {
     readonly route: string;
@@ -37,7 +40,15 @@ export function emptyAccount(): FakeAccount {
     ...{ cycles_remaining: 6_580, month_mark: 3_500, cycles_expired: 0, cycles_lost: 0 },
     month_ends_at: '2026-02-01T00:00:00.000Z',
   };
-  return { keys: [], lines: [], usage, instances: [], sent: [], broken: new Map() };
+  return {
+    keys: [],
+    lines: [],
+    usage,
+    instances: [],
+    lives: new Map(),
+    sent: [],
+    broken: new Map(),
+  };
 }
 
 /** A secret as long as a real one. */
@@ -74,6 +85,7 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
   });
   addKeyRoutes(add, account);
   addInstanceRoutes(add, account);
+  addLifeRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/audit', ({ query }) => pageOf(account, query as Record<string, string>));
   add('GET', '/api/audit/export', (_request, reply) =>

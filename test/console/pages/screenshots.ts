@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { openPages } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 import { smallPng } from '#test/console/pages/small-png';
+import { observeWildly, wildLife } from '#test/console/pages/wild-life';
 import { launchChromium } from '#test/support/chromium';
 
 /*
@@ -26,6 +27,8 @@ const PAGES = [
   'create-instance',
   'test',
   'compare',
+  'instance',
+  'instance-lines',
 ] as const;
 const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
   ...{ overview: '/', 'sign-in': '/', 'create-key': '/keys' },
@@ -35,6 +38,10 @@ const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
 const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
 );
+
+/** Scrolls to the lines, and leaves out where the focus is. */
+const SHOW_LINES = `document.getElementById('lines').closest('section').scrollIntoView();
+  document.activeElement?.blur()`;
 
 mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
@@ -55,7 +62,8 @@ async function takePicture(
   width: number,
   scheme: 'light' | 'dark',
 ): Promise<void> {
-  const path = PATHS[name] ?? `/${name}`;
+  const life = /^instance(-lines)?$/.test(name) ? wildLife(pages.account) : undefined;
+  const path = life === undefined ? (PATHS[name] ?? `/${name}`) : `/instances/${life.instance.id}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
   const { page } = opened;
@@ -67,6 +75,12 @@ async function takePicture(
       .nth(1)
       .click();
   if (name === 'create-key') await page.getByRole('button', { name: 'Create a key' }).click();
+  if (life !== undefined) {
+    await page.getByText('live', { exact: true }).waitFor();
+    for (let count = 0; count < 60; count += 1) observeWildly(life, count);
+    await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
+    if (name === 'instance-lines') await page.evaluate(SHOW_LINES);
+  }
   const file = join(folder, `${name}-${width}-${scheme}.png`);
   const picture = smallPng(await page.screenshot());
   writeFileSync(file, picture);
