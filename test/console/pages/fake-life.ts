@@ -9,7 +9,7 @@ import { createState, resetToDefault, resetToInitial, type State } from '#identi
 import type { HistoryRow } from '#pages/instance/instance-events';
 import type { Report } from '#pages/instance-answers';
 import { type FakeInstance, fakeInstance } from '#test/console/pages/fake-instances';
-import type { AddRoute } from '#test/console/pages/fake-routes';
+import type { AddRoute } from '#test/console/pages/add-route';
 
 /** When a stream is come back to, in milliseconds. */
 const RETRY_MS = 50;

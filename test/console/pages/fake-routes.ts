@@ -18,7 +18,7 @@ export type FakeAccount = {
   readonly sent: {
     readonly route: string;
     readonly body: unknown;
-    readonly idempotencyKey: unknown;
+    readonly idempotencyKey?: string;
   }[];
   /** The answers of a route instead of its own: a status, or all of a refusal. */
   readonly broken: Map<string, number | FakeRefusal>;
@@ -72,17 +72,13 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
     // The endpoints of the API get bodies as bytes.
     if (Buffer.isBuffer(request.body)) request.body = JSON.parse(request.body.toString());
-    const idempotencyKey = request.headers['idempotency-key'];
-    account.sent.push({ route, body: request.body ?? request.query, idempotencyKey });
-    const broken = account.broken.get(route);
-    if (typeof broken === 'number') {
-      return reply.status(broken).send({ error: 'internal', message: 'the store is away' });
-    }
+    const key = request.headers['idempotency-key'];
+    const keyed = key === undefined ? {} : { idempotencyKey: String(key) };
+    account.sent.push({ route, body: request.body ?? request.query, ...keyed });
+    const broken = refusalOf(account.broken.get(route));
     if (broken !== undefined) {
-      return reply
-        .status(broken.status)
-        .headers(broken.headers ?? {})
-        .send(broken.body);
+      const { status, headers = {}, body } = broken;
+      return reply.status(status).headers(headers).send(body);
     }
     const answered = await answer(request, reply);
     return reply.sent ? reply : reply.send(answered);
@@ -98,6 +94,11 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
       .type('application/x-ndjson')
       .send(account.lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
   );
+}
+
+function refusalOf(broken: number | FakeRefusal | undefined): FakeRefusal | undefined {
+  if (typeof broken !== 'number') return broken;
+  return { status: broken, body: { error: 'internal', message: 'the store is away' } };
 }
 
 function addKeyRoutes(add: AddRoute, account: FakeAccount): void {
