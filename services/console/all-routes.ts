@@ -47,7 +47,7 @@ export function consoleRoutes(
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
     ...keyRoutes({ keys, clock, live, trail: ports.trail }),
     ...auditRoutes({ live, audit, trail: ports.trail }),
-    ...usageRoutes({ live, usage }),
+    ...usageRoutes({ live, usage, accounts, clock }),
     ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),
   ];
 }

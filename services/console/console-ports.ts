@@ -27,7 +27,7 @@ export type ConsolePorts = {
   readonly trail: Pick<AuditTrail, 'around' | 'page' | 'heads' | 'linesAfter'>;
   readonly keys: KeyAdmin;
   /** Rejects with `service_unavailable` where no limiter answers. */
-  readonly usage: AccountAdmin['usage'];
+  readonly usage: Pick<AccountAdmin, 'usage' | 'months'>;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;

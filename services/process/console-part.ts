@@ -100,7 +100,7 @@ async function consoleOn(
     audit: auditOf(trail),
     trail,
     keys: admin,
-    usage: admin.usage,
+    usage: admin,
     clock,
     randomness,
     logger,

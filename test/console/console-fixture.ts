@@ -12,6 +12,7 @@ import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMemberStore } from '#storage/memory/memory-member-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { memorySessionStore } from '#storage/memory/memory-session-store';
 import { memoryUserStore } from '#storage/memory/memory-user-store';
 import { Browser } from '#test/console/browser';
@@ -116,11 +117,12 @@ export function tokenIn(link: unknown): string {
 function accountsOf(clock: ManualClock, accounts: AccountStore) {
   const admin = accountAdmin({
     ...{ accounts, clock, randomness: systemRandomness, keyUses: memoryKeyUseStore() },
+    months: memoryMeterStore(),
     announce: async () => undefined,
     usage: async () => undefined,
     resetUsage: async () => undefined,
   });
-  return { keys: admin, usage: admin.usage, trail: memoryTrail(clock) };
+  return { keys: admin, usage: admin, trail: memoryTrail(clock) };
 }
 
 function someAccount(id: string): Account {

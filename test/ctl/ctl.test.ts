@@ -162,6 +162,8 @@ work('shows what an account may still be granted, and what was lost of its cycle
     cyclesExpired: 3,
     cyclesLost: 10,
     cyclesByDay: [0, 30, 10],
+    keys: [],
+    finishedMonths: [],
   };
   await using service = await serviceUnderTest(usage);
   const { out } = await service.ctl('usage', service.id);
@@ -188,6 +190,8 @@ work('shows what an account may still be granted, and what was lost of its cycle
       { date: '2026-01-02', cycles: 30 },
       { date: '2026-01-03', cycles: 10 },
     ],
+    keys: [],
+    other_cycles: 40,
   });
 });
 
