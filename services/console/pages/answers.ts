@@ -143,4 +143,25 @@ export type Usage = {
   readonly cycles_reserved: number;
   readonly cycles_remaining: number;
   readonly month_ends_at: string;
+  /** A straight line through the month so far; absent: it is too early for one. */
+  readonly forecast?: {
+    readonly cycles: number;
+    /** When the quota is used up; absent: not in this month. */
+    readonly used_up_at?: string;
+  };
+};
+
+/** A row of `GET /api/usage/months`: the present month first, its days up to today. */
+export type UsageMonth = {
+  /** `2026-01`. */
+  readonly month: string;
+  readonly cycles: number;
+  readonly days: readonly { readonly date: string; readonly cycles: number }[];
+  readonly keys: readonly {
+    readonly id: string;
+    readonly name?: string;
+    readonly cycles: number;
+  }[];
+  /** Of no key that the account has. */
+  readonly other_cycles: number;
 };

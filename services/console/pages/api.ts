@@ -13,6 +13,7 @@ import type {
   SessionView,
   SignInState,
   Usage,
+  UsageMonth,
 } from '#pages/answers';
 
 /** How long an answer may take, in milliseconds. Chosen: a password takes the server a second. */
@@ -136,8 +137,13 @@ export const api = {
   revokeKey: (id: string) => send('DELETE', `/keys/${idIn(id)}`),
 
   usage: () => get<Usage>('/usage'),
+  usageMonths: () => get<readonly UsageMonth[]>('/usage/months'),
   audit: (query: URLSearchParams) => send<AuditPage>('GET', `/audit?${query}`),
 };
+
+/** Where usage is downloaded; `month`: one alone, all without it. */
+export const usageExport = (format: 'csv' | 'json', month?: string): string =>
+  `/api/usage/export?format=${format}${month === undefined ? '' : `&month=${month}`}`;
 
 /** Where the audit trail is downloaded, a line of JSON each. */
 export const AUDIT_EXPORT = '/api/audit/export';

@@ -13,6 +13,7 @@ import { Page } from '#view/page';
 import { SecondFactorPage } from '#view/second-factor-page';
 import { SecurityPage } from '#view/security-page';
 import { SignInPage } from '#view/sign-in-page';
+import { UsagePage } from '#view/usage-page';
 
 /** The console: what is shown follows from who is at the browser, and then from the address. */
 export function App() {
@@ -57,6 +58,8 @@ function Routed({ path }: { readonly path: string }) {
       return <OverviewPage />;
     case '/keys':
       return may('keys.read') ? <KeysPage /> : <NotAllowed />;
+    case '/usage':
+      return may('usage.read') ? <UsagePage /> : <NotAllowed />;
     case '/members':
       return may('members') ? <MembersPage /> : <NotAllowed />;
     case '/audit':

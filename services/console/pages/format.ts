@@ -10,6 +10,8 @@ const TO_THE_SECOND = new Intl.DateTimeFormat('en-GB', {
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
 });
 
+const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+
 const NUMBER = new Intl.NumberFormat('en-GB');
 
 /** How exactly a time is shown. */
@@ -42,6 +44,12 @@ export function numberText(count: number): string {
 /** A share in whole percent, rounded down, so that 100 % is all of it: `33 %`. */
 export function percentText(share: number): string {
   return `${Math.floor(Math.min(1, Math.max(0, share)) * 100)} %`;
+}
+
+/** A month of UTC: `2026-01` is `January 2026`. */
+export function monthText(month: string): string {
+  const date = new Date(`${month}-01T00:00:00Z`);
+  return Number.isNaN(date.getTime()) ? month : MONTH.format(date);
 }
 
 /** A name of the API as words: `idle_90_days` is `idle 90 days`. */

@@ -61,6 +61,7 @@ function entries(): (readonly [path: string, text: string])[] {
   return [
     ['/', 'Overview'],
     ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
+    ...(may('usage.read') ? [['/usage', 'Usage'] as const] : []),
     ...(may('members') ? [['/members', 'Members'] as const] : []),
     ...(may('audit.read') ? [['/audit', 'Audit'] as const] : []),
     ['/security', 'Security'],
