@@ -10,6 +10,7 @@ import type { AccountStore } from '#storage/account-store';
 import type { MemberStore } from '#storage/member-store';
 import type { SessionStore } from '#storage/session-store';
 import type { UserStore } from '#storage/user-store';
+import type { LimiterClient } from '#wire/limiter-messages';
 
 /** What the console does with API keys; each change is announced when it is stored. */
 type KeyAdmin = Pick<
@@ -28,6 +29,8 @@ export type ConsolePorts = {
   readonly keys: KeyAdmin;
   /** Rejects with `service_unavailable` where no limiter answers. */
   readonly usage: Pick<AccountAdmin, 'usage' | 'months'>;
+  /** Answers what is asked of billing; rejects as `usage`. */
+  readonly limiter: LimiterClient;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;

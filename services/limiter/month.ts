@@ -204,15 +204,9 @@ export class Month {
     return Math.max(0, cycles - held);
   }
 
-  /** Admits a call, and reserves what it is `missing`, for the key with a digest if there is one. */
-  reserve(
-    call: CallName,
-    cycles: number,
-    missing: number,
-    keyDigest: string | undefined,
-    now: Instant,
-  ): void {
-    const key = missing > 0 && keyDigest !== undefined ? this.#keys.of(keyDigest) : undefined;
+  /** Admits a call, and reserves what it is `missing`, for a key by its digest; empty: for none. */
+  reserve(call: CallName, cycles: number, missing: number, keyDigest: string, now: Instant): void {
+    const key = missing > 0 && keyDigest !== '' ? this.#keys.of(keyDigest) : undefined;
     if (missing > 0) {
       this.#reserved += missing;
       this.watermark.noteUse(missing, now.monotonicMs);

@@ -8,19 +8,21 @@ import { limiterConnector, watchedLimiters } from '#process/cluster';
 import type { Foundation } from '#process/foundation';
 import { openBus, type SharedStores } from '#process/ports';
 import { adminClient } from '#wire/admin-client';
+import type { LimiterClient } from '#wire/limiter-messages';
 
 /** How long a limiter may take to say what an account has used, in milliseconds. */
 const USAGE_MS_MAX = 3_000;
 
 /**
  * The accounts of a cluster for a process that is none of its limiters: it changes them in their stores,
- * announces that on the bus, and asks the owners of meters for what has been used.
+ * announces that on the bus, asks the owners of meters for what has been used, and has limiters answer
+ * what is asked of accounts.
  */
 export async function clusterAccounts(
   config: Config,
   foundation: Foundation,
   stores: SharedStores,
-): Promise<Administration & AsyncDisposable> {
+): Promise<Administration & { readonly limiter: LimiterClient } & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const { clock, randomness } = foundation;
   const cluster = await stores.shards.fixCluster(randomness.hex(16));
@@ -48,6 +50,7 @@ export async function clusterAccounts(
   const opened = opening.move();
   return {
     admin,
+    limiter: limiters,
     audit: new AuditTrail({ store: stores.audit, clock }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -3,7 +3,7 @@ import type { AuditTrail } from '#audit/audit-trail';
 import { type Config, ConfigError } from '#config';
 import type { Audit } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
-import type { ConsoleConfig } from '#console/console-ports';
+import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
 import { isLoopbackHost } from '#platform/loopback';
 import { type Reloadable, unchanging } from '#platform/reloadable';
@@ -24,6 +24,9 @@ type ConsoleBeside = AsyncDisposable & {
   /** The console's address, or a new set-up link of the local account while that has no member. */
   readonly firstAddress: () => Promise<string>;
 };
+
+/** What a console stands in front of: the accounts, and what answers for them. */
+type Behind = Administration & Pick<ConsolePorts, 'limiter'>;
 
 /** A console process: for the accounts that a cluster has in Cassandra. */
 export async function openConsole(config: Config): Promise<Opened> {
@@ -51,9 +54,9 @@ export async function consoleBeside(
   config: Config,
   foundation: Foundation,
   stores: LocalStores | SharedStores,
-  administration: Administration,
+  behind: Behind,
 ): Promise<ConsoleBeside> {
-  const running = await consoleOn(config, foundation, stores, administration, LOCAL_ACCOUNT_ID);
+  const running = await consoleOn(config, foundation, stores, behind, LOCAL_ACCOUNT_ID);
   const { origin } = running;
   const { clock, randomness } = foundation;
   const ports = { members: stores.members, clock, randomness };
@@ -63,7 +66,7 @@ export async function consoleBeside(
       const { members } = await stores.members.find(LOCAL_ACCOUNT_ID);
       if (members.length > 0) return origin;
       const entry = { actor: { kind: 'service', id: 'standalone' }, outcome: 'begun' } as const;
-      await administration.audit.append(LOCAL_ACCOUNT_ID, {
+      await behind.audit.append(LOCAL_ACCOUNT_ID, {
         ...entry,
         action: 'account.setup_link',
       });
@@ -77,7 +80,7 @@ async function consoleOn(
   config: Config,
   foundation: Foundation,
   stores: LocalStores | SharedStores,
-  { admin, audit: trail }: Administration,
+  { admin, audit: trail, limiter }: Behind,
   localAccountId: string | undefined,
 ) {
   const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
@@ -101,6 +104,7 @@ async function consoleOn(
     trail,
     keys: admin,
     usage: admin,
+    limiter,
     clock,
     randomness,
     logger,

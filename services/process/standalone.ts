@@ -39,7 +39,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   const people = config.SERVICE_CONSOLE_ENABLED
-    ? opening.use(await consoleBeside(config, foundation, stores, administration))
+    ? opening.use(await consoleBeside(config, foundation, stores, { ...administration, limiter }))
     : undefined;
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(administration) : undefined;

@@ -15,6 +15,7 @@ import { memoryMemberStore } from '#storage/memory/memory-member-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { memorySessionStore } from '#storage/memory/memory-session-store';
 import { memoryUserStore } from '#storage/memory/memory-user-store';
+import { billingOf } from '#test/console/billing-fixture';
 import { Browser } from '#test/console/browser';
 import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
@@ -122,7 +123,9 @@ function accountsOf(clock: ManualClock, accounts: AccountStore) {
     usage: async () => undefined,
     resetUsage: async () => undefined,
   });
-  return { keys: admin, usage: admin, trail: memoryTrail(clock) };
+  const trail = memoryTrail(clock);
+  const { limiter } = billingOf({ accounts, clock, trail, provider: undefined });
+  return { keys: admin, usage: admin, trail, limiter };
 }
 
 function someAccount(id: string): Account {
