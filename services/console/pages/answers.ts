@@ -165,3 +165,30 @@ export type UsageMonth = {
   /** Of no key that the account has. */
   readonly other_cycles: number;
 };
+
+/** `GET /api/billing`. */
+export type Billing = {
+  /** Absent: no payment provider is configured. */
+  readonly provider?: string;
+  readonly plan: string;
+  readonly next_plan?: { readonly plan: string; readonly at: string };
+  /** The one that counts, or the last one. */
+  readonly subscription?: {
+    readonly plan: string;
+    readonly status: string;
+    readonly period_ends_at: string;
+    /** When it ends by itself; absent: it goes on. */
+    readonly ends_at?: string;
+    readonly payment_failed_at?: string;
+    /** Until when the plan is kept although payments fail. */
+    readonly kept_until?: string;
+  };
+  readonly may_subscribe: boolean;
+  readonly may_manage: boolean;
+  readonly plans: readonly {
+    readonly plan: string;
+    readonly requests_per_minute: number;
+    readonly cycles_per_month: number;
+    readonly instances: number;
+  }[];
+};

@@ -1,5 +1,6 @@
 import type {
   AuditPage,
+  Billing,
   Enrolment,
   Invitation,
   KeyView,
@@ -138,6 +139,10 @@ export const api = {
 
   usage: () => get<Usage>('/usage'),
   usageMonths: () => get<readonly UsageMonth[]>('/usage/months'),
+  billing: () => get<Billing>('/billing'),
+  checkout: (plan: string) => post<{ url: string }>('/billing/checkout', { plan }),
+  portal: () => post<{ url: string }>('/billing/portal'),
+
   audit: (query: URLSearchParams) => send<AuditPage>('GET', `/audit?${query}`),
 };
 

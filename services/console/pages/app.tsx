@@ -1,6 +1,7 @@
 import { entryLink, here } from '#pages/router';
 import { may, refreshMe, session } from '#pages/session';
 import { AuditPage } from '#view/audit-page';
+import { BillingPage } from '#view/billing-page';
 import { Doorway } from '#view/doorway';
 import { EntryPage } from '#view/entry-page';
 import { KeysPage } from '#view/keys-page';
@@ -60,6 +61,8 @@ function Routed({ path }: { readonly path: string }) {
       return may('keys.read') ? <KeysPage /> : <NotAllowed />;
     case '/usage':
       return may('usage.read') ? <UsagePage /> : <NotAllowed />;
+    case '/billing':
+      return may('billing') ? <BillingPage query={here.value.query} /> : <NotAllowed />;
     case '/members':
       return may('members') ? <MembersPage /> : <NotAllowed />;
     case '/audit':

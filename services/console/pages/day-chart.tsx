@@ -63,8 +63,8 @@ function daysOf(month: string): number {
   return new Date(Date.UTC(year, number, 0)).getUTCDate();
 }
 
-/** The least of 2, 4, 10, 20, 40, 100 … that is not below `most`, so that half of it is whole too. */
+/** The least of 2, 4, 6, 8, 10, 20, 40 … that is not below `most`, so that half of it is whole too. */
 function niceTop(most: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, most)));
-  return [2, 4, 10].map((step) => step * unit).find((top) => top >= most) ?? 2;
+  return [2, 4, 6, 8, 10].map((step) => step * unit).find((top) => top >= most) ?? 2;
 }

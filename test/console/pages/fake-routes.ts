@@ -3,16 +3,28 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
 
-/** What the routes for keys, audit trail and usage hold; a test changes it as it likes. */
+/** What the routes for keys, audit trail, usage and billing hold; a test changes it as it likes. */
 export type FakeAccount = {
   keys: FakeKey[];
   lines: Record<string, unknown>[];
   usage: Record<string, unknown>;
+  /** Newest first. */
+  months: Record<string, unknown>[];
+  billing: Record<string, unknown>;
   /** Bodies that were sent, newest last. */
   readonly sent: { readonly route: string; readonly body: unknown }[];
   /** The answers of a route instead of its own: a status, or `silence`. */
   readonly broken: Map<string, number>;
 };
+
+const plan = (name: string, requests: number, cycles: number, instances: number) => ({
+  ...{ plan: name, requests_per_minute: requests, cycles_per_month: cycles, instances },
+});
+const PLANS = [
+  plan('free', 10, 10_000, 1_000),
+  plan('indie', 60, 100_000, 10_000),
+  plan('pro', 300, 500_000, 100_000),
+];
 
 /** An account with no keys, no lines, and a third of its month. */
 export function emptyAccount(): FakeAccount {
@@ -22,8 +34,11 @@ export function emptyAccount(): FakeAccount {
     ...{ cycles_per_month: 10_000, cycles_used: 3_412, cycles_reserved: 8 },
     ...{ cycles_remaining: 6_580, month_mark: 3_500, cycles_expired: 0, cycles_lost: 0 },
     month_ends_at: '2026-02-01T00:00:00.000Z',
+    ...{ days: [], keys: [], other_cycles: 3_412 },
   };
-  return { keys: [], lines: [], usage, sent: [], broken: new Map() };
+  const month = { month: '2026-01', cycles: 0, days: [], keys: [], other_cycles: 0 };
+  const billing = { plan: 'free', may_subscribe: false, may_manage: false, plans: PLANS };
+  return { keys: [], lines: [], usage, months: [month], billing, sent: [], broken: new Map() };
 }
 
 /** A secret as long as a real one. */
@@ -32,7 +47,7 @@ export const secretOf = (count: number): string => `svc_sk_${String(count).padSt
 const LINES_OF_A_PAGE_MAX = 50;
 
 /**
- * Answers the routes for keys, audit trail and usage in the application's place, for those who have a
+ * Answers the routes for keys, audit trail, usage and billing in the application's place, for those who have a
  * session there: so a test has the lines, failures and delays that it needs.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
@@ -57,6 +72,16 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
   });
   addKeyRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
+  add('GET', '/api/usage/months', () => ({ data: account.months }));
+  add('GET', '/api/usage/export', ({ query }, reply) => {
+    const { format, month = 'all' } = query as Record<string, string>;
+    reply.header('content-disposition', `attachment; filename="usage-${month}.${format}"`);
+    return reply.type('text/csv').send('date,key_id,key_name,cycles\r\n');
+  });
+  add('GET', '/api/billing', () => ({ data: account.billing }));
+  for (const page of ['checkout', 'portal']) {
+    add('POST', `/api/billing/${page}`, () => ({ data: { url: `http://pay.example/${page}` } }));
+  }
   add('GET', '/api/audit', ({ query }) => pageOf(account, query as Record<string, string>));
   add('GET', '/api/audit/export', (_request, reply) =>
     reply
