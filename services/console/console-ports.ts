@@ -1,5 +1,5 @@
 import type { AuditTrail } from '#audit/audit-trail';
-import type { Audit } from '#console/audit-port';
+import type { EdgePorts } from '#edge/app';
 import type { AccountAdmin } from '#limiter/account-admin';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
@@ -10,7 +10,6 @@ import type { AccountStore } from '#storage/account-store';
 import type { MemberStore } from '#storage/member-store';
 import type { SessionStore } from '#storage/session-store';
 import type { UserStore } from '#storage/user-store';
-import type { LimiterClient } from '#wire/limiter-messages';
 
 /** What the console does with API keys; each change is announced when it is stored. */
 type KeyAdmin = Pick<
@@ -18,19 +17,19 @@ type KeyAdmin = Pick<
   'listKeys' | 'createKey' | 'renameKey' | 'rotateKey' | 'disableKey' | 'enableKey' | 'revokeKey'
 >;
 
+/** What members reach their instances through; the limiter also answers for billing. */
+type InstancePorts = Pick<EdgePorts, 'engine' | 'limiter' | 'accountNews'>;
+
 /** What the console stands on. */
-export type ConsolePorts = {
+export type ConsolePorts = InstancePorts & {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly members: MemberStore;
   readonly accounts: Pick<AccountStore, 'find'>;
-  readonly audit: Audit;
-  readonly trail: Pick<AuditTrail, 'around' | 'page' | 'heads' | 'linesAfter'>;
+  readonly trail: Pick<AuditTrail, 'append' | 'around' | 'page' | 'heads' | 'linesAfter'>;
   readonly keys: KeyAdmin;
   /** Rejects with `service_unavailable` where no limiter answers. */
   readonly usage: Pick<AccountAdmin, 'usage' | 'months'>;
-  /** Answers what is asked of billing; rejects as `usage`. */
-  readonly limiter: LimiterClient;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;
@@ -48,6 +47,8 @@ export type ConsoleConfig = {
    * Undefined: there are no second factors, because what is stored would outlive its key.
    */
   readonly secrets: Reloadable<readonly string[]> | undefined;
+  /** The same secrets as every edge has, which name keyed calls and what they create (decision 134). */
+  readonly clusterSecrets: Reloadable<readonly string[]>;
   /** The account of a local run, which `GET /api/setup` looks at; undefined: none. */
   readonly localAccountId: string | undefined;
 };

@@ -49,16 +49,19 @@ export const APPLY_RETENTION: ClusterCommand = {
       total.accounts += 1;
       const cutoffMs = ports.clock.wallMs() - days * DAY_MS;
       const before = new Date(cutoffMs).toISOString();
-      await audit.begin(id, { action: 'history.trim', target: id, after: { before } });
-      for await (const one of trims.ofAccount(id, cutoffMs)) {
-        total.looked_at += one.lookedAt;
-        total.trimmed += one.trimmed;
-        total.observations += one.observations;
-        total.drift_events += one.driftEvents;
-        total.failed += one.failures.length;
-        failures.push(...one.failures.slice(0, NAMED_MAX - failures.length));
-        progressed();
-      }
+      const what = { action: 'history.trim', target: id, after: { before } };
+      const trimmed = trims.ofAccount(id, cutoffMs);
+      await audit.around(id, what, async () => {
+        for await (const one of trimmed) {
+          total.looked_at += one.lookedAt;
+          total.trimmed += one.trimmed;
+          total.observations += one.observations;
+          total.drift_events += one.driftEvents;
+          total.failed += one.failures.length;
+          failures.push(...one.failures.slice(0, NAMED_MAX - failures.length));
+          progressed();
+        }
+      });
     }
     const data = { ...total, failures };
     return { data, text: textOf(data), isBad: total.failed > 0 };
@@ -84,8 +87,8 @@ async function eraseOverMonths(
   const keptFrom = auditKeptFrom(plan, clock.wallMs());
   const [oldest] = keptFrom === undefined ? [] : await store.months(id);
   if (keptFrom === undefined || oldest === undefined || oldest >= keptFrom) return 0;
-  await audit.begin(id, { action: 'audit.erase', target: id, after: { before: keptFrom } });
-  return await eraseMonths(store, id, keptFrom);
+  const what = { action: 'audit.erase', target: id, after: { before: keptFrom } };
+  return await audit.around(id, what, () => eraseMonths(store, id, keptFrom));
 }
 
 /** The accounts that are in use, as they are now. */

@@ -20,12 +20,11 @@ export const SETUP_LINK: ClusterCommand = {
     if (consoleOrigin === undefined) {
       throw new CtlError('SERVICE_CONSOLE_ORIGIN: where people reach the console');
     }
-    await new OperatorAudit(ports).begin(account, {
-      action: 'account.setup_link',
-      target: account,
-    });
     const making = { members: people.members, clock, randomness: systemRandomness };
-    const link = await makeSetUpLink(making, account, consoleOrigin);
+    const what = { action: 'account.setup_link', target: account };
+    const link = await new OperatorAudit(ports).around(account, what, async () =>
+      makeSetUpLink(making, account, consoleOrigin),
+    );
     if (link === undefined) {
       throw new CtlError(`account ${account} has members: an owner invites others in the console`);
     }

@@ -5,11 +5,11 @@ import { answerAt, CALLER, cycle, streamsUnderTest } from '#test/edge/stream-fix
 import { pass } from '#test/support/passing';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-const OTHER = { accountId: 'BobBobBobBob', keyDigest: 'another key' };
+const OTHER = { accountId: 'BobBobBobBob', credential: 'another key' };
 
 /** Callers of one account, each with a key of its own. */
 const keysOf = (accountId: string, count: number) =>
-  Array.from({ length: count }, (_, n) => ({ accountId, keyDigest: `${accountId} ${n}` }));
+  Array.from({ length: count }, (_, n) => ({ accountId, credential: `${accountId} ${n}` }));
 
 async function reasonOf(open: () => unknown): Promise<string | undefined> {
   const refusal = await refusalOf(open);

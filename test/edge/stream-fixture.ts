@@ -8,7 +8,7 @@ import { turnOfEvents } from '#test/support/settled';
 import { type EngineAnswer, type EventCursor, plainAnswer } from '#wire/engine-messages';
 
 /** A caller, unless a test has others. */
-export const CALLER = { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' };
+export const CALLER = { accountId: 'AdaAdaAdaAda', credential: 'a key' };
 
 /** A client's side of an answer: what it has taken, and whether it takes more. */
 class FakeResponse extends EventEmitter {
