@@ -264,7 +264,10 @@ export class Month {
 
   /** Keeps what the month has used, now that it is over. */
   #finish(): void {
-    if (this.used > 0) this.#finished = [...this.#finished, this.present].slice(-MONTHS_KEPT);
+    if (this.used === 0) return;
+    // One that a wrong clock had ended before is over once more.
+    const others = this.#finished.filter(({ endsAtMs }) => endsAtMs !== this.#endsAtMs);
+    this.#finished = [...others, this.present].slice(-MONTHS_KEPT);
   }
 
   /** Turns reserved into used cycles; what a past month's calls used or left is not this month's. */

@@ -98,7 +98,7 @@ pages('lead back to the console, and are asked for between two lines of the trai
   await notify(startMs);
   const portal = (await owner.expect(200, 'POST', '/billing/portal', {})).data;
   assert.is(portal['url'], `http://billing.invalid/portal?customer=cus_${ACCOUNT_ID}`);
-  const { lines } = await trail.page(ACCOUNT_ID, { limit: 10 });
+  const { lines } = await trail.page(ACCOUNT_ID, { limit: 10, action: 'billing' });
   assert.equal(
     lines.map(({ action, outcome, actor }) => [action, outcome, actor.kind]),
     [
@@ -146,8 +146,8 @@ pages('are for owners and billing alone, each of their own account', async () =>
   assert.equal(await asked(await desk.member(owner, 'b@example.com', 'billing')), [200, 409, 200]);
   const stranger = await desk.owner('bob@example.com', OTHER_ACCOUNT_ID);
   assert.equal(await asked(stranger), [200, 200, 404], 'nothing of what the first one bought');
-  const { lines } = await trail.page(OTHER_ACCOUNT_ID, { limit: 10 });
-  assert.ok(lines.every(({ action }) => action.startsWith('billing.')) && lines.length === 4);
+  const { lines } = await trail.page(OTHER_ACCOUNT_ID, { limit: 10, action: 'billing' });
+  assert.is(lines.length, 4);
 });
 
 pages('are not asked for by another site', async () => {
@@ -157,7 +157,7 @@ pages('are not asked for by another site', async () => {
   const evil = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
   const reply = await owner.send('POST', '/billing/checkout', { plan: 'pro' }, evil);
   assert.equal([reply.status, reply.reason], [403, 'cross_site_request']);
-  assert.equal((await trail.page(ACCOUNT_ID, { limit: 10 })).lines, []);
+  assert.equal((await trail.page(ACCOUNT_ID, { limit: 10, action: 'billing' })).lines, []);
 });
 
 pages('are nowhere without a provider', async () => {

@@ -3,9 +3,10 @@ import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
 import { COUNTED_KEYS_MAX } from '#limiter/bounds';
 import { KeyCounts } from '#limiter/key-counts';
-import { custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
+import { admission, custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
+const JANUARY_ENDS_MS = Date.UTC(2026, 1, 1);
 const KEYS = ['one', 'two'];
 
 const counts = suite('what the keys of an account have used');
@@ -94,6 +95,27 @@ meters('charges a shared reservation to the key that asked for it', () => {
   account.now.settle(1, 5);
   account.now.settle(1, 5);
   assert.equal(account.used(), [[5], []]);
+});
+
+meters('charges a reservation that goes on in the next month to who asks for it then', () => {
+  const account = twoKeys();
+  account.now.clock.advance(JANUARY_ENDS_MS - account.now.clock.wallMs() - 10_000);
+  account.now.admit(1, 5, 0, 'one');
+  account.now.clock.advance(20_000);
+  account.now.admit(1, 5, 0, 'two');
+  account.now.settle(1, 5);
+  account.now.settle(1, 5);
+  const { keys } = account.now.meter.usage(account.now.now()) ?? {};
+  assert.equal(keys, [{ mark: digestOf('two').slice(0, 8), cyclesByDay: [5] }]);
+});
+
+meters('charges no key for what members do', () => {
+  const account = twoKeys();
+  const { meter, turn, now, settle } = account.now;
+  meter.answer({ ...admission(1, 5, ''), isOfMember: true }, turn());
+  settle(1, 5);
+  const usage = meter.usage(now());
+  assert.equal([usage?.cyclesUsed, usage?.keys], [5, []]);
 });
 
 meters('charges calls that its next owner settles, and those that expire there', () => {
