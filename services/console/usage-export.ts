@@ -1,7 +1,9 @@
 import type { ApiKeyRecord } from '#accounts/account';
 import { csvOf } from '#console/csv';
+import type { AccountAdmin } from '#limiter/account-admin';
 import { datesOf, usedByKey } from '#limiter/usage-views';
-import type { MonthUsage } from '#wire/admin';
+
+type MonthUsage = Awaited<ReturnType<AccountAdmin['months']>>[number];
 
 /** What one key used on one UTC day; `key_id` is `other` for what is of no key of the account. */
 type UsageRow = {

@@ -1,6 +1,8 @@
-import type { MeterUsage } from '#wire/admin';
+import type { AccountAdmin } from '#limiter/account-admin';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
+
+type MeterUsage = Awaited<ReturnType<AccountAdmin['usage']>>;
 
 /** Where a month is going; times are Unix milliseconds. */
 type Forecast = {

@@ -1,15 +1,15 @@
 import { COUNTED_KEYS_MAX } from '#limiter/bounds';
 import { DailyCycles } from '#limiter/month-days';
-import { KEY_MARK_LENGTH, type KeyCycles } from '#storage/meter-store';
+import { KEY_PREFIX_LENGTH, type KeyCycles } from '#storage/meter-store';
 
 /** What one key has used of a month. */
 export class KeyCount extends DailyCycles {
   /** The beginning of its digest. */
-  readonly mark: string;
+  readonly prefix: string;
 
-  constructor(mark: string) {
+  constructor(prefix: string) {
     super();
-    this.mark = mark;
+    this.prefix = prefix;
   }
 }
 
@@ -30,23 +30,23 @@ export class KeyCounts {
   /** As records have them, in the order in which the keys were first used; undefined: none was. */
   get stored(): readonly KeyCycles[] | undefined {
     if (this.#counts.length === 0) return undefined;
-    return this.#counts.map(({ mark, used: cycles, days }) =>
-      days === undefined ? { mark, cycles } : { mark, cycles, days },
+    return this.#counts.map(({ prefix, used: cycles, days }) =>
+      days === undefined ? { prefix, cycles } : { prefix, cycles, days },
     );
   }
 
-  /** The count of the key with this digest, or of which this is the mark. */
+  /** The count of the key with this digest, or of which this is the prefix. */
   of(digest: string): KeyCount {
-    for (const count of this.#counts) if (digest.startsWith(count.mark)) return count;
-    const count = new KeyCount(digest.slice(0, KEY_MARK_LENGTH));
+    for (const count of this.#counts) if (digest.startsWith(count.prefix)) return count;
+    const count = new KeyCount(digest.slice(0, KEY_PREFIX_LENGTH));
     this.#counts = withRoom(this.#counts).concat(count);
     return count;
   }
 
   /** Continues what a record has. */
   restore(keys: readonly KeyCycles[] = [], today: number): void {
-    this.#counts = keys.map(({ mark, cycles, days }) => {
-      const count = new KeyCount(mark);
+    this.#counts = keys.map(({ prefix, cycles, days }) => {
+      const count = new KeyCount(prefix);
       count.restore(days, cycles, today);
       return count;
     });

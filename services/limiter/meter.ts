@@ -34,7 +34,7 @@ const METER_BYTES = 880;
 /** Bytes per open reservation: record, map entry and numbers. */
 const RESERVATION_BYTES = 160;
 
-/** Bytes per counted key: its mark, numbers and days. */
+/** Bytes per counted key: its prefix, numbers and days. */
 const COUNTED_KEY_BYTES = 136;
 
 /**

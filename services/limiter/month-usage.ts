@@ -43,6 +43,6 @@ function usageOf({ endsAtMs, cyclesUsed, days, keys }: FinishedMonth): MonthUsag
     cyclesByDay: cyclesUsed === 0 ? [] : cyclesByDay(days, cyclesUsed),
     keys: keys
       .filter(({ cycles }) => cycles > 0)
-      .map((key) => ({ mark: key.mark, cyclesByDay: cyclesByDay(key.days, key.cycles) })),
+      .map((key) => ({ prefix: key.prefix, cyclesByDay: cyclesByDay(key.days, key.cycles) })),
   };
 }

@@ -87,7 +87,7 @@ export class Reservations {
       const leftMs = reservation.expiresAtMs - now.monotonicMs;
       const expiresAtMs = Math.max(0, Math.round(now.wallMs + leftMs));
       const stored = { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
-      return key === undefined ? stored : { ...stored, key: key.mark };
+      return key === undefined ? stored : { ...stored, key: key.prefix };
     });
   }
 

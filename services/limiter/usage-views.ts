@@ -75,7 +75,7 @@ export function datesOf({ endsAtMs, cyclesByDay }: MonthUsage): string[] {
 /** What each key that the account still has has used of a month. */
 export function usedByKey({ keys: used }: MonthUsage, keys: readonly ApiKeyRecord[]): UsedByKey[] {
   return keys.flatMap(({ id, name, digest }) => {
-    const usage = used.find(({ mark }: KeyUsage) => digest.startsWith(mark));
+    const usage = used.find(({ prefix }: KeyUsage) => digest.startsWith(prefix));
     if (usage === undefined) return [];
     return [{ id, ...(name !== undefined && { name }), cyclesByDay: usage.cyclesByDay }];
   });

@@ -1,6 +1,6 @@
 import {
   type FinishedMonth,
-  KEY_MARK_LENGTH,
+  KEY_PREFIX_LENGTH,
   type KeyCycles,
   type MeterRecord,
   MONTHS_KEPT,
@@ -12,7 +12,7 @@ import {
  * not know it leaves it out (decision 240).
  */
 
-/** A key: its mark, its cycles, and the days of these behind them. */
+/** A key: its prefix, its cycles, and the days of these behind them. */
 type KeyRow = readonly (string | number)[];
 
 /** A finished month: its end, its cycles, their days, and its keys. */
@@ -38,7 +38,7 @@ const DAYS_MAX = 31;
 /** Keys of one list: more than a meter counts. */
 const KEYS_MAX = 256;
 
-const MARK = new RegExp(`^[\\w-]{${KEY_MARK_LENGTH}}$`);
+const PREFIX = new RegExp(`^[\\w-]{${KEY_PREFIX_LENGTH}}$`);
 
 /** The addition of a record; undefined: there is nothing to add. */
 export function additionOf({
@@ -49,7 +49,7 @@ export function additionOf({
 }: MeterRecord): MeterAddition | undefined {
   if (days === undefined && keys === undefined && finished === undefined) return undefined;
   const isOfKeys = reservations.some(({ key }) => key !== undefined);
-  const placeOf = ({ key }: StoredReservation) => keys?.findIndex(({ mark }) => mark === key) ?? -1;
+  const placeOf = ({ key }: StoredReservation) => keys?.findIndex(({ prefix }) => prefix === key) ?? -1;
   return {
     ...(days !== undefined && { days }),
     ...(keys !== undefined && { keys: keys.map(rowOfKey) }),
@@ -85,7 +85,7 @@ export function withKeys(
   const { of } = partsOf(addition);
   if (keys === undefined || !Array.isArray(of)) return reservations;
   return reservations.map((reservation, index) => {
-    const key = keys[Number(of[index])]?.mark;
+    const key = keys[Number(of[index])]?.prefix;
     return key === undefined ? reservation : { ...reservation, key };
   });
 }
@@ -95,8 +95,8 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-function rowOfKey({ mark, cycles, days = [] }: KeyCycles): KeyRow {
-  return [mark, cycles, ...days];
+function rowOfKey({ prefix, cycles, days = [] }: KeyCycles): KeyRow {
+  return [prefix, cycles, ...days];
 }
 
 /** A finished month as rows have it. */
@@ -124,17 +124,17 @@ function keysOf(rows: unknown, used: number): readonly KeyCycles[] | undefined {
   const keys = listOf(rows, keyOf, KEYS_MAX);
   if (keys === undefined) return undefined;
   const sum = keys.reduce((total, { cycles }) => total + cycles, 0);
-  const isDistinct = new Set(keys.map(({ mark }) => mark)).size === keys.length;
+  const isDistinct = new Set(keys.map(({ prefix }) => prefix)).size === keys.length;
   return isDistinct && sum <= used ? keys : undefined;
 }
 
 function keyOf(row: unknown): KeyCycles | undefined {
   if (!Array.isArray(row)) return undefined;
-  const [mark, cycles, ...some]: readonly unknown[] = row;
-  if (typeof mark !== 'string' || !MARK.test(mark) || !isCount(cycles)) return undefined;
-  if (some.length === 0) return cycles === 0 ? { mark, cycles } : undefined;
+  const [prefix, cycles, ...some]: readonly unknown[] = row;
+  if (typeof prefix !== 'string' || !PREFIX.test(prefix) || !isCount(cycles)) return undefined;
+  if (some.length === 0) return cycles === 0 ? { prefix, cycles } : undefined;
   const days = daysOf(some, cycles);
-  return days && { mark, cycles, days };
+  return days && { prefix, cycles, days };
 }
 
 /** All of them; undefined where one is none, or they are too many. */

@@ -2,15 +2,15 @@
  * Characters of a key's digest, from its beginning, that name it within its account: 48 bits, so that no
  * two of its keys are ever taken for one.
  */
-export const KEY_MARK_LENGTH = 8;
+export const KEY_PREFIX_LENGTH = 8;
 
 /** Finished months of an account that are kept. */
 export const MONTHS_KEPT = 12;
 
 /** What one key has used of a month. */
 export type KeyCycles = {
-  /** The first `KEY_MARK_LENGTH` characters of its digest. */
-  readonly mark: string;
+  /** The first `KEY_PREFIX_LENGTH` characters of its digest. */
+  readonly prefix: string;
   readonly cycles: number;
   /** Which day they are of (`month-days`); absent: there are none. */
   readonly days?: readonly number[];
@@ -41,7 +41,7 @@ export type StoredReservation = {
   readonly monthEndsAtMs: number;
   /** Unix ms after which it counts as used. */
   readonly expiresAtMs: number;
-  /** The mark of the key that it is charged to, one of the record's; absent: to none. */
+  /** The prefix of the key that it is charged to, one of the record's; absent: to none. */
   readonly key?: string;
 };
 

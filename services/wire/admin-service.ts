@@ -74,6 +74,6 @@ function usageToWire(usage: MeterUsage | undefined): UsageReply {
   return { usage: { ...counts, ...watermarks, ...limits, ...month } };
 }
 
-function keyToWire({ mark, cyclesByDay }: KeyUsage): { mark: string; cyclesByDay: number[] } {
-  return { mark, cyclesByDay: [...cyclesByDay] };
+function keyToWire({ prefix, cyclesByDay }: KeyUsage): { prefix: string; cyclesByDay: number[] } {
+  return { prefix, cyclesByDay: [...cyclesByDay] };
 }

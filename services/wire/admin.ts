@@ -52,8 +52,8 @@ export interface InstanceAdmin {
   readInstance(instanceId: string): Promise<InstanceReport>;
 }
 
-/** What one key has used of a month: its mark (`KeyCycles`), and the cycles of each of its days. */
-export type KeyUsage = { readonly mark: string; readonly cyclesByDay: readonly number[] };
+/** What one key has used of a month: its prefix (`KeyCycles`), and the cycles of each of its days. */
+export type KeyUsage = { readonly prefix: string; readonly cyclesByDay: readonly number[] };
 
 /** What an account has used in a month. */
 export type MonthUsage = {

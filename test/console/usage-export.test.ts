@@ -35,17 +35,17 @@ csv('comes back from a reader as it was, but for the apostrophes', () => {
 
 const rows = suite('exported usage');
 
-const key = (id: string, mark: string, name?: string): ApiKeyRecord => ({
-  ...{ id, digest: `${mark}${'x'.repeat(35)}`, scope: 'full', createdAtMs: 0 },
+const key = (id: string, prefix: string, name?: string): ApiKeyRecord => ({
+  ...{ id, digest: `${prefix}${'x'.repeat(35)}`, scope: 'full', createdAtMs: 0 },
   ...(name !== undefined && { name }),
 });
 const JANUARY = {
   endsAtMs: Date.UTC(2026, 1, 1),
   cyclesByDay: [10, 0, 7],
   keys: [
-    { mark: 'aaaaaaaa', cyclesByDay: [4, 0, 7] },
-    { mark: 'bbbbbbbb', cyclesByDay: [5] },
-    { mark: 'gonegone', cyclesByDay: [1] },
+    { prefix: 'aaaaaaaa', cyclesByDay: [4, 0, 7] },
+    { prefix: 'bbbbbbbb', cyclesByDay: [5] },
+    { prefix: 'gonegone', cyclesByDay: [1] },
   ],
 };
 const DECEMBER = { endsAtMs: Date.UTC(2026, 0, 1), cyclesByDay: [0, 2], keys: [] };

@@ -198,7 +198,7 @@ work('shows what an account may still be granted, and what was lost of its cycle
 });
 
 work('shows months by day and key, and what is of no key apart', async () => {
-  const keys = [{ mark: 'not known', cyclesByDay: [4] }];
+  const keys = [{ prefix: 'not known', cyclesByDay: [4] }];
   const finishedMonths = [{ endsAtMs: Date.UTC(2026, 0, 1), cyclesByDay: [0, 7], keys }];
   await using service = await serviceUnderTest({ ...USAGE, finishedMonths });
   const { out } = await service.ctl('usage', 'months', service.id);

@@ -47,7 +47,7 @@ function judgeKeys({ usage, executedBy }: MeterWorld): void {
 /** Cycles of each key, in the order of `KEYS`. */
 function chargedBy({ keys }: MeterWorld['usage']): number[] {
   return KEYS.map((key) => {
-    const used = keys.find(({ mark }) => digestOf(key).startsWith(mark));
+    const used = keys.find(({ prefix }) => digestOf(key).startsWith(prefix));
     return sumOf(used?.cyclesByDay ?? []);
   });
 }

@@ -20,13 +20,13 @@ counts('is that of the keys that were used, in the order of their first use', ()
   keys.turnDay(4);
   keys.of(`${two}`).add(2, 4);
   assert.equal(keys.stored, [
-    { mark: two?.slice(0, 8), cycles: 7, days: [3, 5] },
-    { mark: one?.slice(0, 8), cycles: 1, days: [3, 1] },
+    { prefix: two?.slice(0, 8), cycles: 7, days: [3, 5] },
+    { prefix: one?.slice(0, 8), cycles: 1, days: [3, 1] },
   ]);
   const next = new KeyCounts();
   next.restore(keys.stored, 6);
   next.of(`${one}`).add(1, 6);
-  assert.equal(next.stored?.[1], { mark: one?.slice(0, 8), cycles: 2, days: [3, 1, 1, 1] });
+  assert.equal(next.stored?.[1], { prefix: one?.slice(0, 8), cycles: 2, days: [3, 1, 1, 1] });
 });
 
 counts('is bounded: the least used key gives its place to a new one', () => {
@@ -35,9 +35,9 @@ counts('is bounded: the least used key gives its place to a new one', () => {
   for (const [index, digest] of digests.entries()) keys.of(digest).add(index === 7 ? 1 : 9, 0);
   keys.of(digestOf('new')).add(2, 0);
   assert.is(keys.size, COUNTED_KEYS_MAX);
-  const marks = keys.stored?.map(({ mark }) => mark) ?? [];
-  assert.not.ok(marks.includes(digests[7]?.slice(0, 8) ?? ''));
-  assert.is(marks.at(-1), digestOf('new').slice(0, 8));
+  const prefixes = keys.stored?.map(({ prefix }) => prefix) ?? [];
+  assert.not.ok(prefixes.includes(digests[7]?.slice(0, 8) ?? ''));
+  assert.is(prefixes.at(-1), digestOf('new').slice(0, 8));
 });
 
 /** A meter of an account with two keys, and what each has used. */
@@ -59,7 +59,7 @@ function twoKeys() {
     used(): (readonly number[])[] {
       const usage = meter.meter.usage(meter.now());
       return KEYS.map((key) => {
-        const known = usage?.keys.find(({ mark }) => digestOf(key).startsWith(mark));
+        const known = usage?.keys.find(({ prefix }) => digestOf(key).startsWith(prefix));
         return known?.cyclesByDay.slice(14) ?? [];
       });
     },
@@ -106,7 +106,7 @@ meters('charges a reservation that goes on in the next month to who asks for it 
   account.now.settle(1, 5);
   account.now.settle(1, 5);
   const { keys } = account.now.meter.usage(account.now.now()) ?? {};
-  assert.equal(keys, [{ mark: digestOf('two').slice(0, 8), cyclesByDay: [5] }]);
+  assert.equal(keys, [{ prefix: digestOf('two').slice(0, 8), cyclesByDay: [5] }]);
 });
 
 meters('charges no key for what members do', () => {

@@ -199,11 +199,11 @@ usage('is all that it knows, in the window and between two', () => {
   settle(1, 3);
   admit(2, 4);
   const before = Array<number>(14).fill(0);
-  const mark = digestOf('key').slice(0, 8);
+  const prefix = digestOf('key').slice(0, 8);
   const used = {
     ...{ ...month, cyclesUsed: 3, cyclesReserved: 4, monthWatermark: 18 },
     cyclesByDay: [...before, 3],
-    keys: [{ mark, cyclesByDay: [...before, 3] }],
+    keys: [{ prefix, cyclesByDay: [...before, 3] }],
     finishedMonths: [],
   };
   assert.equal(meter.usage(now()), {
@@ -217,7 +217,7 @@ usage('is all that it knows, in the window and between two', () => {
     ...used,
     cyclesUsed: 7,
     cyclesByDay: [...before, 7],
-    keys: [{ mark, cyclesByDay: [...before, 7] }],
+    keys: [{ prefix, cyclesByDay: [...before, 7] }],
     cyclesReserved: 0,
     cyclesExpired: 4,
     requestsInWindow: 0,

@@ -37,7 +37,7 @@ export function meterAt(version: number, fields: Partial<MeterHead> = {}): Meter
 
 /** A month that is over, with nothing but its cycles. */
 export function monthAt(month: number, cyclesUsed = 5): FinishedMonth {
-  const keys = [{ mark: 'aB3_-6zZ', cycles: 2, days: [0] }];
+  const keys = [{ prefix: 'aB3_-6zZ', cycles: 2, days: [0] }];
   return { endsAtMs: Date.UTC(2025, month, 1), cyclesUsed, days: [0, 3], keys };
 }
 
@@ -56,17 +56,17 @@ export function reservations(count: number): StoredReservation[] {
 
 const anyKey: fc.Arbitrary<KeyCycles> = fc
   .record({
-    mark: fc.stringMatching(/^[\w-]{8}$/),
+    prefix: fc.stringMatching(/^[\w-]{8}$/),
     ends: fc.array(fc.nat(50), { maxLength: 3 }),
     first: fc.nat(27),
   })
-  .map(({ mark, ends, first }) => {
+  .map(({ prefix, ends, first }) => {
     const counts = ends.toSorted((a, b) => a - b);
     const cycles = counts.at(-1) ?? 0;
-    return counts.length === 0 ? { mark, cycles } : { mark, cycles, days: [first, ...counts] };
+    return counts.length === 0 ? { prefix, cycles } : { prefix, cycles, days: [first, ...counts] };
   });
 
-const anyKeys = fc.uniqueArray(anyKey, { selector: ({ mark }) => mark, maxLength: 6 });
+const anyKeys = fc.uniqueArray(anyKey, { selector: ({ prefix }) => prefix, maxLength: 6 });
 
 const anyMonth: fc.Arbitrary<FinishedMonth> = fc
   .record({ endsAtMs: fc.maxSafeNat(), others: fc.nat(100), keys: anyKeys })
@@ -111,7 +111,7 @@ export function anyRecord(): fc.Arbitrary<MeterRecord> {
     const monthOf = (one: StoredReservation) => Math.min(one.monthEndsAtMs, record.monthEndsAtMs);
     const keys = someKeys?.filter((_, index) => sumOf(someKeys.slice(0, index + 1)) <= cyclesUsed);
     const sensible = record.reservations.map((one, index) => {
-      const key = keys?.[keyPlaces[index] ?? 0]?.mark;
+      const key = keys?.[keyPlaces[index] ?? 0]?.prefix;
       return {
         ...one,
         used: Math.min(one.used, one.cycles),

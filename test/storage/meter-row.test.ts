@@ -65,9 +65,9 @@ row('has what each key used, where it makes sense', () => {
   ];
   const { keys } = meterOfRow([...rowOfMeter(record), { keys: sensible }]);
   assert.equal(keys, [
-    { mark: 'aB3_-6zZ', cycles: 20, days: [4, 7] },
-    { mark: '--------', cycles: 10, days: [0] },
-    { mark: '12345678', cycles: 0 },
+    { prefix: 'aB3_-6zZ', cycles: 20, days: [4, 7] },
+    { prefix: '--------', cycles: 10, days: [0] },
+    { prefix: '12345678', cycles: 0 },
   ]);
   const senseless = [
     ...[
@@ -98,7 +98,7 @@ row('has months that are over, all of them or none', () => {
   const finished = [
     {
       ...{ endsAtMs: 9, cyclesUsed: 30, days: [2, 4] },
-      keys: [{ mark: 'aB3_-6zZ', cycles: 20, days: [4, 7] }],
+      keys: [{ prefix: 'aB3_-6zZ', cycles: 20, days: [4, 7] }],
     },
   ];
   const read = (months: unknown) => meterOfRow([...rowOfMeter(record), { finished: months }]);

@@ -27,12 +27,12 @@ const USAGE: MeterUsage = {
   cyclesExpired: 7,
   cyclesLost: 2 ** 53 - 1,
   cyclesByDay: [0, 2 ** 53 - 1],
-  keys: [{ mark: 'aB3_-6zZ', cyclesByDay: [0, 2 ** 53 - 2] }],
+  keys: [{ prefix: 'aB3_-6zZ', cyclesByDay: [0, 2 ** 53 - 2] }],
   finishedMonths: [
     {
       endsAtMs: 1_767_225_600_000,
       cyclesByDay: [7, 0, 2],
-      keys: [{ mark: 'aB3_-6zZ', cyclesByDay: [7] }],
+      keys: [{ prefix: 'aB3_-6zZ', cyclesByDay: [7] }],
     },
   ],
 };

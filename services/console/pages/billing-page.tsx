@@ -95,10 +95,10 @@ function PaymentFailed({ billing: { subscription } }: { readonly billing: Billin
     <div class="notice" role="alert">
       <p>
         <strong>
-          A payment has failed on <TimeText at={failedAt} />.
+          A payment failed on <TimeText at={failedAt} />.
         </strong>{' '}
-        The plan is kept until <TimeText at={keptUntil} />; then the account falls back to free. Pay
-        at the provider to keep it.
+        The plan is kept until <TimeText at={keptUntil} />. Pay at the provider to keep it for
+        longer.
       </p>
     </div>
   );
@@ -115,7 +115,8 @@ function Facts({ billing }: { readonly billing: Billing }) {
       <Renewal billing={billing} />
       {next === undefined ? null : (
         <p>
-          Becomes {inWords(next.plan)} on <TimeText at={next.at} />.
+          Becomes {inWords(next.plan)} on <TimeText at={next.at} />
+          {subscription?.payment_failed_at === undefined ? '.' : ', unless the payment is made.'}
         </p>
       )}
     </>
@@ -125,9 +126,11 @@ function Facts({ billing }: { readonly billing: Billing }) {
 function Renewal({ billing: { subscription } }: { readonly billing: Billing }) {
   if (subscription === undefined) return null;
   const { plan, status, ends_at: endsAt, period_ends_at: periodEndsAt } = subscription;
+  const { payment_failed_at: failedAt } = subscription;
   const name = inWords(plan);
   if (status === 'ended') return <p>The subscription to {name} has ended.</p>;
   if (status === 'inactive') return <p>The subscription to {name} is paused or not paid yet.</p>;
+  if (failedAt !== undefined) return <p>The subscription to {name} is not paid.</p>;
   if (endsAt !== undefined) {
     return (
       <p>

@@ -7,7 +7,7 @@ const HEIGHT = 100;
 /** The part of a day that its bar takes. */
 const BAR_WIDTH = 0.72;
 
-/** From the first day on, every so many have their number below. Chosen: five fit 390 pixels. */
+/** From one number of a day below the bars to the next, in days. Chosen: five fit 390 pixels. */
 const LABEL_DAYS = 7;
 
 /** The cycles of each day of a month as bars; the table behind it says the same. */

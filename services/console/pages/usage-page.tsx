@@ -77,7 +77,7 @@ function Months({ months }: { readonly months: readonly UsageMonth[] }) {
                 download
                 aria-label={`Export ${name} as ${format.toUpperCase()}`}
               >
-                {format.toUpperCase()}
+                Export {format.toUpperCase()}
               </a>
             ))}
           </div>

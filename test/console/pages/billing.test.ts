@@ -48,7 +48,7 @@ billing(
     const notice = page.getByRole('alert');
     await notice.filter({ hasText: 'failed on 13 Jan 2026, 10:30' }).waitFor();
     await notice.filter({ hasText: 'kept until 20 Jan 2026, 10:30' }).waitFor();
-    await page.getByText('Becomes free on 20 Jan 2026, 10:30.').waitFor();
+    await page.getByText('on 20 Jan 2026, 10:30, unless the payment is made.').waitFor();
     assert.is(await page.getByRole('button', { name: /^Buy/ }).count(), 0, 'changed at the portal');
     await page.getByRole('button', { name: 'Manage at the provider' }).click();
     await page.getByRole('heading', { name: 'Pay here' }).waitFor();

@@ -103,7 +103,7 @@ export interface AccountUsage {
 
 export interface KeyUsage {
   /** The beginning of the digest of the key. */
-  mark: string;
+  prefix: string;
   cyclesByDay: number[];
 }
 
@@ -892,13 +892,13 @@ export const AccountUsage: MessageFns<AccountUsage> = {
 };
 
 function createBaseKeyUsage(): KeyUsage {
-  return { mark: "", cyclesByDay: [] };
+  return { prefix: "", cyclesByDay: [] };
 }
 
 export const KeyUsage: MessageFns<KeyUsage> = {
   encode(message: KeyUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.mark !== "") {
-      writer.uint32(10).string(message.mark);
+    if (message.prefix !== "") {
+      writer.uint32(10).string(message.prefix);
     }
     if (message.cyclesByDay.length !== 0) {
       writer.uint32(18).fork();
@@ -928,7 +928,7 @@ export const KeyUsage: MessageFns<KeyUsage> = {
               break;
             }
 
-            message.mark = reader.string();
+            message.prefix = reader.string();
             continue;
           }
           case 2: {
