@@ -49,7 +49,8 @@ export function additionOf({
 }: MeterRecord): MeterAddition | undefined {
   if (days === undefined && keys === undefined && finished === undefined) return undefined;
   const isOfKeys = reservations.some(({ key }) => key !== undefined);
-  const placeOf = ({ key }: StoredReservation) => keys?.findIndex(({ prefix }) => prefix === key) ?? -1;
+  const placeOf = ({ key }: StoredReservation) =>
+    keys?.findIndex(({ prefix }) => prefix === key) ?? -1;
   return {
     ...(days !== undefined && { days }),
     ...(keys !== undefined && { keys: keys.map(rowOfKey) }),
