@@ -83,8 +83,8 @@ async function userOf(
 }
 
 /**
- * Moves the user's revision on behind the membership: a deletion of their last account that has not
- * seen it (`storage/forget-people`) leaves the user alone then. One that came first has taken the
+ * Moves the user's revision on behind the membership: a deletion of their last account, or of the user,
+ * that has not seen it (`storage/forget-people`, `ctl users remove`) leaves the user alone then. One that came first has taken the
  * user, and the membership goes again.
  */
 async function movedOn(
@@ -95,7 +95,9 @@ async function movedOn(
   try {
     return await changedUser(users, stored, (user) => user);
   } catch (error) {
-    if (toFault(error).code === 'conflict') await members.remove(accountId, stored.user.id);
+    if (toFault(error).code === 'conflict') {
+      await members.remove(accountId, stored.user.id, { lastOwnerToo: true });
+    }
     throw error;
   }
 }

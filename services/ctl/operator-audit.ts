@@ -31,7 +31,7 @@ export class OperatorAudit {
 }
 
 /** What is done, by its name, and to what. */
-type OperatorAction = Pick<AuditEntry, 'action' | 'target' | 'after'>;
+type OperatorAction = Pick<AuditEntry, 'action' | 'target' | 'before' | 'after'>;
 
 function byOperator(what: OperatorAction): Omit<AuditEntry, 'outcome'> {
   return { ...what, actor: { kind: 'operator', name: operatorName() } };

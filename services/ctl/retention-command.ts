@@ -3,13 +3,11 @@ import { accountAt } from '#accounts/plan-change';
 import { auditKeptFrom, retentionDaysOf } from '#accounts/retention';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
+import { everyAccount } from '#ctl/every-account';
 import { InstanceTrims } from '#ctl/instance-trims';
 import { eraseMonths, OperatorAudit } from '#ctl/operator-audit';
 import { Progress } from '#ctl/progress';
 import { isNear } from '#platform/clock-agreement';
-
-/** Accounts of one read. */
-const ACCOUNTS_PER_READ = 500;
 
 /** Instances that could not be trimmed and are named at the end. */
 const NAMED_MAX = 10;
@@ -40,7 +38,7 @@ export const APPLY_RETENTION: ClusterCommand = {
     await using opened = new AsyncDisposableStack();
     let trims: InstanceTrims | undefined;
     const audit = new OperatorAudit(ports);
-    for await (const account of everyAccount(ports)) {
+    for await (const account of accountsInUse(ports)) {
       const { id } = account;
       total.audit_months += await eraseOverMonths(ports, audit, account);
       const days = retentionDaysOf(account, ports.retentionOfPlans);
@@ -92,17 +90,11 @@ async function eraseOverMonths(
 }
 
 /** The accounts that are in use, as they are now. */
-async function* everyAccount({ accounts, clock }: ClusterPorts): AsyncGenerator<Account> {
-  let afterId: string | undefined;
-  for (;;) {
-    const page = await accounts.list({ afterId, limit: ACCOUNTS_PER_READ });
-    for (const account of page) {
-      // One that is imported is not there yet; of one that is deleted everything goes.
-      const isThere = account.status === 'active' || account.status === 'suspended';
-      if (isThere) yield accountAt(account, clock.wallMs());
-    }
-    afterId = page.at(-1)?.id;
-    if (page.length < ACCOUNTS_PER_READ) return;
+async function* accountsInUse({ accounts, clock }: ClusterPorts): AsyncGenerator<Account> {
+  for await (const account of everyAccount(accounts)) {
+    // One that is imported is not there yet; of one that is deleted everything goes.
+    const isThere = account.status === 'active' || account.status === 'suspended';
+    if (isThere) yield accountAt(account, clock.wallMs());
   }
 }
 

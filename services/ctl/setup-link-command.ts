@@ -9,7 +9,7 @@ export const SETUP_LINK: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'setup-link'],
   summary:
-    'Prints a link by which the first owner of an account signs up in the console; good once, for 24 hours, and only while the account has no member.',
+    'Prints a link by which the first owner of an account signs up in the console; good once, for 24 hours, and only while the account has no owner.',
   args: ['account'],
   options: {},
   async run(ports, [account = '']) {
@@ -26,7 +26,7 @@ export const SETUP_LINK: ClusterCommand = {
       makeSetUpLink(making, account, consoleOrigin),
     );
     if (link === undefined) {
-      throw new CtlError(`account ${account} has members: an owner invites others in the console`);
+      throw new CtlError(`account ${account} has an owner, who invites others in the console`);
     }
     return { data: { account, link }, text: link };
   },

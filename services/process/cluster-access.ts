@@ -1,8 +1,8 @@
-import { AuditTrail } from '#audit/audit-trail';
 import type { Config } from '#config';
 import { faultFor } from '#fault/fault';
 import { accountAdmin } from '#limiter/account-admin';
 import type { Administration } from '#process/admin-port';
+import { auditTrailOf } from '#process/audit-trail-of';
 import { watchedBackends } from '#process/cluster';
 import type { Foundation } from '#process/foundation';
 import { openBus, type SharedStores } from '#process/ports';
@@ -56,7 +56,7 @@ export async function clusterAccess(
   const opened = opening.move();
   return {
     ...{ admin, engine, limiter, accountNews },
-    audit: new AuditTrail({ store: stores.audit, clock }),
+    audit: auditTrailOf(foundation, stores.audit),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -1,3 +1,4 @@
+import { hasOwner } from '#accounts/people';
 import { type Config, ConfigError } from '#config';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
@@ -15,7 +16,7 @@ import { clusterSecretsOf } from '#process/secret-files';
 /** A console, and what a person begins with. */
 type ConsoleBeside = AsyncDisposable & {
   readonly origin: string;
-  /** The console's address, or a new set-up link of the local account while that has no member. */
+  /** The console's address, or a new set-up link of the local account while that has no owner. */
   readonly firstAddress: () => Promise<string>;
 };
 
@@ -60,8 +61,7 @@ export async function consoleBeside(
   return {
     origin,
     firstAddress: async () => {
-      const { members } = await stores.members.find(LOCAL_ACCOUNT_ID);
-      if (members.length > 0) return origin;
+      if (hasOwner(await stores.members.find(LOCAL_ACCOUNT_ID))) return origin;
       const entry = { actor: { kind: 'service', id: 'standalone' }, outcome: 'begun' } as const;
       await behind.audit.append(LOCAL_ACCOUNT_ID, {
         ...entry,

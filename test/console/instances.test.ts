@@ -107,7 +107,7 @@ served('are answered once for one Idempotency-Key', async () => {
   assert.is(other.reason, 'idempotency_key_reused');
 });
 
-served('count requests and cycles for the account, whoever of it calls', async () => {
+served('count requests and cycles for the account, of each of its members', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const developer = await desk.member(owner, 'dev@example.com', 'developer');
@@ -206,7 +206,7 @@ others('is not found on any route, and shown in no list', async () => {
     const known = await ask(desk, stranger, id, each);
     const unknown = await ask(desk, stranger, UNKNOWN, each);
     assert.is(known.status, 404, each.join(' '));
-    assert.equal(known.body, unknown.body, 'and not to be told from one that does not exist');
+    assert.equal(known.body, unknown.body, 'as one that does not exist');
   }
   const { body } = await stranger.expect(200, 'GET', `/instances?search=${id}`);
   assert.is(body.pagination.total, 0);

@@ -132,6 +132,25 @@ sent('end within half a minute when news is lost, or as soon as it comes again',
   assert.equal(ended, ['account']);
 });
 
+sent('that are renewed end in time, and clients come back when they are to', async () => {
+  for (const isHeard of [true, false]) {
+    const { clock, open } = streamsUnderTest(isHeard, { streamMsMax: 20_000, retryMs: 70 });
+    const { response } = open();
+    await pass(clock, 17_000, 1_000);
+    assert.not(response.isEnded);
+    await pass(clock, 4_000, 1_000);
+    assert.ok(response.isEnded);
+    assert.is(response.events.at(-1)?.retryMs, 70);
+  }
+});
+
+sent('that are renewed last no longer where no news is heard', async () => {
+  const { clock, open } = streamsUnderTest(false, { streamMsMax: 600_000, retryMs: 70 });
+  const { response } = open();
+  await pass(clock, 31_000, 1_000);
+  assert.ok(response.isEnded);
+});
+
 sent('end when their key expires', async () => {
   const { clock, open } = streamsUnderTest();
   const { response } = open(CALLER, clock.wallMs() + 60_000);

@@ -3,7 +3,7 @@ import { done, made, shown, timeText } from '#console/answer';
 import { lineOf } from '#console/caller-line';
 import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
-import { linkText, newLinkValue } from '#console/entry-links';
+import { invitationIdOf, linkText, newLinkValue } from '#console/entry-links';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute } from '#console/route';
 import { InvitationBody, RoleBody } from '#console/schemas';
@@ -12,9 +12,6 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 
 /** Users of a listing that are read at once. */
 const READS_IN_FLIGHT_MAX = 16;
-
-/** Characters of the name under which an invitation is shown; its digest is no secret. */
-const INVITATION_ID_LENGTH = 16;
 
 type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness'> & {
   readonly live: LiveSessions;
@@ -133,8 +130,4 @@ function isOpen(link: EntryLink, nowMs: number): link is EntryLink & { kind: 'in
 function viewOfLink(link: EntryLink & { kind: 'invitation' }) {
   const { email, role, expiresAtMs } = link;
   return { id: invitationIdOf(link), email, role, expires_at: timeText(expiresAtMs) };
-}
-
-function invitationIdOf({ digest }: EntryLink): string {
-  return `inv_${digest.slice(0, INVITATION_ID_LENGTH)}`;
 }

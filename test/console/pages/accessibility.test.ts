@@ -100,6 +100,27 @@ accessible('pages with nothing on them, or refused', async (pages) => {
     await look(pages, path, owner);
 });
 
+accessible('pages of instances', async (pages) => {
+  const owner = await pages.desk.owner();
+  for (const path of ['/instances', '/instances/compare']) await look(pages, path, owner);
+  fillSample(pages.account);
+  await look(pages, '/instances', owner, async (page) => {
+    for (const box of [0, 1]) await page.getByRole('checkbox').nth(box).check();
+  });
+  const [a, b] = pages.account.instances;
+  await look(pages, `/instances/compare?a=${a?.id}&b=${b?.id}`, owner, async (page) => {
+    await page.getByText('Show the numbers').click();
+  });
+  await look(pages, '/instances/new', owner);
+  await look(pages, '/instances/test', owner);
+  await look(pages, '/instances/test', owner, async (page) => {
+    await page.locator('input[name="q01"]').first().focus();
+    for (let count = 0; count < 35; count += 1) await page.keyboard.press(String(1 + (count % 5)));
+    await page.getByRole('button', { name: 'See the result' }).click();
+    await page.getByText('Show the numbers').click();
+  });
+});
+
 accessible('dialogs', async (pages) => {
   fillSample(pages.account);
   const owner = await pages.desk.owner();

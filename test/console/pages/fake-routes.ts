@@ -1,4 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { AddRoute } from '#test/console/pages/add-route';
+import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fake-instances';
 
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
@@ -8,13 +10,25 @@ export type FakeAccount = {
   keys: FakeKey[];
   lines: Record<string, unknown>[];
   usage: Record<string, unknown>;
+  instances: FakeInstance[];
   /** Newest first. */
   months: Record<string, unknown>[];
   billing: Record<string, unknown>;
   /** Bodies that were sent, newest last. */
-  readonly sent: { readonly route: string; readonly body: unknown }[];
-  /** The answers of a route instead of its own: a status, or `silence`. */
-  readonly broken: Map<string, number>;
+  readonly sent: {
+    readonly route: string;
+    readonly body: unknown;
+    readonly idempotencyKey: unknown;
+  }[];
+  /** The answers of a route instead of its own: a status, or all of a refusal. */
+  readonly broken: Map<string, number | FakeRefusal>;
+};
+
+/** A refusal with what it says. */
+type FakeRefusal = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: object;
 };
 
 const plan = (name: string, requests: number, cycles: number, instances: number) => ({
@@ -38,7 +52,8 @@ export function emptyAccount(): FakeAccount {
   };
   const month = { month: '2026-01', cycles: 0, days: [], keys: [], other_cycles: 0 };
   const billing = { plan: 'free', may_subscribe: false, may_manage: false, plans: PLANS };
-  return { keys: [], lines: [], usage, months: [month], billing, sent: [], broken: new Map() };
+  const broken = new Map();
+  return { keys: [], lines: [], usage, months: [month], billing, instances: [], sent: [], broken };
 }
 
 /** A secret as long as a real one. */
@@ -51,10 +66,8 @@ const LINES_OF_A_PAGE_MAX = 50;
  * session there: so a test has the lines, failures and delays that it needs.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
-  type Answer = (request: FastifyRequest, reply: FastifyReply) => unknown;
-  const answers = new Map<string, Answer>();
-  const add = (method: string, url: string, answer: Answer) =>
-    void answers.set(`${method} ${url}`, answer);
+  const answers = new Map<string, Parameters<AddRoute>[2]>();
+  const add: AddRoute = (method, url, answer) => void answers.set(`${method} ${url}`, answer);
   app.addHook('preHandler', async (request, reply) => {
     const route = `${request.method} ${request.routeOptions.url}`;
     const answer = answers.get(route);
@@ -62,15 +75,25 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     const { cookie = '', host = '' } = request.headers;
     const me = await app.inject({ url: '/api/me', headers: { cookie, host } });
     if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
-    account.sent.push({ route, body: request.body ?? request.query });
-    const status = account.broken.get(route);
-    if (status !== undefined) {
-      return reply.status(status).send({ error: 'internal', message: 'the store is away' });
+    // The endpoints of the API get bodies as bytes.
+    if (Buffer.isBuffer(request.body)) request.body = JSON.parse(request.body.toString());
+    const idempotencyKey = request.headers['idempotency-key'];
+    account.sent.push({ route, body: request.body ?? request.query, idempotencyKey });
+    const broken = account.broken.get(route);
+    if (typeof broken === 'number') {
+      return reply.status(broken).send({ error: 'internal', message: 'the store is away' });
+    }
+    if (broken !== undefined) {
+      return reply
+        .status(broken.status)
+        .headers(broken.headers ?? {})
+        .send(broken.body);
     }
     const answered = await answer(request, reply);
     return reply.sent ? reply : reply.send(answered);
   });
   addKeyRoutes(add, account);
+  addInstanceRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/usage/months', () => ({ data: account.months }));
   add('GET', '/api/usage/export', ({ query }, reply) => {
@@ -91,13 +114,7 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
   );
 }
 
-type Add = (
-  method: string,
-  url: string,
-  answer: (request: FastifyRequest, reply: FastifyReply) => unknown,
-) => void;
-
-function addKeyRoutes(add: Add, account: FakeAccount): void {
+function addKeyRoutes(add: AddRoute, account: FakeAccount): void {
   let made = 0;
   const idIn = ({ params }: FastifyRequest) => (params as { id: string }).id;
   const change = (request: FastifyRequest, fields: Partial<FakeKey>) => {

@@ -24,7 +24,16 @@ const PAGES = [
   'security',
   'sign-in',
   'create-key',
+  'instances',
+  'create-instance',
+  'test',
+  'compare',
 ] as const;
+const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
+  ...{ overview: '/', 'sign-in': '/', 'create-key': '/keys' },
+  ...{ 'create-instance': '/instances/new', test: '/instances/test' },
+  compare: '/instances/compare?a=inst_0000000000000001&b=inst_0000000000000005',
+};
 const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
 );
@@ -48,8 +57,7 @@ async function takePicture(
   width: number,
   scheme: 'light' | 'dark',
 ): Promise<void> {
-  const path =
-    { overview: '/', 'sign-in': '/', 'create-key': '/keys' }[name as string] ?? `/${name}`;
+  const path = PATHS[name] ?? `/${name}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
   const { page } = opened;
