@@ -75,7 +75,7 @@ function Months({ months }: { readonly months: readonly UsageMonth[] }) {
                 class="button"
                 href={usageExport(format, month.month)}
                 download
-                aria-label={`Export ${name} as ${format.toUpperCase()}`}
+                aria-label={`Export ${format.toUpperCase()} of ${name}`}
               >
                 Export {format.toUpperCase()}
               </a>

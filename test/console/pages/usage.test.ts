@@ -44,8 +44,8 @@ usage('shows another month, and exports the one that is shown', async (pages) =>
   await page.getByLabel('Month', { exact: true }).selectOption('2025-12');
   await page.getByRole('row', { name: /^old worker/ }).waitFor();
   for (const [name, file] of [
-    ['Export December 2025 as CSV', 'usage-2025-12.csv'],
-    ['Export December 2025 as JSON', 'usage-2025-12.json'],
+    ['Export CSV of December 2025', 'usage-2025-12.csv'],
+    ['Export JSON of December 2025', 'usage-2025-12.json'],
     ['CSV', 'usage-all.csv'],
   ] as const) {
     const [download] = await Promise.all([
