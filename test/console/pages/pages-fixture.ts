@@ -44,7 +44,7 @@ export async function openPages(browser: () => Promise<Browser>): Promise<TestPa
   const folder = mkdtempSync(join(tmpdir(), 'console-pages-'));
   opening.defer(() => rmSync(folder, { recursive: true, force: true }));
   await buildPages(join(folder, 'built'));
-  const pages = await readBuiltPages(join(folder, 'built'));
+  const pages = await readBuiltPages('console', join(folder, 'built'));
   const desk = opening.use(await openConsole());
   const config: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
