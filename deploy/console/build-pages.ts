@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
+import { runbookEntries } from '#deploy/console/runbook-entries';
 
 /** Where the pages of the console have their sources. */
 const SOURCES = 'services/console/pages';
@@ -63,6 +64,7 @@ async function assetsIn(
     loader: { '.svg': 'copy' },
     // Only these options count, not what else is there for the type checker.
     tsconfigRaw: '{}',
+    define: { RUNBOOK: JSON.stringify(runbookEntries()) },
     metafile: true,
     logLevel: 'warning',
   });

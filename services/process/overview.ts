@@ -1,10 +1,10 @@
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
-import { type BuiltPages, readBuiltPages } from '#console/built-pages';
-import { safetyHeaders } from '#console/safety-headers';
-import type { ClusterOverview, PageFile } from '#limiter/cluster-routes';
+import { readBuiltPages } from '#console/built-pages';
+import type { ClusterOverview } from '#limiter/cluster-routes';
 import { aloneReporter, type ClusterReporter, ClusterWatch } from '#overview/cluster-watch';
 import type { WatchPorts } from '#overview/watched-service';
+import { clusterPage } from '#process/cluster-page';
 import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/ports';
 import { releaseOf } from '#process/release';
@@ -12,9 +12,6 @@ import { adminClient } from '#wire/admin-client';
 
 /** How long a node may take to say what it holds, in milliseconds: a report waits no longer. */
 const LOAD_MS_MAX = 800;
-
-/** What a browser shows where the page is not built. */
-const NOT_BUILT = 'The page of the cluster is not built: run `npm run build:console`.\n';
 
 /** An overview and what it watches with, until disposed. */
 export type OpenOverview = Disposable & ClusterOverview;
@@ -42,23 +39,10 @@ export async function overviewOfCluster(
 }
 
 async function overviewBy(reporter: ClusterReporter): Promise<OpenOverview> {
-  const pages = await readBuiltPages('cluster');
+  const file = clusterPage(await readBuiltPages('cluster'));
   return {
     report: () => reporter.report(),
-    file: (path) => fileAt(pages, path),
+    file,
     [Symbol.dispose]: () => reporter[Symbol.dispose](),
   };
-}
-
-function fileAt(pages: BuiltPages | undefined, path: string): PageFile | undefined {
-  const headers = safetyHeaders(false);
-  const asset = /^\/cluster\/assets\/([\w.-]+)$/.exec(path)?.[1];
-  if (asset === undefined && path !== '/cluster') return undefined;
-  if (pages === undefined) {
-    const type = 'text/plain; charset=utf-8';
-    return { headers: { ...headers, 'content-type': type }, body: NOT_BUILT };
-  }
-  const file = asset === undefined ? pages.document : pages.assets.get(asset);
-  if (file === undefined) return undefined;
-  return { headers: { ...headers, 'content-type': file.type }, body: file.plain };
 }
