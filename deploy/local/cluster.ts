@@ -115,7 +115,10 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
 }
 
 /** What a person sees when the cluster serves: where it is and what to type next. */
-function welcome({ address, folder, logFolder, processes }: ClusterPlan, key: string): string {
+function welcome(
+  { address, adminUrl, folder, logFolder, processes }: ClusterPlan,
+  key: string,
+): string {
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
   const parts = `${count('edge')} edges, ${count('limiter')} limiters, ${count('engine')} engines`;
   const cassandras = count('cassandra') > 1 ? `${count('cassandra')} Cassandra nodes` : 'Cassandra';
@@ -125,6 +128,7 @@ function welcome({ address, folder, logFolder, processes }: ClusterPlan, key: st
     `  API      ${address}/v1`,
     `  Docs     ${address}/docs   ${address}/redoc   ${address}/openapi.json`,
     `  API key  ${key}`,
+    `  Cluster  ${adminUrl}/cluster`,
     `  Logs     ${logFolder}`,
     `  State    ${folder}`,
     '',

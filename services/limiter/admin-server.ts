@@ -145,7 +145,9 @@ function sendFile(response: ServerResponse, { headers, body }: PageFile): void {
 function assertLocal(request: IncomingMessage): void {
   const { host, origin } = request.headers;
   const isLocal = isLoopbackAddress(request.socket.remoteAddress ?? '') && isLoopbackHost(host);
-  if (!isLocal || origin !== undefined) {
+  // Browsers say so also of what the own page asks for.
+  const isForeign = origin !== undefined && origin !== `http://${host}`;
+  if (!isLocal || isForeign) {
     throw new Fault('forbidden', 'the admin port answers programs on this machine only');
   }
 }

@@ -80,7 +80,9 @@ function serviceAlerts(
   return [
     ...tableAlerts(name, service),
     ...shardAlerts(name, service, watched_s),
-    ...service.nodes.flatMap((node) => nodeAlerts(name, node)),
+    ...service.nodes.flatMap((node) => stateAlerts(name, node)),
+    ...service.nodes.flatMap((node) => storeAlerts(name, node)),
+    ...silentAlerts(name, service),
     ...service.strangers.map(
       (stranger): Alert => ({
         level: 'warning',
@@ -134,49 +136,65 @@ function sinceText(service: ServiceReport, state: UnservedState, watchedS: numbe
   return `for ${durationText(longest)}${isOlder ? ' or longer' : ''}`;
 }
 
-function nodeAlerts(service: string, node: NodeReport): Alert[] {
-  return [...stateAlerts(service, node), ...loadAlerts(service, node)];
+/** What a node is called inside of a sentence: with its service, where the name does not say it. */
+function nameIn(service: string, node: NodeReport): string {
+  const name = nodeName(node);
+  return name.startsWith(service) ? name : `the ${service} ${name}`;
+}
+
+/** A text with a large letter in front, unless that is of a name. */
+function beginning(text: string): string {
+  return text.replace(/^the /, 'The ');
 }
 
 function stateAlerts(service: string, node: NodeReport): Alert[] {
-  const name = `${service} ${nodeName(node)}`;
+  const name = beginning(nameIn(service, node));
   const shards = counted(node.owns, 'shard');
   switch (node.state) {
     case 'not heard': {
       const silent = node.silent_s === null ? '' : ` for ${durationText(node.silent_s)}`;
-      const text = `The ${name} is not heard${silent}, and owns ${shards}.`;
+      const text = `${name} is not heard${silent}, and owns ${shards}.`;
       return [{ level: 'critical', text, entry: 'ProcessDown' }];
     }
     case 'sealed': {
-      const text = `The journal of the ${name} is sealed, and ${shards} wait for the next owner.`;
+      const text = `The journal of ${nameIn(service, node)} is sealed, and ${shards} wait for the next owner.`;
       return [{ level: 'critical', text, entry: 'JournalFenced' }];
     }
     case 'wrong clock': {
-      const text = `The clock of the ${name} is wrong: it gives its shards away and takes none.`;
+      const text = `The clock of ${nameIn(service, node)} is wrong: it gives its shards away and takes none.`;
       return [{ level: 'critical', text, entry: 'ClockDeviates' }];
     }
     case 'leaving': {
-      const text = `The ${name} leaves; ${shards} are still to go.`;
+      const text = `${name} leaves; ${shards} are still to go.`;
       return [{ level: 'notice', text }];
     }
     case 'serving': {
       if (node.agrees !== false) return [];
-      const text = `The ${name} hears other nodes than this process does; seconds after a start that is usual.`;
+      const text = `${name} hears other nodes than this process does; seconds after a start that is usual.`;
       return [{ level: 'warning', text, entry: 'BusDisconnected' }];
     }
   }
 }
 
-function loadAlerts(service: string, node: NodeReport): Alert[] {
-  if (node.state === 'not heard' || node.state === 'sealed') return [];
-  const name = `${service} ${nodeName(node)}`;
-  if ('not_known' in node.load) {
-    const text = `The ${name} does not say what it holds: ${node.load.not_known}. One before 1.1 cannot.`;
-    return [{ level: 'notice', text, entry: 'ProcessDown' }];
-  }
-  const { unstored_records: records, oldest_unstored_s: oldest } = node.load.value;
+/** A node that is heard and says nothing of itself, while others of its service do. */
+function silentAlerts(service: string, { nodes }: ServiceReport): Alert[] {
+  const heard = nodes.filter(({ state }) => state !== 'not heard' && state !== 'sealed');
+  if (heard.every(({ load }) => 'not_known' in load)) return [];
+  return heard.flatMap((node): Alert[] => {
+    if ('value' in node.load) return [];
+    const name = beginning(nameIn(service, node));
+    const text = `${name} does not say what it holds: ${node.load.not_known}. One of 1.0 cannot.`;
+    return [{ level: 'warning', text, entry: 'ProcessDown' }];
+  });
+}
+
+function storeAlerts(service: string, node: NodeReport): Alert[] {
+  const load = valueIn(node.load);
+  if (load === undefined) return [];
+  const { unstored_records: records, oldest_unstored_s: oldest } = load;
   const age = oldest === null ? '' : `, the oldest for ${durationText(oldest)}`;
-  const text = `${numberText(records)} records in the journal of the ${name} are not stored yet${age}.`;
+  const name = nameIn(service, node);
+  const text = `${numberText(records)} records in the journal of ${name} are not stored yet${age}.`;
   if (records > UNSTORED_RECORDS_MAX) {
     return [{ level: 'critical', text, entry: 'UnflushedTailGrows' }];
   }

@@ -3,7 +3,7 @@ import { durationText, nodeName } from '#pages/cluster-alerts';
 import type { Move, ServiceReport } from '#pages/cluster-answers';
 import { counted, numberText } from '#pages/format';
 import { NodeTable } from '#view/cluster-nodes';
-import { ShardRing } from '#view/shard-ring';
+import { RingMark, ShardRing } from '#view/shard-ring';
 import { ShardTable } from '#view/shard-table';
 
 /** Moves in the list: as many as a node gives away at once; the table of all shards has the rest. */
@@ -23,7 +23,12 @@ export function ServicePart({
   return (
     <>
       <div class="ring-row">
-        <ShardRing name={name} service={service} chosen={chosen} />
+        <div>
+          <ShardRing name={name} service={service} chosen={chosen} />
+          <p class="ring-legend">
+            <RingMark kind="unserved" /> not served <RingMark kind="move" /> moves or will
+          </p>
+        </div>
         <div class="card">
           <h3>
             {numberText(shard_count - unservedCount)} of {counted(shard_count, 'shard')} served

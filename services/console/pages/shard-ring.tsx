@@ -59,6 +59,15 @@ export function Swatch({ name, place }: { readonly name: string; readonly place:
   );
 }
 
+/** The mark that a shard has outside of the ring. */
+export function RingMark({ kind }: { readonly kind: 'unserved' | 'move' }) {
+  return (
+    <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
+      <rect y="2" width="12" height="8" class={`mark-${kind}`} />
+    </svg>
+  );
+}
+
 /** What is drawn over the colour of each style, in a tile of 6 by 6; the first one is plain. */
 const HATCHES = [
   '',

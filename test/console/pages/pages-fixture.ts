@@ -95,7 +95,7 @@ export async function openPage(
     if (!['error', 'warning'].includes(message.type())) return;
     const { url } = message.location();
     const status = /^Failed to load resource: .* status of (4\d\d)/.exec(message.text())?.[1];
-    if (status !== undefined && url.startsWith(`${origin}/api/`)) {
+    if (status !== undefined && /^\/(api\/|cluster\/report)/.test(url.slice(origin.length))) {
       refused.push(`${status} ${url.slice(origin.length)}`);
     } else complaints.push(`${message.text()} ${url}`);
   });
