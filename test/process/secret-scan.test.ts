@@ -149,7 +149,13 @@ async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promi
   return second;
 }
 
-async function notify(secrets: Secrets, api: string): Promise<void> {
+async function notify(secrets: Secrets, api: string, admin: string): Promise<void> {
+  // What is agreed is not bought: the account goes back to what can be.
+  const plan = await fetch(`${admin}/accounts/localAccount/plan`, {
+    ...{ method: 'PUT', body: JSON.stringify({ plan: 'free' }) },
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+  });
+  assert.is(plan.status, 200, await plan.text());
   secrets.note('the webhook’s secret', LOCAL_BILLING.SERVICE_BILLING_WEBHOOK_SECRET);
   const { body, signature } = bought('localAccount');
   const send = (signed: string) =>
@@ -175,7 +181,7 @@ async function writtenBy(run: ProcessRun, owner: Browser, key: string, api: stri
   const headers = { authorization: `Bearer ${key}` };
   const asked = await (await fetch(`${api}/audit`, { headers })).text();
   const audit = JSON.stringify([page.data, exported.data, asked]);
-  for (const action of ['account.set_up', 'key.rotate', 'session.', 'member.', 'billing.']) {
+  for (const action of ['account.set_up', 'key.rotate', 'session.', 'member.', 'plan.change']) {
     assert.ok(audit.includes(action), `no ${action} in the audit trail`);
   }
   return new Map([
@@ -207,6 +213,7 @@ async function startService(keyspace: string, collecting: string) {
     run,
     origin: read(/Console {2}(http:\/\/[^/]+)\//),
     link: read(/Console {2}http\S+\/#\/set-up\/(\S+)/),
+    admin: read(/Admin {4}(http:\S+)/),
     api: read(/API {6}(http:\S+\/v1)/),
     key: read(/svc_sk_\w{12}(\w+)/),
     [Symbol.dispose]: () => void run.child.kill('SIGKILL'),
@@ -227,7 +234,7 @@ scan('finds no key, password, session, code, link or secret in any form', async 
   const setUp = secrets.noteEnd('the set-up link', service.link);
   const { owner } = await actAtConsole(secrets, origin, setUp);
   const key = await actWithKeys(secrets, owner, api);
-  await notify(secrets, api);
+  await notify(secrets, api, service.admin);
   const written = new Map<string, Buffer>(await writtenBy(run, owner, key, api));
   run.child.kill('SIGTERM');
   assert.is(await run.ended, 0, run.stderr());
