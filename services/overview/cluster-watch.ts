@@ -11,7 +11,7 @@ const FRESH_MS = 1_000;
 /** After so long without a question, in milliseconds, nothing is watched any more. */
 const UNWATCHED_MS = 10_000;
 
-/** Whoever answers for a cluster, or for a process that is none of one. */
+/** Answers for a cluster, or for a process that is none of one. */
 export type ClusterReporter = Disposable & {
   /** What is so now; computed once for all who ask within a second. */
   report(): Promise<ClusterReport>;
@@ -22,7 +22,7 @@ type ClusterWatchPorts = WatchPorts & { readonly release: string };
 
 /**
  * A cluster as it is watched from one of its processes: only while someone asks, at most one look a
- * second whoever asks, and every part of a look with a deadline of its own. Source: decision 261.
+ * second for all of them, and every part of a look with a deadline of its own. Source: decision 261.
  */
 export class ClusterWatch implements ClusterReporter {
   readonly #ports: ClusterWatchPorts;

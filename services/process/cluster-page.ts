@@ -5,7 +5,7 @@ import type { ClusterOverview, PageFile } from '#limiter/cluster-routes';
 /** What a browser shows where the page is not built. */
 const NOT_BUILT = 'The page of the cluster is not built: run `npm run build:console`.\n';
 
-/** Whoever reaches the admin port does so without TLS. */
+/** The admin port is reached without TLS. */
 const HEADERS = safetyHeaders(false);
 
 const ASSET = /^\/cluster\/assets\/([\w.-]+)$/;

@@ -87,7 +87,10 @@ export const VENDORS: Record<string, RegExp> = {
 
 /** Words that may be spoken in one place only. */
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
-  'a request of a page': { word: /\bfetch\(/, home: /^services\/console\/pages\/(cluster-)?api\.ts$/ },
+  'a request of a page': {
+    word: /\bfetch\(/,
+    home: /^services\/console\/pages\/(cluster-)?api\.ts$/,
+  },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
   'the wall clock': { word: /Date\.now\(/, home: /^services\/platform\/clock\.ts$/ },

@@ -133,17 +133,17 @@ broken('names the node that is gone, its shards, and who takes them', async () =
   assert.ok(lost > 0);
   // An owner that no one has heard: the table names it, and no heartbeat.
   const free = rows.find(({ owner }) => owner !== dead);
-  const nobody = {
+  const stray = {
     service: 'engine',
     shard: free?.shard ?? 0,
     from: free,
-    owner: 'nobody',
+    owner: 'stray',
   } as const;
-  await cluster.stores.journals.begin('nobody', 'gone:8100');
-  await cluster.stores.shards.change(nobody);
+  await cluster.stores.journals.begin('stray', 'gone:8100');
+  await cluster.stores.shards.change(stray);
   const report = await until(watch, (one) => engineIn(one).unserved['not heard'] === 1);
   const engine = engineIn(report);
-  const node = engine.nodes.find(({ incarnation }) => incarnation === 'nobody');
+  const node = engine.nodes.find(({ incarnation }) => incarnation === 'stray');
   assert.equal(
     [node?.state, node?.owns, node?.address, node?.silent_s],
     ['not heard', 1, 'gone:8100', null],
@@ -151,7 +151,7 @@ broken('names the node that is gone, its shards, and who takes them', async () =
   assert.equal(node?.load, { not_known: 'it is not heard' });
   const [shard] = engine.unserved_shards;
   assert.equal([shard?.shard, shard?.state], [free?.shard, 'not heard']);
-  assert.is(engine.nodes[shard?.owner ?? -1]?.incarnation, 'nobody');
+  assert.is(engine.nodes[shard?.owner ?? -1]?.incarnation, 'stray');
 });
 
 broken('shows shards that a node will get, from whom, and since when', async () => {

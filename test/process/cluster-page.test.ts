@@ -12,7 +12,7 @@ const { address: cassandra, suite: onServers } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
 /** Within which a cluster on a busy machine has come to what it should be, in seconds. */
-const SETTLED_S_MAX = 60;
+const WELL_S_MAX = 60;
 
 async function reportAt(adminUrl: string): Promise<ClusterReport> {
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -26,7 +26,7 @@ type Services = { readonly engine: ServiceReport; readonly limiter: ServiceRepor
 /** Asks as the page does until both services are known and it is so. */
 async function until(adminUrl: string, isSo: (report: Services) => boolean): Promise<Services> {
   let report = await reportAt(adminUrl);
-  for (let waitedS = 0; waitedS < SETTLED_S_MAX; waitedS += 1) {
+  for (let waitedS = 0; waitedS < WELL_S_MAX; waitedS += 1) {
     if (report.kind === 'cluster' && 'value' in report.engine && 'value' in report.limiter) {
       const services = { engine: report.engine.value, limiter: report.limiter.value };
       if (isSo(services)) return services;

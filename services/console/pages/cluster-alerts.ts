@@ -55,7 +55,7 @@ export function nodeName({ node, incarnation }: Pick<NodeReport, 'node' | 'incar
 }
 
 /** What is known, or undefined. */
-export function valueIn<Value>(known: Known<Value>): Value | undefined {
+function valueIn<Value>(known: Known<Value>): Value | undefined {
   return 'value' in known ? known.value : undefined;
 }
 

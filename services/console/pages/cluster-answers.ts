@@ -62,7 +62,7 @@ export type NodeReport = {
 };
 
 /** The head of a journal; `slots` are those above the low-water mark. */
-export type JournalReport = {
+type JournalReport = {
   readonly slots: number;
   readonly next: number;
   readonly is_sealed: boolean;
@@ -81,7 +81,7 @@ export type LoadReport = {
 export type UnservedState = 'unowned' | 'not heard' | 'moving';
 
 /** A shard whose calls wait or fail. */
-export type UnservedShard = {
+type UnservedShard = {
   readonly shard: number;
   readonly state: UnservedState;
   readonly owner: number | null;
