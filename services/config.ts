@@ -167,7 +167,7 @@ const VARIABLES = {
   SERVICE_TLS_FOLDER: filled
     .optional()
     .describe(
-      'Folder of ca.crt, tls.crt and tls.key, as cert-manager writes them, for the DNS name `edge.`, `engine.`, `limiter.` or `ctl.identity-engine` by what the process is: all then speak mutual TLS. Plain text if left out.',
+      'Folder of ca.crt, tls.crt and tls.key, as cert-manager writes them, for the DNS name `edge.`, `engine.`, `limiter.`, `console.` or `ctl.identity-engine` by what the process is: all then speak mutual TLS. Plain text if left out.',
     ),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)

@@ -6,15 +6,25 @@ import { join } from 'node:path';
  */
 
 /** What a process of the cluster is. */
-export type ProcessKind = 'cassandra' | 'nats' | 'limiter' | 'engine' | 'edge' | 'balancer';
+export type ProcessKind =
+  | 'cassandra'
+  | 'nats'
+  | 'limiter'
+  | 'engine'
+  | 'edge'
+  | 'console'
+  | 'balancer';
 
 /** What may join while the cluster runs: edges learn of it by themselves, the balancer of none. */
 export type NodeKind = Extract<ProcessKind, 'engine' | 'limiter'>;
 
 /** In good order a cluster ends like this: who calls others ends before them. */
 export const STOP_ORDER: readonly ProcessKind[] = [
-  ...(['balancer', 'edge', 'engine', 'limiter', 'nats', 'cassandra'] as const),
+  ...(['balancer', 'console', 'edge', 'engine', 'limiter', 'nats', 'cassandra'] as const),
 ];
+
+/** A port of the balancer, and which processes stand behind it. */
+type Entrance = { readonly port: number; readonly kind: Extract<ProcessKind, 'edge' | 'console'> };
 
 /** One process of the cluster. */
 export type PlannedProcess = {
@@ -29,6 +39,8 @@ export type PlannedProcess = {
   readonly operatorsPort?: number;
   /** Every other port that it takes. */
   readonly otherPorts?: readonly number[];
+  /** Of the balancer: each kind that it stands in front of, and at which port. */
+  readonly entrances?: readonly Entrance[];
   /** Its variables; the secret of the cluster comes on top. */
   readonly variables: Readonly<Record<string, string>>;
 };
@@ -45,6 +57,8 @@ export type ClusterSize = {
   readonly edges?: number;
   /** At most 4; 2 unless given. */
   readonly limiters?: number;
+  /** At most 4; 2 unless given, so that people stay signed in when one ends; 0: there is no console. */
+  readonly consoles?: number;
   /** Of the engines, and as many of the limiters; 64 unless given; fixed by the first start on a folder. */
   readonly shards?: number;
   /** Cassandra nodes, 1 or 3, each with a copy of everything; 1 unless given; fixed as the shards are. */
@@ -62,6 +76,8 @@ export type ClusterPlan = {
   readonly ports: number;
   /** The one balanced address: `http://127.0.0.1:8400`. */
   readonly address: string;
+  /** That of the consoles, in front of which the same balancer stands: `http://127.0.0.1:8401`. */
+  readonly consoleAddress: string;
   /** The admin port of the first limiter that is there now; any limiter's does the same. */
   readonly adminUrl: string;
   /** Of each sharded service. */
@@ -78,11 +94,13 @@ export const PORTS_PER_CLUSTER = 100;
 const HOST = '127.0.0.1';
 
 /** Offsets into the block of ports. */
+const CONSOLE = 1;
 const NATS = 2;
 const CASSANDRA = 3;
 /** Of several nodes, for what they say to each other: each has the same ports on an address of its own. */
 const CASSANDRA_STORAGE = 4;
 const EDGES = 10;
+const CONSOLES = 30;
 const ENGINES = 40;
 const LIMITERS = 82;
 
@@ -92,9 +110,10 @@ const LAST_NUMBER = { engine: 20, limiter: 4 } as const satisfies Record<NodeKin
 /** As the limiter's answers may be late while a whole cluster and its stores share two cores. Chosen. */
 const LIMITER_TIMEOUT_MS = '1000';
 
-/** The local cluster of this size: 2 edges, 2 limiters, 3 engines, NATS, Cassandra and a balancer. */
+/** The local cluster of this size: 2 edges, 2 limiters, 3 engines, 2 consoles, a balancer, and stores. */
 export function clusterPlan(size: ClusterSize): ClusterPlan {
-  const { folder, ports, engines = 3, edges = 2, limiters = 2, shards = 64 } = size;
+  const { folder, ports, engines = 3, edges = 2, limiters = 2, consoles = 2, shards = 64 } = size;
+  const consoleAddress = `http://${HOST}:${ports + CONSOLE}`;
   const nats: PlannedProcess = { name: 'nats', kind: 'nats', port: ports + NATS, variables: {} };
   const cassandras = plannedCassandras(size);
   const shared = {
@@ -103,6 +122,8 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     SERVICE_CASSANDRA_REPLICATION_FACTOR: `${cassandras.length}`,
     SERVICE_NATS_URL: size.nats ?? `nats://${HOST}:${ports + NATS}`,
     SERVICE_SHARDS: `${shards}`,
+    // For `ctl` too, which makes links that lead there.
+    SERVICE_CONSOLE_ORIGIN: consoleAddress,
   };
   const processes: readonly PlannedProcess[] = [
     ...(size.nats === undefined ? [nats] : []),
@@ -110,13 +131,15 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     ...numbersTo(limiters).map((number) => plannedLimiter(ports, number)),
     ...numbersTo(engines).map((number) => plannedEngine(ports, number)),
     ...numbersTo(edges).map((number) => plannedEdge(ports, number)),
-    { name: 'balancer', kind: 'balancer', port: ports, variables: {} },
+    ...numbersTo(consoles).map((number) => plannedConsole(ports, number)),
+    plannedBalancer(ports, consoles > 0),
   ];
   return {
     folder,
     logFolder: join(folder, 'logs'),
     ports,
     address: `http://${HOST}:${ports}`,
+    consoleAddress,
     adminUrl: adminUrlOf(processes),
     shards,
     shared,
@@ -200,6 +223,21 @@ function plannedEdge(ports: number, number: number): PlannedProcess {
     SERVICE_DOCS_ENABLED: 'true',
     SERVICE_LIMITER_TIMEOUT_MS: LIMITER_TIMEOUT_MS,
   });
+}
+
+function plannedConsole(ports: number, number: number): PlannedProcess {
+  const port = ports + CONSOLES + 2 * number;
+  return served({ name: `console${number}`, kind: 'console', port }, port + 1, {
+    SERVICE_CONSOLE_PORT: `${port}`,
+  });
+}
+
+function plannedBalancer(ports: number, hasConsoles: boolean): PlannedProcess {
+  const balancer = { name: 'balancer', kind: 'balancer', port: ports, variables: {} } as const;
+  const api: Entrance = { port: ports, kind: 'edge' };
+  if (!hasConsoles) return { ...balancer, entrances: [api] };
+  const consoles: Entrance = { port: ports + CONSOLE, kind: 'console' };
+  return { ...balancer, otherPorts: [consoles.port], entrances: [api, consoles] };
 }
 
 function plannedLimiter(ports: number, number: number): PlannedProcess {

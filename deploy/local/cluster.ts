@@ -8,9 +8,10 @@ import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { clusterSecretFile, readSecrets } from '#deploy/local/cluster-secrets';
 import { startCluster, stopCluster } from '#deploy/local/cluster-start';
+import { consoleEntry } from '#deploy/local/console-entry';
 import { type ProcessStatus, processStatuses } from '#deploy/local/process-status';
 import { runningServer } from '#deploy/local/server-record';
-import { environmentOf, MAIN } from '#deploy/local/service-process';
+import { ctlVariables, environmentOf, MAIN } from '#deploy/local/service-process';
 import { clusterFolder, wantedCluster } from '#deploy/local/state-folder';
 
 /*
@@ -53,7 +54,8 @@ async function up(folder: string, wanted: string | undefined): Promise<number> {
     throw new Error(`${error.message}${hint}`);
   });
   const key = readSecrets(folder)?.apiKey ?? '';
-  out(welcome(planOf(folder), key));
+  const plan = planOf(folder);
+  out(welcome(plan, key, await consoleEntry(plan, key)));
   return 0;
 }
 
@@ -87,9 +89,7 @@ async function status(folder: string, isJson: boolean): Promise<number> {
 async function ctl(folder: string, args: readonly string[]): Promise<number> {
   const file = clusterSecretFile(folder);
   if (!existsSync(file)) throw new Error(`none was started yet in ${folder}: make cluster`);
-  const { shared, adminUrl } = planOf(folder);
-  const own = { SERVICE_CLUSTER_SECRET_FILE: file, SERVICE_ADMIN_URL: adminUrl };
-  const env = environmentOf({ ...shared, ...own });
+  const env = environmentOf(ctlVariables(planOf(folder)));
   const child = spawn(process.execPath, [MAIN, 'ctl', ...args], { env, stdio: 'inherit' });
   const [code] = await once(child, 'exit');
   return code ?? 1;
@@ -115,12 +115,11 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
 }
 
 /** What a person sees when the cluster serves: where it is and what to type next. */
-function welcome(
-  { address, adminUrl, folder, logFolder, processes }: ClusterPlan,
-  key: string,
-): string {
+function welcome(plan: ClusterPlan, key: string, entry: string): string {
+  const { address, adminUrl, folder, logFolder, processes } = plan;
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
-  const parts = `${count('edge')} edges, ${count('limiter')} limiters, ${count('engine')} engines`;
+  const nodes = `${count('limiter')} limiters, ${count('engine')} engines`;
+  const parts = `${count('edge')} edges, ${nodes}, ${count('console')} consoles`;
   const cassandras = count('cassandra') > 1 ? `${count('cassandra')} Cassandra nodes` : 'Cassandra';
   return [
     `The cluster serves: ${parts}, NATS and ${cassandras}. Data is kept between runs.`,
@@ -128,6 +127,7 @@ function welcome(
     `  API      ${address}/v1`,
     `  Docs     ${address}/docs   ${address}/redoc   ${address}/openapi.json`,
     `  API key  ${key}`,
+    `  Console  ${entry}`,
     `  Cluster  ${adminUrl}/cluster`,
     `  Logs     ${logFolder}`,
     `  State    ${folder}`,

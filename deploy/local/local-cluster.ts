@@ -142,8 +142,8 @@ export class LocalCluster implements AsyncDisposable {
     const print = this.#print;
     await Promise.all([this.#startAll(['nats']), this.#startCassandras()]);
     await withProgress(print, 'making the tables', () => this.#migrate());
-    const services = () => this.#startAll(['limiter', 'engine', 'edge', 'balancer']);
-    await withProgress(print, 'starting limiters, engines, edges and balancer', services);
+    const services = () => this.#startAll(['limiter', 'engine', 'edge', 'console', 'balancer']);
+    await withProgress(print, 'starting limiters, engines, edges, consoles, balancer', services);
     await this.served();
     this.#key = await readyKey(this.#plan, this.#secrets);
   }

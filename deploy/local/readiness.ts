@@ -1,16 +1,24 @@
 import { cassandraVersionAt } from '#deploy/local/cassandra-answer';
-import { type ClusterPlan, hostAndPort, type PlannedProcess } from '#deploy/local/cluster-plan';
+import {
+  type ClusterPlan,
+  hostAndPort,
+  type PlannedProcess,
+  type ProcessKind,
+} from '#deploy/local/cluster-plan';
 import { natsVersionAt } from '#deploy/local/nats-answer';
 
 /** How long a process on this machine may take to say that it is ready, in milliseconds. */
 const ANSWER_MS_MAX = 1_000;
+
+/** What browsers and callers reach. */
+const SPEAKS_HTTP: readonly ProcessKind[] = ['edge', 'console', 'balancer'];
 
 /** Where clients reach a process, as they write it. */
 export function addressOf(planned: PlannedProcess): string {
   const { kind } = planned;
   const address = hostAndPort(planned);
   if (kind === 'nats') return `nats://${address}`;
-  return kind === 'edge' || kind === 'balancer' ? `http://${address}` : address;
+  return SPEAKS_HTTP.includes(kind) ? `http://${address}` : address;
 }
 
 /** Fulfils when a process says now that it can serve; rejects within a second or so if it does not. */

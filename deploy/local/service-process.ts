@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '#deploy/local/cache-folder';
 import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
+import { clusterSecretFile } from '#deploy/local/cluster-secrets';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
 import { addressOf, askReady } from '#deploy/local/readiness';
 import { type ProgramRun, runProgram } from '#deploy/local/run-program';
@@ -19,7 +20,7 @@ const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
 /** Variables of the service by name. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Starts a limiter, an engine or an edge with these variables; fulfils when it is ready. */
+/** Starts a limiter, an engine, an edge or a console with these variables; fulfils when it is ready. */
 export function startServiceProcess(
   place: ServerPlace,
   planned: PlannedProcess,
@@ -36,26 +37,34 @@ export function startServiceProcess(
   });
 }
 
-/** Starts the balancer in front of the edges of the plan; fulfils when it answers. */
+/** Starts the balancer in front of the processes of the plan; fulfils when it answers. */
 export function startBalancer(
   place: ServerPlace,
   planned: PlannedProcess,
   { processes }: ClusterPlan,
 ): Promise<LocalServer> {
-  const edges = processes.filter(({ kind }) => kind === 'edge');
+  const entrances = (planned.entrances ?? []).map(({ port, kind }) => {
+    const targets = processes.filter((each) => each.kind === kind);
+    return `${port}=${targets.map((target) => `${target.port}/${target.operatorsPort}`)}`;
+  });
   return startServer(place, {
     name: planned.name,
     program: process.execPath,
-    args: [
-      BALANCER,
-      `${planned.port}`,
-      ...edges.map(({ port, operatorsPort }) => `${port}/${operatorsPort}`),
-    ],
+    args: [BALANCER, ...entrances],
     env: environmentOf({}),
     address: addressOf(planned),
     readyMsMax: READY_MS_MAX,
     ask: () => askReady(planned),
   });
+}
+
+/** What `ctl` needs to look at the cluster of this plan, and to administer its accounts. */
+export function ctlVariables({ folder, shared, adminUrl }: ClusterPlan): Variables {
+  const own = {
+    SERVICE_CLUSTER_SECRET_FILE: clusterSecretFile(folder),
+    SERVICE_ADMIN_URL: adminUrl,
+  };
+  return { ...shared, ...own };
 }
 
 /** Makes the tables that the processes need, or brings them up to date. */

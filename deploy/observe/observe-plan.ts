@@ -39,7 +39,7 @@ export function observePlan({ folder, logFolder, ports }: ClusterPlan): ObserveP
 /** Prometheus's settings: every process of the cluster under its role and its name. */
 export function prometheusSettings(cluster: ClusterPlan, { alertmanager }: ObservePlan): string {
   const root = fileURLToPath(new URL('../..', import.meta.url));
-  const roles = ['edge', 'engine', 'limiter'] as const;
+  const roles = ['edge', 'engine', 'limiter', 'console'] as const;
   return stringify({
     global: {
       scrape_interval: SCRAPE_EVERY,

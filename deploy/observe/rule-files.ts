@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { type Alert, type AlertCase, type Recording, runbookOf } from '#deploy/observe/alert';
 import { CLUSTER_ALERTS } from '#deploy/observe/cluster-alerts';
+import { CONSOLE_ALERTS } from '#deploy/observe/console-alerts';
 import { CREDENTIAL_ALERTS } from '#deploy/observe/credential-alerts';
 import { SERVICE_ALERTS } from '#deploy/observe/service-alerts';
 import { longSloRecordings, sloAlerts, sloRecordings } from '#deploy/observe/slo-rules';
@@ -39,6 +40,7 @@ const GROUPS: readonly Group[] = [
   { name: 'cluster', recordings: [], alerts: CLUSTER_ALERTS },
   { name: 'stores', recordings: [], alerts: STORE_ALERTS },
   { name: 'credentials', recordings: [], alerts: CREDENTIAL_ALERTS },
+  { name: 'console', recordings: [], alerts: CONSOLE_ALERTS },
 ];
 
 /** Every alert there is. */

@@ -1,7 +1,7 @@
 import type { Alert, AlertCase } from '#deploy/observe/alert';
 
 /** The jobs under which Prometheus scrapes the service, one for each role. */
-const JOBS = 'edge|engine|limiter';
+const JOBS = 'edge|engine|limiter|console';
 
 /** What is wrong with processes and with what callers meet at once. */
 export const SERVICE_ALERTS: readonly Alert[] = [

@@ -46,9 +46,19 @@ export type People = {
 /** Those of an account that has none. */
 export const NO_PEOPLE: People = { isClosed: false, members: [], links: [] };
 
-/** Whether a link can be used at `nowMs`. A set-up link only while there is no member. */
-export function isUsable(link: EntryLink, { members }: People, nowMs: number): boolean {
-  return nowMs < link.expiresAtMs && (link.kind === 'invitation' || members.length === 0);
+/** Whether a link can be used at `nowMs`. A set-up link only while there is no owner. */
+export function isUsable(link: EntryLink, people: People, nowMs: number): boolean {
+  return nowMs < link.expiresAtMs && (link.kind === 'invitation' || !hasOwner(people));
+}
+
+/** Whether an account has someone who lets others in. */
+export function hasOwner({ members }: Pick<People, 'members'>): boolean {
+  return members.some(({ role }) => role === 'owner');
+}
+
+/** Whether it would have one without this user. */
+export function isOwnedByOthers({ members }: Pick<People, 'members'>, userId: string): boolean {
+  return hasOwner({ members: members.filter((member) => member.userId !== userId) });
 }
 
 /** The role that a link gives. */

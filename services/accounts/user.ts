@@ -27,6 +27,13 @@ export type User = {
   readonly createdAtMs: number;
 };
 
+const USER_ID = /^usr_[0-9a-f]{16}$/;
+
+/** Whether a text has the form of a user's id. */
+export function isUserId(text: string): boolean {
+  return USER_ID.test(text);
+}
+
 /** Browsers of one user that are remembered; the oldest is forgotten first. Chosen. */
 const DEVICES_MAX = 10;
 

@@ -12,6 +12,8 @@ import type { AuditHead, AuditStore, StoredAuditLine } from '#storage/audit-stor
 export type AuditTrailPorts = {
   readonly store: AuditStore;
   readonly clock: Clock;
+  /** Hears of each line that did not become durable in time. */
+  readonly onFailure?: () => void;
 };
 
 /**
@@ -36,9 +38,15 @@ export class AuditTrail {
     if (JSON.stringify(entry).length > LINE_LENGTH_MAX) {
       throw new RangeError(`a line of the audit trail has up to ${LINE_LENGTH_MAX} characters`);
     }
+    const { clock, onFailure } = this.#ports;
     const append: Append = { entry, ...Promise.withResolvers<string>() };
-    this.#queue.add(accountId, append);
-    return await withinMs(this.#ports.clock, APPEND_MS_MAX, append.promise, auditUnavailable);
+    try {
+      this.#queue.add(accountId, append);
+      return await withinMs(clock, APPEND_MS_MAX, append.promise, auditUnavailable);
+    } catch (error) {
+      onFailure?.();
+      throw error;
+    }
   }
 
   /** Some lines of an account, newest first: see `auditPage`. */

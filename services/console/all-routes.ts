@@ -1,9 +1,9 @@
-import { demanded } from '#console/audit-port';
+import { ConsoleAudit } from '#console/console-audit';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import type { Cookies } from '#console/cookies';
 import { enterBy } from '#console/entry';
 import { FailureTrail } from '#console/failure-trail';
-import { LiveSessions } from '#console/live-sessions';
+import type { LiveSessions } from '#console/live-sessions';
 import { Passwords } from '#console/passwords';
 import type { ConsoleRoute } from '#console/route';
 import { auditRoutes } from '#console/routes/audit-routes';
@@ -18,17 +18,20 @@ import { SecondFactors } from '#console/second-factors';
 import { SignIn } from '#console/sign-in';
 
 /** What routes need of the application that they are part of. */
-type Setting = { readonly cookies: Cookies; readonly origin: () => string };
+type Setting = {
+  readonly cookies: Cookies;
+  readonly origin: () => string;
+  readonly live: LiveSessions;
+};
 
 /** Every route of the console, each with no more than it needs. */
 export function consoleRoutes(
   { secrets, localAccountId }: ConsoleConfig,
   ports: ConsolePorts,
-  { cookies, origin }: Setting,
+  { cookies, origin, live }: Setting,
 ): ConsoleRoute[] {
   const { users, sessions, members, accounts, clock, randomness, keys, usage } = ports;
-  const audit = demanded(ports.audit, clock);
-  const live = new LiveSessions(ports);
+  const audit = new ConsoleAudit(ports.trail);
   const passwords = new Passwords();
   const secondFactors = new SecondFactors({ clock, randomness }, secrets);
   const trail = new FailureTrail({ ...ports, audit });
@@ -45,7 +48,7 @@ export function consoleRoutes(
     ...signInRoutes({ sessions, signIn, live, audit, cookies }),
     ...ownRoutes({ accounts, members, sessions, live, audit, cookies }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
-    ...keyRoutes({ keys, clock, live, trail: ports.trail }),
+    ...keyRoutes({ keys, clock, live, audit }),
     ...auditRoutes({ live, audit, trail: ports.trail }),
     ...usageRoutes({ live, usage }),
     ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),

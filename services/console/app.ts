@@ -4,12 +4,15 @@ import type { Answer } from '#console/answer';
 import type { BuiltPages } from '#console/built-pages';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { type Cookies, cookiesOf } from '#console/cookies';
+import { addInstanceRoutes } from '#console/instance-routes';
+import { LiveSessions } from '#console/live-sessions';
 import { assertOwnRequest } from '#console/own-origin';
 import { addPages } from '#console/page-routes';
 import { faultOfFramework, nothingHere, refusalOf, refuseBytes } from '#console/refusal';
 import type { ConsoleRoute } from '#console/route';
 import { safetyHeaders } from '#console/safety-headers';
 import { CLIENT_LENGTH_MAX, type Visit } from '#console/visit';
+import { exchangeOf } from '#edge/exchange';
 import { BODY_BYTES_MAX, HTTP_LIMITS } from '#edge/http-limits';
 import { parseJsonBody } from '#edge/json-body';
 import { requestIdFrom } from '#edge/request-id';
@@ -32,8 +35,8 @@ type ConsoleApp = {
 };
 
 /**
- * The console: its pages, and for them alone sessions, members and credentials as JSON under `/api`.
- * It serves at the origins that it is given, until then at none but the configured one. Source:
+ * The console: its pages, and for them alone sessions, members and credentials, and the account's
+ * instances, as JSON under `/api`. It serves at the origins that it is given, until then at none but the configured one. Source:
  * decisions 245 and 251.
  */
 export function buildConsole(
@@ -60,7 +63,11 @@ export function buildConsole(
     reply.headers(safety).header('x-request-id', visitOf(request, cookies).requestId);
     assertOwnRequest(request, origins);
   });
-  app.addHook('onResponse', async (request, reply) => observe(ports, request, reply));
+  app.addHook('onResponse', async (request, reply) => {
+    // What an endpoint has answered is observed by its `Reply`.
+    if (exchangeOf(request) !== undefined) return;
+    observe(ports, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1_000);
+  });
   app.setErrorHandler((error: Error & { code?: string }, request, reply) =>
     refuse(ports, request, reply, faultOfFramework(error) ?? toFault(error)),
   );
@@ -73,9 +80,18 @@ export function buildConsole(
       bytes.length === 0 ? undefined : parseJsonBody(bytes),
   );
   const active = { requests: 0 };
-  for (const route of consoleRoutes(config, ports, { cookies, origin: () => origins[0] ?? '' })) {
+  const live = new LiveSessions(ports);
+  const origin = () => origins[0] ?? '';
+  for (const route of consoleRoutes(config, ports, { cookies, origin, live })) {
     addRoute(app, route, cookies, active);
   }
+  addInstanceRoutes(app, config, ports, {
+    ...{ prefix: PREFIX, live, safety },
+    visitOf: (request) => visitOf(request, cookies),
+    metrics: {
+      answered: ({ path }, status, seconds) => observe(ports, `${PREFIX}${path}`, status, seconds),
+    },
+  });
   addPages(app, pages);
   return {
     app,
@@ -156,13 +172,7 @@ function refuse(
   void reply.code(status).headers(headers).send(body);
 }
 
-function observe({ metrics }: ConsolePorts, request: FastifyRequest, reply: FastifyReply): void {
-  const labels = {
-    http_route: request.routeOptions.url ?? 'none',
-    http_response_status_code: String(reply.statusCode),
-  };
-  metrics
-    .histogram('console_request_duration_seconds')
-    .labels(labels)
-    .observe(reply.elapsedTime / 1_000);
+function observe({ metrics }: ConsolePorts, route: string, status: number, seconds: number): void {
+  const labels = { http_route: route, http_response_status_code: String(status) };
+  metrics.histogram('console_request_duration_seconds').labels(labels).observe(seconds);
 }

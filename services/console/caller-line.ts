@@ -1,4 +1,4 @@
-import type { AuditAction, AuditLine } from '#console/audit-port';
+import type { AuditAction, AuditLine } from '#console/console-audit';
 import { type Caller, sessionIdOf } from '#console/live-sessions';
 import { originOf, type Visit } from '#console/visit';
 

@@ -1,5 +1,5 @@
 import type { AuditTrail } from '#audit/audit-trail';
-import type { Audit } from '#console/audit-port';
+import type { EdgePorts } from '#edge/app';
 import type { AccountAdmin } from '#limiter/account-admin';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
@@ -17,14 +17,16 @@ type KeyAdmin = Pick<
   'listKeys' | 'createKey' | 'renameKey' | 'rotateKey' | 'disableKey' | 'enableKey' | 'revokeKey'
 >;
 
+/** What members reach their instances through. */
+type InstancePorts = Pick<EdgePorts, 'engine' | 'limiter' | 'accountNews'>;
+
 /** What the console stands on. */
-export type ConsolePorts = {
+export type ConsolePorts = InstancePorts & {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly members: MemberStore;
   readonly accounts: Pick<AccountStore, 'find'>;
-  readonly audit: Audit;
-  readonly trail: Pick<AuditTrail, 'around' | 'page' | 'heads' | 'linesAfter'>;
+  readonly trail: Pick<AuditTrail, 'append' | 'around' | 'page' | 'heads' | 'linesAfter'>;
   readonly keys: KeyAdmin;
   /** Rejects with `service_unavailable` where no limiter answers. */
   readonly usage: AccountAdmin['usage'];
@@ -45,6 +47,8 @@ export type ConsoleConfig = {
    * Undefined: there are no second factors, because what is stored would outlive its key.
    */
   readonly secrets: Reloadable<readonly string[]> | undefined;
+  /** The same secrets as every edge has, which name keyed calls and what they create (decision 134). */
+  readonly clusterSecrets: Reloadable<readonly string[]>;
   /** The account of a local run, which `GET /api/setup` looks at; undefined: none. */
   readonly localAccountId: string | undefined;
 };

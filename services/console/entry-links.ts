@@ -1,5 +1,5 @@
 import { digestOf, isAccountId } from '#accounts/api-key';
-import { type EntryLink, isUsable, type People, SETUP_LINK_MS } from '#accounts/people';
+import { type EntryLink, hasOwner, isUsable, type People, SETUP_LINK_MS } from '#accounts/people';
 import { VALUE_LENGTH } from '#console/live-sessions';
 import { faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -46,6 +46,14 @@ function usableIn(
   return link !== undefined && isUsable(link, people, nowMs) ? link : undefined;
 }
 
+/** Characters of the name under which an invitation is shown; its digest is no secret. */
+const INVITATION_ID_LENGTH = 16;
+
+/** The name of an invitation, which leads to no one's account. */
+export function invitationIdOf({ digest }: EntryLink): string {
+  return `inv_${digest.slice(0, INVITATION_ID_LENGTH)}`;
+}
+
 /** What making a set-up link needs. */
 export type SetUpPorts = {
   readonly members: MemberStore;
@@ -54,8 +62,8 @@ export type SetUpPorts = {
 };
 
 /**
- * Makes a link by which the first owner of an account enters, once and within 24 h; an earlier one is
- * worth nothing any more. Undefined where the account has members: they invite others.
+ * Makes a link by which an owner enters an account that has none, once and within 24 h; an earlier one is
+ * worth nothing any more. Undefined where the account has an owner, who invites others.
  */
 export async function makeSetUpLink(
   { members, clock, randomness }: SetUpPorts,
@@ -64,7 +72,7 @@ export async function makeSetUpLink(
 ): Promise<string | undefined> {
   if (!isAccountId(accountId)) throw new RangeError(`"${accountId}" is no id of an account`);
   const people = await members.find(accountId);
-  if (people.members.length > 0) return undefined;
+  if (hasOwner(people)) return undefined;
   const { token, digest } = newLinkValue(accountId, randomness);
   const createdAtMs = clock.wallMs();
   const expiresAtMs = createdAtMs + SETUP_LINK_MS;

@@ -1,7 +1,7 @@
 import type { EntryLink } from '#accounts/people';
 import type { User } from '#accounts/user';
-import type { Audit } from '#console/audit-port';
 import { changedUser } from '#console/changed-user';
+import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
 import type { Passwords } from '#console/passwords';
 import type { SignedIn, SignIn } from '#console/sign-in';
@@ -20,7 +20,7 @@ export type Entrant = {
 };
 
 type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness'> & {
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   readonly passwords: Passwords;
   readonly signIn: SignIn;
 };
@@ -43,16 +43,18 @@ export async function enterBy(
   const actor = { kind: 'user', id: ready.id } as const;
   const action = link.kind === 'setup' ? 'account.set_up' : 'member.join';
   const after = { role: link.kind === 'setup' ? 'owner' : link.role };
-  await audit({ accountId, actor, ...originOf(visit), action, target: ready.id, after });
-  const stored = found ?? (await users.create(ready));
-  try {
-    await members.enter({ accountId, digest, userId: ready.id, atMs: clock.wallMs() });
-  } catch (error) {
-    // Another request has used the link: who was made for it alone is of no account.
-    if (found === undefined && isRefusal(error)) await users.remove(stored);
-    throw error;
-  }
-  const moved = await movedOn(parts, stored, accountId);
+  const line = { accountId, actor, ...originOf(visit), action, target: ready.id, after } as const;
+  const moved = await audit.around(line, async () => {
+    const stored = found ?? (await users.create(ready));
+    try {
+      await members.enter({ accountId, digest, userId: ready.id, atMs: clock.wallMs() });
+    } catch (error) {
+      // Another request has used the link: who was made for it alone is of no account.
+      if (found === undefined && isRefusal(error)) await users.remove(stored);
+      throw error;
+    }
+    return await movedOn(parts, stored, accountId);
+  });
   return await signIn.enter(moved, accountId, entrant.password, visit);
 }
 
@@ -81,8 +83,8 @@ async function userOf(
 }
 
 /**
- * Moves the user's revision on behind the membership: a deletion of their last account that has not
- * seen it (`storage/forget-people`) leaves the user alone then. One that came first has taken the
+ * Moves the user's revision on behind the membership: a deletion of their last account, or of the user,
+ * that has not seen it (`storage/forget-people`, `ctl users remove`) leaves the user alone then. One that came first has taken the
  * user, and the membership goes again.
  */
 async function movedOn(
@@ -93,7 +95,9 @@ async function movedOn(
   try {
     return await changedUser(users, stored, (user) => user);
   } catch (error) {
-    if (toFault(error).code === 'conflict') await members.remove(accountId, stored.user.id);
+    if (toFault(error).code === 'conflict') {
+      await members.remove(accountId, stored.user.id, { lastOwnerToo: true });
+    }
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { User } from '#accounts/user';
-import type { Audit } from '#console/audit-port';
+import type { ConsoleAudit } from '#console/console-audit';
 import { originOf, type Visit } from '#console/visit';
 import type { Clock } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
@@ -10,7 +10,7 @@ import type { MemberStore } from '#storage/member-store';
 const WRITING_MAX = 32;
 
 type TrailPorts = {
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   readonly members: Pick<MemberStore, 'accountsOf'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,7 +50,13 @@ export class FailureTrail {
     const { audit, members } = this.#ports;
     for (const { accountId } of await members.accountsOf(id)) {
       const actor = { kind: 'anonymous' } as const;
-      await audit({ accountId, actor, ...originOf(visit), action: 'session.fail', target: id });
+      await audit.refused({
+        accountId,
+        actor,
+        ...originOf(visit),
+        action: 'session.fail',
+        target: id,
+      });
     }
   }
 

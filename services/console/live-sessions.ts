@@ -61,8 +61,11 @@ export class LiveSessions {
     this.#ports = ports;
   }
 
-  /** The session of a cookie, noted as seen; undefined for none that is worth anything. */
-  async find(cookie: string | undefined): Promise<LiveSession | undefined> {
+  /**
+   * The session of a cookie, noted as seen if this `isUse` of it; undefined for none that is worth
+   * anything.
+   */
+  async find(cookie: string | undefined, isUse = true): Promise<LiveSession | undefined> {
     const { userId } = COOKIE.exec(cookie ?? '')?.groups ?? {};
     if (cookie === undefined || userId === undefined) return undefined;
     const { users, sessions, clock } = this.#ports;
@@ -74,14 +77,17 @@ export class LiveSessions {
     const nowMs = clock.wallMs();
     const worth = worthOf(session, stored.user, nowMs);
     if (worth === 'over') return undefined;
-    if (!isSeenDue(session, nowMs)) return { stored, session, worth };
+    if (!isUse || !isSeenDue(session, nowMs)) return { stored, session, worth };
     await sessions.touch(session, nowMs);
     return { stored, session: { ...session, lastSeenAtMs: nowMs }, worth };
   }
 
-  /** Who a visitor is. Throws 401 for none who is signed in, and while the second factor is missing. */
-  async callerOf({ shown }: Visit): Promise<Caller> {
-    const live = await this.find(shown.session);
+  /**
+   * Who a visitor is. Throws 401 for none who is signed in, and while the second factor is missing.
+   * A request that a page makes by itself `isUse` of no session, which ends in time all the same.
+   */
+  async callerOf({ shown }: Visit, isUse = true): Promise<Caller> {
+    const live = await this.find(shown.session, isUse);
     if (live === undefined) throw signInNeeded();
     if (live.worth === 'second_factor') {
       throw faultFor('second_factor_needed', 'a code of the second factor is missing');

@@ -57,13 +57,16 @@ export function callerRoute<Body>(
     path,
     async serve(asked) {
       const caller = await live.callerOf(asked.visit);
-      if (permission !== undefined && !mayDo(caller.membership.role, permission)) {
-        const text = `your role (${caller.membership.role}) does not allow this`;
-        throw faultFor('role_not_allowed', text);
-      }
+      if (permission !== undefined) assertMayDo(caller, permission);
       return await answer({ ...asked, caller, body: checked(body, asked.body) });
     },
   };
+}
+
+/** Throws 403 unless the caller's role has the permission. */
+export function assertMayDo({ membership: { role } }: Caller, permission: Permission): void {
+  if (mayDo(role, permission)) return;
+  throw faultFor('role_not_allowed', `your role (${role}) does not allow this`);
 }
 
 /** Throws 422 with field and reason for a body that is not as the schema has it. */

@@ -1,7 +1,7 @@
 import { digestOf } from '#accounts/api-key';
 import { type User, withDevice } from '#accounts/user';
-import type { Audit } from '#console/audit-port';
 import { changedUser } from '#console/changed-user';
+import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
 import type { Cookies } from '#console/cookies';
 import { deviceDigestOf } from '#console/devices';
@@ -29,11 +29,14 @@ const PASSWORD_TRIES = { free: 10, emailWaitMsMax: 10_000 } as const;
 /** A million codes, three of them right at any time: guessing one takes years at this pace. Chosen. */
 const CODE_TRIES = { free: 10, emailWaitMsMax: 300_000 } as const;
 
+/** The cookie by which a browser is known. */
+type Device = { readonly value: string; readonly digest: string; readonly isNew: boolean };
+
 type SignInParts = Pick<
   ConsolePorts,
   'users' | 'sessions' | 'members' | 'clock' | 'randomness' | 'metrics'
 > & {
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   readonly live: LiveSessions;
   readonly passwords: Passwords;
   readonly secondFactors: SecondFactors;
@@ -80,30 +83,42 @@ export class SignIn {
     password: string,
     visit: Visit,
   ): Promise<SignedIn> {
-    const { users, live, passwords, audit, cookies } = this.#parts;
+    const { live, audit, cookies } = this.#parts;
     const { user } = found;
     const isWhole = user.secondFactor?.state !== 'active';
+    const device = isWhole ? this.#deviceOf(user, visit) : undefined;
     const actor = { kind: 'user', id: user.id } as const;
     const after = { authenticated_by: 'password', second_factor: isWhole ? 'none' : 'missing' };
-    await audit({ accountId, actor, ...originOf(visit), action: 'session.begin', after });
-    const passwordHash = await passwords.renewed(user.passwordHash, password);
-    const device = isWhole ? this.#deviceOf(user, visit) : undefined;
-    const stored =
-      passwordHash === undefined && device?.isNew !== true
-        ? found
-        : await changedUser(users, found, (now) => {
-            const isSame = now.credentialsVersion === user.credentialsVersion;
-            if (!isSame) throw faultFor('wrong_credentials', 'the password was changed just now');
-            const renewed = passwordHash === undefined ? now : { ...now, passwordHash };
-            return device === undefined ? renewed : withDevice(renewed, device.digest);
-          });
-    const value = await live.begin({ stored, accountId, authenticatedBy: 'password' }, visit);
-    await this.#endShown(visit);
+    const line = { accountId, actor, ...originOf(visit), action: 'session.begin', after } as const;
+    const value = await audit.around(line, async () => {
+      const stored = await this.#renewed(found, password, device);
+      const begun = await live.begin({ stored, accountId, authenticatedBy: 'password' }, visit);
+      await this.#endShown(visit);
+      return begun;
+    });
     const set = device === undefined ? [] : [cookies.device(device.value)];
     return {
       state: isWhole ? 'signed_in' : 'second_factor',
       cookies: [cookies.session(value), ...set],
     };
+  }
+
+  /** The user with a new browser, and with a hash of the password as it is made today. */
+  async #renewed(
+    found: StoredUser,
+    password: string,
+    device: Device | undefined,
+  ): Promise<StoredUser> {
+    const { users, passwords } = this.#parts;
+    const { user } = found;
+    const passwordHash = await passwords.renewed(user.passwordHash, password);
+    if (passwordHash === undefined && device?.isNew !== true) return found;
+    return await changedUser(users, found, (now) => {
+      const isSame = now.credentialsVersion === user.credentialsVersion;
+      if (!isSame) throw faultFor('wrong_credentials', 'the password was changed just now');
+      const renewed = passwordHash === undefined ? now : { ...now, passwordHash };
+      return device === undefined ? renewed : withDevice(renewed, device.digest);
+    });
   }
 
   /** A try at a code by who is signed in already. Throws 429 while there must be no other one. */
@@ -135,19 +150,21 @@ export class SignIn {
     }
     const actor = { kind: 'user', id: user.id } as const;
     const { accountId } = session;
-    await audit({ accountId, actor, ...originOf(visit), action: 'session.second_factor' });
     const device = this.#deviceOf(user, visit);
-    const next = await changedUser(users, stored, (now) => {
-      const after = used(now);
-      if (after === undefined) throw wrongCode();
-      return withDevice(after, device.digest);
+    const line = { accountId, actor, ...originOf(visit), action: 'session.second_factor' } as const;
+    const value = await audit.around(line, async () => {
+      const next = await changedUser(users, stored, (now) => {
+        const after = used(now);
+        if (after === undefined) throw wrongCode();
+        return withDevice(after, device.digest);
+      });
+      counted.succeeded();
+      this.#count('second_factor', 'right');
+      return await live.begin(
+        { stored: next, accountId, authenticatedBy: 'password+totp', from: session },
+        visit,
+      );
     });
-    counted.succeeded();
-    this.#count('second_factor', 'right');
-    const value = await live.begin(
-      { stored: next, accountId, authenticatedBy: 'password+totp', from: session },
-      visit,
-    );
     return { state: 'signed_in', cookies: [cookies.session(value), cookies.device(device.value)] };
   }
 
@@ -198,7 +215,7 @@ export class SignIn {
   }
 
   /** The cookie of a browser: the one that it shows, if it is one of this user. */
-  #deviceOf(user: User, visit: Visit): { value: string; digest: string; isNew: boolean } {
+  #deviceOf(user: User, visit: Visit): Device {
     const { device } = visit.shown;
     const digest = deviceDigestOf(user, visit);
     if (digest !== undefined && device !== undefined)

@@ -1,4 +1,4 @@
-import type { AuditLine } from '#console/audit-port';
+import type { AuditLine } from '#console/console-audit';
 import type { ShownCookies } from '#console/cookies';
 
 /** Where a request comes from, and what its browser has shown. */

@@ -16,7 +16,9 @@ import { EXPORT } from '#ctl/export-command';
 import { IMPORT } from '#ctl/import-command';
 import { INSTANCE } from '#ctl/instance-command';
 import { JOURNAL } from '#ctl/journal-command';
+import { LIST_USERS } from '#ctl/list-users-command';
 import { NODES } from '#ctl/nodes-command';
+import { REMOVE_USER } from '#ctl/remove-user-command';
 import { APPLY_RETENTION } from '#ctl/retention-command';
 import { RING } from '#ctl/ring-command';
 import { SETUP_LINK } from '#ctl/setup-link-command';
@@ -55,6 +57,8 @@ export const COMMANDS: readonly Command[] = [
     DELETE_ACCOUNT,
     APPLY_RETENTION,
     SETUP_LINK,
+    LIST_USERS,
+    REMOVE_USER,
   ],
   CAPACITY,
 ];

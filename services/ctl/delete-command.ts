@@ -1,11 +1,6 @@
 import { isAccountId } from '#accounts/api-key';
-import {
-  type ActingCluster,
-  type ClusterCommand,
-  type ClusterPorts,
-  type CommandTerminal,
-  CtlError,
-} from '#ctl/command';
+import { type ActingCluster, type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { confirm } from '#ctl/confirmation';
 import { counted } from '#ctl/counted';
 import { eraseMonths, OperatorAudit } from '#ctl/operator-audit';
 import { Progress } from '#ctl/progress';
@@ -37,6 +32,12 @@ const PAUSE_MS = 1_000;
 /** What an operator need not do. Source: decision 232. */
 const LEFT_TEXT = 'Nothing is left to do: the last of it leaves the journals within 155 s.';
 
+const QUESTION = {
+  what: 'The id of the account',
+  purpose: 'to delete it',
+  otherwise: 'that is another id: nothing has been deleted',
+} as const;
+
 /** `ctl accounts delete`: the account and everything of it. */
 export const DELETE_ACCOUNT: ClusterCommand = {
   kind: 'cluster',
@@ -47,7 +48,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
   options: { yes: '' },
   async run(ports, [id = ''], { yes = false }, terminal) {
     if (!isAccountId(id)) throw new CtlError(`"${id}" is not the id of an account`);
-    if (!yes) await confirm(id, terminal.ask);
+    if (!yes) await confirm({ ...QUESTION, expected: id }, terminal.ask);
     await using acting = await ports.openActing();
     // It goes with the account in the end: export it before, if it is to be kept.
     if ((await ports.accounts.find(id)) !== undefined) {
@@ -71,14 +72,6 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     return { data, text };
   },
 };
-
-async function confirm(id: string, ask: CommandTerminal['ask']): Promise<void> {
-  if (ask === undefined) {
-    throw new CtlError('there is no terminal to ask at: --yes deletes without a question');
-  }
-  const answer = await ask(`This cannot be undone. The id of the account again, to delete it: `);
-  if (answer.trim() !== id) throw new CtlError('that is another id: nothing has been deleted');
-}
 
 /** Deletes every instance of an account whose callers are shut out now; answers how many. */
 async function deleted(

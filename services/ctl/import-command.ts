@@ -22,10 +22,14 @@ export const IMPORT: ClusterCommand = {
     const { counts, account, unproven } = checked;
     const proven = counted(counts.instances - unproven, 'instance');
     report(`${path} is whole; proved by their rows: ${proven}`);
-    await claim(ports, checked);
-    const { written, found } = await storeExport(checked, ports, report);
-    await assertComplete(ports, checked);
-    await open(ports, checked);
+    const what = { action: 'account.import', target: account.id };
+    const { written, found } = await new OperatorAudit(ports).around(account.id, what, async () => {
+      await claim(ports, checked);
+      const stored = await storeExport(checked, ports, report);
+      await assertComplete(ports, checked);
+      await open(ports, checked);
+      return stored;
+    });
     const { status } = checked;
     const data = { account: account.id, status, ...counts, written, found, unproven };
     return { data, text: textOf(checked, found) };
@@ -55,7 +59,6 @@ async function claim(ports: ClusterPorts, { account }: CheckedExport): Promise<v
   const { accounts } = ports;
   const { id } = account;
   if (await isBegun(accounts, account)) return;
-  await new OperatorAudit(ports).begin(id, { action: 'account.import', target: id });
   await accounts.create({ ...account, status: 'importing' }).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
     throw new CtlError(`account ${id} was deleted here, and an id is never used twice`);

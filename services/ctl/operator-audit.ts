@@ -13,10 +13,28 @@ export class OperatorAudit {
   }
 
   /** Fulfils when the line is durable. Rejects with `audit_unavailable`: it must not happen then. */
-  async begin(accountId: string, what: Pick<AuditEntry, 'action' | 'target' | 'after'>) {
-    const actor = { kind: 'operator', name: operatorName() } as const;
-    await this.#trail.append(accountId, { ...what, actor, outcome: 'begun' });
+  async begin(accountId: string, what: OperatorAction): Promise<void> {
+    await this.#trail.append(accountId, { ...byOperator(what), outcome: 'begun' });
   }
+
+  /**
+   * Does it between two lines. Rejects with `audit_unavailable` before anything has happened, and as
+   * `act`.
+   */
+  async around<Result>(
+    accountId: string,
+    what: OperatorAction,
+    act: () => Promise<Result>,
+  ): Promise<Result> {
+    return await this.#trail.around(accountId, byOperator(what), act, () => ({}));
+  }
+}
+
+/** What is done, by its name, and to what. */
+type OperatorAction = Pick<AuditEntry, 'action' | 'target' | 'before' | 'after'>;
+
+function byOperator(what: OperatorAction): Omit<AuditEntry, 'outcome'> {
+  return { ...what, actor: { kind: 'operator', name: operatorName() } };
 }
 
 /** Removes the months of an account before `keptFrom`; undefined: every month. Answers how many. */

@@ -3,13 +3,11 @@ import { accountAt } from '#accounts/plan-change';
 import { auditKeptFrom, retentionDaysOf } from '#accounts/retention';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
+import { everyAccount } from '#ctl/every-account';
 import { InstanceTrims } from '#ctl/instance-trims';
 import { eraseMonths, OperatorAudit } from '#ctl/operator-audit';
 import { Progress } from '#ctl/progress';
 import { isNear } from '#platform/clock-agreement';
-
-/** Accounts of one read. */
-const ACCOUNTS_PER_READ = 500;
 
 /** Instances that could not be trimmed and are named at the end. */
 const NAMED_MAX = 10;
@@ -40,7 +38,7 @@ export const APPLY_RETENTION: ClusterCommand = {
     await using opened = new AsyncDisposableStack();
     let trims: InstanceTrims | undefined;
     const audit = new OperatorAudit(ports);
-    for await (const account of everyAccount(ports)) {
+    for await (const account of accountsInUse(ports)) {
       const { id } = account;
       total.audit_months += await eraseOverMonths(ports, audit, account);
       const days = retentionDaysOf(account, ports.retentionOfPlans);
@@ -49,16 +47,19 @@ export const APPLY_RETENTION: ClusterCommand = {
       total.accounts += 1;
       const cutoffMs = ports.clock.wallMs() - days * DAY_MS;
       const before = new Date(cutoffMs).toISOString();
-      await audit.begin(id, { action: 'history.trim', target: id, after: { before } });
-      for await (const one of trims.ofAccount(id, cutoffMs)) {
-        total.looked_at += one.lookedAt;
-        total.trimmed += one.trimmed;
-        total.observations += one.observations;
-        total.drift_events += one.driftEvents;
-        total.failed += one.failures.length;
-        failures.push(...one.failures.slice(0, NAMED_MAX - failures.length));
-        progressed();
-      }
+      const what = { action: 'history.trim', target: id, after: { before } };
+      const trimmed = trims.ofAccount(id, cutoffMs);
+      await audit.around(id, what, async () => {
+        for await (const one of trimmed) {
+          total.looked_at += one.lookedAt;
+          total.trimmed += one.trimmed;
+          total.observations += one.observations;
+          total.drift_events += one.driftEvents;
+          total.failed += one.failures.length;
+          failures.push(...one.failures.slice(0, NAMED_MAX - failures.length));
+          progressed();
+        }
+      });
     }
     const data = { ...total, failures };
     return { data, text: textOf(data), isBad: total.failed > 0 };
@@ -84,22 +85,16 @@ async function eraseOverMonths(
   const keptFrom = auditKeptFrom(plan, clock.wallMs());
   const [oldest] = keptFrom === undefined ? [] : await store.months(id);
   if (keptFrom === undefined || oldest === undefined || oldest >= keptFrom) return 0;
-  await audit.begin(id, { action: 'audit.erase', target: id, after: { before: keptFrom } });
-  return await eraseMonths(store, id, keptFrom);
+  const what = { action: 'audit.erase', target: id, after: { before: keptFrom } };
+  return await audit.around(id, what, () => eraseMonths(store, id, keptFrom));
 }
 
 /** The accounts that are in use, as they are now. */
-async function* everyAccount({ accounts, clock }: ClusterPorts): AsyncGenerator<Account> {
-  let afterId: string | undefined;
-  for (;;) {
-    const page = await accounts.list({ afterId, limit: ACCOUNTS_PER_READ });
-    for (const account of page) {
-      // One that is imported is not there yet; of one that is deleted everything goes.
-      const isThere = account.status === 'active' || account.status === 'suspended';
-      if (isThere) yield accountAt(account, clock.wallMs());
-    }
-    afterId = page.at(-1)?.id;
-    if (page.length < ACCOUNTS_PER_READ) return;
+async function* accountsInUse({ accounts, clock }: ClusterPorts): AsyncGenerator<Account> {
+  for await (const account of everyAccount(accounts)) {
+    // One that is imported is not there yet; of one that is deleted everything goes.
+    const isThere = account.status === 'active' || account.status === 'suspended';
+    if (isThere) yield accountAt(account, clock.wallMs());
   }
 }
 

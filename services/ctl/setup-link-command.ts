@@ -9,7 +9,7 @@ export const SETUP_LINK: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'setup-link'],
   summary:
-    'Prints a link by which the first owner of an account signs up in the console; good once, for 24 hours, and only while the account has no member.',
+    'Prints a link by which the first owner of an account signs up in the console; good once, for 24 hours, and only while the account has no owner.',
   args: ['account'],
   options: {},
   async run(ports, [account = '']) {
@@ -20,14 +20,13 @@ export const SETUP_LINK: ClusterCommand = {
     if (consoleOrigin === undefined) {
       throw new CtlError('SERVICE_CONSOLE_ORIGIN: where people reach the console');
     }
-    await new OperatorAudit(ports).begin(account, {
-      action: 'account.setup_link',
-      target: account,
-    });
     const making = { members: people.members, clock, randomness: systemRandomness };
-    const link = await makeSetUpLink(making, account, consoleOrigin);
+    const what = { action: 'account.setup_link', target: account };
+    const link = await new OperatorAudit(ports).around(account, what, async () =>
+      makeSetUpLink(making, account, consoleOrigin),
+    );
     if (link === undefined) {
-      throw new CtlError(`account ${account} has members: an owner invites others in the console`);
+      throw new CtlError(`account ${account} has an owner, who invites others in the console`);
     }
     return { data: { account, link }, text: link };
   },

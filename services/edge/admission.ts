@@ -1,7 +1,8 @@
 import type { AddressWarnings } from '#edge/address-warnings';
 import { unauthorized } from '#edge/credentials';
-import type { EdgeMetrics } from '#edge/edge-metrics';
+import type { AdmissionMetrics } from '#edge/edge-metrics';
 import type { Caller } from '#edge/exchange';
+import { KeyNotes } from '#edge/key-notes';
 import {
   type Headers,
   limitHeaders,
@@ -11,9 +12,6 @@ import {
   unsureHeaders,
 } from '#edge/limit-headers';
 import type { LimitedKeys } from '#edge/limited-keys';
-import { RefusedAddresses } from '#edge/refused-addresses';
-import { ReportedClients } from '#edge/reported-clients';
-import { SuspectedProxies } from '#edge/suspected-proxies';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { putNewest } from '#platform/put-newest';
@@ -28,14 +26,17 @@ import type {
   Verdict,
 } from '#wire/limiter-messages';
 import { ADDRESS_LENGTH_MAX } from '#wire/wire-bounds';
+import { unknownCall } from '#wire/wire-trust';
 
 /** Accounts whose last numbers are remembered for the answers of a limiter that is not sure. */
 const LAST_KNOWN_MAX = 10_000;
 
+const INVALID_KEY = 'the API key is not valid';
+
 /** What stands for the address of a caller that has none; never empty, which would say nothing. */
 const NO_ADDRESS = 'unreadable';
 
-/** What is asked of the limiter for one call. */
+/** What is asked of the limiter for one call, by a key or for a member. */
 export type AdmissionCall = {
   readonly caller: Caller;
   /** The peer's address, for counting refused keys and for keys that are bound to networks. */
@@ -71,18 +72,16 @@ export type Admitted = {
 export class Admission {
   readonly #limiter: LimiterClient;
   readonly #clock: Clock;
-  readonly #metrics: EdgeMetrics;
-  readonly #refused: RefusedAddresses;
-  readonly #proxies: SuspectedProxies;
+  readonly #metrics: AdmissionMetrics;
+  readonly #keys: KeyNotes;
   readonly #limited: LimitedKeys;
-  readonly #clients = new ReportedClients();
   readonly #lastKnown = new Map<string, Allowance>();
 
   /** `warnings` reports addresses that an operator should know of. */
   constructor(
     limiter: LimiterClient,
     clock: Clock,
-    metrics: EdgeMetrics,
+    metrics: AdmissionMetrics,
     limited: LimitedKeys,
     warnings?: AddressWarnings,
   ) {
@@ -90,26 +89,22 @@ export class Admission {
     this.#clock = clock;
     this.#metrics = metrics;
     this.#limited = limited;
-    this.#refused = new RefusedAddresses(clock, (network) => warnings?.barred(network));
-    this.#proxies = new SuspectedProxies(clock, (address, accounts) =>
-      warnings?.shared(address, accounts),
-    );
+    this.#keys = new KeyNotes(clock, warnings);
   }
 
   /**
    * The refusal of a call that would not be looked up if it were whole now, so that its body need
    * not be read; undefined if it may be asked about.
    */
-  refusalUnasked({ keyDigest }: Caller, request: { readonly ip: string }): Fault | undefined {
-    if (!this.#refused.hasBars || !this.#refused.isBarred(request.ip, keyDigest)) return undefined;
-    return this.#notLookedUp();
+  refusalUnasked(caller: Caller, request: { readonly ip: string }): Fault | undefined {
+    return this.#keys.isBarred({ caller, address: request.ip }) ? this.#notLookedUp() : undefined;
   }
 
   /** Asks whether the call may be made and reserves its cycles. Never throws. */
   async admit(call: AdmissionCall): Promise<Admitted> {
-    const { caller, address, cycles } = call;
-    const { accountId, keyDigest } = caller;
-    if (!this.#refused.mayAsk(address, keyDigest)) {
+    const { caller, cycles } = call;
+    const { accountId, member } = caller;
+    if (!this.#keys.mayAsk(call)) {
       return refusedUnknown(unknownHeaders(this.#clock.wallMs()), this.#notLookedUp());
     }
     const limitedBy = this.#limited.find(call);
@@ -119,7 +114,7 @@ export class Admission {
     }
     const startedMs = this.#clock.monotonicMs();
     const nowMs = this.#clock.wallMs();
-    const client = this.#clients.due(keyDigest, call.userAgent, nowMs);
+    const client = this.#keys.clientDue(call, call.userAgent, nowMs);
     let answer: LimiterAnswer;
     try {
       const asked = this.#limiter.ask(questionOf(call, client));
@@ -133,13 +128,13 @@ export class Admission {
     this.#metrics.checked(seconds, call.traceparent);
     const { verdict, allowance } = answer;
     if (allowance === undefined) {
-      this.#refused.count(address, keyDigest);
-      const headers = unknownHeaders(this.#clock.wallMs());
-      return refusedUnknown(headers, unauthorized('the API key is not valid'));
+      this.#keys.unknown(call);
+      const refusal = member === undefined ? unauthorized(INVALID_KEY) : unknownCall();
+      return refusedUnknown(unknownHeaders(this.#clock.wallMs()), refusal);
     }
-    if (this.#refused.admit(keyDigest)) this.#proxies.note(address, accountId);
+    this.#keys.known(call);
     this.#remember(accountId, allowance);
-    if (client !== undefined && verdict === 'admitted') this.#clients.reported(keyDigest, nowMs);
+    if (client !== undefined && verdict === 'admitted') this.#keys.clientReported(call, nowMs);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
     return this.#decided(verdict, allowance, answer.caller);
   }
@@ -215,11 +210,11 @@ function refusedUnknown(headers: Headers, refusal: Fault): Admitted {
 
 function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall {
   const { caller, address, callId, callTag, scope, cycles, isCallerDescribed = false } = call;
-  const { accountId, keyDigest } = caller;
+  const { accountId, credential, member } = caller;
   const question: AdmitCall = {
     kind: 'admit',
     accountId,
-    keyDigest,
+    keyDigest: credential,
     callId,
     callTag,
     scope,
@@ -228,6 +223,7 @@ function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall 
     address: shownAddress(address),
     client,
   };
+  if (member !== undefined) Object.assign(question, { isOfMember: true });
   return traced(question, call.traceparent);
 }
 
@@ -251,7 +247,7 @@ function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault
     case 'answered':
       return undefined;
     case 'unknown_key':
-      return unauthorized('the API key is not valid');
+      return unauthorized(INVALID_KEY);
     case 'address_not_allowed':
       return faultFor('address_not_allowed', 'this key may not be used from your address');
     case 'read_only_key':

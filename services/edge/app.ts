@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import type { AccountNews } from '#accounts/account-news';
 import { AccountAudit } from '#edge/account-audit';
 import { AccountBilling } from '#edge/account-billing';
@@ -9,15 +9,13 @@ import { CallIds } from '#edge/call-identity';
 import { connectionLimits } from '#edge/connection-limits';
 import { drainOf } from '#edge/drain';
 import { edgeMetrics, streamMetrics } from '#edge/edge-metrics';
-import type { Endpoint } from '#edge/endpoint';
+import { endpointRoute } from '#edge/endpoint-route';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { EngineCalls } from '#edge/engine-calls';
 import { EventLoopQueue } from '#edge/event-loop-queue';
 import { EventStreams } from '#edge/event-streams';
-import { exchangeOf } from '#edge/exchange';
 import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
-import { unknownHeaders } from '#edge/limit-headers';
 import { LimitedKeys } from '#edge/limited-keys';
 import { type NotificationPorts, Notifications, serveNotification } from '#edge/notifications';
 import { refusals } from '#edge/refusals';
@@ -73,6 +71,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const billing = new AccountBilling(ports.limiter);
   const inFlight = { calls: 0 };
   const served: ServePorts & NotificationPorts = {
+    prefix: API_PREFIX,
     admission,
     engine,
     callIds: new CallIds(config.clusterSecrets),
@@ -119,7 +118,10 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     bodies.read(request, payload, done),
   );
   const queue = new EventLoopQueue();
-  for (const endpoint of ENDPOINTS) addRoute(app, endpoint, queue, served);
+  for (const endpoint of ENDPOINTS) {
+    const serveIt = endpoint.handler.kind === 'notification' ? serveNotification : serve;
+    app.route(endpointRoute(endpoint, (...asked) => serveIt(...asked, served), queue, served));
+  }
   return app;
 }
 
@@ -140,33 +142,4 @@ function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): Even
   const streams = new EventStreams({ clock, randomness, accountNews, onEnd });
   metrics.beforeScrape(() => reported.open(streams.open));
   return streams;
-}
-
-/** The route of an endpoint: its requests are served with all that arrived in the same turn. */
-function addRoute(
-  app: FastifyInstance,
-  endpoint: Endpoint,
-  queue: EventLoopQueue,
-  ports: ServePorts & NotificationPorts,
-): void {
-  const serveIt = endpoint.handler.kind === 'notification' ? serveNotification : serve;
-  app.route({
-    method: endpoint.method,
-    url: `${API_PREFIX}${endpoint.path}`,
-    bodyLimit: endpoint.bodyBytesMax,
-    handler(request: FastifyRequest, reply) {
-      const exchange = exchangeOf(request);
-      const isSeen = endpoint.scope === 'none' || exchange?.caller !== undefined;
-      if (exchange === undefined || !isSeen) {
-        throw new Error('the gate sees every request first');
-      }
-      const busy = ports.reply.begin(exchange);
-      if (busy !== undefined) {
-        ports.reply.refuse(request, reply, endpoint, busy, unknownHeaders(ports.clock.wallMs()));
-        return;
-      }
-      const fail = (error: unknown) => void reply.send(error);
-      queue.push(() => void serveIt(endpoint, request, reply, exchange, ports).catch(fail));
-    },
-  });
 }

@@ -1,5 +1,5 @@
 import { type AddressWarnings, addressWarnings } from '#edge/address-warnings';
-import type { EdgeMetrics } from '#edge/edge-metrics';
+import type { ConnectionMetrics } from '#edge/edge-metrics';
 import { Pipelines } from '#edge/pipelines';
 import { UnfinishedBodies } from '#edge/unfinished-bodies';
 import { UnreadAnswers } from '#edge/unread-answers';
@@ -19,7 +19,7 @@ type ConnectionLimits = {
 /** The bounds of a listener that no single request can see, with their metrics and log lines. */
 export function connectionLimits(
   clock: Clock,
-  metrics: EdgeMetrics,
+  metrics: ConnectionMetrics,
   logger: Logger,
 ): ConnectionLimits {
   const warnings = addressWarnings(clock, logger);

@@ -21,7 +21,7 @@ export function readCaller(request: IncomingMessage): Caller {
   const key = authorization.slice(SCHEME.length);
   const parsed = parseApiKey(key);
   if (parsed === undefined) throw unauthorized('the API key is malformed');
-  return { accountId: parsed.accountId, keyDigest: digestOf(key) };
+  return { accountId: parsed.accountId, credential: digestOf(key) };
 }
 
 /** Keys remembered; beyond, the one that was read first is forgotten. */

@@ -36,6 +36,24 @@ export function edgeMetrics(metrics: Metrics) {
   for (const endpoint of ENDPOINTS) {
     for (const status of [endpoint.success, ...SHOWN_FAILURES]) seriesOf(endpoint, status);
   }
+  const active = metrics.gauge('http_server_active_requests');
+  const inflight = metrics.gauge('edge_inflight');
+  return {
+    ...admissionMetrics(metrics),
+    ...connectionMetrics(metrics),
+    /** An HTTP answer left; its span, if it is traced. */
+    answered(counted: Counted, status: number, seconds: number, span?: string): void {
+      seriesOf(counted, status).observe(seconds, span);
+    },
+    /** How many requests are whole and not answered. */
+    active: (count: number) => active.set(count),
+    /** How many calls are admitted and not answered. */
+    inflight: (count: number) => inflight.set(count),
+  };
+}
+
+/** What is reported of asking the limiter. */
+export function admissionMetrics(metrics: Metrics) {
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
@@ -43,19 +61,7 @@ export function edgeMetrics(metrics: Metrics) {
   // Shown from the first scrape on, or Prometheus could not see the first of each.
   for (const reason of FAIL_CLOSED_REASONS) failures.inc({ reason }, 0);
   const unsettled = metrics.counter('edge_unsettled_total');
-  const bodiesGivenUp = metrics.counter('edge_bodies_given_up_total');
-  const readersEnded = metrics.counter('edge_slow_readers_ended_total');
-  const unfinished = metrics.gauge('edge_unfinished_bodies');
-  const unfinishedBytes = metrics.gauge('edge_unfinished_body_bytes');
-  const unreadBytes = metrics.gauge('edge_unread_answer_bytes');
-  const waiting = metrics.gauge('edge_pipelined_requests');
-  const active = metrics.gauge('http_server_active_requests');
-  const inflight = metrics.gauge('edge_inflight');
   return {
-    /** An HTTP answer left; its span, if it is traced. */
-    answered(counted: Counted, status: number, seconds: number, span?: string): void {
-      seriesOf(counted, status).observe(seconds, span);
-    },
     /** The limiter answered. */
     checked: (seconds: number, span: string | undefined) => checks.observe(seconds, span),
     /** A call was refused as `rate_limited` from memory. */
@@ -66,6 +72,18 @@ export function edgeMetrics(metrics: Metrics) {
     failedClosed: (reason: string) => failures.inc({ reason }),
     /** A settlement did not reach the limiter. */
     unsettled: () => unsettled.inc(),
+  };
+}
+
+/** What is reported of connections that send or read slowly. */
+export function connectionMetrics(metrics: Metrics) {
+  const bodiesGivenUp = metrics.counter('edge_bodies_given_up_total');
+  const readersEnded = metrics.counter('edge_slow_readers_ended_total');
+  const unfinished = metrics.gauge('edge_unfinished_bodies');
+  const unfinishedBytes = metrics.gauge('edge_unfinished_body_bytes');
+  const unreadBytes = metrics.gauge('edge_unread_answer_bytes');
+  const waiting = metrics.gauge('edge_pipelined_requests');
+  return {
     /** A body was given up, because too many are unfinished. */
     bodyGivenUp: () => bodiesGivenUp.inc(),
     /** A connection was ended that does not take its answers. */
@@ -79,23 +97,24 @@ export function edgeMetrics(metrics: Metrics) {
     unread: (bytes: number) => unreadBytes.set(bytes),
     /** How many requests wait for answers in front of theirs. */
     waiting: (count: number) => waiting.set(count),
-    /** How many requests are whole and not answered. */
-    active: (count: number) => active.set(count),
-    /** How many calls are admitted and not answered. */
-    inflight: (count: number) => inflight.set(count),
   };
 }
 
 /** What the edge reports of streams of events. */
 export function streamMetrics(metrics: Metrics) {
   const open = metrics.gauge('edge_event_streams');
-  const ended = metrics.counter('edge_event_streams_ended_total');
   return {
     /** How many are open. */
     open: (count: number) => open.set(count),
     /** One has ended. */
-    ended: (cause: string) => ended.inc({ cause }),
+    ended: streamEnds(metrics),
   };
+}
+
+/** Counts streams that end, by cause. */
+export function streamEnds(metrics: Metrics): (cause: string) => void {
+  const ended = metrics.counter('edge_event_streams_ended_total');
+  return (cause) => ended.inc({ cause });
 }
 
 /** A method as a label may hold it. */
@@ -103,5 +122,11 @@ export function countedMethod(method: string): string {
   return COUNTED_METHODS.has(method) ? method : '_OTHER';
 }
 
-/** What the edge reports. */
-export type EdgeMetrics = ReturnType<typeof edgeMetrics>;
+/** What is reported of answers. */
+export type AnswerMetrics = Pick<ReturnType<typeof edgeMetrics>, 'answered'>;
+
+/** What is reported of asking the limiter. */
+export type AdmissionMetrics = ReturnType<typeof admissionMetrics>;
+
+/** What is reported of connections. */
+export type ConnectionMetrics = ReturnType<typeof connectionMetrics>;

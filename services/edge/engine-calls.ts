@@ -20,7 +20,7 @@ const INSTANCE_ID = /^inst_[0-9a-f]{16}$/;
 /** A call without what the edge adds to it. */
 export type EngineQuestion = Omit<EngineCall, 'accountId' | 'deadlineAtMs'>;
 
-/** An engine's answer and, for a create, where the new instance is. */
+/** An engine's answer and, for a create, where the new instance is, below the prefix of all endpoints. */
 export type EdgeAnswer = EngineAnswer & { readonly location?: string };
 
 /** Asks the engine on a caller's behalf: deadline, unknown ids, and the ids of new instances. */
@@ -122,7 +122,7 @@ export class EngineCalls {
       const instanceId = idOf(attempt);
       try {
         const answer = await this.#asked({ ...call, instanceId }, audited);
-        return { ...answer, location: `/v1/instances/${instanceId}` };
+        return { ...answer, location: `/instances/${instanceId}` };
       } catch (error) {
         if (toFault(error).reason !== 'already_exists') throw error;
         await audited?.ended('conflict');

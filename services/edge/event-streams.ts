@@ -7,8 +7,8 @@ import { type Clock, every } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { EventCursor } from '#wire/engine-messages';
 
-/** Streams of one key at one edge: a page for each of twenty instances. Source: decision 244. */
-const STREAMS_PER_KEY_MAX = 20;
+/** Streams of one key or session at one edge: a page for each of twenty instances. Source: decision 244. */
+const STREAMS_PER_CREDENTIAL_MAX = 20;
 
 /** Streams of one account at one edge, whatever their keys. Source: decision 244. */
 const STREAMS_PER_ACCOUNT_MAX = 100;
@@ -61,7 +61,12 @@ type EventStreamsPorts = {
   readonly onEnd: (why: StreamEnd) => void;
   /** Undefined where nothing announces changes. */
   readonly accountNews: AccountNews | undefined;
+  /** Left out: an hour at most, and clients come back as after any other end. */
+  readonly renewal?: Renewal | undefined;
 };
+
+/** How long streams last at most, and how long after that their clients come back, in milliseconds. */
+type Renewal = { readonly streamMsMax: number; readonly retryMs: number };
 
 /** A place for a stream, until that has ended; given back unless one is begun. */
 type StreamPlace = Disposable & {
@@ -86,7 +91,7 @@ type Opening = { readonly accountId: string; isChanged: boolean };
 export class EventStreams {
   readonly #ports: EventStreamsPorts;
   readonly #open = new Map<EventStream, number>();
-  readonly #ofKey = new Counts();
+  readonly #ofCredential = new Counts();
   readonly #ofAccount = new Counts();
   /** Places whose streams have not begun. */
   readonly #opening = new Set<Opening>();
@@ -110,9 +115,9 @@ export class EventStreams {
 
   /** Takes a place. Throws `too_many_streams`, or `overloaded` when the edge has none left. */
   reserve(caller: Caller): StreamPlace {
-    const { keyDigest, accountId } = caller;
+    const { credential, accountId } = caller;
     const isMany =
-      this.#ofKey.of(keyDigest) >= STREAMS_PER_KEY_MAX ||
+      this.#ofCredential.of(credential) >= STREAMS_PER_CREDENTIAL_MAX ||
       this.#ofAccount.of(accountId) >= STREAMS_PER_ACCOUNT_MAX;
     if (isMany) {
       const text = 'too many streams of events are open';
@@ -153,14 +158,14 @@ export class EventStreams {
   }
 
   /** Counts a stream of a caller, until it is released. */
-  #counted({ keyDigest, accountId }: Caller): () => void {
-    this.#ofKey.add(keyDigest);
+  #counted({ credential, accountId }: Caller): () => void {
+    this.#ofCredential.add(credential);
     this.#ofAccount.add(accountId);
     let isReleased = false;
     return () => {
       if (isReleased) return;
       isReleased = true;
-      this.#ofKey.remove(keyDigest);
+      this.#ofCredential.remove(credential);
       this.#ofAccount.remove(accountId);
     };
   }
@@ -182,8 +187,9 @@ export class EventStreams {
 
   /** When a stream that begins is to end, by monotonic time. */
   #endMsOf({ startedMs }: EventStream, keyEndsAtMs: number | undefined): number {
-    const { accountNews, clock } = this.#ports;
-    const longestMs = accountNews?.isHeard ? STREAM_MS_MAX : UNHEARD_STREAM_MS_MAX;
+    const { accountNews, clock, renewal } = this.#ports;
+    const heardMs = renewal?.streamMsMax ?? STREAM_MS_MAX;
+    const longestMs = accountNews?.isHeard ? heardMs : Math.min(heardMs, UNHEARD_STREAM_MS_MAX);
     const keyMs = keyEndsAtMs === undefined ? longestMs : keyEndsAtMs - clock.wallMs();
     return startedMs + Math.min(keyMs, longestMs * (1 - AGE_JITTER * this.#chance()));
   }
@@ -226,7 +232,8 @@ export class EventStreams {
   }
 
   #sendAway(stream: EventStream, why: StreamEnd): void {
-    const retryMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * this.#chance();
+    const anyMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * this.#chance();
+    const retryMs = why === 'age' ? (this.#ports.renewal?.retryMs ?? anyMs) : anyMs;
     stream.end(why, Math.round(retryMs));
   }
 

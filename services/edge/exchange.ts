@@ -1,11 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import type { RequestTrace } from '#platform/tracer';
 
-/** Who calls, as far as the edge knows: the limiter decides whether the key is valid. */
+/** A member of an account whom the console has signed in. */
+type Member = { readonly userId: string; readonly sessionId: string };
+
+/** Who calls, as far as the edge knows: the limiter decides whether a key is valid. */
 export type Caller = {
   readonly accountId: string;
-  /** SHA-256 of the whole key: all that leaves this process of it. */
-  readonly keyDigest: string;
+  /**
+   * SHA-256 of the whole key: all that leaves this process of it. Of a member the id of the session,
+   * which is the digest of no key.
+   */
+  readonly credential: string;
+  /** Undefined: an API key calls. Source: decision 253. */
+  readonly member?: Member | undefined;
 };
 
 /** One request and what the edge knows of it from its first hook on. */

@@ -17,7 +17,7 @@ const CHANGE_MS = 1_000;
 
 /** Whose refusal it is: what the limiter decides by. */
 type LimitedCall = {
-  readonly caller: { readonly accountId: string; readonly keyDigest: string };
+  readonly caller: { readonly accountId: string; readonly credential: string };
   readonly scope: 'read' | 'full';
 };
 
@@ -92,5 +92,5 @@ export class LimitedKeys implements Disposable {
 }
 
 function nameOf({ caller, scope }: LimitedCall): string {
-  return `${caller.keyDigest} ${scope}`;
+  return `${caller.credential} ${scope}`;
 }

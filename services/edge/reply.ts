@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Counted, countedMethod, type EdgeMetrics } from '#edge/edge-metrics';
+import { type AnswerMetrics, type Counted, countedMethod } from '#edge/edge-metrics';
 import { type Exchange, exchangeOf } from '#edge/exchange';
 import { faultReply, SAFETY_HEADERS } from '#edge/fault-reply';
 import type { Headers } from '#edge/limit-headers';
@@ -31,14 +31,23 @@ const STREAM_HEADERS: Headers = {
 /** The way every answer of the API leaves: headers common to all, then metric and log line. */
 export class Reply {
   readonly #clock: Clock;
-  readonly #metrics: EdgeMetrics;
+  readonly #metrics: AnswerMetrics;
   readonly #logger: Logger;
   readonly #unread: UnreadAnswers;
+  readonly #safety: Headers;
   readonly #chains: PerSecond;
   #activeRequests = 0;
 
-  constructor(clock: Clock, metrics: EdgeMetrics, logger: Logger, unread: UnreadAnswers) {
+  /** `safety`: what every answer carries to keep browsers and caches from harm. */
+  constructor(
+    clock: Clock,
+    metrics: AnswerMetrics,
+    logger: Logger,
+    unread: UnreadAnswers,
+    safety: Headers = SAFETY_HEADERS,
+  ) {
     this.#unread = unread;
+    this.#safety = safety;
     this.#clock = clock;
     this.#metrics = metrics;
     this.#logger = logger;
@@ -96,7 +105,7 @@ export class Reply {
       reply.raw.destroy();
       return;
     }
-    nameIn(headers, exchange);
+    nameIn(headers, this.#safety, exchange);
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
     // Straight to Node: of Fastify's own way nothing is used, and it costs a tenth of a request.
@@ -118,7 +127,7 @@ export class Reply {
   ): ServerResponse {
     const exchange = exchangeOf(request);
     this.#giveBack(exchange);
-    nameIn(headers, exchange);
+    nameIn(headers, this.#safety, exchange);
     reply.raw.writeHead(200, flat({ ...headers, ...STREAM_HEADERS }));
     // Its text comes when something happens; how slowly it is read, `unread-answers` judges.
     const { socket } = reply.raw;
@@ -166,8 +175,8 @@ export class Reply {
 }
 
 /** Adds what every answer carries. */
-function nameIn(headers: Headers, exchange: Exchange | undefined): void {
-  Object.assign(headers, SAFETY_HEADERS);
+function nameIn(headers: Headers, safety: Headers, exchange: Exchange | undefined): void {
+  Object.assign(headers, safety);
   headers['x-request-id'] = exchange?.requestId ?? '';
   const trace = exchange?.trace;
   if (trace !== undefined) headers['traceparent'] = trace.traceparent;

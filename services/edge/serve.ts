@@ -20,6 +20,8 @@ import type { Allowance, CallName } from '#wire/limiter-messages';
 
 /** What serving a request takes. */
 export type ServePorts = {
+  /** Where the paths of all endpoints begin. */
+  readonly prefix: string;
   readonly admission: Admission;
   readonly engine: EngineCalls;
   readonly callIds: CallIds;
@@ -62,7 +64,7 @@ export async function serve(
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
     scope: neededScope(endpoint),
     cycles: plan.kind === 'command' ? plan.cycles : 0,
-    isCallerDescribed: OF_KEY.has(endpoint.handler.kind) || endpoint.auditedAs !== undefined,
+    isCallerDescribed: caller.member === undefined && describesKey(endpoint),
     traceparent: exchange.trace?.traceparent,
   };
   const admitted = await ports.admission.admit(call);
@@ -106,6 +108,10 @@ function neededScope({ name, scope }: Endpoint): 'read' | 'full' {
   return scope;
 }
 
+function describesKey({ handler, auditedAs }: Endpoint): boolean {
+  return OF_KEY.has(handler.kind) || auditedAs !== undefined;
+}
+
 /** What the audit trail has of a call; undefined: nothing. */
 function auditedCall(
   { auditedAs: action }: Endpoint,
@@ -115,8 +121,12 @@ function auditedCall(
   audit: AccountAudit,
 ): AuditedCall | undefined {
   if (action === undefined) return undefined;
-  const actor = { kind: 'key', id: description?.keyId } as const;
-  return new AuditedCall(audit, caller.accountId, {
+  const { accountId, member } = caller;
+  const actor =
+    member === undefined
+      ? ({ kind: 'key', id: description?.keyId } as const)
+      : ({ kind: 'user', id: member.userId, session: member.sessionId } as const);
+  return new AuditedCall(audit, accountId, {
     ...{ actor, address: shownAddress(address), requestId, action },
   });
 }
@@ -241,7 +251,8 @@ function answer(
     headers['preference-applied'] = 'return=minimal';
     ports.reply.send(request, reply, endpoint, 204, headers, undefined);
   } else {
-    if (answered.location !== undefined) headers['location'] = answered.location;
+    if (answered.location !== undefined)
+      headers['location'] = `${ports.prefix}${answered.location}`;
     ports.reply.send(request, reply, endpoint, endpoint.success, headers, answered.body);
   }
 }

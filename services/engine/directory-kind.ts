@@ -1,4 +1,4 @@
-import { AccountListing, type ListingPage } from '#engine/account-listing';
+import { AccountListing, type ListedPage, type ListingPage } from '#engine/account-listing';
 import { type Clock, sleep } from '#platform/clock';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
@@ -17,8 +17,10 @@ export type DirectoryCall = ActorCall & DirectoryCommand;
 /** Rows that are sorted in before others get their turn: a few milliseconds. */
 const ROWS_PER_SLICE = 256;
 
-/** The listing's length after the call, and the rows if a page was asked for. */
-export type DirectoryAnswer = { readonly total: number; readonly rows: readonly ListedInstance[] };
+/**
+ * The listing's length after the call, or how many rows a search has found, and the rows of a page.
+ */
+export type DirectoryAnswer = ListedPage;
 
 /**
  * The account directory as a kind of durable actor: one account's listing in memory. It commits
@@ -61,8 +63,20 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
       case 'reserve':
         listing.reserve(call.instanceId, call.instancesMax, wallMs);
         return { total: listing.total, rows: [] };
-      case 'page':
+      case 'page': {
+        const { search } = call.page;
+        if (search !== undefined) return this.#found(listing.search(search, call.page));
         return { total: listing.total, rows: listing.page(call.page) };
+      }
+    }
+  }
+
+  /** What a search comes to, in slices; the listing's other calls wait. */
+  async #found(searching: ReturnType<AccountListing['search']>): Promise<DirectoryAnswer> {
+    for (;;) {
+      const { done, value } = searching.next();
+      if (done === true) return value;
+      await sleep(this.#clock, 0);
     }
   }
 

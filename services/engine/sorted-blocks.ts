@@ -63,6 +63,15 @@ export class SortedBlocks<Entry> {
     return taken;
   }
 
+  /**
+   * All entries, a block at a time, ascending or descending. To be taken before the next is inserted
+   * or removed.
+   */
+  *blocks(order: 'asc' | 'desc'): Generator<readonly Entry[]> {
+    if (order === 'asc') yield* this.#blocks;
+    else for (const block of this.#blocks.toReversed()) yield block.toReversed();
+  }
+
   /** The first block whose last entry is not before `entry`. */
   #blockOf(entry: Entry): number {
     return firstNot(this.#blocks.length, (index) => {

@@ -92,12 +92,11 @@ export function sortActions(
   const { stressLevel } = snapshot;
   const energyBand = at(state, OFFSET.energyBand);
   const threshold = weigh(state, snapshot);
-  const isCore = stressLevel >= HIGH || energyBand <= LOW_ENERGY;
   allowed.count = 0;
   forbidden.count = 0;
   for (let action = 0; action < ACTIONS.length; action++) {
     const propensity = at(propensities, action);
-    if (isCore && isCoreAction(action, stressLevel)) {
+    if (isAlwaysOpen(action, stressLevel, energyBand)) {
       place(allowed, action, propensity);
     } else if (isGated(action, stressLevel, energyBand) || isContradiction(action, propensity)) {
       place(forbidden, action, -propensity);
@@ -118,7 +117,7 @@ function weigh(state: State, snapshot: Snapshot): number {
   for (let action = 0; action < ACTIONS.length; action++) {
     let propensity = at(READINESS, action);
     for (let mode = 0; mode < MODE_COUNT; mode++) {
-      propensity += at(AFFINITY, action * MODE_COUNT + mode) * at(strengths, mode);
+      propensity += affinityOf(action, mode) * at(strengths, mode);
     }
     propensity += at(STRESS_BIAS, action) * pressure - at(DEMAND, action) * tiredness;
     propensities[action] = propensity;
@@ -128,10 +127,28 @@ function weigh(state: State, snapshot: Snapshot): number {
 }
 
 function isGated(action: number, stressLevel: number, energyBand: number): boolean {
-  return (
-    at(RISK, action) > at(RISK_CEILING, stressLevel) ||
-    at(DEMAND, action) > at(DEMAND_CEILING, energyBand)
-  );
+  return isTooRisky(action, stressLevel) || isTooDemanding(action, energyBand);
+}
+
+/** Whether an action ventures more than a stress level permits. Source: model 4. */
+export function isTooRisky(action: number, stressLevel: number): boolean {
+  return at(RISK, action) > at(RISK_CEILING, stressLevel);
+}
+
+/** Whether an action takes more out of an identity than an energy band permits. Source: model 4. */
+export function isTooDemanding(action: number, energyBand: number): boolean {
+  return at(DEMAND, action) > at(DEMAND_CEILING, energyBand);
+}
+
+/** Whether an action is open whatever else holds, under high stress or with little energy. Model 4. */
+export function isAlwaysOpen(action: number, stressLevel: number, energyBand: number): boolean {
+  const isCore = stressLevel >= HIGH || energyBand <= LOW_ENERGY;
+  return isCore && isCoreAction(action, stressLevel);
+}
+
+/** How far a mode of strength 1 inclines to an action, or against it. Source: model 4. */
+export function affinityOf(action: number, mode: number): number {
+  return at(AFFINITY, action * MODE_COUNT + mode);
 }
 
 /** An identity may always stabilize, whatever its character says. */

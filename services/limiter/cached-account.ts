@@ -3,9 +3,18 @@ import type { Limits, PlanChange } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
 import { firstExpiryOf, type HeldKey, keyInRing, keyRing, usableOf } from '#limiter/key-ring';
 import type { Instant } from '#platform/instant';
+import type { AdmitCall } from '#wire/limiter-messages';
 
 /** Limits of an account that does not exist; no answer shows them. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 };
+
+/** What a member may do, whose role the console has looked at: all that the account may (decision 253). */
+const OF_MEMBER: HeldKey = {
+  digest: '',
+  scope: 'full',
+  expiresAtMs: undefined,
+  networks: undefined,
+};
 
 /** Bytes per usable key: record and digest. */
 const KEY_BYTES = 168;
@@ -71,6 +80,15 @@ export class CachedAccount {
   /** Whether the account must be read again: it has changed, or was read more than `ageMs` ago. */
   isStale(now: Instant, ageMs: number): boolean {
     return this.#isInvalid || now.monotonicMs - this.#readAtMs > ageMs;
+  }
+
+  /**
+   * What a call may do by the key with its digest, or a member of the account by whatever there is;
+   * undefined: there is no such key, or no longer, or no account.
+   */
+  holderOf({ keyDigest, isOfMember }: AdmitCall, nowMs: number): HeldKey | undefined {
+    if (isOfMember !== true) return this.keyWith(keyDigest, nowMs);
+    return this.isAbsent ? undefined : OF_MEMBER;
   }
 
   /** The key with this digest; undefined: there is no such key, or no longer. */

@@ -98,7 +98,8 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     if (call.kind === 'account') return this.#accountCalls.answer(call);
     const answer = this.#decide(call);
     if (call.kind !== 'admit') return answer;
-    const used = call.client === undefined ? answer : this.#noted(call, answer);
+    const hasNews = call.client !== undefined && call.isOfMember !== true;
+    const used = hasNews ? this.#noted(call, answer) : answer;
     return call.isCallerDescribed === true ? this.#described(call, used) : used;
   }
 

@@ -156,7 +156,7 @@ export class Meter {
 
   #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
     turn.dependOn(0);
-    const key = this.account.keyWith(call.keyDigest, turn.wallMs);
+    const key = this.account.holderOf(call, turn.wallMs);
     if (key === undefined || isUnplaced(key, call.address)) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
     this.#month.assertBegun();

@@ -218,6 +218,9 @@ export const METRICS = {
     'step',
     'outcome',
   ),
+  audit_failures_total: counter(
+    'Lines of audit trails that were not durable in time: an action whose first line one was has been refused.',
+  ),
   edge_inflight: gauge('Calls that the edge has admitted and not answered.'),
 } satisfies Record<string, MetricDefinition>;
 

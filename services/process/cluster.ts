@@ -1,9 +1,11 @@
+import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { Membership } from '#cluster/membership';
 import { shardOf } from '#cluster/shard-of';
 import { ShardOwners } from '#cluster/shard-owners';
 import type { Config } from '#config';
+import { busAccountNews } from '#process/bus-account-news';
 import type { Foundation } from '#process/foundation';
 import { patiently } from '#process/peers';
 import { clientObserver } from '#process/rpc-metrics';
@@ -67,6 +69,33 @@ export function watchedLimiters(
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
   const options = watched('limiter', config, foundation, bus, facts, connect);
   return new RoutedLimiter({ ...options, timeoutMs });
+}
+
+/** All engines and all limiters of a cluster, each as one, and the news of its accounts. */
+type WatchedBackends = AsyncDisposable & {
+  readonly engine: RoutedEngine;
+  readonly limiter: RoutedLimiter;
+  readonly accountNews: AccountNews;
+};
+
+/** The same for a process that is no node of either: an edge, a console. */
+export function watchedBackends(
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  { engines, limiters }: { readonly engines: ClusterFacts; readonly limiters: ClusterFacts },
+): WatchedBackends {
+  const opened = new AsyncDisposableStack();
+  const connectEngine = engineConnector(foundation);
+  const engine = opened.use(watchedEngines(config, foundation, bus, engines, connectEngine));
+  const connectLimiter = limiterConnector(config, foundation);
+  const limiter = opened.use(watchedLimiters(config, foundation, bus, limiters, connectLimiter));
+  const { cluster } = engines;
+  return {
+    ...{ engine, limiter },
+    accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 /** What routing to a service needs in a process that only hears of it. */

@@ -1,29 +1,27 @@
-import { detailsOf } from '#audit/audit-entry';
-import type { AuditTrail } from '#audit/audit-trail';
+import { hasOwner } from '#accounts/people';
 import { type Config, ConfigError } from '#config';
-import type { Audit } from '#console/audit-port';
 import { composeConsole } from '#console/compose';
-import type { ConsoleConfig } from '#console/console-ports';
+import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
 import { isLoopbackHost } from '#platform/loopback';
-import { type Reloadable, unchanging } from '#platform/reloadable';
+import type { Reloadable } from '#platform/reloadable';
 import type { Administration } from '#process/admin-port';
-import { clusterAccounts } from '#process/cluster-accounts';
+import { clusterAccess } from '#process/cluster-access';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { LOCAL_ACCOUNT_ID } from '#process/local-account';
 import { type LocalStores, openStores, type SharedStores } from '#process/ports';
 import { type Opened, say } from '#process/process-life';
 import { clusterSecretsOf } from '#process/secret-files';
 
-/** Characters of a secret that is not configured: 190 bits. */
-const SECRET_LENGTH = 32;
-
 /** A console, and what a person begins with. */
 type ConsoleBeside = AsyncDisposable & {
   readonly origin: string;
-  /** The console's address, or a new set-up link of the local account while that has no member. */
+  /** The console's address, or a new set-up link of the local account while that has no owner. */
   readonly firstAddress: () => Promise<string>;
 };
+
+/** What a console stands in front of: the accounts, and what answers the calls of their members. */
+type Behind = Administration & Pick<ConsolePorts, 'engine' | 'limiter' | 'accountNews'>;
 
 /** A console process: for the accounts that a cluster has in Cassandra. */
 export async function openConsole(config: Config): Promise<Opened> {
@@ -39,31 +37,33 @@ export async function openConsole(config: Config): Promise<Opened> {
       'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
     );
   }
-  const accounts = opening.use(await clusterAccounts(config, foundation, stores));
-  const running = opening.use(await consoleOn(config, foundation, stores, accounts, undefined));
+  const behind = opening.use(await clusterAccess(config, foundation, stores));
+  const own = { clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined };
+  const running = opening.use(await consoleOn(config, foundation, stores, behind, own));
   opening.use(operators.ready());
   say('console', { console: running.origin, metrics: `${operators.address}/metrics` });
   return opening.move();
 }
 
-/** The console of a standalone process, on the same stores. */
+/** The console of a standalone process, on the same stores and with the secrets of its edge. */
 export async function consoleBeside(
   config: Config,
   foundation: Foundation,
   stores: LocalStores | SharedStores,
-  administration: Administration,
+  behind: Behind,
+  clusterSecrets: Reloadable<readonly string[]>,
 ): Promise<ConsoleBeside> {
-  const running = await consoleOn(config, foundation, stores, administration, LOCAL_ACCOUNT_ID);
+  const own = { clusterSecrets, localAccountId: LOCAL_ACCOUNT_ID };
+  const running = await consoleOn(config, foundation, stores, behind, own);
   const { origin } = running;
   const { clock, randomness } = foundation;
   const ports = { members: stores.members, clock, randomness };
   return {
     origin,
     firstAddress: async () => {
-      const { members } = await stores.members.find(LOCAL_ACCOUNT_ID);
-      if (members.length > 0) return origin;
+      if (hasOwner(await stores.members.find(LOCAL_ACCOUNT_ID))) return origin;
       const entry = { actor: { kind: 'service', id: 'standalone' }, outcome: 'begun' } as const;
-      await administration.audit.append(LOCAL_ACCOUNT_ID, {
+      await behind.audit.append(LOCAL_ACCOUNT_ID, {
         ...entry,
         action: 'account.setup_link',
       });
@@ -77,8 +77,8 @@ async function consoleOn(
   config: Config,
   foundation: Foundation,
   stores: LocalStores | SharedStores,
-  { admin, audit: trail }: Administration,
-  localAccountId: string | undefined,
+  { admin, audit: trail, engine, limiter, accountNews }: Behind,
+  own: Pick<ConsoleConfig, 'clusterSecrets' | 'localAccountId'>,
 ) {
   const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
   if (origin === undefined && !isLoopbackHost(host.includes(':') ? `[${host}]` : host)) {
@@ -90,14 +90,18 @@ async function consoleOn(
   const consoleConfig: ConsoleConfig = {
     origin,
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
-    secrets: secretsOf(config, foundation, stores),
-    localAccountId,
+    // Without a secret second factors live as long as the process, where users do not live longer.
+    secrets:
+      config.SERVICE_CLUSTER_SECRET !== undefined || stores.kind === 'local'
+        ? own.clusterSecrets
+        : undefined,
+    ...own,
   };
   const listen = { host, port: config.SERVICE_CONSOLE_PORT };
   const stored = { users, sessions, members, accounts };
   const ports = {
     ...stored,
-    audit: auditOf(trail),
+    ...{ engine, limiter, accountNews },
     trail,
     keys: admin,
     usage: admin.usage,
@@ -107,28 +111,4 @@ async function consoleOn(
     metrics,
   };
   return await composeConsole(listen, consoleConfig, ports);
-}
-
-/** Without a secret second factors live as long as the process, where users do not live longer. */
-function secretsOf(
-  config: Config,
-  foundation: Foundation,
-  { kind }: LocalStores | SharedStores,
-): Reloadable<readonly string[]> | undefined {
-  if (config.SERVICE_CLUSTER_SECRET !== undefined) return clusterSecretsOf(config, foundation);
-  const { randomness } = foundation;
-  return kind === 'local' ? unchanging([randomness.base62(SECRET_LENGTH)]) : undefined;
-}
-
-/** What is done in the console is in the audit trail of its account, before it happens. */
-function auditOf(trail: AuditTrail): Audit {
-  return async ({ accountId, before, after, ...line }) => {
-    // Nothing is begun by a sign-in that failed.
-    const outcome = line.action === 'session.fail' ? 'unauthorized' : 'begun';
-    const shown = {
-      ...(before !== undefined && { before: detailsOf(before) }),
-      ...(after !== undefined && { after: detailsOf(after) }),
-    };
-    await trail.append(accountId, { ...line, ...shown, outcome });
-  };
 }

@@ -4,14 +4,7 @@ import type { Config } from '#config';
 import { composeEdge, type EdgeConfig } from '#edge/compose';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
-import { busAccountNews } from '#process/bus-account-news';
-import {
-  engineConnector,
-  heardFacts,
-  limiterConnector,
-  watchedEngines,
-  watchedLimiters,
-} from '#process/cluster';
+import { engineConnector, heardFacts, limiterConnector, watchedBackends } from '#process/cluster';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { connected, type Peer } from '#process/peers';
 import { openBus } from '#process/ports';
@@ -108,20 +101,14 @@ async function ofCluster(
     heardFacts('engine', config, foundation, bus, signal),
     heardFacts('limiter', config, foundation, bus, signal),
   ]);
-  const connectEngine = engineConnector(foundation);
-  const engine = opening.use(watchedEngines(config, foundation, bus, engines, connectEngine));
-  const connectLimiter = limiterConnector(config, foundation);
-  const limiter = opening.use(watchedLimiters(config, foundation, bus, limiters, connectLimiter));
+  const facts = { engines, limiters };
+  const { engine, limiter, accountNews } = opening.use(
+    watchedBackends(config, foundation, bus, facts),
+  );
   const address = natsUrls.join(',');
   const opened = opening.move();
   return {
-    engine,
-    limiter,
-    accountNews: busAccountNews({
-      bus,
-      prefix: config.SERVICE_NATS_PREFIX,
-      cluster: engines.cluster,
-    }),
+    ...{ engine, limiter, accountNews },
     peers: [
       { name: 'owner of every shard', address, connection: engine },
       { name: 'limiter of every account', address, connection: limiter },

@@ -1,10 +1,10 @@
 import type { AccountNews } from '#accounts/account-news';
-import { AuditTrail } from '#audit/audit-trail';
 import type { Config } from '#config';
 import type { AccountAdmin } from '#limiter/account-admin';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import type { LimiterConfig } from '#limiter/limiter-actors';
 import { LimiterNode } from '#limiter/limiter-node';
+import { auditTrailOf } from '#process/audit-trail-of';
 import { openBillingDesk } from '#process/billing';
 import { busAccountNews } from '#process/bus-account-news';
 import type { Foundation } from '#process/foundation';
@@ -53,7 +53,7 @@ export async function limiterNodeOf(
   { stores, bus, clocks }: ClusterParts,
 ): Promise<LimiterNode> {
   const { clock, randomness, metrics, onBug, tracer } = foundation;
-  const audit = new AuditTrail({ store: stores.audit, clock });
+  const audit = auditTrailOf(foundation, stores.audit);
   const { accounts, meters, keyUses } = stores;
   const place = await nodeConfigOf('limiter', config, foundation, stores);
   const { prefix, cluster } = place;
@@ -95,7 +95,7 @@ export async function limiterAlone(
 ): Promise<Limiter> {
   const { accounts, meters, keyUses, meterJournal: journal, audit: store } = stores;
   const { clock, randomness, metrics, onBug, tracer } = foundation;
-  const audit = new AuditTrail({ store, clock });
+  const audit = auditTrailOf(foundation, store);
   const admin = { setPlan: (...plan: SetPlan) => limiter.admin.setPlan(...plan) };
   const billingDesk = await openBillingDesk(config, foundation, { stores, admin, audit });
   const process = { clock, randomness, metrics, onBug, tracer };

@@ -97,8 +97,8 @@ function serverFaults(
 }
 
 function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
-  // Alone, a process speaks to no bus; `migrate` and the console neither.
-  if (role === 'standalone' || role === 'migrate' || role === 'console') return [];
+  // Alone, a process speaks to no bus; `migrate` neither.
+  if (role === 'standalone' || role === 'migrate') return [];
   if (config.SERVICE_NATS_URL === undefined) return [];
   return serverFaults(config, 'SERVICE_NATS', 'NATS', evidence);
 }
@@ -142,11 +142,11 @@ function wireAddresses(config: Config, role: Role): (readonly [string, string])[
     case 'edge':
       if (heard.length > 0) return heard;
       return addresses('SERVICE_ENGINE_ADDRESS', 'SERVICE_LIMITER_ADDRESS');
+    case 'console':
     case 'ctl':
       return heard;
     case 'standalone':
     case 'migrate':
-    case 'console':
       return [];
   }
 }

@@ -38,10 +38,14 @@ export async function openStandalone(config: Config): Promise<Opened> {
   // Alone: no other edge could take its callers.
   const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
   const { clock, randomness, metrics, logger, tracer } = foundation;
+  const { admin: accounts, audit } = administration;
+  const behind = { admin: accounts, audit, engine, limiter, accountNews };
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   const people = config.SERVICE_CONSOLE_ENABLED
-    ? opening.use(await consoleBeside(config, foundation, stores, administration))
+    ? opening.use(
+        await consoleBeside(config, foundation, stores, behind, edgeConfig.clusterSecrets),
+      )
     : undefined;
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(administration) : undefined;

@@ -1,5 +1,6 @@
 import {
   type EntryLink,
+  hasOwner,
   isUsable,
   LINKS_MAX,
   MEMBERS_MAX,
@@ -9,7 +10,7 @@ import {
 } from '#accounts/people';
 import type { Role } from '#accounts/role';
 import { Fault, faultFor } from '#fault/fault';
-import type { Entry } from '#storage/member-store';
+import type { Entry, Removal } from '#storage/member-store';
 
 /* What may be done to the people of an account; every `MemberStore` does and refuses the same. */
 
@@ -52,11 +53,10 @@ export function entered(people: People, { digest, userId, accountId, atMs }: Ent
     throw new Fault('conflict', `an account has up to ${MEMBERS_MAX} members`);
   }
   const member = { accountId, userId, role: roleOf(link), createdAtMs: atMs };
-  return {
-    ...people,
-    members: [...people.members, member],
-    links: people.links.filter((other) => other !== link && other.kind !== 'setup'),
-  };
+  const members = [...people.members, member];
+  const isOver = (other: EntryLink) => other.kind === 'setup' && hasOwner({ members });
+  const links = people.links.filter((other) => other !== link && !isOver(other));
+  return { ...people, members, links };
 }
 
 /** With another role of a member. */
@@ -67,9 +67,10 @@ export function withRole(people: People, userId: string, role: Role): People {
 }
 
 /** Without a member. */
-export function withoutMember(people: People, userId: string): People {
+export function withoutMember(people: People, userId: string, removal: Removal = {}): People {
   memberOf(people, userId);
-  return withOwner({ ...people, members: people.members.filter((each) => each.userId !== userId) });
+  const left = { ...people, members: people.members.filter((each) => each.userId !== userId) };
+  return removal.lastOwnerToo === true ? left : withOwner(left);
 }
 
 /** Without anyone, for good. */
@@ -86,6 +87,6 @@ export function memberOf({ members }: People, userId: string): Membership {
 }
 
 function withOwner(people: People): People {
-  if (people.members.some(({ role }) => role === 'owner')) return people;
+  if (hasOwner(people)) return people;
   throw faultFor('last_owner', 'an account keeps one owner at least');
 }

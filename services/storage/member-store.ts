@@ -9,6 +9,9 @@ export type Entry = {
   readonly atMs: number;
 };
 
+/** Whether a membership goes although no owner is left then. */
+export type Removal = { readonly lastOwnerToo?: boolean };
+
 /**
  * Who may do what in which account, and the links by which others enter. All of one account changes as
  * a whole, so a link is used once, and an account that has an owner keeps one, however many write at
@@ -43,8 +46,11 @@ export interface MemberStore {
    */
   setRole(accountId: string, userId: string, role: Role): Promise<Membership>;
 
-  /** Takes a membership away. Rejects as `setRole`. */
-  remove(accountId: string, userId: string): Promise<void>;
+  /**
+   * Takes a membership away. Rejects as `setRole`; with `lastOwnerToo` not for the last owner: then a
+   * set-up link lets another one in.
+   */
+  remove(accountId: string, userId: string, options?: Removal): Promise<void>;
 
   /**
    * Takes everyone and every link out of an account that is being deleted, for good: no one enters any

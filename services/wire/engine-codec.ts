@@ -165,7 +165,8 @@ function commandTextLength(command: EngineCommand): number {
     case 'readHistory':
     case 'readDrift':
     case 'readEvents':
-    case 'list':
       return 0;
+    case 'list':
+      return command.search?.length ?? 0;
   }
 }

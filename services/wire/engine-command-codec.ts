@@ -16,9 +16,10 @@ import type {
   TrimRows as WireTrim,
 } from '#wire/gen/identity_engine/v1/engine';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
-import { trustInteger, trustText, trustUnit, unknownCall } from '#wire/wire-trust';
+import { brokenMessage, trustInteger, trustText, trustUnit, unknownCall } from '#wire/wire-trust';
 
 type WireCommand = NonNullable<EngineRequest['command']>;
+type ListCommand = Extract<EngineCommand, { kind: 'list' }>;
 
 /** Modes of the model. Source: interface 2.2. */
 const MODE_COUNT = 7;
@@ -26,6 +27,8 @@ const MODE_COUNT = 7;
 const NAME_LENGTH_MAX = 200;
 /** 2,000 code points (decision 37) in UTF-16 units. */
 const DESCRIPTION_LENGTH_MAX = 4_000;
+/** 64 code points (decision 254) in UTF-16 units. */
+const SEARCH_LENGTH_MAX = 128;
 /** 8 KiB serialized (decision 37); a UTF-16 unit is at least one byte. */
 const CONTEXT_LENGTH_MAX = 8_192;
 /** Observations of one call. Source: decision 10. */
@@ -89,15 +92,7 @@ export function commandToWire(command: EngineCommand): WireCommand {
     case 'readEvents':
       return { $case: 'readEvents', value: { after: command.after, waitMs: command.waitMs } };
     case 'list':
-      return {
-        $case: 'list',
-        value: {
-          limit: command.limit,
-          offset: command.offset,
-          byName: command.sort === 'name',
-          ascending: command.order === 'asc',
-        },
-      };
+      return listToWire(command);
     case 'putListingRow': {
       const { version, name, description, createdAtMs } = command;
       return { $case: 'putListingRow', value: { version, name, description, createdAtMs } };
@@ -163,6 +158,12 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     }
     case 'list':
       return listFromWire(wire.value);
+    case 'search': {
+      const { page, text } = wire.value;
+      if (page === undefined) throw brokenMessage('search');
+      trustText(text, 1, SEARCH_LENGTH_MAX, 'text of a search');
+      return { ...listFromWire(page), search: text };
+    }
     case 'putListingRow':
       return putRowFromWire(wire.value);
     case 'removeListingRow':
@@ -218,7 +219,15 @@ function observationFromWire(wire: WireObservation): ObservationInput {
   };
 }
 
-function listFromWire(wire: WireList): EngineCommand {
+/** An engine of release 1.0 would pass over a text beside the page, and answer what was not asked for. */
+function listToWire({ search, ...command }: ListCommand): WireCommand {
+  const { limit, offset, sort, order } = command;
+  const page = { limit, offset, byName: sort === 'name', ascending: order === 'asc' };
+  if (search === undefined) return { $case: 'list', value: page };
+  return { $case: 'search', value: { text: search, page } };
+}
+
+function listFromWire(wire: WireList): ListCommand {
   return {
     kind: 'list',
     limit: trustInteger(wire.limit, 1, INSTANCES_MAX, 'limit'),

@@ -132,6 +132,8 @@ export type EngineCommand =
       readonly offset: number;
       readonly sort: 'created_at' | 'name';
       readonly order: 'asc' | 'desc';
+      /** Part of the name, in whatever case, or an id; undefined: all. Source: decision 254. */
+      readonly search?: string | undefined;
     };
 
 /** One call: the command and everything that travels with it. */

@@ -46,6 +46,11 @@ export interface FrameProtocol<
   readonly name: string;
   /** With TLS, the role that a process must have to be asked. */
   readonly role: WireRole;
+  /**
+   * With TLS, who alone may make a call that its method would let more make; undefined: all of these.
+   * Source: decision 253.
+   */
+  callersOf?(call: Call): readonly WireRole[] | undefined;
   /** Path of the stream method. */
   readonly exchangePath: string;
   /** What a call asks for, of a closed set, for the name of its span. */
@@ -80,6 +85,29 @@ export interface FrameProtocol<
   /** Throws `internal` when the answer breaks the domain. */
   answerFromWire(answer: WireAnswer): Answer;
 }
+
+/**
+ * The call in a request of a peer with these roles; without TLS peers have none, and may make any.
+ * Throws as `callOf`, and `internal` for a call that is for others to make.
+ */
+export function callOfPeer<Call, Request>(
+  protocol: PeerProtocol<Call, Request>,
+  request: Request,
+  deadlineAtMs: number,
+  roles: readonly WireRole[] | undefined,
+): Call {
+  const call = protocol.callOf(request, deadlineAtMs);
+  const callers = roles && protocol.callersOf?.(call);
+  if (callers !== undefined && !callers.some((role) => roles?.includes(role))) {
+    throw brokenMessage(`a call for ${callers.join(' or ')} alone`);
+  }
+  return call;
+}
+
+type PeerProtocol<Call, Request> = {
+  callOf(request: Request, deadlineAtMs: number): Call;
+  callersOf?(call: Call): readonly WireRole[] | undefined;
+};
 
 /** The answer in a reply. Throws its fault, or `internal` when it breaks the domain. */
 export function answerOf<Answer, WireAnswer>(

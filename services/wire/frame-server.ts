@@ -11,13 +11,14 @@ import { type CallTrace, endCallSpan, traceOf, UNTRACED } from '#wire/call-span'
 import type { CallObserver, CallTarget } from '#wire/call-target';
 import { faultToWire, losesItsCause } from '#wire/fault-codec';
 import { FrameWriter, readFrame } from '#wire/frame';
-import type { FrameProtocol, WireRequest } from '#wire/frame-protocol';
+import { callOfPeer, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
 import {
   ACCOUNT_CALL_MS_MAX,
   FRAME_BYTES_TARGET,
   REPLIES_HELD_BYTES_MAX,
   REPLY_FRAME_BYTES_MAX,
 } from '#wire/wire-bounds';
+import { rolesOfCall, type WireRole } from '#wire/wire-roles';
 import { refusalOf } from '#wire/wire-trust';
 
 /** What a server stream takes from outside. */
@@ -69,6 +70,8 @@ export class FrameServerStream<
 > {
   readonly #options: FrameServerOptions<Call, Answer, Request, WireAnswer>;
   readonly #stream: grpc.ServerDuplexStream<Buffer, Buffer>;
+  /** The client's, as of its connection. */
+  readonly #roles: readonly WireRole[] | undefined;
   readonly #inFlight = new NumberMap<InFlightCall>();
   readonly #writer: FrameWriter<QueuedReply<Answer>>;
   #replies: QueuedReply<Answer>[] = [];
@@ -93,6 +96,7 @@ export class FrameServerStream<
   ) {
     this.#stream = stream;
     this.#options = options;
+    this.#roles = rolesOfCall(stream);
     const { protocol, reportBug } = options;
     this.#writer = new FrameWriter({
       frameBytesMax: REPLY_FRAME_BYTES_MAX,
@@ -193,7 +197,7 @@ export class FrameServerStream<
   #callOf(request: Request, deadlineAtMs: number): Call {
     let call: Call;
     try {
-      call = this.#options.protocol.callOf(request, deadlineAtMs);
+      call = callOfPeer(this.#options.protocol, request, deadlineAtMs, this.#roles);
     } catch (error) {
       throw refusalOf(error);
     }

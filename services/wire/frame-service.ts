@@ -4,14 +4,20 @@ import { systemClock } from '#platform/clock';
 import { type Traced, traced, traceparentIn } from '#platform/traceparent';
 import { inServerSpan } from '#wire/call-span';
 import type { CallTarget } from '#wire/call-target';
-import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
+import {
+  callOfPeer,
+  type FrameProtocol,
+  type WireReply,
+  type WireRequest,
+} from '#wire/frame-protocol';
 import { type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
-import { unaryHandler } from '#wire/unary-handler';
+import { type UnaryCaller, unaryHandler } from '#wire/unary-handler';
 import {
   ACCOUNT_CALL_MS_MAX,
   CALL_TIMEOUT_MS_MAX,
   SERVER_CALLS_IN_FLIGHT_MAX,
 } from '#wire/wire-bounds';
+import { rolesOfCall, type WireRole } from '#wire/wire-roles';
 import type { WireService } from '#wire/wire-service';
 import { isUnknownCall } from '#wire/wire-trust';
 
@@ -44,22 +50,26 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
     if (isDraining) served.drain();
   }
 
-  async function answer(request: Request, metadata: grpc.Metadata): Promise<WireReply<WireAnswer>> {
+  async function answer(request: Request, from: UnaryCaller): Promise<WireReply<WireAnswer>> {
     if (isDraining) {
       const reason = 'shutting_down';
       throw new Fault('service_unavailable', 'the service is shutting down', { reason });
     }
     const timeoutMs = Math.min(request.timeoutMs || CALL_TIMEOUT_MS_MAX, ACCOUNT_CALL_MS_MAX);
-    const call = callOf(request, clock.wallMs() + timeoutMs);
-    const asked = traced(call, tracedBy(metadata));
+    const call = callOf(request, clock.wallMs() + timeoutMs, rolesOfCall(from));
+    const asked = traced(call, tracedBy(from.metadata));
     const reply = await inServerSpan(tracer, protocol, asked, async (own) => target.ask(own));
     return { id: request.id, outcome: { $case: 'answer', value: protocol.answerToWire(reply) } };
   }
 
   // A person types these calls, so a wrong one is refused with what is wrong about it.
-  function callOf(request: Request, deadlineAtMs: number): Call {
+  function callOf(
+    request: Request,
+    deadlineAtMs: number,
+    roles: readonly WireRole[] | undefined,
+  ): Call {
     try {
-      return protocol.callOf(request, deadlineAtMs);
+      return callOfPeer(protocol, request, deadlineAtMs, roles);
     } catch (error) {
       if (isUnknownCall(error)) throw error;
       const cause = error instanceof Fault ? error.cause : error;

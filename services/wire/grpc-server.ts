@@ -10,7 +10,7 @@ import {
   STOP_GRACE_MS,
   STREAMS_PER_CONNECTION_MAX,
 } from '#wire/wire-bounds';
-import { CALLERS, rolesOfPeer } from '#wire/wire-roles';
+import { CALLERS, rolesOfCall } from '#wire/wire-roles';
 import type { WireService } from '#wire/wire-service';
 import { serverCredentials, type WireTls } from '#wire/wire-tls';
 
@@ -86,7 +86,7 @@ function guardedService(service: WireService, onRefused: OnRefused): WireService
   for (const [name, { path }] of Object.entries(service.definition)) {
     const handler = service.implementation[name] as unknown as Handler;
     implementation[name] = (call, respond) => {
-      const roles = rolesOfPeer(call.getAuthContext().sslPeerCertificate?.raw);
+      const roles = rolesOfCall(call) ?? [];
       if (roles.some((role) => CALLERS[path]?.includes(role))) {
         handler(call, respond);
         return;

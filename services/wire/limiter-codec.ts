@@ -28,6 +28,7 @@ import {
   MESSAGE_BYTES,
   TOKEN_LENGTH_MAX,
 } from '#wire/wire-bounds';
+import type { WireRole } from '#wire/wire-roles';
 import { brokenMessage, trustInteger, trustText, unknownCall } from '#wire/wire-trust';
 
 const VERDICT_TO_WIRE = {
@@ -46,6 +47,9 @@ const VERDICT_FROM_WIRE = new Map<number, Verdict>();
 for (const [verdict, wire] of Object.entries(VERDICT_TO_WIRE)) {
   VERDICT_FROM_WIRE.set(wire, verdict as Verdict);
 }
+
+/** Who has signed members in. */
+const FOR_MEMBERS: readonly WireRole[] = ['console'];
 
 /** Printable ASCII. */
 const PRINTABLE = /^[ -~]*$/;
@@ -67,6 +71,7 @@ export const limiterProtocol: FrameProtocol<
   timeoutMs: LIMITER_TIMEOUT_MS,
   timeoutMsOf: ({ kind }) => (kind === 'account' ? ACCOUNT_CALL_MS_MAX : undefined),
   waits: () => false,
+  callersOf: (call) => (call.kind === 'admit' && call.isOfMember ? FOR_MEMBERS : undefined),
   deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
   request: LimiterRequest,
   reply: LimiterReply,
@@ -107,9 +112,9 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
   switch (call.kind) {
     case 'admit': {
       const { keyDigest, scope, cycles, isCallerDescribed: describesCaller = false } = call;
-      const { address = '', client } = call;
+      const { address = '', client, isOfMember: ofMember = false } = call;
       const writes = scope === 'full';
-      const value = { keyDigest, writes, cycles, describesCaller, address, client };
+      const value = { keyDigest, writes, cycles, describesCaller, address, client, ofMember };
       return { $case: 'admit', value };
     }
     case 'settle':
@@ -139,6 +144,7 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
         isCallerDescribed: call.value.describesCaller,
         address: addressOf(call.value.address),
         client: clientOf(call.value.client),
+        isOfMember: call.value.ofMember || undefined,
       };
     case 'settle': {
       const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, CYCLES_MAX, 'cycles used');

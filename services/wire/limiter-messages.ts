@@ -14,8 +14,8 @@ export type CallName = {
 };
 
 /**
- * May this key make this call now? Decides key, account, minute and month at once. Admitting a call
- * twice reserves once.
+ * May this key, or this member, make this call now? Decides key, account, minute and month at once.
+ * Admitting a call twice reserves once.
  */
 export type AdmitCall = Traced &
   CallName & {
@@ -23,6 +23,11 @@ export type AdmitCall = Traced &
     readonly accountId: string;
     /** SHA-256 of the whole API key, base64url: the secret itself never leaves the edge. */
     readonly keyDigest: string;
+    /**
+     * The console calls for a member whom it has signed in and whose role allows the call: there is no
+     * key, and `keyDigest` names the session. Source: decision 253.
+     */
+    readonly isOfMember?: true | undefined;
     /** The scope that the call needs. Source: decision 20. */
     readonly scope: 'read' | 'full';
     /** Cycles to reserve; one request is always asked for. */

@@ -145,6 +145,37 @@ names('breaks ties by the time of creation, then by id', async () => {
   assert.equal(keys, keys.toSorted());
 });
 
+const searched = suite('a list with a search');
+const searcher = await newCaller();
+
+searched.before(async () => {
+  for (const name of ['Order bot', 'Border guard', 'Zoë (100%)', 'zoe', 'x'.repeat(100)]) {
+    await searcher.createInstance({ name });
+  }
+});
+
+searched('has those with the text in their name, in whatever case, in the same order', async () => {
+  assert.equal(await namesIn(searcher, '?search=ORDER'), ['Border guard', 'Order bot']);
+  assert.equal(await namesIn(searcher, '?search=order&sort=name'), ['Order bot', 'Border guard']);
+  assert.equal(await namesIn(searcher, '?search=ZO%C3%8B'), ['Zoë (100%)']);
+  assert.equal(await namesIn(searcher, '?search=(100%25)'), ['Zoë (100%)'], 'no pattern');
+  assert.equal(await namesIn(searcher, `?search=${'x'.repeat(64)}`), ['x'.repeat(100)]);
+});
+
+searched('counts what it finds, and goes on page by page', async () => {
+  const { body } = await list(searcher, '?search=order&limit=1&offset=1');
+  assert.equal(body.pagination, { limit: 1, offset: 1, total: 2, has_more: false });
+  assert.is(body.data[0].name, 'Order bot');
+  assert.equal((await list(searcher, '?search=nothing')).body.pagination.total, 0);
+});
+
+searched('has the one whose id it is, and none of another account', async () => {
+  const [{ id }] = (await list(searcher, '?search=zoe')).body.data;
+  assert.equal(await namesIn(searcher, `?search=${id}`), ['zoe']);
+  assert.equal(await namesIn(searcher, `?search=${id.slice(0, -1)}`), []);
+  assert.equal(await namesIn(caller, `?search=${id}`), []);
+});
+
 const refused = suite('a list query that is out of range');
 
 refusesParameters(refused, (query) => list(caller, query), {
@@ -157,10 +188,13 @@ refusesParameters(refused, (query) => list(caller, query), {
     'sort=id',
     'sort=',
     'order=ASC',
+    'search=',
+    `search=${'x'.repeat(65)}`,
+    'search=a&search=b',
   ],
   unknown: 'page=2',
 });
 
 refused.after(close);
 
-for (const each of [empty, many, names, refused]) each.run();
+for (const each of [empty, many, names, searched, refused]) each.run();

@@ -18,7 +18,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   billing: ['accounts', 'storage'],
   edge: ['wire', 'billing', 'accounts', 'audit', 'identity'],
   console: ['edge', 'limiter', 'accounts', 'audit', 'storage'],
-  pages: [],
+  pages: ['identity'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
     ...['accounts', 'audit', 'console', 'overview'],
@@ -29,8 +29,8 @@ export const LAYERS: Record<string, readonly string[]> = {
   ],
 };
 /**
- * What runs in browsers: a layer of its own inside the folder of the console, which imports nothing of
- * the service, and which nothing of it imports.
+ * What runs in browsers: a layer of its own inside the folder of the console, which imports of the
+ * service the pure functions of the model alone, and which nothing of it imports.
  */
 const PAGES = /^services\/console\/pages\//;
 
@@ -77,6 +77,7 @@ export const VENDORS: Record<string, RegExp> = {
   fastify: /^services\/(edge|console)\//,
   preact: /^services\/console\/pages\//,
   '@preact/': /^services\/console\/pages\//,
+  uplot: /^services\/console\/pages\/instance\/plot\.ts$/,
   uqr: /^services\/console\/pages\/qr-code\.tsx$/,
   otpauth: /^services\/console\/totp\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
@@ -89,7 +90,7 @@ export const VENDORS: Record<string, RegExp> = {
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   'a request of a page': {
     word: /\bfetch\(/,
-    home: /^services\/console\/pages\/(cluster-)?api\.ts$/,
+    home: /^services\/console\/pages\/(api|cluster-api|instance\/code-samples)\.ts$/,
   },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },

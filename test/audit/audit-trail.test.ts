@@ -7,6 +7,7 @@ import { Fault } from '#fault/fault';
 import { AUDIT_LINES_MAX, type AuditStore } from '#storage/audit-store';
 import { memoryAuditStore } from '#storage/memory/memory-audit-store';
 import { ACCOUNT, entryOf, findingsOf, linesOf, openTrail } from '#test/audit/entries';
+import { ManualClock } from '#test/support/manual-clock';
 import { faultIn } from '#test/support/settled';
 
 const MONTH = '2026-01';
@@ -120,6 +121,29 @@ trails('refuses what takes too long, and more than may wait', async () => {
   assert.is(refused.reason, 'audit_unavailable');
   clock.advance(APPEND_MS_MAX);
   for (const fault of await Promise.all(waiting)) assert.is(fault.reason, 'audit_unavailable');
+});
+
+trails('reports each line that did not become durable, and no other', async () => {
+  const memory = memoryAuditStore();
+  const clock = new ManualClock();
+  let isDown = true;
+  const store: AuditStore = {
+    ...memory,
+    months: async (accountId) => {
+      if (isDown) throw new Fault('service_unavailable', 'down');
+      return await memory.months(accountId);
+    },
+  };
+  let failures = 0;
+  const onFailure = () => {
+    failures += 1;
+  };
+  const trail = new AuditTrail({ store, clock, onFailure });
+  await faultIn(trail.append(ACCOUNT, entryOf()));
+  await faultIn(trail.append(ACCOUNT, entryOf()));
+  isDown = false;
+  await trail.append(ACCOUNT, entryOf());
+  assert.is(failures, 2);
 });
 
 trails('begins a chain with every month that names where the one before ended', async () => {

@@ -92,6 +92,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
     folder: join(folder, 'cluster'),
     ports,
     cassandraNodes: plan.cassandraNodes,
+    consoles: 0,
     print,
     variablesOf: (planned) => variablesOf(planned, plan, proxy),
   });

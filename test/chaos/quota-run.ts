@@ -63,7 +63,8 @@ export type QuotaResult = QuotaUse & {
 export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<QuotaResult> {
   const { folder, ports, print } = place;
   await mkdir(folder, { recursive: true });
-  await using cluster = await openLocalCluster({ folder: join(folder, 'quota'), ports, print });
+  const size = { folder: join(folder, 'quota'), ports, consoles: 0 };
+  await using cluster = await openLocalCluster({ ...size, print });
   await using stores = await openClusterStores(cluster);
   const limits = { requests_per_minute: REQUESTS_PER_MINUTE, cycles_per_month: demand.quota };
   const account = await newAccount(cluster.plan.adminUrl, 'quota', limits);

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import * as assert from 'uvu/assert';
+import { EventReader } from '#test/support/event-reader';
 
 /** What a browser got; `data` of a refusal is all of its body. */
 export type Reply = {
@@ -8,6 +9,8 @@ export type Reply = {
   readonly data: Record<string, unknown>;
   readonly error: string | undefined;
   readonly reason: string | undefined;
+  /** The whole body, if it is JSON. */
+  readonly body: ReturnType<typeof JSON.parse>;
 };
 
 /** A browser at a page of the console: it keeps cookies, and says truly where it comes from. */
@@ -31,7 +34,7 @@ export class Browser {
     headers: Readonly<Record<string, string | undefined>> = {},
   ): Promise<Reply> {
     const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = this.#cookie();
     const own: Record<string, string | undefined> = {
       host: new URL(this.#origin).host,
       cookie: cookie === '' ? undefined : cookie,
@@ -60,9 +63,19 @@ export class Browser {
     return reply;
   }
 
+  /** Opens a stream of events as a page does; `headers` are added to its own. */
+  async follow(path: string, headers: Readonly<Record<string, string>> = {}): Promise<EventReader> {
+    const own = { cookie: this.#cookie(), 'x-forwarded-for': this.#from, ...headers };
+    return EventReader.of(await fetch(`${this.#address}/api${path}`, { headers: own }));
+  }
+
   /** Signs in with a password, whatever comes of it. */
   signIn(email: string, password: string): Promise<Reply> {
     return this.send('POST', '/sign-in', { email, password });
+  }
+
+  #cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   }
 
   #keep(line: string): void {
@@ -97,6 +110,7 @@ function exchange(
         data: parsed.data ?? parsed,
         error: parsed.error,
         reason: parsed.details?.reason,
+        body: isJson ? parsed : undefined,
       });
     });
   });

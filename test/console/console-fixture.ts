@@ -1,22 +1,22 @@
 import type { Account } from '#accounts/account';
-import type { AuditLine } from '#console/audit-port';
+import type { AuditEntry } from '#audit/audit-entry';
+import type { AuditTrail } from '#audit/audit-trail';
+import { auditUnavailable } from '#audit/audit-unavailable';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
-import { accountAdmin } from '#limiter/account-admin';
+import type { AccountAdmin } from '#limiter/account-admin';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
-import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
-import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMemberStore } from '#storage/memory/memory-member-store';
 import { memorySessionStore } from '#storage/memory/memory-session-store';
 import { memoryUserStore } from '#storage/memory/memory-user-store';
 import { Browser } from '#test/console/browser';
+import { serviceBehind } from '#test/console/service-behind';
 import { ManualClock } from '#test/support/manual-clock';
-import { memoryTrail } from '#test/support/memory-trail';
 
 /** A password that is fit, of the first owner. */
 export const PASSWORD = 'a fine and private place';
@@ -25,12 +25,14 @@ export const PASSWORD = 'a fine and private place';
 export const ACCOUNT_ID = 'accountOfAda';
 export const OTHER_ACCOUNT_ID = 'accountOfBob';
 
-/** A console in memory that listens, with a clock that stands, and all that it has written. */
+/** A console in memory that listens, with a service behind it, a clock that stands, and all that it has written. */
 export type TestConsole = AsyncDisposable & {
   readonly origin: string;
   readonly clock: ManualClock;
   readonly ports: ConsolePorts;
-  readonly audited: AuditLine[];
+  readonly admin: AccountAdmin;
+  /** Every line of every audit trail. */
+  readonly audited: AuditEntry[];
   /** Has every further line of the audit trail fail, or not any more. */
   readonly failAudit: (isFailing: boolean) => void;
   /** All lines of the log. */
@@ -51,11 +53,16 @@ export async function openConsole(
   ports: Partial<ConsolePorts> = {},
 ): Promise<TestConsole> {
   const lines: string[] = [];
-  const audited: AuditLine[] = [];
+  const audited: AuditEntry[] = [];
   const state = { isAuditFailing: false };
   const clock = new ManualClock();
   const accounts = memoryAccountStore(clock);
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) await accounts.create(someAccount(id));
+  const behind = serviceBehind(clock, accounts);
+  noteLines(behind.ports.trail, (entry) => {
+    if (state.isAuditFailing) throw auditUnavailable(new Error('the disk is full'));
+    audited.push(entry);
+  });
   const whole: ConsolePorts = {
     ...{
       users: memoryUserStore(),
@@ -64,17 +71,14 @@ export async function openConsole(
     },
     ...{ accounts, clock, randomness: systemRandomness, metrics: createMetrics() },
     logger: createLogger('debug', 'console', { write: (line: string) => void lines.push(line) }),
-    audit: async (line) => {
-      if (state.isAuditFailing) throw new Error('the disk is full');
-      audited.push(line);
-    },
-    ...accountsOf(clock, accounts),
+    ...behind.ports,
     ...ports,
   };
   // Addresses of browsers are what they say in X-Forwarded-For.
   const settings: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
     secrets: unchanging(['the secret of this test']),
+    clusterSecrets: unchanging(['the secret of this test']),
     ...config,
   };
   const running = await composeConsole({ host: '127.0.0.1', port: 0 }, settings, whole);
@@ -89,7 +93,7 @@ export async function openConsole(
     return own;
   };
   return {
-    ...{ origin, clock, ports: whole, audited, browser, setUpToken, owner },
+    ...{ origin, clock, ports: whole, admin: behind.admin, audited, browser, setUpToken, owner },
     failAudit: (isFailing) => {
       state.isAuditFailing = isFailing;
     },
@@ -101,7 +105,10 @@ export async function openConsole(
       await own.expect(201, 'POST', '/invitations/accept', body);
       return own;
     },
-    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await behind[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -112,18 +119,16 @@ export function tokenIn(link: unknown): string {
   return token;
 }
 
-/** Keys and usage of the accounts of a store, without a limiter. */
-function accountsOf(clock: ManualClock, accounts: AccountStore) {
-  const admin = accountAdmin({
-    ...{ accounts, clock, randomness: systemRandomness, keyUses: memoryKeyUseStore() },
-    announce: async () => undefined,
-    usage: async () => undefined,
-    resetUsage: async () => undefined,
-  });
-  return { keys: admin, usage: admin.usage, trail: memoryTrail(clock) };
+/** Has `note` see each line of the audit trails first. */
+function noteLines(trail: Pick<AuditTrail, 'append'>, note: (entry: AuditEntry) => void): void {
+  const append = trail.append.bind(trail);
+  trail.append = async (accountId, entry) => {
+    note(entry);
+    return await append(accountId, entry);
+  };
 }
 
 function someAccount(id: string): Account {
-  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
+  const limits = { requestsPerMinute: 1_000, cyclesPerMonth: 10_000, instances: 1_000 };
   return { id, name: `Account ${id}`, plan: 'free', status: 'active', limits, createdAtMs: 1 };
 }

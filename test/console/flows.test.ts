@@ -24,8 +24,8 @@ flows('is set up by its first link, and by no second one', async () => {
   const again = await desk.browser().send('POST', '/setup', { ...body, email: 'eve@example.com' });
   assert.equal([again.status, again.reason], [404, 'link_not_usable']);
   assert.equal(
-    desk.audited.map(({ action }) => action),
-    ['account.set_up', 'session.begin'],
+    desk.audited.map(({ action, outcome }) => `${action} ${outcome}`),
+    ['account.set_up begun', 'account.set_up done', 'session.begin begun', 'session.begin done'],
   );
 });
 
@@ -113,6 +113,11 @@ flows('invites, changes and removes members', async () => {
   const last = await owner.send('PATCH', `/members/${ada?.id}`, { role: 'viewer' });
   assert.equal([last.status, last.reason], [409, 'last_owner']);
   assert.is((await owner.send('DELETE', `/members/${ada?.id}`)).reason, 'last_owner');
+  const removed = desk.audited.filter(({ action }) => action === 'member.remove');
+  assert.equal(
+    removed.map(({ outcome }) => outcome),
+    ['begun', 'conflict'],
+  );
   await owner.expect(204, 'DELETE', `/members/${second?.id}`);
   assert.is((await bob.send('GET', '/me')).status, 401, 'at once');
   assert.is((await desk.browser().signIn('bob@example.com', PASSWORD)).reason, 'no_account');

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { consoleRoutes } from '#console/all-routes';
+import { unchanging } from '#platform/reloadable';
 import type { Browser } from '#test/console/browser';
 import { OTHER_ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
 
@@ -43,8 +44,13 @@ const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
 
 /** Every route that there is; those of instances have tests of their own. */
 function routesOf(desk: TestConsole) {
-  const config = { origin: undefined, trustedProxies: [], secrets: undefined };
-  const setting = { cookies: {} as never, origin: () => desk.origin };
+  const config = {
+    origin: undefined,
+    trustedProxies: [],
+    secrets: undefined,
+    clusterSecrets: unchanging(['a secret']),
+  };
+  const setting = { cookies: {} as never, live: {} as never, origin: () => desk.origin };
   const routes = consoleRoutes({ ...config, localAccountId: undefined }, desk.ports, setting);
   return routes.filter(({ path }) => !path.startsWith('/instances'));
 }

@@ -25,9 +25,13 @@ link(
     const { links } = await cluster.stores.people.members.find(ACCOUNT_ID);
     assert.is(links.length, 1);
     const [month = ''] = await cluster.stores.audit.months(ACCOUNT_ID);
-    const [line] = await cluster.stores.audit.read(ACCOUNT_ID, month, 1, 1);
-    assert.is(JSON.parse(line?.text ?? '').action, 'account.setup_link');
-    assert.not.match(line?.text ?? '', /set-up|\.\w{43}/);
+    const lines = await cluster.stores.audit.read(ACCOUNT_ID, month, 2, 2);
+    const shown = lines.map(({ text }) => JSON.parse(text));
+    assert.equal(
+      shown.map(({ action, outcome }) => `${action} ${outcome}`),
+      ['account.setup_link done', 'account.setup_link begun'],
+    );
+    assert.not.match(JSON.stringify(lines), /set-up|\.\w{43}/);
     assert.match((await run('Nobody000001')).err, /there is no account/);
   },
 );

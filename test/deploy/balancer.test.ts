@@ -19,6 +19,8 @@ const NOTICE_MS_MAX = 10_000;
 async function fakeEdge(name: string) {
   const edge = { isReady: true };
   const api = createServer(({ socket, url }, response) => {
+    // A stream whose end does not come.
+    if (url === '/events') return void response.write(name);
     response.end(url === '/caller' ? socket.remoteAddress : name);
   });
   const operators = createServer((_, response) => {
@@ -45,18 +47,24 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A balancer in front of these edges; `names` asks it on connections of their own. */
-async function balancerOf(edges: readonly { port: number; operatorsPort: number }[]) {
+type Ports = { readonly port: number; readonly operatorsPort: number };
+
+/** A balancer in front of these edges and consoles; `names` asks it on connections of their own. */
+async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = edges) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-balancer-'));
-  const port = await freePort();
-  const processes = edges.map((edge, i) => {
-    return { name: `edge${i}`, kind: 'edge', variables: {}, ...edge } as const;
-  });
+  const [port, consolePort] = [await freePort(), await freePort()];
+  const processesOf = (kind: 'edge' | 'console', all: readonly Ports[]) =>
+    all.map((each, i) => ({ name: `${kind}${i}`, kind, variables: {}, ...each }) as const);
+  const processes = [...processesOf('edge', edges), ...processesOf('console', consoles)];
   const plan = { ...clusterPlan({ folder, ports: 1 }), processes };
-  const planned = { name: 'balancer', kind: 'balancer', port, variables: {} } as const;
+  const entrances = [
+    { port, kind: 'edge' },
+    { port: consolePort, kind: 'console' },
+  ] as const;
+  const planned = { name: 'balancer', kind: 'balancer', port, variables: {}, entrances } as const;
   const server = await startBalancer({ folder, logFolder: folder }, planned, plan);
-  const ask = async (): Promise<string> => {
-    const url = `http://127.0.0.1:${port}/`;
+  const ask = async (at: number): Promise<string> => {
+    const url = `http://127.0.0.1:${at}/`;
     return (await fetch(url, { headers: { connection: 'close' } })).text();
   };
   /** What an edge says whom it is called by, when `localAddress` calls. */
@@ -65,12 +73,14 @@ async function balancerOf(edges: readonly { port: number; operatorsPort: number 
     const [response] = await once(call, 'response');
     return text(response);
   };
-  const names = async (count: number): Promise<string[]> => {
+  const names = async (count: number, at = port): Promise<string[]> => {
     const all: string[] = [];
-    while (all.length < count) all.push(await ask());
+    while (all.length < count) all.push(await ask(at));
     return all;
   };
   return {
+    port,
+    consolePort,
     names,
     callerAsSeen,
     async untilOnly(name: string) {
@@ -133,6 +143,24 @@ balancing('shows an edge the address that a caller calls from', async () => {
   for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
     assert.is(await balancer.callerAsSeen(address), address);
   }
+});
+
+balancing('passes the beginning of a stream on before there is more of it', async () => {
+  using only = await fakeEdge('only');
+  await using balancer = await balancerOf([only]);
+  const call = get({ host: '127.0.0.1', port: balancer.port, path: '/events', agent: false });
+  const [response] = await once(call, 'response');
+  const [first] = await once(response, 'data');
+  assert.is(String(first), 'only');
+  call.destroy();
+});
+
+balancing('stands in front of each kind at a port of its own', async () => {
+  using edge = await fakeEdge('edge');
+  using page = await fakeEdge('console');
+  await using balancer = await balancerOf([edge], [page]);
+  assert.equal(await balancer.names(2), ['edge', 'edge']);
+  assert.equal(await balancer.names(2, balancer.consolePort), ['console', 'console']);
 });
 
 balancing.run();

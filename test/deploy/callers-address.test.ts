@@ -102,7 +102,8 @@ local('bars the caller who sends made-up keys, and no other', async () => {
   const port = await freePort();
   const edge = { name: 'edge1', kind: 'edge', variables: {}, ...portsOf(service) } as const;
   const plan = { ...clusterPlan({ folder, ports: 1 }), processes: [edge] };
-  const planned = { name: 'balancer', kind: 'balancer', port, variables: {} } as const;
+  const entrances = [{ port, kind: 'edge' }] as const;
+  const planned = { name: 'balancer', kind: 'balancer', port, variables: {}, entrances } as const;
   const balancer = await startBalancer({ folder, logFolder: folder }, planned, plan);
   try {
     // What a caller says of itself counts for nothing here.
@@ -120,7 +121,7 @@ const TRUSTING = { SERVICE_TRUSTED_PROXIES: '127.0.0.1/32' };
 behind('bars the caller who sends made-up keys, and no other, whatever they forge', async () => {
   await using service = await startStandalone(TRUSTING);
   const ports = portsOf(service);
-  await using balancer = await startComposeBalancer(program ?? '', [ports, ports]);
+  await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
   await assertDistinguished(balancer.port, { 'x-forwarded-for': '10.9.9.' });
   assert.match(service.log(), /"address":"127\.0\.0\.2".*too many refused keys/);
   assert.not.match(service.log(), /10\.9\.9/);
@@ -130,7 +131,7 @@ behind('is asked again on a connection that is kept', async () => {
   await using service = await startStandalone(TRUSTING);
   const caller = await newCaller(service);
   const ports = portsOf(service);
-  await using balancer = await startComposeBalancer(program ?? '', [ports, ports]);
+  await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const from = { port: balancer.port, localAddress: '127.0.0.2' };
   for (let calls = 0; calls < 5; calls += 1) {
@@ -146,7 +147,7 @@ behind(
   async () => {
     await using service = await startStandalone(TRUSTING);
     const ports = portsOf(service);
-    await using balancer = await startComposeBalancer(program ?? '', [ports, ports]);
+    await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
     const held = Array.from({ length: CONNECTIONS_MAX }, () =>
       // The balancer may end one of them before the test does.
       connect({ host: '127.0.0.1', port: balancer.port, localAddress: '127.0.0.2' }).on(
@@ -178,7 +179,7 @@ const alone = isSkipped ? gone.skip : gone;
 
 alone('answers 503 in the envelope, with all headers of an unknown caller', async () => {
   const nowhere = { port: await freePort(), operatorsPort: await freePort() };
-  await using balancer = await startComposeBalancer(program ?? '', [nowhere, nowhere]);
+  await using balancer = await startComposeBalancer(program ?? '', { edges: [nowhere, nowhere] });
   const answer = await ask({ port: balancer.port, localAddress: '127.0.0.2' }, {});
   assert.is(answer.status, 503);
   const { error, details } = JSON.parse(answer.body);

@@ -14,15 +14,15 @@ import {
 
 const plan = suite('the plan of a local cluster');
 
-for (const [engines, edges, limiters] of [
-  [3, 2, 2],
-  [1, 1, 1],
-  [20, 10, 5],
+for (const [engines, edges, limiters, consoles] of [
+  [3, 2, 2, 2],
+  [1, 1, 1, 0],
+  [20, 10, 5, 4],
 ] as const) {
   plan(
-    `of ${engines} engines, ${edges} edges and ${limiters} limiters takes no port twice and stays in its block`,
+    `of ${engines} engines, ${edges} edges, ${limiters} limiters and ${consoles} consoles takes no port twice and stays in its block`,
     () => {
-      const size = { folder: '/nowhere', ports: 8_400, engines, edges, limiters };
+      const size = { folder: '/nowhere', ports: 8_400, engines, edges, limiters, consoles };
       const { processes } = clusterPlan(size);
       const ports = processes.flatMap(({ port, operatorsPort, otherPorts = [] }) => [
         port,
@@ -37,12 +37,37 @@ for (const [engines, edges, limiters] of [
   );
 }
 
-plan('is two edges, three engines and two limiters before NATS and Cassandra', () => {
+plan('is two edges, three engines, two limiters and two consoles before NATS and Cassandra', () => {
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const names = processes.map(({ name }) => name).sort();
   const service = ['edge1', 'edge2', 'engine1', 'engine2', 'engine3', 'limiter1', 'limiter2'];
-  assert.equal(names, ['balancer', 'cassandra', ...service, 'nats']);
+  assert.equal(names, ['balancer', 'cassandra', 'console1', 'console2', ...service, 'nats']);
   assert.ok(processes.every(({ kind }) => STOP_ORDER.includes(kind)));
+});
+
+plan('has one balancer before edges and consoles, and gives both the address of the latter', () => {
+  const { processes, address, consoleAddress, shared } = clusterPlan({ folder: '/', ports: 8_400 });
+  const entrances = processes.flatMap((planned) => planned.entrances ?? []);
+  assert.equal(
+    entrances.map(({ port, kind }) => [`http://127.0.0.1:${port}`, kind]),
+    [
+      [address, 'edge'],
+      [consoleAddress, 'console'],
+    ],
+  );
+  assert.is(shared['SERVICE_CONSOLE_ORIGIN'], consoleAddress);
+  const consoles = processes.filter(({ kind }) => kind === 'console');
+  for (const { port, variables } of consoles) {
+    assert.is(variables['SERVICE_CONSOLE_PORT'], `${port}`);
+    assert.is.not(`http://127.0.0.1:${port}`, consoleAddress);
+  }
+});
+
+plan('has no entrance for consoles where there are none', () => {
+  const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400, consoles: 0 });
+  const balancer = processes.find(({ kind }) => kind === 'balancer');
+  assert.equal(balancer?.entrances, [{ port: 8_400, kind: 'edge' }]);
+  assert.is(balancer?.otherPorts, undefined);
 });
 
 plan('names every node, and the admin port of a limiter', () => {

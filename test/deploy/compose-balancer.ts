@@ -6,7 +6,7 @@ import { type LocalServer, startServer } from '#deploy/local/local-server';
 import { programPath } from '#deploy/local/program-path';
 import { configText } from '#test/deploy/compose-file';
 
-/** Where an edge listens: for callers, and for probes. */
+/** Where a process listens: for callers, and for probes. */
 export type EdgePorts = { readonly port: number; readonly operatorsPort: number };
 
 const READY_MS_MAX = 20_000;
@@ -16,15 +16,27 @@ export function haproxyPath(): string | undefined {
   return programPath('haproxy') ?? programPath('../sbin/haproxy');
 }
 
-/** The balancer of `compose.yaml` in front of these two edges of this machine, as it is configured there. */
+/** What the balancer stands in front of on this machine, and where it listens; free ports unless given. */
+type Scene = {
+  readonly edges: readonly [EdgePorts, EdgePorts];
+  readonly consoles?: readonly [EdgePorts, EdgePorts];
+  readonly consolePort?: number;
+};
+
+/** The balancer of `compose.yaml` in front of processes of this machine, as it is configured there. */
 export async function startComposeBalancer(
   program: string,
-  edges: readonly [EdgePorts, EdgePorts],
+  { edges, consoles = edges, ...given }: Scene,
 ): Promise<AsyncDisposable & { readonly port: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-compose-'));
   const port = await freePort();
+  const consolePort = given.consolePort ?? (await freePort());
   const file = join(folder, 'haproxy.cfg');
-  writeFileSync(file, configuration(port, edges));
+  const entrances = [
+    { bound: 8_000, port, name: 'edge', targets: edges },
+    { bound: 8_002, port: consolePort, name: 'console', targets: consoles },
+  ];
+  writeFileSync(file, entrances.reduce(moved, configText('balancer')));
   const server: LocalServer = await startServer(
     { folder, logFolder: folder },
     {
@@ -45,19 +57,28 @@ export async function startComposeBalancer(
   };
 }
 
-/** The committed configuration; only where it listens and where the edges are is this machine's. */
-function configuration(port: number, edges: readonly [EdgePorts, EdgePorts]): string {
-  const replace = (text: string, from: string, to: string): string => {
+/** One frontend of the committed configuration, and what stands behind it. */
+type Entrance = {
+  /** Where it listens in its container. */
+  readonly bound: number;
+  readonly port: number;
+  readonly name: string;
+  readonly targets: readonly EdgePorts[];
+};
+
+/** The configuration, with only where it listens and where its processes are those of this machine. */
+function moved(committed: string, { bound, port, name, targets }: Entrance): string {
+  let text = committed;
+  const replace = (from: string, to: string): void => {
     if (!text.includes(from)) throw new Error(`the balancer's configuration has no "${from}"`);
-    return text.replace(from, to);
+    text = text.replace(from, to);
   };
-  let text = configText('balancer');
-  text = replace(text, 'bind :8000', `bind 127.0.0.1:${port}`);
-  text = replace(text, ' resolvers docker init-addr last,libc,none', '');
-  for (const [index, edge] of edges.entries()) {
-    const name = `edge${index + 1}`;
-    const here = `${name} 127.0.0.1:${edge.port} port ${edge.operatorsPort}`;
-    text = replace(text, `${name} ${name}:8000`, here);
+  replace(`bind :${bound}`, `bind 127.0.0.1:${port}`);
+  replace(' resolvers docker init-addr last,libc,none', '');
+  for (const [index, target] of targets.entries()) {
+    const named = `${name}${index + 1}`;
+    const here = `${named} 127.0.0.1:${target.port} port ${target.operatorsPort}`;
+    replace(`${named} ${named}:${bound}`, here);
   }
   return text;
 }

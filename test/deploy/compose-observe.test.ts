@@ -32,7 +32,7 @@ watched('scrapes every process of the service, each as the job of its role', () 
   }
   assert.equal(
     scraped.map(({ job_name: job }) => job),
-    ['edge', 'engine', 'limiter'],
+    ['edge', 'engine', 'limiter', 'console'],
   );
 });
 

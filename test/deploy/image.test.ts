@@ -9,9 +9,9 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   cassandra: ['writes below its root'],
 };
 
-/** What is published, on this machine alone: the API, and what one looks at. */
+/** What is published, on this machine alone: the API, the console, and what one looks at. */
 const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
-  balancer: ['127.0.0.1:8000:8000'],
+  balancer: ['127.0.0.1:8000:8000', '127.0.0.1:8002:8002'],
   prometheus: ['127.0.0.1:9090:9090'],
   grafana: ['127.0.0.1:3000:3000'],
 };

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
+import { parseApiKey } from '#accounts/api-key';
 import { clusterPlan, PORTS_PER_CLUSTER, processFolder } from '#deploy/local/cluster-plan';
 import { freeBlock } from '#deploy/local/free-port';
 import { installedK6 } from '#deploy/local/k6-install';
@@ -13,6 +14,8 @@ import { openLocalCluster } from '#deploy/local/local-cluster';
 import { newAccount } from '#deploy/local/new-account';
 import { processStatuses } from '#deploy/local/process-status';
 import { runningServer, signalProcess } from '#deploy/local/server-record';
+import { Browser } from '#test/console/browser';
+import { PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { runToEnd } from '#test/support/file-run';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { refusalOf } from '#test/support/settled';
@@ -102,6 +105,7 @@ const ADA = { name: 'Ada' };
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 };
 
 let key = '';
+let setUpLink = '';
 let ada = '';
 
 const started = suite('a cluster that make has started');
@@ -135,6 +139,7 @@ started('serves at its one address with the key that it prints', async () => {
   assert.is(code, 0, err);
   assert.match(out, `${plan.address}/v1`);
   key = /API key +(\S+)/.exec(out)?.[1] ?? '';
+  setUpLink = /Console +(\S+)/.exec(out)?.[1] ?? '';
   const created = await call(key, 'POST', '/instances', ADA);
   assert.is(created.status, 201, JSON.stringify(created.body));
   ada = created.body.data.id;
@@ -142,11 +147,28 @@ started('serves at its one address with the key that it prints', async () => {
   assert.is(processed.status, 200, JSON.stringify(processed.body));
 });
 
+started('has consoles at another address, and prints the link of its first owner', async () => {
+  const origin = plan.consoleAddress;
+  const token = tokenIn(setUpLink);
+  assert.ok(setUpLink.startsWith(`${origin}/#/set-up/`), setUpLink);
+  const page = await fetch(`${origin}/`);
+  assert.is(page.headers.get('content-type')?.startsWith('text/html'), true, await page.text());
+  const owner = new Browser(origin, { origin, from: '127.0.0.1' });
+  const ada = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
+  await owner.expect(201, 'POST', '/setup', { ...ada, token });
+  await owner.expect(200, 'GET', '/usage');
+  // Each request is a connection of its own: the consoles take turns, and share sessions.
+  for (let turns = 0; turns < 4; turns += 1) await owner.expect(200, 'GET', '/me');
+  const { out } = await cluster('ctl', 'users', 'list', parseApiKey(key)?.accountId ?? '');
+  assert.match(out, / ada@example\.com +Ada +owner +member /);
+});
+
 started('is left as it is by a second start', async () => {
   const before = await statuses();
   const { code, out } = await cluster('up');
   assert.is(code, 0);
   assert.match(out, key);
+  assert.match(out, new RegExp(`^  Console  ${plan.consoleAddress}$`, 'm'));
   assert.equal(await statuses(), before);
   assert.ok(before.every(({ is_ready }) => is_ready));
 });

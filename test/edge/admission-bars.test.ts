@@ -15,7 +15,7 @@ function scene(isHeard = true) {
   let made = 0;
   const madeUp = (address = CALL.address): Partial<AdmissionCall> => {
     made += 1;
-    return { address, caller: { accountId: 'NoNoNoNoNoNo', keyDigest: `made up ${made}` } };
+    return { address, caller: { accountId: 'NoNoNoNoNoNo', credential: `made up ${made}` } };
   };
   return {
     ...opened,
@@ -59,7 +59,7 @@ barred('the next is refused for a second, without a word about key or account', 
 
 barred('the body of a call that would be refused need not be read', async () => {
   const { clock, admission, guess, notLookedUp } = await guessed();
-  const caller = { accountId: 'NoNoNoNoNoNo', keyDigest: 'one more' };
+  const caller = { accountId: 'NoNoNoNoNoNo', credential: 'one more' };
   const unasked = (ip: string) => admission.refusalUnasked(caller, { ip })?.reason;
   assert.is(unasked('1.1.1.1'), undefined, 'five may be asked about');
   await guess(5);
@@ -107,7 +107,7 @@ shared('is reported at the 32nd, and not again for the same ones an hour later',
   limiter.answering = admitting;
   const callAll = async (accounts: number) => {
     for (let n = 0; n < accounts; n += 1) {
-      await admit({ caller: { accountId: `account ${n}`, keyDigest: `key ${n}` } });
+      await admit({ caller: { accountId: `account ${n}`, credential: `key ${n}` } });
     }
   };
   await callAll(31);
@@ -122,7 +122,7 @@ shared('has its calls admitted where no operator is to hear of it', async () => 
   const { limiter, admit } = scene(false);
   limiter.answering = admitting;
   for (let n = 0; n < 40; n += 1) {
-    const caller = { accountId: `account ${n}`, keyDigest: `key ${n}` };
+    const caller = { accountId: `account ${n}`, credential: `key ${n}` };
     assert.is((await admit({ caller })).refusal, undefined);
   }
 });

@@ -23,7 +23,7 @@ export const ALLOWANCE: Allowance = {
 
 /** A call for three cycles. */
 export const CALL: AdmissionCall = {
-  caller: { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' },
+  caller: { accountId: 'AdaAdaAdaAda', credential: 'a key' },
   address: '1.1.1.1',
   callId: 7,
   callTag: 5,

@@ -122,7 +122,7 @@ unsure('has the last numbers of its own account, and no requests left', async ()
   limiter.answering = left(600);
   await admit();
   limiter.answering = left(500);
-  await admit({ caller: { accountId: 'BobBobBobBob', keyDigest: 'another key' } });
+  await admit({ caller: { accountId: 'BobBobBobBob', credential: 'another key' } });
   limiter.answering = away;
   assert.equal((await admit()).headers, {
     'x-ratelimit-limit': 60,
@@ -134,7 +134,7 @@ unsure('has the last numbers of its own account, and no requests left', async ()
 
 unsure('has none of an account that 10,000 others have followed', async () => {
   const { limiter, admit } = admissionUnderTest(admitting);
-  const from = (n: number) => ({ caller: { accountId: `account ${n}`, keyDigest: `key ${n}` } });
+  const from = (n: number) => ({ caller: { accountId: `account ${n}`, credential: `key ${n}` } });
   const remembered = async () => {
     limiter.answering = away;
     const { headers } = await admit(from(0));

@@ -6,7 +6,7 @@ import { unchanging } from '#platform/reloadable';
 import type { EngineCommand } from '#wire/engine-messages';
 
 const SECRET = 'a secret of the cluster';
-const ADA = { accountId: 'AdaAdaAdaAda', keyDigest: 'a digest' };
+const ADA = { accountId: 'AdaAdaAdaAda', credential: 'a digest' };
 const INSTANCE_ID = 'inst_0123456789abcdef';
 const CREATE = { kind: 'create' } as const;
 const PROCESS = { kind: 'process' } as const;
@@ -28,7 +28,7 @@ const keyed = suite('the name of a keyed call');
 keyed('is the same at every edge that has the secret, for every command to the instance', () => {
   const first = nameOf();
   assert.equal(nameOf(), first);
-  assert.equal(nameOf({ caller: { ...ADA, keyDigest: 'another digest' } }), first);
+  assert.equal(nameOf({ caller: { ...ADA, credential: 'another digest' } }), first);
   assert.equal(nameOf({ of: RESET }), first);
 });
 

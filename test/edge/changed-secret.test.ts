@@ -25,7 +25,7 @@ async function newScene() {
   const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
   const ports = { clock, metrics: createMetrics(), onBug, ...stores, journal: memoryJournal() };
   const engine = await composeEngine(config, ports);
-  const caller = { accountId: ACCOUNT_ID, keyDigest: '' };
+  const caller = { accountId: ACCOUNT_ID, credential: '' };
   let callId = 0;
   const ask = async (secrets: readonly string[], question: Partial<EngineQuestion>) => {
     callId += 1;
@@ -60,7 +60,7 @@ for (const [name, before, after] of [
 changed('learns that its instance was deleted', async () => {
   const { ask, create } = await newScene();
   const { location = '' } = await create([OLD]);
-  const instanceId = location.slice('/v1/instances/'.length);
+  const instanceId = location.slice('/instances/'.length);
   await ask([OLD], { instanceId, command: { kind: 'remove' } });
   const refusal = await refusalOf(() => create([NEW, OLD]));
   assert.is((refusal as { reason?: string }).reason, 'deleted');
@@ -94,7 +94,7 @@ for (const [secrets, isUnsure] of [
     const common = { callId: 1, ifMatch: undefined, isReplayOnly: false, instanceId: INSTANCE_ID };
     const command = { kind: 'reset', mode: 'initial' } as const;
     const idempotency = { key: 'k', fingerprint: 'f' };
-    const caller = { accountId: ACCOUNT_ID, keyDigest: '' };
+    const caller = { accountId: ACCOUNT_ID, credential: '' };
     await edge.ask(caller, { ...common, command, idempotency });
     await edge.ask(caller, { ...common, command, idempotency: undefined });
     const sent = calls.map((call) => call.idempotency);

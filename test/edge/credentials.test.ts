@@ -22,7 +22,7 @@ const credentials = suite('the Authorization header');
 credentials('names the account and the digest of the key, and not the key', () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     const caller = readCaller(requestWith(`${scheme} ${KEY}`));
-    assert.equal(caller, { accountId: ACCOUNT, keyDigest: digestOf(KEY) });
+    assert.equal(caller, { accountId: ACCOUNT, credential: digestOf(KEY) });
   }
 });
 

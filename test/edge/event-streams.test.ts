@@ -5,11 +5,11 @@ import { answerAt, CALLER, cycle, streamsUnderTest } from '#test/edge/stream-fix
 import { pass } from '#test/support/passing';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-const OTHER = { accountId: 'BobBobBobBob', keyDigest: 'another key' };
+const OTHER = { accountId: 'BobBobBobBob', credential: 'another key' };
 
 /** Callers of one account, each with a key of its own. */
 const keysOf = (accountId: string, count: number) =>
-  Array.from({ length: count }, (_, n) => ({ accountId, keyDigest: `${accountId} ${n}` }));
+  Array.from({ length: count }, (_, n) => ({ accountId, credential: `${accountId} ${n}` }));
 
 async function reasonOf(open: () => unknown): Promise<string | undefined> {
   const refusal = await refusalOf(open);
@@ -130,6 +130,25 @@ sent('end within half a minute when news is lost, or as soon as it comes again',
   assert.ok(second.response.isEnded);
   await first.answer(answerAt(7));
   assert.equal(ended, ['account']);
+});
+
+sent('that are renewed end in time, and clients come back when they are to', async () => {
+  for (const isHeard of [true, false]) {
+    const { clock, open } = streamsUnderTest(isHeard, { streamMsMax: 20_000, retryMs: 70 });
+    const { response } = open();
+    await pass(clock, 17_000, 1_000);
+    assert.not(response.isEnded);
+    await pass(clock, 4_000, 1_000);
+    assert.ok(response.isEnded);
+    assert.is(response.events.at(-1)?.retryMs, 70);
+  }
+});
+
+sent('that are renewed last no longer where no news is heard', async () => {
+  const { clock, open } = streamsUnderTest(false, { streamMsMax: 600_000, retryMs: 70 });
+  const { response } = open();
+  await pass(clock, 31_000, 1_000);
+  assert.ok(response.isEnded);
 });
 
 sent('end when their key expires', async () => {

@@ -26,7 +26,7 @@ const ALLOWANCE: Allowance = {
 };
 
 const CALL: AdmissionCall = {
-  caller: { accountId: ADA, keyDigest: 'first key' },
+  caller: { accountId: ADA, credential: 'first key' },
   address: '1.1.1.1',
   callId: 1,
   callTag: 0,
@@ -148,7 +148,7 @@ remembered('is the one that the limiter would give, with the time that is left',
 
 remembered('holds for its key and scope only', async () => {
   const { limiter, admit } = await refused();
-  await admit({ caller: { accountId: ADA, keyDigest: 'second key' } });
+  await admit({ caller: { accountId: ADA, credential: 'second key' } });
   assert.is(limiter.asked, 2);
   await admit({ scope: 'read' });
   assert.is(limiter.asked, 3);
@@ -160,12 +160,12 @@ remembered('is forgotten when 10,000 later ones have come', async () => {
   const { limiter, admit } = await refused();
   const others = Array.from({ length: 9_999 }, (_, n) => ({
     accountId: BOB,
-    keyDigest: `key ${n}`,
+    credential: `key ${n}`,
   }));
   for (const caller of others) await admit({ caller });
   await admit();
   assert.is(limiter.asked, 10_000);
-  await admit({ caller: { accountId: BOB, keyDigest: 'one more' } });
+  await admit({ caller: { accountId: BOB, credential: 'one more' } });
   await admit();
   assert.is(limiter.asked, 10_002);
 });
@@ -174,7 +174,7 @@ const changed = suite('when a change of an account is announced');
 
 changed('its keys are asked for at once, and others are not', async () => {
   const { limiter, admit, announce } = await refused();
-  const other = { caller: { accountId: BOB, keyDigest: 'key of Bob' } };
+  const other = { caller: { accountId: BOB, credential: 'key of Bob' } };
   await admit({ scope: 'read' });
   await admit(other);
   announce(ADA);

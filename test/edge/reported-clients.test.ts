@@ -50,7 +50,7 @@ calls('is its address always, and its client until one of the minute was admitte
   limiter.answering = admitting;
   assert.equal(await heard(), ['1.1.1.1', 'curl']);
   assert.equal(await heard(), ['1.1.1.1', undefined]);
-  const caller = { accountId: 'AdaAdaAdaAda', keyDigest: 'another key' };
+  const caller = { accountId: 'AdaAdaAdaAda', credential: 'another key' };
   assert.equal(await heard({ caller }), ['1.1.1.1', 'curl']);
   clock.advance(MINUTE_MS);
   assert.equal(await heard(), ['1.1.1.1', 'curl']);

@@ -8,7 +8,7 @@ import { turnOfEvents } from '#test/support/settled';
 import { type EngineAnswer, type EventCursor, plainAnswer } from '#wire/engine-messages';
 
 /** A caller, unless a test has others. */
-export const CALLER = { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' };
+export const CALLER = { accountId: 'AdaAdaAdaAda', credential: 'a key' };
 
 /** A client's side of an answer: what it has taken, and whether it takes more. */
 class FakeResponse extends EventEmitter {
@@ -58,7 +58,10 @@ export function answerAt(ordinal: number, body = ''): EngineAnswer {
 export const cycle = (id: number): string => `id: ${id}\nevent: cycle\ndata: {}\n\n`;
 
 /** The streams of an edge before an engine that answers when a test says so. */
-export function streamsUnderTest(isHeard = true) {
+export function streamsUnderTest(
+  isHeard = true,
+  renewal?: { readonly streamMsMax: number; readonly retryMs: number },
+) {
   const clock = new ManualClock();
   const ended: StreamEnd[] = [];
   const listeners = new Set<(accountId: string) => void>();
@@ -77,6 +80,7 @@ export function streamsUnderTest(isHeard = true) {
     randomness: systemRandomness,
     accountNews: isHeard ? accountNews : undefined,
     onEnd: (why) => ended.push(why),
+    renewal,
   });
 
   /** Opens a stream. */

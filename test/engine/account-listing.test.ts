@@ -105,6 +105,41 @@ pages('a rename moves the instance in one order and not in the other', () => {
   assert.equal(ids('created_at'), ['inst_1', 'inst_2', 'inst_3']);
 });
 
+const searches = suite('when something is searched for');
+
+searches('every row that has it in its name is found, in the order of the page', () => {
+  const row = fc.record({
+    name: fc.string({ unit: fc.constantFrom('a', 'A', 'é', 'É', '.', '\u{1f600}'), maxLength: 3 }),
+    createdAtMs: fc.integer({ min: 0, max: 4 }),
+  });
+  const text = fc.string({
+    ...{ unit: fc.constantFrom('a', 'A', 'é', '.', '\u{1f600}'), minLength: 1, maxLength: 2 },
+  });
+  const page = fc.record({
+    ...{ limit: fc.integer({ min: 1, max: 12 }), offset: fc.integer({ min: 0, max: 15 }) },
+    sort: fc.constantFrom('created_at' as const, 'name' as const),
+    order: fc.constantFrom('asc' as const, 'desc' as const),
+  });
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 30 }), text, page, (some, wanted, given) => {
+      const all = some.map((one, n) => ({ ...rowOf(`inst_${n}`, 1), ...one }));
+      const found = all.filter(({ name }) => name.toLowerCase().includes(wanted.toLowerCase()));
+      const { limit, offset } = given;
+      const rows = found.sort(plainOrder(given)).slice(offset, offset + limit);
+      const searching = listingOf(all).search(wanted, given);
+      assert.equal(searching.next(), { done: true, value: { total: found.length, rows } });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+searches('an id is found when it is whole, and as it is written', () => {
+  const listing = listingOf(['inst_12', 'inst_1'].map((id) => rowOf(id, 1)));
+  const page = { limit: 9, offset: 0, sort: 'name', order: 'asc' } as const;
+  const found = (text: string) => listing.search(text, page).next().value?.total;
+  assert.equal([found('inst_1'), found('inst_'), found('INST_1')], [1, 0, 0]);
+});
+
 function listingOf(rows: readonly ListedInstance[]): AccountListing {
   const listing = new AccountListing();
   for (const row of rows) listing.put(row);
@@ -134,4 +169,4 @@ function plainOrder({
   return (a, b) => sign * (keyOf(a) < keyOf(b) ? -1 : 1);
 }
 
-for (const group of [changes, pages]) group.run();
+for (const group of [changes, pages, searches]) group.run();

@@ -159,19 +159,42 @@ const large = suite('when a large directory is loaded');
 large('others get their turn before it is sorted', async () => {
   const { clock, listings, ask } = directoryUnderTest();
   for (let n = 0; n < 2_000; n += 1) await listings.put('a', rowOf(`inst_${n}`, 1));
-  const loaded = ask({ kind: 'page', page: PAGE });
-  let turns = 0;
-  let isLoaded = false;
-  void loaded.then(() => {
-    isLoaded = true;
+  let total: number | undefined;
+  void ask({ kind: 'page', page: PAGE }).then((answer) => {
+    total = answer.total;
   });
-  for (; !isLoaded; turns += 1) {
+  const turns = await turnsUntil(clock, () => total !== undefined);
+  assert.is(total, 2_000);
+  assert.ok(turns >= 4, `${turns} turns`);
+});
+
+large('others get their turn while it is searched, and its own calls wait', async () => {
+  const { clock, listings, ask } = directoryUnderTest();
+  for (let n = 0; n < 30_000; n += 1) await listings.put('a', rowOf(`inst_${n}`, 1));
+  const done: string[] = [];
+  const page = async (search?: string) => {
+    const { total } = await ask({ kind: 'page', page: { ...PAGE, search } });
+    done.push(`${search} ${total}`);
+  };
+  const loaded = page();
+  await turnsUntil(clock, () => done.length === 1);
+  const searched = page('NST_1234');
+  const after = page();
+  const turns = await turnsUntil(clock, () => done.length > 1);
+  await Promise.all([loaded, searched, after]);
+  assert.ok(turns >= 4 && turns < 12, `${turns} turns, of which the page has waited for all`);
+  assert.equal(done.toSorted(), ['NST_1234 11', 'undefined 30000', 'undefined 30000']);
+});
+
+/** Lets turns pass until something is so, and counts them. */
+async function turnsUntil(clock: ManualClock, isSo: () => boolean): Promise<number> {
+  let turns = 0;
+  for (; !isSo(); turns += 1) {
     await turnOfEvents();
     clock.advance(0);
   }
-  assert.is((await loaded).total, 2_000);
-  assert.ok(turns >= 4, `${turns} turns`);
-});
+  return turns;
+}
 
 idle('that of an account without instances leaves at once', async () => {
   const { ask, host } = directoryUnderTest();

@@ -50,6 +50,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly 
   edge: ofService('edge'),
   engine: ofService('engine'),
   limiter: ofService('limiter'),
+  console: ofService('console'),
   migrate: ofService('migrate'),
   ctl: ofService('ctl'),
   operator: { namespace: { 'kubernetes.io/metadata.name': 'k8ssandra-operator' }, pod: {} },

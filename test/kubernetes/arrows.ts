@@ -1,3 +1,4 @@
+import { SERVING } from '#test/kubernetes/manifest';
 import { CALLERS } from '#wire/wire-roles';
 
 /** Who may open connections to whom: all that the network between pods lets through. */
@@ -15,20 +16,28 @@ const METRICS = 9_464;
 /** The arrows of the architecture. What is not here, a policy must not allow. */
 export const ARROWS: readonly Arrow[] = [
   { from: 'balancer', to: 'edge', port: 8_000 },
+  { from: 'balancer', to: 'console', port: 8_002 },
   { from: 'edge', to: 'limiter', port: GRPC.limiter },
   { from: 'edge', to: 'engine', port: GRPC.engine },
   // Engines keep each other's listings, and look whether a silent one is dead; limiters likewise.
   { from: 'engine', to: 'engine', port: GRPC.engine },
   { from: 'limiter', to: 'limiter', port: GRPC.limiter },
+  // The console does for members what an edge does for keys.
+  { from: 'console', to: 'limiter', port: GRPC.limiter },
+  { from: 'console', to: 'engine', port: GRPC.engine },
   { from: 'ctl', to: 'engine', port: GRPC.engine },
   { from: 'ctl', to: 'limiter', port: GRPC.limiter },
-  ...['edge', 'engine', 'limiter', 'ctl'].map((from) => ({ from, to: 'nats', port: 4_222 })),
-  ...['engine', 'limiter', 'migrate', 'ctl'].map((from) => ({
+  ...['edge', 'engine', 'limiter', 'console', 'ctl'].map((from) => ({
+    from,
+    to: 'nats',
+    port: 4_222,
+  })),
+  ...['engine', 'limiter', 'console', 'migrate', 'ctl'].map((from) => ({
     from,
     to: 'cassandra',
     port: 9_042,
   })),
-  ...['edge', 'engine', 'limiter'].map((to) => ({ from: 'prometheus', to, port: METRICS })),
+  ...SERVING.map((to) => ({ from: 'prometheus', to, port: METRICS })),
 ];
 
 /** Who answers for names in a cluster: CoreDNS, a cache on each host, or OpenShift's own. */

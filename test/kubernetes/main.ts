@@ -108,6 +108,21 @@ for (const { overlay, manifests, namespace } of overlays) {
       assert.ok(made.isOk, made.err);
       const again = await secrets();
       assert.match(again.out, /cluster-secret is there\n[\s\S]*nats-passwords is there\n/);
+      const keys = async () => {
+        const named = ['-n', namespace, 'get', 'secret', 'nats-passwords', '--output', 'json'];
+        return JSON.parse(await objects.kubectl(named)).data as Record<string, string>;
+      };
+      const { console: ofConsole, ...others } = await keys();
+      assert.ok(ofConsole);
+      // As a release without consoles has left it.
+      const patch = '[{"op":"remove","path":"/data/console"}]';
+      const lacking = ['patch', 'secret', 'nats-passwords', '--type', 'json', '--patch', patch];
+      await objects.kubectl(['-n', namespace, ...lacking]);
+      const mended = await secrets();
+      assert.ok(mended.isOk, mended.err);
+      const { console: added, ...kept } = await keys();
+      assert.match(Buffer.from(added ?? '', 'base64').toString(), /^n[0-9a-f]{64}$/);
+      assert.equal(kept, others);
       const warnings = await objects.apply(textOf(...manifests));
       // Pod Security only warns about what makes pods.
       assert.is(warnings, '');
@@ -118,7 +133,7 @@ for (const { overlay, manifests, namespace } of overlays) {
     `admits every pod of the overlay ${overlay} under Pod Security "restricted"`,
     async () => {
       const workloads = ofKind(manifests, ...WORKLOADS);
-      assert.ok(workloads.length >= 5);
+      assert.ok(workloads.length >= 6);
       const daily = ofKind(manifests, 'CronJob').map(jobOf);
       assert.is(daily.length, 1);
       for (const { metadata, spec } of [...workloads, ...daily]) {
@@ -223,33 +238,35 @@ for (const name of ['engine', 'limiter']) {
   });
 }
 
-update('replaces every edge, and never has fewer than before', async () => {
-  const before = (await objects.pods(production, 'edge')).length;
-  const image = 'service=registry.example/identity-engine:1.0.1';
-  await objects.kubectl(['-n', production, 'set', 'image', 'deployment/edge', image]);
-  let fewest = before;
-  const rollout = objects.kubectl([
-    '-n',
-    production,
-    'rollout',
-    'status',
-    'deployment/edge',
-    ROLLOUT,
-  ]);
-  let isOver = false;
-  const end = (): void => {
-    isOver = true;
-  };
-  rollout.then(end, end);
-  while (!isOver) {
-    const ready = (await objects.pods(production, 'edge')).filter(({ status }) => {
-      return status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
-    });
-    fewest = Math.min(fewest, ready.length);
-  }
-  await rollout;
-  assert.ok(fewest >= before, `${fewest} of ${before}`);
-});
+for (const name of ['edge', 'console']) {
+  update(`replaces every ${name}, and never has fewer than before`, async () => {
+    const before = (await objects.pods(production, name)).length;
+    const image = 'service=registry.example/identity-engine:1.0.1';
+    await objects.kubectl(['-n', production, 'set', 'image', `deployment/${name}`, image]);
+    let fewest = before;
+    const rollout = objects.kubectl([
+      '-n',
+      production,
+      'rollout',
+      'status',
+      `deployment/${name}`,
+      ROLLOUT,
+    ]);
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+    };
+    rollout.then(end, end);
+    while (!isOver) {
+      const ready = (await objects.pods(production, name)).filter(({ status }) => {
+        return status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+      });
+      fewest = Math.min(fewest, ready.length);
+    }
+    await rollout;
+    assert.ok(fewest >= before, `${fewest} of ${before}`);
+  });
+}
 
 update('takes every component that no overlay has, once the finished job is deleted', async () => {
   await objects.kubectl(['-n', production, 'delete', 'job', 'migrate']);

@@ -92,6 +92,9 @@ export type Manifest = {
   };
 };
 
+/** The components that serve: all but `migrate` and `ctl`. */
+export const SERVING: readonly string[] = ['edge', 'engine', 'limiter', 'console'];
+
 /** What has a pod template. */
 export const WORKLOADS = ['Deployment', 'StatefulSet', 'Job'];
 

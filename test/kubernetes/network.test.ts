@@ -10,6 +10,7 @@ import {
   type Manifest,
   ofKind,
   ownWorkloads,
+  SERVING,
   WORKLOADS,
 } from '#test/kubernetes/manifest';
 
@@ -95,7 +96,7 @@ reading.run();
 
 for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   const policies = suite(`the network of the overlay ${overlay}`);
-  const own = ['edge', 'engine', 'limiter', 'migrate', 'ctl'];
+  const own = [...SERVING, 'migrate', 'ctl'];
   const here = ofKind(manifests, ...WORKLOADS).map(componentOf);
   const wanted = (isHere: (name: string) => boolean, side: 'from' | 'to') =>
     ARROWS.filter((arrow) => isHere(arrow[side])).map(textOf);

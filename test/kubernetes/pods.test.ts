@@ -16,6 +16,7 @@ import {
   ofKind,
   ownWorkloads,
   type PodTemplate,
+  SERVING,
   serviceContainer,
   variablesOf,
 } from '#test/kubernetes/manifest';
@@ -86,7 +87,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     const component = componentOf(workload);
     const { template } = workload.spec;
     const container = serviceContainer(template);
-    const serves = ['edge', 'engine', 'limiter'].includes(component);
+    const serves = SERVING.includes(component);
     const pod = suite(`a pod of ${component} in the overlay ${overlay}`);
 
     pod('runs a part that there is', () => {
@@ -155,6 +156,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
         edge: { name: 'http', port: config.SERVICE_PORT },
         engine: { name: 'grpc', port: Number(config.SERVICE_ENGINE_LISTEN.split(':')[1]) },
         limiter: { name: 'grpc', port: Number(config.SERVICE_LIMITER_LISTEN.split(':')[1]) },
+        console: { name: 'http', port: config.SERVICE_CONSOLE_PORT },
       }[component as 'edge'];
       const ports = container.ports?.map(({ name, containerPort }) => ({
         name,

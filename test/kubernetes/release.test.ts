@@ -45,8 +45,9 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     assert.not.ok(first.some(({ metadata }) => metadata.labels?.['identity-engine/serves']));
   });
 
-  release('goes on with limiters, engines and edges, and waits for each', () => {
-    const wanted = ['StatefulSet limiter', 'StatefulSet engine', 'Deployment edge'];
+  release('goes on with limiters, engines, edges and consoles, and waits for each', () => {
+    const nodes = ['StatefulSet limiter', 'StatefulSet engine'];
+    const wanted = [...nodes, 'Deployment edge', 'Deployment console'];
     const [, ...serving] = chosen;
     assert.equal(
       serving.map((each) =>

@@ -22,24 +22,44 @@ const ANSWER_MS_MAX = 2_000;
 /** A cluster that has no secrets, and shows what is created in it. */
 const KUBECTL = '#!/bin/sh\ncase "$*" in *" get "*) exit 1 ;; *) echo ---; cat ;; esac\n';
 
+/** A cluster with the secrets of a release that had no console, which shows what is changed in them. */
+const KUBECTL_OF_BEFORE = `#!/bin/sh
+case "$*" in
+  *" get "*data.console*) ;;
+  *" get "*) echo there ;;
+  *" patch "*) echo "--- # $*"; cat /dev/stdin ;;
+  *) exit 1 ;;
+esac
+`;
+
 /** Hexadecimal as it may come by chance, that NATS would take for a number. */
 const NUMBERS = ['3e55', '12345678', '0'];
 
 /** What the script makes in a cluster without secrets; random numbers are `random` where it is given. */
 async function madeSecrets(random?: string): Promise<Readonly<Record<string, Secret>>> {
+  const made = ofKind(manifestsIn(await scriptOutput(KUBECTL, random)), 'Secret');
+  return Object.fromEntries(
+    (made as (Manifest & { stringData: Secret })[]).map(({ metadata, stringData }) => [
+      metadata.name,
+      stringData,
+    ]),
+  );
+}
+
+/** What the script prints where `kubectl` is this program. */
+async function scriptOutput(kubectl: string, random?: string): Promise<string> {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-secrets-'));
   const program = (name: string, text: string): void => {
     const file = join(folder.path, name);
     writeFileSync(file, text);
     chmodSync(file, 0o755);
   };
-  program('kubectl', KUBECTL);
+  program('kubectl', kubectl);
   if (random !== undefined) program('openssl', `#!/bin/sh\necho ${random}\n`);
   const PATH = `${folder.path}${delimiter}${process.env['PATH']}`;
   const { isOk, out, err } = await runCommand('sh', [SCRIPT, 'anywhere'], { env: { PATH } });
   assert.ok(isOk, err);
-  const made = ofKind(manifestsIn(out), 'Secret') as (Manifest & { stringData: Secret })[];
-  return Object.fromEntries(made.map(({ metadata, stringData }) => [metadata.name, stringData]));
+  return out;
 }
 
 type Secret = Readonly<Record<string, unknown>>;
@@ -50,14 +70,14 @@ secrets('are random, each another one, and strings for YAML', async () => {
   const made = await madeSecrets();
   assert.equal(Object.keys(made), ['cluster-secret', 'nats-passwords', 'cassandra-password']);
   const values = Object.values(made).flatMap((secret) => Object.values(secret));
-  assert.is(new Set(values).size, 6);
+  assert.is(new Set(values).size, 7);
   for (const value of values) assert.match(String(value), /^n?[0-9a-f]{64}$/);
 });
 
 secrets('have passwords of NATS that begin as no number does', async () => {
   for (const random of [undefined, ...NUMBERS]) {
     const { 'nats-passwords': passwords = {} } = await madeSecrets(random);
-    assert.equal(Object.keys(passwords), ['edge', 'engine', 'limiter', 'ctl']);
+    assert.equal(Object.keys(passwords), ['edge', 'engine', 'limiter', 'console', 'ctl']);
     for (const password of Object.values(passwords)) assert.match(String(password), /^n[0-9a-f]+$/);
   }
 });
@@ -67,6 +87,15 @@ secrets('are strings in the manifest, whatever they look like', async () => {
     const values = Object.values(await madeSecrets(random)).flatMap((each) => Object.values(each));
     for (const value of values) assert.type(value, 'string');
   }
+});
+
+secrets('get a key that they lack, and keep those that are there', async () => {
+  const out = await scriptOutput(KUBECTL_OF_BEFORE);
+  const changes = out.split('\n').filter((line) => !/^secret\/\S+ is there$|^$/.test(line));
+  const [what = '', , value = '', ...others] = changes;
+  assert.match(what, / patch secret nats-passwords /);
+  assert.match(value, /^ {2}console: "n[0-9a-f]{64}"$/);
+  assert.equal(others, []);
 });
 
 secrets.run();

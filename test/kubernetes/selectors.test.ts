@@ -6,8 +6,10 @@ import {
   type Manifest,
   ofKind,
   ownWorkloads,
+  SERVING,
   selects,
   serviceContainer,
+  variablesOf,
   WORKLOADS,
 } from '#test/kubernetes/manifest';
 
@@ -60,11 +62,11 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   };
 
   parts(
-    'are an edge, an engine, a limiter, ctl and a migration, in one namespace of their own',
+    'are an edge, an engine, a limiter, a console, ctl and a migration, in one namespace',
     () => {
       const own = ownWorkloads(manifests).map((each) => `${each.kind} ${componentOf(each)}`);
-      const wanted = ['edge', 'engine', 'limiter'].map((name) =>
-        name === 'edge' ? `Deployment ${name}` : `StatefulSet ${name}`,
+      const wanted = SERVING.map((name) =>
+        ['edge', 'console'].includes(name) ? `Deployment ${name}` : `StatefulSet ${name}`,
       );
       assert.equal(own.toSorted(), ['Deployment ctl', 'Job migrate', ...wanted].toSorted());
       const [namespace] = ofKind(manifests, 'Namespace');
@@ -85,7 +87,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
 
   parts('are each reached by the Service of their name, at a port that their container has', () => {
     const services = ofKind(manifests, 'Service');
-    assert.ok(services.length >= 3);
+    assert.ok(services.length >= SERVING.length);
     for (const { metadata, spec } of services) {
       const [workload, ...others] = chosen({ matchLabels: spec.selector ?? {} });
       assert.equal(others, []);
@@ -116,7 +118,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
   }
 
-  for (const name of ['edge', 'engine', 'limiter']) {
+  for (const name of SERVING) {
     parts(`lose one ${name} at a time`, () => {
       const { spec } = one('PodDisruptionBudget', name);
       assert.is(spec.maxUnavailable, 1);
@@ -137,6 +139,18 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
   }
 
+  parts('have consoles as many as is said, each at the address that links lead to', () => {
+    const { spec } = one('Deployment', 'console');
+    assert.ok((spec.replicas ?? 0) >= (overlay === 'local' ? 1 : 2));
+    const { SERVICE_CONSOLE_ORIGIN: origin = '' } = variablesOf(
+      serviceContainer(spec.template),
+      manifests,
+    );
+    const ctl = one('Deployment', 'ctl').spec.template;
+    assert.is(variablesOf(serviceContainer(ctl), manifests)['SERVICE_CONSOLE_ORIGIN'], origin);
+    assert.match(origin, overlay === 'local' ? /^http:\/\/127\.0\.0\.1:/ : /^https:/);
+  });
+
   parts('scale edges by what every cluster measures', () => {
     const scaler = one('HorizontalPodAutoscaler', 'edge').spec as unknown as Scaler;
     const target = one(scaler.scaleTargetRef.kind, scaler.scaleTargetRef.name);
@@ -156,7 +170,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
         podMetricsEndpoints: { port: string; path: string }[];
       };
       const names = chosen(spec.selector ?? {}).map(({ metadata }) => metadata.name);
-      assert.equal(names.toSorted(), ['edge', 'engine', 'limiter']);
+      assert.equal(names.toSorted(), SERVING.toSorted());
       const scraped = monitor.podMetricsEndpoints.map(({ port, path }) => `${port} ${path}`);
       assert.equal(scraped, ['metrics /metrics']);
       assert.is(monitor.jobLabel, 'app.kubernetes.io/component', 'as the rules name jobs');

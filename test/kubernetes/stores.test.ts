@@ -99,7 +99,8 @@ const values = parse(read(`${STORES}/nats-values.yaml`));
 
 nats('grants each role what the document of the cluster says, and no more', () => {
   const documented = usersIn(read('docs/cluster.md'));
-  assert.equal(documented.map(({ user }) => user).toSorted(), ['ctl', 'edge', 'engine', 'limiter']);
+  const users = documented.map(({ user }) => user).toSorted();
+  assert.equal(users, ['console', 'ctl', 'edge', 'engine', 'limiter']);
   const granted = values.config.merge.authorization.users.map(({ user, permissions }: User) => {
     return { user, permissions };
   });

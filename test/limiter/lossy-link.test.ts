@@ -35,7 +35,7 @@ async function scene(met: readonly Fate[]) {
   let lastCallId = 0;
   const call = async ({ cycles, uses }: Wanted) => {
     lastCallId += 1;
-    const caller = { accountId: id, keyDigest: digestOf(key) };
+    const caller = { accountId: id, credential: digestOf(key) };
     const asked: AdmissionCall = {
       caller,
       address: '1.1.1.1',

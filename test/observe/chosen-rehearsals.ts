@@ -1,5 +1,5 @@
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
-import type { Rehearsal } from '#test/observe/rehearsals';
+import type { Rehearsal } from '#test/observe/rehearsal';
 
 /** What is rehearsed, and in a line each what is not, though it was wanted. */
 export type Choice = { readonly chosen: readonly Rehearsal[]; readonly left: readonly string[] };

@@ -8,19 +8,10 @@ import { clusterSecretFile } from '#deploy/local/cluster-secrets';
 import { newAccount } from '#deploy/local/new-account';
 import { addressOf } from '#deploy/local/readiness';
 import { systemClock } from '#platform/clock';
+import { CONSOLE_REHEARSALS } from '#test/observe/console-rehearsals';
 import type { LightLoad } from '#test/observe/light-load';
+import { paused, type Rehearsal } from '#test/observe/rehearsal';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
-
-/** A fault, and the alerts that it must raise. */
-export type Rehearsal = {
-  readonly alerts: readonly string[];
-  /** What is done, in a few words. */
-  readonly fault: string;
-  /** How many Cassandra nodes the cluster must have; any number unless given. */
-  readonly cassandraNodes?: number;
-  /** Does it, and fulfils with what undoes it. */
-  readonly provoke: (cluster: WatchedCluster, load: LightLoad) => Promise<() => Promise<void>>;
-};
 
 /** How long a node must pause to be fenced: 5 s without progress, and some. Milliseconds. */
 const FENCING_PAUSE_MS = 15_000;
@@ -88,6 +79,7 @@ export const REHEARSALS: readonly Rehearsal[] = [
     fault: 'all edges are paused',
     provoke: async (cluster) => paused(cluster, cluster.namesOf('edge')),
   },
+  ...CONSOLE_REHEARSALS,
   {
     alerts: ['FailsClosed', 'ShardWithoutOwner', 'AvailabilityBurnsFast'],
     fault: 'all limiters are paused',
@@ -130,17 +122,11 @@ export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   CertificateExpiresSoon: 'a cluster on this machine speaks in plain text',
   CertificateExpires: 'likewise',
   ClockDeviates: 'all processes share the clock of this machine',
+  AuditUnavailable: 'with Cassandra away actions are refused before their line is written',
   UnflushedTailGrows: '150,000 records take longer than that to make here',
 };
 
 const nothing = async (): Promise<void> => undefined;
-
-function paused(cluster: WatchedCluster, names: readonly string[]): () => Promise<void> {
-  for (const name of names) cluster.signal(name, 'SIGSTOP');
-  return async () => {
-    for (const name of names) cluster.signal(name, 'SIGCONT');
-  };
-}
 
 async function emptySecretFile({ plan }: WatchedCluster): Promise<() => Promise<void>> {
   const file = clusterSecretFile(plan.folder);

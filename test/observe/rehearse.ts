@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { chosenRehearsals } from '#test/observe/chosen-rehearsals';
 import { LightLoad } from '#test/observe/light-load';
-import { REHEARSALS, type Rehearsal } from '#test/observe/rehearsals';
+import type { Rehearsal } from '#test/observe/rehearsal';
+import { REHEARSALS } from '#test/observe/rehearsals';
 import { type WatchedCluster, watchedCluster } from '#test/observe/watched-cluster';
 
 /*

@@ -56,6 +56,7 @@ const RARE: readonly MetricName[] = [
   'db_client_second_server_total', // with several servers only: test/storage/second-server.test.ts
   'db_client_operation_duration_seconds',
   'edge_retries_total',
+  'audit_failures_total', // without a store: test/audit/audit-trail.test.ts
   // Only a console has these: test/console/guessing.test.ts.
   'console_request_duration_seconds',
   'console_sign_ins_total',

@@ -1,13 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
+import { parseApiKey } from '#accounts/api-key';
 import { openNatsBus } from '#bus/nats-bus';
 import { announcementSubject, heartbeatSubject } from '#cluster/heartbeat';
+import { makeSetUpLink } from '#console/entry-links';
 import { systemClock } from '#platform/clock';
+import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { accountSubject } from '#process/bus-account-news';
+import { cassandraMemberStore } from '#storage/cassandra/cassandra-member-store';
+import { Browser } from '#test/console/browser';
+import { PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { newCaller } from '#test/support/caller';
+import { callerOf, newCaller } from '#test/support/caller';
 import { type Cluster, startCluster } from '#test/support/cluster';
 import { type OwnNats, ownNats } from '#test/support/own-nats';
 import { type ProcessRun, runMain } from '#test/support/process-run';
@@ -17,7 +23,10 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 const { address: cassandra } = cassandraOrSkip();
 const { suite } = natsOrSkip();
 
-const ROLES = ['engine', 'limiter', 'edge', 'ctl'] as const;
+/** Within a second a change is heard; without its announcement it takes 30. On a busy machine, ms. */
+const HEARD_MS_MAX = 10_000;
+
+const ROLES = ['engine', 'limiter', 'edge', 'console', 'ctl'] as const;
 
 /** A client without a name, as the start's own look is; it may say and hear nothing. */
 const NONE = 'permissions { publish: { deny: ">" }, subscribe: { deny: ">" } }';
@@ -84,6 +93,33 @@ permitted('ctl hears every node', async () => {
   assert.equal(serving.sort(), ['b', 'l1', 'l2']);
 });
 
+permitted('a console reaches the nodes, and every process hears what it changes', async () => {
+  if (cassandra === '') return;
+  const run = runMain(['console'], { ...cluster.variables, ...userOf('console') });
+  await run.says(/console is ready/);
+  const [origin = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(run.stdout()) ?? [];
+  const accountId = parseApiKey(cluster.caller.key)?.accountId ?? '';
+  const members = cassandraMemberStore(keyspace.session);
+  const making = { members, clock: systemClock, randomness: systemRandomness };
+  const token = tokenIn(await makeSetUpLink(making, accountId, origin));
+  const owner = new Browser(origin, { origin, from: '127.0.0.1' });
+  const ada = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
+  await owner.expect(201, 'POST', '/setup', { ...ada, token });
+  await owner.expect(200, 'GET', '/usage');
+  const { data } = await owner.expect(201, 'POST', '/keys', { name: 'one', scope: 'full' });
+  const caller = callerOf(cluster.service(), accountId, String(data['key']));
+  assert.is((await caller.send('GET', '/instances')).status, 200);
+  await owner.expect(200, 'DELETE', `/keys/${data['id']}`);
+  const deadlineMs = performance.now() + HEARD_MS_MAX;
+  while ((await caller.send('GET', '/instances')).status !== 401) {
+    assert.ok(performance.now() < deadlineMs, 'the end of a key is heard everywhere');
+    await sleep(20);
+  }
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0, run.stderr());
+  assert.not.match(run.stderr(), /NATS: .*(refuses|not heard|not sent)/);
+});
+
 permitted('no role publishes what is another’s to say', async () => {
   if (cassandra === '') return;
   const prefix = keyspace.name;
@@ -92,6 +128,7 @@ permitted('no role publishes what is another’s to say', async () => {
     engine: [heartbeat(prefix, 'limiter'), accountSubject(prefix)],
     limiter: [heartbeat(prefix, 'engine'), shard(prefix, 'engine')],
     edge: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), accountSubject(prefix)],
+    console: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), shard(prefix, 'engine')],
     ctl: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), shard(prefix, 'engine')],
   };
   for (const role of ROLES) {

@@ -65,6 +65,7 @@ const COMMANDS: readonly EngineCommand[] = [
     timestampMs: 1_768_435_200_000,
     state: '\u0000\u00ffstate',
   },
+  { kind: 'list', limit: 20, offset: 0, sort: 'name', order: 'asc', search: 'Ada' },
   { kind: 'readSummaries', instanceIds: [INSTANCE_ID, 'inst_00000000000000bb'] },
   { kind: 'reservePlace', instancesMax: 1_000 },
 ];
@@ -106,6 +107,7 @@ export function sampleLimiterCalls(): readonly LimiterCall[] {
     { ...admit, scope: 'full', isCallerDescribed: false },
     { ...admit, scope: 'read', isCallerDescribed: true, traceparent: TRACEPARENT },
     { ...admit, scope: 'read', isCallerDescribed: false, address: '192.0.2.1', client: 'curl/8' },
+    { ...admit, scope: 'full', isCallerDescribed: false, isOfMember: true },
     { kind: 'settle', ...name, cyclesUsed: 19 },
   ];
 }

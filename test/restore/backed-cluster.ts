@@ -28,7 +28,7 @@ export async function openBackedCluster(
   const nodes = opening.use(await openBackedNodes(place, life, restores));
   // What it says of processes that are killed on purpose is of no use.
   const said = (line: string) => void (isKilled || print(line));
-  const size = { engines: 1, limiters: 1, edges: 1, shards: 16 };
+  const size = { engines: 1, limiters: 1, edges: 1, consoles: 0, shards: 16 };
   const options = { ...size, folder: join(folder, 'cluster'), ports, cassandra: nodes.address };
   // A cluster that is given a Cassandra takes it for one node.
   const copies = { SERVICE_CASSANDRA_REPLICATION_FACTOR: `${place.nodes}` };

@@ -56,7 +56,7 @@ const isRead: Question = async (edge, instanceId) => {
     ifMatch: undefined,
     command: { kind: 'readSnapshot' },
   } as const;
-  await edge.calls.ask({ accountId: 'absent', keyDigest: '' }, question);
+  await edge.calls.ask({ accountId: 'absent', credential: '' }, question);
   return true;
 };
 

@@ -160,7 +160,7 @@ export class Caller {
     };
     try {
       const { account: accountId } = this;
-      const caller = { accountId, keyDigest: keyDigestOf(accountId) };
+      const caller = { accountId, credential: keyDigestOf(accountId) };
       const answer = await patiently(world, edge, () => edge.answer(caller, request));
       if (answer.location !== undefined) call.instance = answer.location.slice(-21);
       return outcomeOfAnswer(answer);

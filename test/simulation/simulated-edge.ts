@@ -79,6 +79,7 @@ export class SimulatedEdge implements NodeProcess {
         : ledger.hearing(this.limiter, (text) => world.note(`${name} ${text}`));
     const limited = new LimitedKeys(clock, busAccountNews({ ...CLUSTER, bus }));
     this.#ports = {
+      prefix: '/v1',
       admission: new Admission(heard, clock, metrics, limited),
       engine: this.calls,
       callIds: new SimulatedCallIds(process.random),

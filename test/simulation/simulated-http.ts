@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CallIds } from '#edge/call-identity';
-import type { Counted, EdgeMetrics } from '#edge/edge-metrics';
+import type { AnswerMetrics, Counted } from '#edge/edge-metrics';
 import type { EdgeAnswer } from '#edge/engine-calls';
 import type { Headers } from '#edge/limit-headers';
 import { Reply } from '#edge/reply';
@@ -44,7 +44,7 @@ export function awaited(): { reply: FastifyReply; answer: Promise<EdgeAnswer> } 
 
 /** Gives answers to who waits for them, and refusals with what HTTP does not say. */
 export class AwaitedReply extends Reply {
-  constructor(clock: Clock, metrics: EdgeMetrics) {
+  constructor(clock: Clock, metrics: AnswerMetrics) {
     // Nothing of the real way out is used, and so nothing is logged.
     super(
       clock,

@@ -130,6 +130,23 @@ function changingMembers(members: Test, open: Open): void {
     assert.is((await faultIn(store.setRole(accountId, userId, 'viewer'))).reason, 'last_owner');
   });
 
+  members(
+    'lose the last owner where that is wanted, and get another by a set-up link',
+    async () => {
+      const { store, accountId, setup, invitation, enter, user } = await account(
+        ...([open, 'owner', 'viewer'] as const),
+      );
+      await store.addLink(setup('s'));
+      assert.is((await faultIn(enter('s', 'u3'))).reason, 'link_not_usable', 'there is an owner');
+      await store.remove(accountId, user(0), { lastOwnerToo: true });
+      await store.addLink(invitation('i'));
+      await enter('i', 'u2');
+      assert.is((await enter('s', 'u3')).role, 'owner');
+      const roles = (await store.find(accountId)).members.map(({ role }) => role);
+      assert.equal(roles.toSorted(), ['owner', 'viewer', 'viewer']);
+    },
+  );
+
   members('are found from their user in every account, and in none that they left', async () => {
     const { store, prefix, invitation, enter, user } = await account(open, 'owner', 'viewer');
     const other = { ...invitation('o', 'billing'), accountId: `${prefix}b` };

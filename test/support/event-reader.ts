@@ -50,6 +50,11 @@ export class EventReader implements Disposable {
     this.#reader = response.body.getReader();
   }
 
+  /** Follows what an answer sends. */
+  static of(response: Response): EventReader {
+    return new EventReader(response);
+  }
+
   /** Opens `path` under an API with a caller's key, and these headers. */
   static async open(
     api: string,
@@ -58,9 +63,7 @@ export class EventReader implements Disposable {
     headers: Record<string, string> = {},
   ): Promise<EventReader> {
     const authorization = `Bearer ${key}`;
-    return new EventReader(
-      await fetch(`${api}${path}`, { headers: { authorization, ...headers } }),
-    );
+    return EventReader.of(await fetch(`${api}${path}`, { headers: { authorization, ...headers } }));
   }
 
   /** The next event; undefined when the stream has ended, whatever ended it. */

@@ -7,7 +7,7 @@ import type { ClientTls } from '#platform/client-tls';
  * one authority but `stranger`.
  */
 export type Holder =
-  | ('edge' | 'engine' | 'limiter' | 'ctl')
+  | ('edge' | 'engine' | 'limiter' | 'console' | 'ctl')
   | ('member' | 'store' | 'misnamed' | 'stranger');
 
 const FOLDER = 'test/wire/certificates';

@@ -89,6 +89,13 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
     order: fc.constantFrom('asc' as const, 'desc' as const),
   }),
   record({
+    kind: fc.constant('list' as const),
+    ...{ limit: fc.integer({ min: 1, max: 100 }), offset },
+    sort: fc.constantFrom('created_at' as const, 'name' as const),
+    order: fc.constantFrom('asc' as const, 'desc' as const),
+    search: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 6 }),
+  }),
+  record({
     kind: fc.constant('putListingRow' as const),
     version,
     name: text(1, 200),
@@ -171,6 +178,7 @@ export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
     isCallerDescribed: fc.boolean(),
     address: fc.option(fc.string({ minLength: 1, maxLength: 64 }), { nil: undefined }),
     client: fc.option(fc.stringMatching(/^[ -~]{0,120}$/), { nil: undefined }),
+    isOfMember: fc.constantFrom(true as const, undefined),
   }),
   record({
     kind: fc.constant('settle' as const),

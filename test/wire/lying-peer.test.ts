@@ -119,7 +119,10 @@ lying('a call with impossible ids is refused', () => {
 lying('a question that no edge asks a limiter is refused', () => {
   const named = { accountId: 'acct_1', callId: 1, callTag: 0, traceparent: '' };
   const honest = { id: 1, timeoutMs: 100, ...named };
-  const admit = { keyDigest: '', writes: true, cycles: 1, describesCaller: false, address: '' };
+  const admit = {
+    ...{ keyDigest: '', writes: true, cycles: 1, describesCaller: false, address: '' },
+    ofMember: false,
+  };
   const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
   const refuses = (change: Partial<LimiterRequest>) => {
     const request = { ...honest, call: settle, ...change };

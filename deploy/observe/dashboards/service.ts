@@ -8,7 +8,7 @@ export const SERVICE: Dashboard = {
   id: 'service',
   title: 'Service',
   about:
-    'What callers meet: how many calls, how many fail, how long they take, and what was promised.',
+    'What callers meet: how many calls, how many fail, how long they take, and what was promised; last, the console.',
   panels: [
     {
       title: 'Requests by route',
@@ -91,6 +91,21 @@ export const SERVICE: Dashboard = {
       unit: 'share',
       queries: [{ expr: 'nodejs_eventloop_utilization', legend: '{{instance}}' }],
       limit: 0.85,
+    },
+    {
+      title: 'Console: answers by status',
+      about:
+        'A second, of all consoles; 401 is a sign-in that was refused, 503 an audit trail away.',
+      unit: 'perSecond',
+      queries: [perSecond('console_request_duration_seconds_count', ['http_response_status_code'])],
+      mayBeEmpty: 'no one has opened the console',
+    },
+    {
+      title: 'Console: sign-ins by outcome',
+      about: 'Tries a second; too_early: before the wait after a failure was over.',
+      unit: 'perSecond',
+      queries: [perSecond('console_sign_ins_total', ['step', 'outcome'])],
+      mayBeEmpty: 'no one has signed in',
     },
   ],
 };

@@ -21,7 +21,13 @@ const ANSWER_MS_MAX = 15_000;
 /** Reasons for which a page goes back to the sign-in. */
 const SESSION_OVER = ['sign_in_needed', 'second_factor_needed'];
 
-type Details = { readonly field?: string; readonly reason?: string; readonly request_id?: string };
+type Details = {
+  readonly field?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly request_id?: string | undefined;
+  /** Seconds. */
+  readonly retry_after?: number | undefined;
+};
 
 /** A refusal of the console, or that there was no answer: `code` is `no_answer` then. */
 export class Refused extends Error {
@@ -30,13 +36,16 @@ export class Refused extends Error {
   /** The field of the form that is wrong, if it is one. */
   readonly field: string | undefined;
   readonly requestId: string | undefined;
+  /** When to come back, if the console says so. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(code: string, message: string, { field, reason, request_id }: Details = {}) {
+  constructor(code: string, message: string, details: Details = {}) {
     super(message);
     this.code = code;
-    this.field = field;
-    this.reason = reason;
-    this.requestId = request_id;
+    this.field = details.field;
+    this.reason = details.reason;
+    this.requestId = details.request_id;
+    this.retryAfterSeconds = details.retry_after;
   }
 }
 
@@ -47,11 +56,30 @@ export function onSessionOver(act: () => void): void {
   sessionOver = act;
 }
 
-async function send<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
-  const response = await answered(method, path, body);
+/**
+ * Asks the console for a path under `/api`, and answers the whole body. Throws `Refused`. Only modules
+ * that name what the console answers call it.
+ */
+export async function send<Answer>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  return (await exchange<Answer>(method, path, body, headers)).answer;
+}
+
+/** The same, for answers whose headers say something too. */
+export async function exchange<Answer>(
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly answer: Answer; readonly headers: Headers }> {
+  const response = await answered(method, path, body, headers);
   const text = await response.text();
   const parsed = parsedOf(text);
-  if (response.ok) return parsed as Answer;
+  if (response.ok) return { answer: parsed as Answer, headers: response.headers };
   const { error, message, details } = parsed as {
     readonly error?: string;
     readonly message?: string;
@@ -59,15 +87,25 @@ async function send<Answer>(method: string, path: string, body?: unknown): Promi
   };
   if (SESSION_OVER.includes(details?.reason ?? '')) sessionOver();
   const fallback = `The console answered with status ${response.status}.`;
-  throw new Refused(error ?? 'internal', message ?? fallback, details);
+  // Of Retry-After only seconds are understood, which is all that the console writes.
+  const wait = /^\d+$/.exec(response.headers.get('retry-after') ?? '')?.[0];
+  throw new Refused(error ?? 'internal', message ?? fallback, {
+    ...details,
+    retry_after: wait === undefined ? undefined : Number(wait),
+  });
 }
 
-async function answered(method: string, path: string, body: unknown): Promise<Response> {
+async function answered(
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
   const isRead = method === 'GET';
   try {
     return await fetch(`/api${path}`, {
       method,
-      headers: isRead ? {} : { 'content-type': 'application/json' },
+      headers: { ...headers, ...(isRead ? {} : { 'content-type': 'application/json' }) },
       ...(isRead ? {} : { body: JSON.stringify(body ?? {}) }),
       signal: AbortSignal.timeout(ANSWER_MS_MAX),
     });
@@ -84,17 +122,27 @@ function parsedOf(text: string): unknown {
   }
 }
 
-async function get<Data>(path: string): Promise<Data> {
+/** The `data` of what a path answers. Throws `Refused`. */
+export async function get<Data>(path: string): Promise<Data> {
   return (await send<{ data: Data }>('GET', path)).data;
 }
 
-async function post<Data = void>(path: string, body?: unknown): Promise<Data> {
-  return (await send<{ data: Data }>('POST', path, body)).data;
+/** The `data` of what a path answers to a body. Throws `Refused`. */
+export async function post<Data = void>(
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Data> {
+  return (await send<{ data: Data }>('POST', path, body, headers)).data;
 }
 
-const idIn = (id: string) => encodeURIComponent(id);
+/** An id as a part of a path. */
+export const idIn = (id: string) => encodeURIComponent(id);
 
-/** Everything that pages ask of the console; nothing else here calls `fetch`. Throws `Refused`. */
+/**
+ * What pages ask of the console, but for instances (`instance-api`). Nothing else here calls `fetch`.
+ * Throws `Refused`.
+ */
 export const api = {
   me: () => get<Me>('/me'),
   accounts: () => get<readonly OwnAccount[]>('/accounts'),

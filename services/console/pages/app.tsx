@@ -1,15 +1,16 @@
+import type { Me } from '#pages/answers';
 import { entryLink, here } from '#pages/router';
 import { may, refreshMe, session } from '#pages/session';
 import { AuditPage } from '#view/audit-page';
 import { Doorway } from '#view/doorway';
 import { EntryPage } from '#view/entry-page';
+import { InstanceRoutes } from '#view/instance-routes';
 import { KeysPage } from '#view/keys-page';
 import { Layout } from '#view/layout';
-import { Link } from '#view/link';
 import { MembersPage } from '#view/members-page';
+import { NoPage, NotAllowed } from '#view/no-page';
 import { sentence } from '#view/notice';
 import { OverviewPage } from '#view/overview-page';
-import { Page } from '#view/page';
 import { SecondFactorPage } from '#view/second-factor-page';
 import { SecurityPage } from '#view/security-page';
 import { SignInPage } from '#view/sign-in-page';
@@ -45,13 +46,14 @@ export function App() {
       // Another account is another console: nothing of the one before stays.
       return (
         <Layout key={now.me.account.id} me={now.me}>
-          <Routed path={here.value.path} />
+          <Routed me={now.me} path={here.value.path} />
         </Layout>
       );
   }
 }
 
-function Routed({ path }: { readonly path: string }) {
+function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
+  if (path === '/instances' || path.startsWith('/instances/')) return <InstanceRoutes me={me} />;
   switch (path) {
     case '/':
       return <OverviewPage />;
@@ -64,22 +66,6 @@ function Routed({ path }: { readonly path: string }) {
     case '/security':
       return <SecurityPage />;
     default:
-      return (
-        <Page title="There is no such page">
-          <p>
-            Nothing is at this address. <Link to="/">Go to the overview</Link>
-          </p>
-        </Page>
-      );
+      return <NoPage />;
   }
-}
-
-function NotAllowed() {
-  return (
-    <Page title="Your role does not show this">
-      <p>
-        An owner of the account can give you another role. <Link to="/">Go to the overview</Link>
-      </p>
-    </Page>
-  );
 }

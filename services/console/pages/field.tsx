@@ -10,9 +10,14 @@ export type Values = Readonly<Record<string, string>>;
 export function submitted(act: (values: Values) => void) {
   return (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
-    const entries = [...new FormData(event.currentTarget)];
-    act(Object.fromEntries(entries.map(([name, value]) => [name, String(value)])));
+    act(textsIn(event.currentTarget));
   };
+}
+
+/** What the fields of a form say now. */
+export function textsIn(form: HTMLFormElement): Values {
+  const entries = [...new FormData(form)];
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
 }
 
 type FieldProps = {
@@ -24,7 +29,11 @@ type FieldProps = {
 };
 
 type InputProps = FieldProps & {
-  readonly type?: 'text' | 'email' | 'password' | 'datetime-local' | 'date';
+  readonly type?: 'text' | 'email' | 'password' | 'datetime-local' | 'date' | 'number';
+  /** Of numbers and times. */
+  readonly min?: number;
+  readonly max?: number;
+  readonly step?: number | 'any';
   readonly value?: string;
   readonly autocomplete?: string;
   readonly inputMode?: 'numeric' | 'text';

@@ -12,6 +12,11 @@ const TO_THE_SECOND = new Intl.DateTimeFormat('en-GB', {
 
 const NUMBER = new Intl.NumberFormat('en-GB');
 
+const TENTHS = new Intl.NumberFormat('en-GB', {
+  maximumFractionDigits: 1,
+  signDisplay: 'negative',
+});
+
 /** How exactly a time is shown. */
 export type Precision = 'minute' | 'second';
 
@@ -43,6 +48,24 @@ export function numberText(count: number): string {
 export function percentText(share: number): string {
   return `${Math.floor(Math.min(1, Math.max(0, share)) * 100)} %`;
 }
+
+/** A value of the model, where 1 is all of it, in percent to a tenth: `85 %`, `84.9 %`, `-3.2 %`. */
+export function levelText(value: number): string {
+  return `${TENTHS.format(value * 100)} %`;
+}
+
+/** How long to wait, rounded up to the largest unit that it has two of: `40 seconds`, `3 hours`. */
+export function waitText(seconds: number): string {
+  const [unit, length] = WAIT_UNITS.find(([, each]) => seconds >= 2 * each) ?? ['second', 1];
+  return counted(Math.ceil(seconds / length), unit);
+}
+
+/** Longest first, with their seconds; each counts from two of it on. */
+const WAIT_UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
 
 /** A name of the API as words: `idle_90_days` is `idle 90 days`. */
 export function inWords(name: string): string {

@@ -4,6 +4,7 @@ import { api } from '#pages/api';
 import { useAction } from '#pages/loaded';
 import { FormDialog } from '#view/dialog';
 import { SelectField, TextField } from '#view/field';
+import { TypedName } from '#view/typed-name';
 
 /** What can be done with a key. */
 export type KeyDeed = 'rename' | 'rotate' | 'disable' | 'enable' | 'revoke';
@@ -127,14 +128,7 @@ function RevokeDialog({ of, onClose, onDone }: DeedProps) {
         Calls with this key are refused within a second, and it never works again. To stop it for a
         while, disable it instead.
       </p>
-      <div onInput={(event) => setTyped((event.target as HTMLInputElement).value)}>
-        <TextField
-          name="confirmation"
-          label="Type the name of the key"
-          hint={<code>{name}</code>}
-          hasFocus
-        />
-      </div>
+      <TypedName label="Type the name of the key" name={name} onTyped={setTyped} />
     </FormDialog>
   );
 }

@@ -32,7 +32,7 @@ export function Layout({
           <ul>
             {entries().map(([path, text]) => (
               <li key={path}>
-                <Link to={path} isCurrent={here.value.path === path}>
+                <Link to={path} isCurrent={isWithin(path)}>
                   {text}
                 </Link>
               </li>
@@ -57,10 +57,17 @@ export function Layout({
   );
 }
 
+/** Pages below an entry belong to it, as that of one instance does to the list. */
+function isWithin(path: string): boolean {
+  const now = here.value.path;
+  return now === path || (path !== '/' && now.startsWith(`${path}/`));
+}
+
 function entries(): (readonly [path: string, text: string])[] {
   return [
     ['/', 'Overview'],
     ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
+    ...(may('instances.read') ? [['/instances', 'Instances'] as const] : []),
     ...(may('members') ? [['/members', 'Members'] as const] : []),
     ...(may('audit.read') ? [['/audit', 'Audit'] as const] : []),
     ['/security', 'Security'],

@@ -13,8 +13,11 @@ export type Loading<Value> = {
   readonly reload: () => Promise<void>;
 };
 
-/** Loads when the component appears. Only the answer to the newest request counts. */
-export function useLoaded<Value>(load: () => Promise<Value>): Loading<Value> {
+/**
+ * Loads when the component appears, and again when `of` is another. Only the answer to the newest
+ * request counts.
+ */
+export function useLoaded<Value>(load: () => Promise<Value>, of = ''): Loading<Value> {
   const [loaded, setLoaded] = useState<Loaded<Value>>({ kind: 'loading' });
   const newest = useRef(0);
   const reload = async (): Promise<void> => {
@@ -28,7 +31,7 @@ export function useLoaded<Value>(load: () => Promise<Value>): Loading<Value> {
     return () => {
       newest.current += 1;
     };
-  }, []);
+  }, [of]);
   return { loaded, reload };
 }
 

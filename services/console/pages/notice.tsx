@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Refused } from '#pages/api';
+import { waitText } from '#pages/format';
 import type { Loading } from '#pages/loaded';
 
 /** Shows what was loaded; until then that it is loading, or why it could not be. */
@@ -78,10 +79,17 @@ export function Empty({
   );
 }
 
-function RefusalText({ refusal: { message, requestId } }: { readonly refusal: Refused }) {
+/** What can be done about refusals whose own text does not say it, by their reason. */
+const ADVICE: Readonly<Record<string, string>> = {
+  instance_limit: 'Delete an instance that is not needed any more, or change to a larger plan.',
+};
+
+function RefusalText({ refusal }: { readonly refusal: Refused }) {
+  const { message, reason = '', retryAfterSeconds: wait, requestId } = refusal;
+  const more = [ADVICE[reason], wait === undefined ? undefined : `Try again in ${waitText(wait)}.`];
   return (
     <p>
-      {sentence(message)}
+      {[sentence(message), ...more].filter((each) => each !== undefined).join(' ')}
       {requestId === undefined ? null : (
         <span class="quiet">
           {' '}

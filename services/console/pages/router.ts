@@ -25,10 +25,13 @@ export function startRouter(): void {
   takeEntryLink();
 }
 
-/** Goes to another page, or to the same one with another query. */
-export function navigate(to: string): void {
+/**
+ * Goes to another page, or to the same one with another query. `replace`: the button back of the browser
+ * does not lead to where it was.
+ */
+export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
   if (to === location.pathname + location.search) return;
-  history.pushState(undefined, '', to);
+  history[`${how}State`](undefined, '', to);
   here.value = current();
 }
 

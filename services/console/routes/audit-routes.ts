@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import type { AuditTrail } from '#audit/audit-trail';
 import { exportedText } from '#audit/exported-line';
 import type { Answer } from '#console/answer';
-import type { Audit } from '#console/audit-port';
 import { lineOf } from '#console/caller-line';
+import type { ConsoleAudit } from '#console/console-audit';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute } from '#console/route';
 import { queryFault } from '#edge/schema-fault';
@@ -12,7 +12,7 @@ import { AUDIT_LINES_MAX } from '#storage/audit-store';
 
 type AuditParts = {
   readonly live: LiveSessions;
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   readonly trail: Pick<AuditTrail, 'page' | 'heads' | 'linesAfter'>;
 };
 
@@ -32,8 +32,9 @@ export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] 
     }),
     callerRoute(live, whole, async ({ caller, visit }) => {
       const { accountId } = caller.membership;
-      await audit(lineOf(caller, visit, 'audit.export'));
-      return fileOf(`audit-${accountId}.ndjson`, linesOf(trail, accountId));
+      return await audit.around(lineOf(caller, visit, 'audit.export'), async () =>
+        fileOf(`audit-${accountId}.ndjson`, linesOf(trail, accountId)),
+      );
     }),
   ];
 }

@@ -1,8 +1,8 @@
 import type { User } from '#accounts/user';
 import { done, shown } from '#console/answer';
-import type { Audit } from '#console/audit-port';
 import { lineOf } from '#console/caller-line';
 import { changedUser } from '#console/changed-user';
+import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
 import type { Cookies } from '#console/cookies';
 import { deviceDigestOf } from '#console/devices';
@@ -16,7 +16,7 @@ import { faultFor } from '#fault/fault';
 
 type CredentialParts = Pick<ConsolePorts, 'users'> & {
   readonly live: LiveSessions;
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   readonly cookies: Cookies;
   readonly passwords: Passwords;
   readonly secondFactors: SecondFactors;
@@ -36,14 +36,15 @@ function passwordRoute(parts: CredentialParts): ConsoleRoute {
     await signIn.confirm(caller, body.password, visit);
     const { email } = stored.user;
     const passwordHash = await passwords.hash(body.new_password, email, 'new_password');
-    await audit(lineOf(caller, visit, 'user.password'));
     const device = deviceDigestOf(stored.user, visit);
-    const changed = await changedUser(users, stored, (user) => {
-      assertSame(user, stored.user);
-      const deviceDigests = device === undefined ? [] : [device];
-      const credentialsVersion = user.credentialsVersion + 1;
-      return { ...user, passwordHash, credentialsVersion, deviceDigests };
-    });
+    const changed = await audit.around(lineOf(caller, visit, 'user.password'), () =>
+      changedUser(users, stored, (user) => {
+        assertSame(user, stored.user);
+        const deviceDigests = device === undefined ? [] : [device];
+        const credentialsVersion = user.credentialsVersion + 1;
+        return { ...user, passwordHash, credentialsVersion, deviceDigests };
+      }),
+    );
     const { accountId, authenticatedBy } = session;
     const next = { stored: changed, accountId, authenticatedBy, from: session };
     const value = await live.begin(next, visit);
@@ -60,11 +61,12 @@ function enrolmentRoutes(parts: CredentialParts): ConsoleRoute[] {
     callerRoute(live, enrol, async ({ caller, body, visit }) => {
       await signIn.confirm(caller, body.password, visit);
       const { user, secret, uri } = secondFactors.enrolled(caller.stored.user);
-      await audit(lineOf(caller, visit, 'user.second_factor_enrol'));
-      await changedUser(users, caller.stored, (now) => {
-        assertSame(now, caller.stored.user);
-        return { ...now, ...pick(user) };
-      });
+      await audit.around(lineOf(caller, visit, 'user.second_factor_enrol'), () =>
+        changedUser(users, caller.stored, (now) => {
+          assertSame(now, caller.stored.user);
+          return { ...now, ...pick(user) };
+        }),
+      );
       return shown({ secret, uri });
     }),
     callerRoute(live, confirm, async ({ caller, body, visit }) => {
@@ -74,14 +76,15 @@ function enrolmentRoutes(parts: CredentialParts): ConsoleRoute[] {
         tried.failed();
         throw wrongCode();
       }
-      await audit(lineOf(caller, visit, 'user.second_factor_confirm'));
       let codes: readonly string[] = [];
-      const changed = await changedUser(users, stored, (user) => {
-        const confirmed = secondFactors.confirmed(user, body.code);
-        if (confirmed === undefined) throw wrongCode();
-        codes = confirmed.codes;
-        return confirmed.user;
-      });
+      const changed = await audit.around(lineOf(caller, visit, 'user.second_factor_confirm'), () =>
+        changedUser(users, stored, (user) => {
+          const confirmed = secondFactors.confirmed(user, body.code);
+          if (confirmed === undefined) throw wrongCode();
+          codes = confirmed.codes;
+          return confirmed.user;
+        }),
+      );
       tried.succeeded();
       const { accountId } = session;
       const next = { stored: changed, accountId, authenticatedBy: 'password+totp' } as const;
@@ -99,20 +102,22 @@ function changeRoutes(parts: CredentialParts): ConsoleRoute[] {
     callerRoute(live, disable, async ({ caller, body, visit }) => {
       await signIn.confirm(caller, body.password, visit);
       secondFactors.disabled(caller.stored.user);
-      await audit(lineOf(caller, visit, 'user.second_factor_disable'));
-      await changedUser(users, caller.stored, (user) => secondFactors.disabled(user));
+      await audit.around(lineOf(caller, visit, 'user.second_factor_disable'), () =>
+        changedUser(users, caller.stored, (user) => secondFactors.disabled(user)),
+      );
       return done();
     }),
     callerRoute(live, codes, async ({ caller, body, visit }) => {
       await signIn.confirm(caller, body.password, visit);
       secondFactors.withCodes(caller.stored.user);
-      await audit(lineOf(caller, visit, 'user.recovery_codes'));
       let shownOnce: readonly string[] = [];
-      await changedUser(users, caller.stored, (user) => {
-        const next = secondFactors.withCodes(user);
-        shownOnce = next.codes;
-        return next.user;
-      });
+      await audit.around(lineOf(caller, visit, 'user.recovery_codes'), () =>
+        changedUser(users, caller.stored, (user) => {
+          const next = secondFactors.withCodes(user);
+          shownOnce = next.codes;
+          return next.user;
+        }),
+      );
       return shown({ recovery_codes: shownOnce });
     }),
   ];

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import type { ApiKeyRecord } from '#accounts/account';
-import { detailsOf } from '#audit/audit-entry';
-import type { AuditTrail } from '#audit/audit-trail';
 import { made, shown } from '#console/answer';
-import type { AuditAction } from '#console/audit-port';
 import { lineOf } from '#console/caller-line';
+import type { AuditAction, ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
 import type { LiveSessions } from '#console/live-sessions';
 import { type CallerAsked, type ConsoleRoute, callerRoute } from '#console/route';
@@ -13,7 +11,7 @@ import { viewOfKey, viewOfUsedKey } from '#limiter/key-views';
 
 type KeyParts = Pick<ConsolePorts, 'keys' | 'clock'> & {
   readonly live: LiveSessions;
-  readonly trail: Pick<AuditTrail, 'around'>;
+  readonly audit: ConsoleAudit;
 };
 
 /** Grace periods of a rotation, in seconds. Source: decision 242. */
@@ -84,7 +82,7 @@ function changes(parts: KeyParts): ConsoleRoute[] {
 
 /** Changes keys of the caller's account between two lines of its audit trail. */
 async function audited<Made>(
-  { trail, keys, clock }: KeyParts,
+  { audit, keys, clock }: KeyParts,
   { caller, params, visit }: Omit<CallerAsked<unknown>, 'body'>,
   action: AuditAction,
   change: (accountId: string, id: string) => Promise<Made>,
@@ -92,14 +90,12 @@ async function audited<Made>(
 ): Promise<Made> {
   const { accountId } = caller.membership;
   const id = params['id'] ?? '';
-  const view = (record: ApiKeyRecord) => detailsOf(viewOfKey(record, clock.wallMs()));
+  const view = (record: ApiKeyRecord) => viewOfKey(record, clock.wallMs());
   const found = id === '' ? [] : await keys.listKeys(accountId);
   const present = found.find(({ record }) => record.id === id)?.record;
-  const { actor, address, requestId } = lineOf(caller, visit, action);
   const before = present && { target: present.id, before: view(present) };
-  return await trail.around(
-    accountId,
-    { actor, address, requestId, action, ...before },
+  return await audit.around(
+    lineOf(caller, visit, action, before),
     () => change(accountId, id),
     (made) => ({ target: recordOf(made).id, after: view(recordOf(made)) }),
   );

@@ -1,9 +1,9 @@
 import { type EntryLink, INVITATION_MS, type Membership } from '#accounts/people';
 import { done, made, shown, timeText } from '#console/answer';
-import type { Audit } from '#console/audit-port';
 import { lineOf } from '#console/caller-line';
+import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
-import { linkText, newLinkValue } from '#console/entry-links';
+import { invitationIdOf, linkText, newLinkValue } from '#console/entry-links';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute } from '#console/route';
 import { InvitationBody, RoleBody } from '#console/schemas';
@@ -13,12 +13,9 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 /** Users of a listing that are read at once. */
 const READS_IN_FLIGHT_MAX = 16;
 
-/** Characters of the name under which an invitation is shown; its digest is no secret. */
-const INVITATION_ID_LENGTH = 16;
-
 type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness'> & {
   readonly live: LiveSessions;
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   /** Where links lead. */
   readonly origin: () => string;
 };
@@ -63,8 +60,8 @@ function invitationRoutes(parts: MemberParts): ConsoleRoute[] {
       const times = { createdAtMs, expiresAtMs: createdAtMs + INVITATION_MS };
       const link = { kind: 'invitation', accountId, digest, ...times, ...body } as const;
       const target = invitationIdOf(link);
-      await audit(lineOf(caller, visit, 'member.invite', { target, after: body }));
-      await members.addLink(link);
+      const line = lineOf(caller, visit, 'member.invite', { target, after: body });
+      await audit.around(line, () => members.addLink(link));
       return made({ ...viewOfLink(link), link: linkText(origin(), 'invitation', token) });
     }),
     callerRoute(live, take, async ({ caller, params, visit }) => {
@@ -74,8 +71,8 @@ function invitationRoutes(parts: MemberParts): ConsoleRoute[] {
       if (link?.kind !== 'invitation') throw new Fault('not_found', 'there is no such invitation');
       const { email, role } = link;
       const more = { target: invitationIdOf(link), before: { email, role } };
-      await audit(lineOf(caller, visit, 'member.uninvite', more));
-      await members.dropLink(accountId, link.digest);
+      const line = lineOf(caller, visit, 'member.uninvite', more);
+      await audit.around(line, () => members.dropLink(accountId, link.digest));
       return done();
     }),
   ];
@@ -90,15 +87,15 @@ function membershipRoutes(parts: MemberParts): ConsoleRoute[] {
       const { accountId } = caller.membership;
       const { userId, role } = await memberOf(parts, accountId, params['id']);
       const more = { target: userId, before: { role }, after: body };
-      await audit(lineOf(caller, visit, 'member.role', more));
-      const next = await members.setRole(accountId, userId, body.role);
+      const line = lineOf(caller, visit, 'member.role', more);
+      const next = await audit.around(line, () => members.setRole(accountId, userId, body.role));
       return shown({ id: userId, role: next.role });
     }),
     callerRoute(live, remove, async ({ caller, params, visit }) => {
       const { accountId } = caller.membership;
       const { userId, role } = await memberOf(parts, accountId, params['id']);
-      await audit(lineOf(caller, visit, 'member.remove', { target: userId, before: { role } }));
-      await members.remove(accountId, userId);
+      const line = lineOf(caller, visit, 'member.remove', { target: userId, before: { role } });
+      await audit.around(line, () => members.remove(accountId, userId));
       return done();
     }),
   ];
@@ -133,8 +130,4 @@ function isOpen(link: EntryLink, nowMs: number): link is EntryLink & { kind: 'in
 function viewOfLink(link: EntryLink & { kind: 'invitation' }) {
   const { email, role, expiresAtMs } = link;
   return { id: invitationIdOf(link), email, role, expires_at: timeText(expiresAtMs) };
-}
-
-function invitationIdOf({ digest }: EntryLink): string {
-  return `inv_${digest.slice(0, INVITATION_ID_LENGTH)}`;
 }

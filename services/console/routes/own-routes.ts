@@ -1,8 +1,8 @@
 import { permissionsOf } from '#accounts/role';
 import { SESSION_MS_MAX } from '#accounts/session';
 import { done, shown, timeText } from '#console/answer';
-import type { Audit } from '#console/audit-port';
 import { lineOf } from '#console/caller-line';
+import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
 import type { Cookies } from '#console/cookies';
 import { type Caller, type LiveSessions, sessionIdOf } from '#console/live-sessions';
@@ -12,7 +12,7 @@ import { Fault } from '#fault/fault';
 
 type OwnParts = Pick<ConsolePorts, 'accounts' | 'members' | 'sessions'> & {
   readonly live: LiveSessions;
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   readonly cookies: Cookies;
 };
 
@@ -44,10 +44,11 @@ function switchRoute({ live, members, audit, cookies }: OwnParts): ConsoleRoute 
     if (!people.members.some(({ userId }) => userId === stored.user.id)) {
       throw new Fault('not_found', 'you are no member of such an account');
     }
-    await audit({ ...lineOf(caller, visit, 'session.switch'), accountId });
     const { authenticatedBy, createdAtMs } = session;
     const next = { stored, accountId, authenticatedBy, createdAtMs, from: session };
-    return shown({ account_id: accountId }, [cookies.session(await live.begin(next, visit))]);
+    const line = { ...lineOf(caller, visit, 'session.switch'), accountId };
+    const value = await audit.around(line, () => live.begin(next, visit));
+    return shown({ account_id: accountId }, [cookies.session(value)]);
   });
 }
 
@@ -68,8 +69,8 @@ function sessionRoutes({ live, sessions, audit, cookies }: OwnParts): ConsoleRou
       );
     }),
     callerRoute(live, { method: 'DELETE', path: '/sessions' }, async ({ caller, visit }) => {
-      await audit(lineOf(caller, visit, 'session.end', { target: 'others' }));
-      await live.endOthers(caller.stored, caller.session.digest);
+      const line = lineOf(caller, visit, 'session.end', { target: 'others' });
+      await audit.around(line, () => live.endOthers(caller.stored, caller.session.digest));
       return done();
     }),
     callerRoute(
@@ -79,8 +80,8 @@ function sessionRoutes({ live, sessions, audit, cookies }: OwnParts): ConsoleRou
         const all = await live.listOf(caller.stored);
         const session = all.find((each) => sessionIdOf(each) === params['id']);
         if (session === undefined) throw new Fault('not_found', 'you have no such session');
-        await audit(lineOf(caller, visit, 'session.end', { target: sessionIdOf(session) }));
-        await sessions.end(session.userId, [session.digest]);
+        const line = lineOf(caller, visit, 'session.end', { target: sessionIdOf(session) });
+        await audit.around(line, () => sessions.end(session.userId, [session.digest]));
         return done(session.digest === caller.session.digest ? [cookies.noSession()] : []);
       },
     ),

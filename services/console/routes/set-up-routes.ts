@@ -1,4 +1,4 @@
-import type { EntryLink } from '#accounts/people';
+import { type EntryLink, hasOwner } from '#accounts/people';
 import { made, shown } from '#console/answer';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import type { Entrant } from '#console/entry';
@@ -19,7 +19,7 @@ export function setUpRoutes({ enter, localAccountId, ...ports }: SetUpParts): Co
     openRoute({ method: 'GET', path: '/setup' }, async () => {
       const people =
         localAccountId === undefined ? undefined : await ports.members.find(localAccountId);
-      return shown({ is_needed: people?.members.length === 0 });
+      return shown({ is_needed: people !== undefined && !hasOwner(people) });
     }),
     openRoute({ method: 'POST', path: '/setup', body: SetUpBody }, async ({ body, visit }) => {
       const { token, ...entrant } = body;

@@ -1,6 +1,6 @@
 import { normalEmail } from '#accounts/user';
 import { done, shown } from '#console/answer';
-import type { Audit } from '#console/audit-port';
+import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
 import type { Cookies } from '#console/cookies';
 import { type LiveSessions, sessionIdOf } from '#console/live-sessions';
@@ -12,7 +12,7 @@ import { originOf } from '#console/visit';
 type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
   readonly signIn: SignIn;
   readonly live: LiveSessions;
-  readonly audit: Audit;
+  readonly audit: ConsoleAudit;
   readonly cookies: Cookies;
 };
 
@@ -38,8 +38,8 @@ export function signInRoutes(parts: SignInRouteParts): ConsoleRoute[] {
         const { session } = found;
         const { userId, accountId, digest } = session;
         const actor = { kind: 'user', id: userId, session: sessionIdOf(session) } as const;
-        await audit({ accountId, actor, ...originOf(visit), action: 'session.end' });
-        await sessions.end(userId, [digest]);
+        const line = { accountId, actor, ...originOf(visit), action: 'session.end' } as const;
+        await audit.around(line, () => sessions.end(userId, [digest]));
       }
       return done([cookies.noSession()]);
     }),

@@ -11,10 +11,14 @@ export const listInstances = endpoint({
   summary: 'List the instances of the account',
   description:
     'Ordered by `created_at` (ties by id) or by `name` (by code point; ties by `created_at`, then ' +
-    'id). A parameter out of range is refused with 400, never clamped.',
+    'id). With `search` it has the instances whose name contains that text, in whatever case, or ' +
+    'whose id is that text, and `total` counts them. A parameter out of range is refused with 400, never clamped.',
   scope: 'read',
   query: ListQuery,
   response: pageOf(ListedInstance),
-  examples: [{ summary: 'the first page' }],
+  examples: [
+    { summary: 'the first page' },
+    { summary: 'those whose name contains a text', query: '?search=ada' },
+  ],
   handler: { kind: 'engine', command: ({ query }) => ({ kind: 'list', ...query }) },
 });

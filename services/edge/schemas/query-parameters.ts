@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EVENT_ID } from '#edge/last-event-id';
+import { textOf } from '#edge/schemas/json-values';
 
 /** An integer written in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 13. */
 export const integer = (min: number, max: number, fallback: number) =>
@@ -12,6 +13,9 @@ export const integer = (min: number, max: number, fallback: number) =>
     .transform((value) => value ?? fallback)
     .meta({ type: 'integer', minimum: min, maximum: max, default: fallback });
 
+/** Code points of a search. Source: decision 254. */
+const SEARCH_LENGTH_MAX = 64;
+
 const Offset = integer(0, Number.MAX_SAFE_INTEGER, 0);
 
 /** The query of `GET /instances`. Source: interface 4.1. */
@@ -20,6 +24,7 @@ export const ListQuery = z.strictObject({
   offset: Offset,
   sort: z.enum(['created_at', 'name']).default('created_at'),
   order: z.enum(['asc', 'desc']).default('desc'),
+  search: textOf(1, SEARCH_LENGTH_MAX).optional(),
 });
 
 const Generation = z.enum(['current', 'all']).default('current');

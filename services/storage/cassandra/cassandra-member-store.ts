@@ -55,8 +55,8 @@ export function cassandraMemberStore(session: CassandraSession): MemberStore {
       const { after } = await change(accountId, (was) => withRole(was, userId, role));
       return memberOf(after, userId);
     },
-    remove: async (accountId, userId) =>
-      void (await change(accountId, (was) => withoutMember(was, userId))),
+    remove: async (accountId, userId, removal) =>
+      void (await change(accountId, (was) => withoutMember(was, userId, removal))),
     async close(accountId) {
       const { before } = await change(accountId, closed);
       return before.members.map(({ userId }) => userId);

@@ -40,8 +40,8 @@ export function memoryMemberStore(): MemberStore {
         change(accountId, (people) => withRole(people, userId, role)),
         userId,
       ),
-    remove: async (accountId, userId) =>
-      void change(accountId, (people) => withoutMember(people, userId)),
+    remove: async (accountId, userId, removal) =>
+      void change(accountId, (people) => withoutMember(people, userId, removal)),
     async close(accountId) {
       const { members } = rows.get(accountId) ?? NO_PEOPLE;
       change(accountId, closed);

@@ -5,6 +5,7 @@ import { faultsOf } from '#test/console/pages/axe';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import type { TestPages } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
+import { observeWildly, wildLife } from '#test/console/pages/wild-life';
 
 /** Windows of a laptop in both schemes, and of the narrowest width that pages are made for. */
 const WINDOWS = [
@@ -77,9 +78,50 @@ accessible('pages with much on them', async (pages) => {
   });
 });
 
+accessible('one instance, live, with all that opens on it', async (pages) => {
+  const life = wildLife(pages.account);
+  const path = `/instances/${life.instance.id}`;
+  const owner = await pages.desk.owner();
+  await look(pages, path, owner, async (page) => {
+    await page.getByText('live', { exact: true }).waitFor();
+    // What is drawn changes while one looks.
+    for (let count = 0; count < 40; count += 1) observeWildly(life, count);
+    await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
+    await page.getByRole('button', { name: 'Try it on a copy' }).click();
+    await page.getByText('Nothing of the instance changed.').waitFor();
+    for (const summary of await page.locator('summary').all()) await summary.click();
+    await page.getByRole('row', { name: /^40 / }).first().waitFor();
+  });
+  await look(pages, path, owner, async (page) => {
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    await page.getByRole('dialog').waitFor();
+  });
+});
+
 accessible('pages with nothing on them, or refused', async (pages) => {
   const owner = await pages.desk.owner();
   for (const path of ['/keys', '/audit', '/nowhere']) await look(pages, path, owner);
+});
+
+accessible('pages of instances', async (pages) => {
+  const owner = await pages.desk.owner();
+  for (const path of ['/instances', '/instances/compare']) await look(pages, path, owner);
+  fillSample(pages.account);
+  await look(pages, '/instances', owner, async (page) => {
+    for (const box of [0, 1]) await page.getByRole('checkbox').nth(box).check();
+  });
+  const [a, b] = pages.account.instances;
+  await look(pages, `/instances/compare?a=${a?.id}&b=${b?.id}`, owner, async (page) => {
+    await page.getByText('Show the numbers').click();
+  });
+  await look(pages, '/instances/new', owner);
+  await look(pages, '/instances/test', owner);
+  await look(pages, '/instances/test', owner, async (page) => {
+    await page.locator('input[name="q01"]').first().focus();
+    for (let count = 0; count < 35; count += 1) await page.keyboard.press(String(1 + (count % 5)));
+    await page.getByRole('button', { name: 'See the result' }).click();
+    await page.getByText('Show the numbers').click();
+  });
 });
 
 accessible('dialogs', async (pages) => {

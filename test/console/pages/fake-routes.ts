@@ -1,4 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { AddRoute } from '#test/console/pages/add-route';
+import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fake-instances';
+import { addLifeRoutes, type FakeLife } from '#test/console/pages/fake-life';
 
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
@@ -8,10 +11,24 @@ export type FakeAccount = {
   keys: FakeKey[];
   lines: Record<string, unknown>[];
   usage: Record<string, unknown>;
+  instances: FakeInstance[];
+  /** Those of them that move, by their ids. */
+  readonly lives: Map<string, FakeLife>;
   /** Bodies that were sent, newest last. */
-  readonly sent: { readonly route: string; readonly body: unknown }[];
-  /** The answers of a route instead of its own: a status, or `silence`. */
-  readonly broken: Map<string, number>;
+  readonly sent: {
+    readonly route: string;
+    readonly body: unknown;
+    readonly idempotencyKey: unknown;
+  }[];
+  /** The answers of a route instead of its own: a status, or all of a refusal. */
+  readonly broken: Map<string, number | FakeRefusal>;
+};
+
+/** A refusal with what it says. */
+type FakeRefusal = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: object;
 };
 
 /** An account with no keys, no lines, and a third of its month. */
@@ -23,7 +40,15 @@ export function emptyAccount(): FakeAccount {
     ...{ cycles_remaining: 6_580, month_mark: 3_500, cycles_expired: 0, cycles_lost: 0 },
     month_ends_at: '2026-02-01T00:00:00.000Z',
   };
-  return { keys: [], lines: [], usage, sent: [], broken: new Map() };
+  return {
+    keys: [],
+    lines: [],
+    usage,
+    instances: [],
+    lives: new Map(),
+    sent: [],
+    broken: new Map(),
+  };
 }
 
 /** A secret as long as a real one. */
@@ -36,10 +61,8 @@ const LINES_OF_A_PAGE_MAX = 50;
  * session there: so a test has the lines, failures and delays that it needs.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
-  type Answer = (request: FastifyRequest, reply: FastifyReply) => unknown;
-  const answers = new Map<string, Answer>();
-  const add = (method: string, url: string, answer: Answer) =>
-    void answers.set(`${method} ${url}`, answer);
+  const answers = new Map<string, Parameters<AddRoute>[2]>();
+  const add: AddRoute = (method, url, answer) => void answers.set(`${method} ${url}`, answer);
   app.addHook('preHandler', async (request, reply) => {
     const route = `${request.method} ${request.routeOptions.url}`;
     const answer = answers.get(route);
@@ -47,15 +70,26 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     const { cookie = '', host = '' } = request.headers;
     const me = await app.inject({ url: '/api/me', headers: { cookie, host } });
     if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
-    account.sent.push({ route, body: request.body ?? request.query });
-    const status = account.broken.get(route);
-    if (status !== undefined) {
-      return reply.status(status).send({ error: 'internal', message: 'the store is away' });
+    // The endpoints of the API get bodies as bytes.
+    if (Buffer.isBuffer(request.body)) request.body = JSON.parse(request.body.toString());
+    const idempotencyKey = request.headers['idempotency-key'];
+    account.sent.push({ route, body: request.body ?? request.query, idempotencyKey });
+    const broken = account.broken.get(route);
+    if (typeof broken === 'number') {
+      return reply.status(broken).send({ error: 'internal', message: 'the store is away' });
+    }
+    if (broken !== undefined) {
+      return reply
+        .status(broken.status)
+        .headers(broken.headers ?? {})
+        .send(broken.body);
     }
     const answered = await answer(request, reply);
     return reply.sent ? reply : reply.send(answered);
   });
   addKeyRoutes(add, account);
+  addInstanceRoutes(add, account);
+  addLifeRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/audit', ({ query }) => pageOf(account, query as Record<string, string>));
   add('GET', '/api/audit/export', (_request, reply) =>
@@ -66,13 +100,7 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
   );
 }
 
-type Add = (
-  method: string,
-  url: string,
-  answer: (request: FastifyRequest, reply: FastifyReply) => unknown,
-) => void;
-
-function addKeyRoutes(add: Add, account: FakeAccount): void {
+function addKeyRoutes(add: AddRoute, account: FakeAccount): void {
   let made = 0;
   const idIn = ({ params }: FastifyRequest) => (params as { id: string }).id;
   const change = (request: FastifyRequest, fields: Partial<FakeKey>) => {

@@ -4,10 +4,12 @@ import {
   browserName,
   counted,
   inWords,
+  levelText,
   localTime,
   numberText,
   percentText,
   utcTime,
+  waitText,
 } from '#pages/format';
 
 const texts = suite('what pages write');
@@ -25,6 +27,18 @@ texts('of counts: with units and groups of three', () => {
     [counted(1, 'cycle'), counted(0, 'cycle'), counted(12_000, 'cycle'), numberText(1e6)],
     ['1 cycle', '0 cycles', '12,000 cycles', '1,000,000'],
   );
+});
+
+texts('of values of the model: percent to a tenth, without a zero below zero', () => {
+  const values = [0.85, 0.8494, 1, 0, -0.0321, -0.0001, 0.29];
+  const written = ['85 %', '84.9 %', '100 %', '0 %', '-3.2 %', '0 %', '29 %'];
+  assert.equal(values.map(levelText), written);
+});
+
+texts('of waits: rounded up, in a unit that there are two of', () => {
+  const seconds = [1, 119, 120, 7_199, 7_201, 172_799, 172_801];
+  const written = ['1 second', '119 seconds', '2 minutes', '120 minutes', '3 hours', '48 hours'];
+  assert.equal(seconds.map(waitText), [...written, '3 days']);
 });
 
 texts('of shares: all of it only where it is all', () => {

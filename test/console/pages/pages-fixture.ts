@@ -49,6 +49,7 @@ export async function openPages(browser: () => Promise<Browser>): Promise<TestPa
   const config: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
     secrets: unchanging(['the secret of this test']),
+    clusterSecrets: unchanging(['the secret of this test']),
   };
   const { app, reachedAt } = buildConsole(config, desk.ports, pages);
   const account = emptyAccount();

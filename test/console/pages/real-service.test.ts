@@ -10,25 +10,32 @@ const SIGNED_OUT = '401 /api/me';
 
 const real = suite('the pages of a running service');
 
+/** Starts a service and sets its first owner up, by the link that it prints. */
+async function openService(closing: AsyncDisposableStack) {
+  const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
+  closing.defer(() => void run.child.kill('SIGTERM'));
+  await run.says(/Ctrl-C/);
+  const [, origin = '', path = ''] =
+    /Console {2}(http:\/\/[^/]+)(\/#\/set-up\/\S+)/.exec(run.stdout()) ?? [];
+  const [, api = ''] = /API {6}(http:\S+\/v1)/.exec(run.stdout()) ?? [];
+  const browser = await launchChromium();
+  closing.defer(() => browser.close());
+  const opening = { origin, path, cookies: [], options: undefined };
+  const opened = closing.use(await openPage(browser, opening));
+  const { page } = opened;
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByLabel('Your name').fill('Ada');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Set up' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  return { run, opened, page, api, origin };
+}
+
 (isChromiumMissing ? real.skip : real)(
   'lead from the printed link to a key that works, and to the line that says so',
   async () => {
     await using closing = new AsyncDisposableStack();
-    const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
-    closing.defer(() => void run.child.kill('SIGTERM'));
-    await run.says(/Ctrl-C/);
-    const [, origin = '', path = ''] =
-      /Console {2}(http:\/\/[^/]+)(\/#\/set-up\/\S+)/.exec(run.stdout()) ?? [];
-    const [, api = ''] = /API {6}(http:\S+\/v1)/.exec(run.stdout()) ?? [];
-    const browser = await launchChromium();
-    closing.defer(() => browser.close());
-    await using opened = await openPage(browser, { origin, path, cookies: [], options: undefined });
-    const { page } = opened;
-    await page.getByLabel('Email').fill('ada@example.com');
-    await page.getByLabel('Your name').fill('Ada');
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Set up' }).click();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const { run, opened, page, api } = await openService(closing);
     await page.getByText('1,000,000,000').first().waitFor();
 
     await page.getByRole('link', { name: 'API keys' }).first().click();
@@ -66,6 +73,44 @@ const real = suite('the pages of a running service');
     run.child.kill('SIGTERM');
     assert.is(await run.ended, 0, run.stderr());
     for (const secret of [key, PASSWORD]) assert.is(run.stderr().includes(secret), false);
+  },
+);
+
+(isChromiumMissing ? real.skip : real)(
+  'lead from two personas to their instances, found, and compared',
+  async () => {
+    await using closing = new AsyncDisposableStack();
+    const { opened, page, origin } = await openService(closing);
+    await page.getByRole('link', { name: 'Instances' }).click();
+    await page.getByText('There are no instances yet').waitFor();
+    for (const [name, persona] of [
+      ['Ada', 'The Analyst'],
+      ['Bob', 'The Explorer'],
+      ['Anna', 'The Leader'],
+    ] as const) {
+      await page.goto(`${origin}/instances/new`);
+      await page.getByLabel('Name', { exact: true }).fill(name);
+      await page.getByRole('radio', { name: persona }).check();
+      await page.getByRole('button', { name: 'Create the instance' }).click();
+      await page.waitForURL(/\/instances\/inst_[0-9a-f]{16}$/);
+    }
+    await page.getByRole('link', { name: 'Instances' }).click();
+    await page.getByText('1 to 3 of 3 instances').waitFor();
+    await page.getByLabel('Search').fill('a');
+    await page.getByText('1 to 2 of 2 instances').waitFor();
+    await page.getByRole('checkbox', { name: 'Select Ada to compare' }).check();
+    await page.getByLabel('Search').fill('BOB');
+    await page.getByText('1 to 1 of 1 instances').waitFor();
+    await page.getByRole('checkbox', { name: 'Select Bob to compare' }).check();
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page
+      .getByRole('img', { name: /^Modes of Ada and Bob\. .*Exploration \(\+60 points\)/ })
+      .waitFor();
+    const state = await page.locator('section', { hasText: 'State and style' }).innerText();
+    for (const text of ['Not observed yet', 'LOW', '80 %', 'Perception, Order']) {
+      assert.ok(state.includes(text), `${text}: ${state}`);
+    }
+    assertQuiet(opened, opened.refused.length === 0 ? [] : [SIGNED_OUT]);
   },
 );
 

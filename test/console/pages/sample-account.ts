@@ -1,3 +1,5 @@
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { type FakeInstance, fakeInstance } from '#test/console/pages/fake-instances';
 import type { FakeAccount, FakeKey } from '#test/console/pages/fake-routes';
 
 const CHROME = 'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 Chrome/141.0.0.0 Safari/537.36';
@@ -77,8 +79,30 @@ export function sampleLines(count: number): Record<string, unknown>[] {
   });
 }
 
+const NAMES = [
+  ['Release notes', 'Writes what is new of each release, for people who do not read code'],
+  ['Support, first line', 'Answers questions of customers and hands hard ones on'],
+  ['Reviewer', 'Reads changes of the code and asks about what is not clear'],
+  ['Tutor', ''],
+  ['Night watch', 'Looks after alerts between 22:00 and 06:00'],
+  ['Support, second line', 'Takes what the first line cannot answer'],
+  ['Planner', 'Keeps the list of what is next'],
+] as const;
+
+/** Instances from personas, which have observed more the older they are. */
+function sampleInstances(): FakeInstance[] {
+  return NAMES.map(([name, description], index) => {
+    const strengths = PERSONA_PROFILES[index]?.strengths ?? [];
+    const observed = Array.from({ length: 9 * (NAMES.length - index) - 8 }, (_, cycle) => ({
+      ...{ mode: (3 * cycle + index) % 7, signal: 0.3 + ((7 * cycle) % 5) / 8, confidence: 0.9 },
+    }));
+    return fakeInstance(index + 1, { name, description, strengths, observed });
+  });
+}
+
 /** Fills an account with what a small company has after half a year. */
 export function fillSample(account: FakeAccount): void {
   account.keys = [...KEYS];
   account.lines = sampleLines(120);
+  account.instances = sampleInstances();
 }

@@ -4,6 +4,7 @@ import { openClusterDesk, troubledReport } from '#test/console/pages/cluster-fix
 import { openPages, type WatchedPage } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 import { smallPng } from '#test/console/pages/small-png';
+import { observeWildly, wildLife } from '#test/console/pages/wild-life';
 import { launchChromium } from '#test/support/chromium';
 
 /*
@@ -23,10 +24,25 @@ const PAGES = [
   'security',
   'sign-in',
   'create-key',
+  'instances',
+  'create-instance',
+  'test',
+  'compare',
+  'instance',
+  'instance-lines',
 ] as const;
+const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
+  ...{ overview: '/', 'sign-in': '/', 'create-key': '/keys' },
+  ...{ 'create-instance': '/instances/new', test: '/instances/test' },
+  compare: '/instances/compare?a=inst_0000000000000001&b=inst_0000000000000005',
+};
 const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
 );
+
+/** Scrolls to the lines, and leaves out where the focus is. */
+const SHOW_LINES = `document.getElementById('lines').closest('section').scrollIntoView();
+  document.activeElement?.blur()`;
 
 mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
@@ -56,8 +72,8 @@ async function takePicture(
   width: number,
   scheme: 'light' | 'dark',
 ): Promise<void> {
-  const path =
-    { overview: '/', 'sign-in': '/', 'create-key': '/keys' }[name as string] ?? `/${name}`;
+  const life = /^instance(-lines)?$/.test(name) ? wildLife(pages.account) : undefined;
+  const path = life === undefined ? (PATHS[name] ?? `/${name}`) : `/instances/${life.instance.id}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
   const { page } = opened;
@@ -69,6 +85,12 @@ async function takePicture(
       .nth(1)
       .click();
   if (name === 'create-key') await page.getByRole('button', { name: 'Create a key' }).click();
+  if (life !== undefined) {
+    await page.getByText('live', { exact: true }).waitFor();
+    for (let count = 0; count < 60; count += 1) observeWildly(life, count);
+    await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
+    if (name === 'instance-lines') await page.evaluate(SHOW_LINES);
+  }
   await keep(opened, `${name}-${width}-${scheme}`);
 }
 

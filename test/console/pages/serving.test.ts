@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildConsole } from '#console/app';
+import { unchanging } from '#platform/reloadable';
 import { openPages, type TestPages } from '#test/console/pages/pages-fixture';
 
 const serving = suite('the files of the pages');
@@ -96,7 +97,7 @@ serving('leave unknown paths of the API and unknown files what they are', async 
 serving('that are not built are one line that says how to build them', async () => {
   const config = {
     ...{ origin: 'http://localhost', trustedProxies: [], secrets: undefined },
-    localAccountId: undefined,
+    ...{ clusterSecrets: unchanging(['of no edge']), localAccountId: undefined },
   };
   const { app } = buildConsole(config, pages.desk.ports, undefined);
   const response = await app.inject({ url: '/', headers: { host: 'localhost' } });

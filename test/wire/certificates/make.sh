@@ -50,7 +50,7 @@ process() { # name, authority, its names, its last moment
 
 authority ours
 authority theirs
-roles=(edge engine limiter ctl)
+roles=(edge engine limiter console ctl)
 every=$(printf ',DNS:%s.identity-engine' "${roles[@]}")
 every=${every#,}
 for role in "${roles[@]}"; do process "$role" ours "DNS:$role.identity-engine" $LONG; done

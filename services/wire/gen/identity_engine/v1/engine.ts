@@ -70,6 +70,9 @@ export interface EngineRequest {
     | { $case: "simulate"; value: SimulateObservations }
     | { $case: "readEvents"; value: ReadEvents }
     | //
+    /** Since 1.1: a list that a search narrows, which an engine of 1.0 would answer whole. */
+    { $case: "search"; value: SearchInstances }
+    | //
     /** From here on only engines ask each other. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
@@ -169,6 +172,12 @@ export interface ListInstances {
   offset: number;
   byName: boolean;
   ascending: boolean;
+}
+
+/** The same of the instances whose name contains the text, in whatever case, or whose id it is. */
+export interface SearchInstances {
+  text: string;
+  page: ListInstances | undefined;
 }
 
 /** Notifies the account's directory of an instance's row, which is stored already. */
@@ -415,6 +424,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "readEvents":
         ReadEvents.encode(message.command.value, writer.uint32(258).fork()).join();
         break;
+      case "search":
+        SearchInstances.encode(message.command.value, writer.uint32(266).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -645,6 +657,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "readEvents", value: ReadEvents.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 33: {
+            if (tag !== 266) {
+              break;
+            }
+
+            message.command = { $case: "search", value: SearchInstances.decode(reader, reader.uint32()) };
             continue;
           }
           case 40: {
@@ -1530,6 +1550,63 @@ export const ListInstances: MessageFns<ListInstances> = {
             }
 
             message.ascending = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSearchInstances(): SearchInstances {
+  return { text: "", page: undefined };
+}
+
+export const SearchInstances: MessageFns<SearchInstances> = {
+  encode(message: SearchInstances, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.text !== "") {
+      writer.uint32(10).string(message.text);
+    }
+    if (message.page !== undefined) {
+      ListInstances.encode(message.page, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SearchInstances {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSearchInstances();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.page = ListInstances.decode(reader, reader.uint32());
             continue;
           }
         }

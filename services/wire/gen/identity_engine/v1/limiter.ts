@@ -96,7 +96,14 @@ export interface Admit {
   /** The caller's address as the edge knows it; empty from an edge of release 1.0. */
   address: string;
   /** The caller's program, once a minute for each key from an edge; may be empty. */
-  client?: string | undefined;
+  client?:
+    | string
+    | undefined;
+  /**
+   * Since 1.1: by a member whom the console has signed in. key_digest names the session then and is the
+   * digest of no key, so that a limiter of release 1.0 lets nothing in.
+   */
+  ofMember: boolean;
 }
 
 export interface Settle {
@@ -379,7 +386,15 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
 };
 
 function createBaseAdmit(): Admit {
-  return { keyDigest: "", writes: false, cycles: 0, describesCaller: false, address: "", client: undefined };
+  return {
+    keyDigest: "",
+    writes: false,
+    cycles: 0,
+    describesCaller: false,
+    address: "",
+    client: undefined,
+    ofMember: false,
+  };
 }
 
 export const Admit: MessageFns<Admit> = {
@@ -401,6 +416,9 @@ export const Admit: MessageFns<Admit> = {
     }
     if (message.client !== undefined) {
       writer.uint32(50).string(message.client);
+    }
+    if (message.ofMember !== false) {
+      writer.uint32(56).bool(message.ofMember);
     }
     return writer;
   },
@@ -464,6 +482,14 @@ export const Admit: MessageFns<Admit> = {
             }
 
             message.client = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.ofMember = reader.bool();
             continue;
           }
         }

@@ -1,37 +1,45 @@
-import { AuditTrail } from '#audit/audit-trail';
 import type { Config } from '#config';
 import { faultFor } from '#fault/fault';
 import { accountAdmin } from '#limiter/account-admin';
 import type { Administration } from '#process/admin-port';
-import { busAccountNews } from '#process/bus-account-news';
-import { limiterConnector, watchedLimiters } from '#process/cluster';
+import { auditTrailOf } from '#process/audit-trail-of';
+import { watchedBackends } from '#process/cluster';
 import type { Foundation } from '#process/foundation';
 import { openBus, type SharedStores } from '#process/ports';
+import type { ShardedService } from '#storage/shard-store';
 import { adminClient } from '#wire/admin-client';
 
 /** How long a limiter may take to say what an account has used, in milliseconds. */
 const USAGE_MS_MAX = 3_000;
 
+/** A cluster as a process sees it that has its stores and is none of its nodes. */
+type ClusterAccess = Administration & Omit<ReturnType<typeof watchedBackends>, symbol>;
+
 /**
- * The accounts of a cluster for a process that is none of its limiters: it changes them in their stores,
- * announces that on the bus, and asks the owners of meters for what has been used.
+ * The accounts of a cluster for a process that is none of its nodes: it changes them in their stores,
+ * announces that on the bus, and asks the owners of meters for what has been used; and the engines and
+ * limiters that answer their calls.
  */
-export async function clusterAccounts(
+export async function clusterAccess(
   config: Config,
   foundation: Foundation,
   stores: SharedStores,
-): Promise<Administration & AsyncDisposable> {
+): Promise<ClusterAccess & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const { clock, randomness } = foundation;
   const cluster = await stores.shards.fixCluster(randomness.hex(16));
   const bus = opening.use(await openBus(config, foundation, cluster));
-  const shardCount = (await stores.shards.countOf('limiter')) ?? config.SERVICE_SHARDS;
-  const facts = { cluster, shardCount };
-  const connect = limiterConnector(config, foundation);
-  const limiters = opening.use(watchedLimiters(config, foundation, bus, facts, connect));
-  const news = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster });
+  const factsOf = async (service: ShardedService) => {
+    const shardCount = (await stores.shards.countOf(service)) ?? config.SERVICE_SHARDS;
+    return { cluster, shardCount };
+  };
+  const [engines, limiters] = await Promise.all([factsOf('engine'), factsOf('limiter')]);
+  const facts = { engines, limiters };
+  const { engine, limiter, accountNews } = opening.use(
+    watchedBackends(config, foundation, bus, facts),
+  );
   const ownerOf = (accountId: string) => {
-    const address = limiters.addressOf(accountId);
+    const address = limiter.addressOf(accountId);
     if (address === undefined) {
       const text = 'no limiter is known that counts for this account';
       throw faultFor('limiter_unavailable', text, { retryAfterS: 1 });
@@ -40,14 +48,14 @@ export async function clusterAccounts(
   };
   const admin = accountAdmin({
     ...{ accounts: stores.accounts, keyUses: stores.keyUses, clock, randomness },
-    announce: async (accountId) => news.announce(accountId),
+    announce: async (accountId) => accountNews.announce(accountId),
     usage: async (accountId) => await ownerOf(accountId).readUsage(accountId),
     resetUsage: async (accountId) => await ownerOf(accountId).resetUsage(accountId),
   });
   const opened = opening.move();
   return {
-    admin,
-    audit: new AuditTrail({ store: stores.audit, clock }),
+    ...{ admin, engine, limiter, accountNews },
+    audit: auditTrailOf(foundation, stores.audit),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

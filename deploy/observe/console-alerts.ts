@@ -1,0 +1,69 @@
+import type { Alert, AlertCase } from '#deploy/observe/alert';
+
+const REFUSED = 'sum(increase(console_sign_ins_total{outcome!="right"}[5m]))';
+
+/** What is wrong with the console, and with the audit trail that its actions wait for. */
+export const CONSOLE_ALERTS: readonly Alert[] = [
+  {
+    name: 'NoConsole',
+    severity: 'ticket',
+    // An installation without consoles has none that could be missed.
+    expr: 'absent(up{job="console"} == 1) and on () present_over_time(up{job="console"}[1d])',
+    forS: 60,
+    summary: 'no console can be scraped: no one can sign in, calls of the API go on',
+    firing: {
+      series: {
+        'up{job="console",instance="a"}': '1x4 0x12',
+        'up{job="edge",instance="b"}': '1x16',
+      },
+      atS: 210,
+    },
+    quiet: {
+      series: {
+        'up{job="console",instance="a"}': '0x16',
+        'up{job="console",instance="b"}': '1x16',
+      },
+      atS: 210,
+    },
+    alsoQuiet: [{ series: { 'up{job="edge",instance="b"}': '1x16' }, atS: 210 }],
+  },
+  {
+    name: 'SignInsRefused',
+    severity: 'ticket',
+    // A share, because many people mistype; and some, because of five tries not one says anything.
+    expr: `${REFUSED} > 50 and ${REFUSED} > 0.8 * sum(increase(console_sign_ins_total[5m]))`,
+    forS: 0,
+    summary: 'more than 50 sign-ins have been refused in five minutes, and hardly any succeeded',
+    firing: signIns('0+3x28', '0+0x28'),
+    quiet: signIns('0+3x28', '0+2x28'),
+    alsoQuiet: [signIns('0+1x28', '0+0x28')],
+  },
+  {
+    name: 'AuditUnavailable',
+    severity: 'page',
+    expr: 'sum(increase(audit_failures_total[2m])) > 5',
+    forS: 30,
+    summary:
+      'the audit trail cannot be written: changes of accounts and instances are refused, observations go on',
+    firing: {
+      series: { 'audit_failures_total{job="limiter",instance="a"}': '0x4 1+2x16' },
+      atS: 210,
+    },
+    quiet: {
+      series: { 'audit_failures_total{job="limiter",instance="a"}': '0x4 1x1 2x1 3x14' },
+      atS: 210,
+    },
+  },
+];
+
+/** Sign-ins that were refused and that were not, as five minutes of both are looked at. */
+function signIns(refused: string, right: string): AlertCase {
+  const name = 'console_sign_ins_total';
+  return {
+    series: {
+      [`${name}{job="console",step="password",outcome="too_early"}`]: refused,
+      [`${name}{job="console",step="password",outcome="right"}`]: right,
+    },
+    atS: 405,
+  };
+}

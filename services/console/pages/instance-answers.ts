@@ -1,0 +1,193 @@
+/** The seven modes in the order of the model: their keys, and their names as contracts write them. */
+export const MODES = [
+  ['perception', 'Perception'],
+  ['exploration', 'Exploration'],
+  ['order', 'Order'],
+  ['assertion', 'Assertion'],
+  ['connection', 'Connection'],
+  ['identity', 'Identity'],
+  ['stress_response', 'Stress response'],
+] as const;
+
+/** One of them, as a key. */
+type ModeKey = (typeof MODES)[number][0];
+
+/** A value from 0 to 1 for each mode. */
+export type Strengths = Readonly<Record<ModeKey, number>>;
+
+/** A row of `GET /api/instances`. */
+export type ListedInstance = {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly created_at: string;
+  readonly cycle_count: number;
+  readonly energy_level: number;
+};
+
+/** `GET /api/instances`. */
+export type InstanceList = {
+  readonly data: readonly ListedInstance[];
+  readonly pagination: {
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly has_more: boolean;
+  };
+};
+
+/** `GET /api/instances/:id`. */
+export type Instance = ListedInstance & {
+  readonly updated_at: string;
+  readonly stress_state: string;
+  readonly stability_index: number;
+};
+
+/** What a new instance begins with; strengths that are left out are 0. */
+export type InitialConfig = {
+  readonly mode_strengths: Strengths;
+  readonly energy_level?: number;
+};
+
+/** What a new instance is made of. */
+export type InstanceWanted = {
+  readonly name: string;
+  readonly description: string;
+  readonly initial_config?: InitialConfig;
+};
+
+/** The state of an instance after its last cycle: of `GET /api/instances/:id/snapshot`, and of reports. */
+type Snapshot = {
+  readonly instance_id: string;
+  readonly cycle: number;
+  readonly mode_strengths: Strengths;
+  readonly energy_level: number;
+  readonly stress_state: string;
+  readonly stability_index: number;
+};
+
+/** How decisions are made, each from a closed set. */
+type DecisionStyle = {
+  readonly tempo: string;
+  readonly risk: string;
+  readonly expressiveness: string;
+  readonly commitment_threshold: string;
+};
+
+/** `GET /api/instances/:id/contract`: what the instance should and should not do now. */
+export type Contract = {
+  readonly dominant_modes: readonly string[];
+  readonly suppressed_modes: readonly string[];
+  readonly allowed_actions: readonly string[];
+  readonly forbidden_actions: readonly string[];
+  readonly decision_style: DecisionStyle;
+  readonly energy_level: number;
+  readonly stress_state: string;
+  readonly recovery_profile: {
+    readonly preferred_path: string;
+    readonly support_required: boolean;
+    readonly cooldown_required: boolean;
+  };
+};
+
+/** How far behaviour is from what is normal for the instance. */
+type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
+
+/** What a drift level follows from (model 3.6). */
+export type Deviation = {
+  readonly description: string;
+  readonly reason: string;
+  readonly distance: number;
+  readonly t2: number;
+  readonly p_value: number;
+  readonly breach: number;
+  readonly run: number;
+  readonly sustained: {
+    readonly statistic: number;
+    readonly limit: number;
+    readonly mode: ModeKey | null;
+    readonly direction: 'up' | 'down' | null;
+  };
+  readonly modes: readonly {
+    readonly mode: ModeKey;
+    readonly z: number;
+    readonly contribution: number;
+  }[];
+  readonly nearest_persona: string | null;
+  readonly composite: string | null;
+};
+
+/** What an observation answers, and what a stream of events begins with. */
+export type Report = {
+  readonly snapshot: Snapshot;
+  readonly contract: Contract;
+  readonly drift: { readonly level: DriftLevel; readonly deviation: Deviation };
+};
+
+/** A row of `GET /api/instances/:id/drift`: one for each cycle whose level is not `D0`. */
+export type DriftEvent = {
+  readonly cycle: number;
+  readonly drift_level: DriftLevel;
+  readonly deviation: Deviation;
+  readonly affected_modes: readonly ModeKey[];
+  readonly rolled_back: boolean;
+  readonly timestamp: string;
+};
+
+/** A row of `GET /api/personas`. */
+export type Persona = {
+  readonly id: string;
+  readonly name: string;
+  readonly archetype: string;
+  readonly description: string;
+  readonly mode_profile: Strengths;
+  readonly core_values: readonly string[];
+  readonly decision_style: DecisionStyle;
+};
+
+/** `GET /api/test/questions`. */
+export type Questionnaire = {
+  readonly test_id: string;
+  readonly version: string;
+  readonly instructions: string;
+  readonly scale: {
+    readonly min: number;
+    readonly max: number;
+    readonly labels: readonly string[];
+  };
+  readonly question_count: number;
+  readonly questions: readonly {
+    readonly id: string;
+    readonly position: number;
+    readonly text: string;
+  }[];
+};
+
+/** `POST /api/test/submit`. */
+export type TestResult = {
+  readonly version: string;
+  readonly mode_strengths: Strengths;
+  readonly scores: Strengths;
+  readonly dominant_modes: readonly string[];
+  /** Nearest first; `fit` is from 0 to 1. */
+  readonly nearest_personas: readonly {
+    readonly id: string;
+    readonly distance: number;
+    readonly fit: number;
+  }[];
+  readonly composite: string | null;
+  readonly initial_config: InitialConfig;
+  readonly quality: {
+    readonly verdict: 'ok' | 'caution' | 'invalid';
+    readonly consistency: number;
+    readonly acquiescence: number;
+    readonly longest_run: number;
+    readonly response_sd: number;
+    readonly flags: readonly string[];
+  };
+};
+
+/** The values of all modes in the order of `MODES`. */
+export function valuesOf(strengths: Strengths): number[] {
+  return MODES.map(([key]) => strengths[key]);
+}

@@ -1,0 +1,152 @@
+import { ACTIONS, affinityOf, isAlwaysOpen, isTooDemanding, isTooRisky } from '#identity/actions';
+import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/ladder';
+import { levelText } from '#pages/format';
+import { type Contract, MODES, type Report, valuesOf } from '#pages/instance-answers';
+
+/** An action, and the rule of the model from which it follows that it is allowed or not (model 4). */
+export type Reasoned = { readonly action: string; readonly reason: string };
+
+/** The actions of a contract by what the caller may do with them. */
+type ReasonedActions = {
+  readonly allowed: readonly Reasoned[];
+  readonly forbidden: readonly Reasoned[];
+  /** In neither list: the caller decides. */
+  readonly left: readonly Reasoned[];
+};
+
+/** Modes that a reason names at most. Chosen: the ones that matter. */
+const NAMED_MODES_MAX = 2;
+
+/** The highest and the lowest band that an energy may be in: which one depends on where it came from. */
+type Bands = { readonly highest: number; readonly lowest: number };
+
+/** Why each action is allowed, forbidden or left to the caller, from what a report says alone. */
+export function reasonsOf(report: Report): ReasonedActions {
+  const { allowed_actions: allowed, forbidden_actions: forbidden } = report.contract;
+  const isNamed = (action: string) => allowed.includes(action) || forbidden.includes(action);
+  const reasoned = (reasonOf: (action: number, report: Report) => string) => (action: string) => {
+    const index = (ACTIONS as readonly string[]).indexOf(action);
+    // A later model may have actions that this page does not know.
+    return { action, reason: index < 0 ? 'No reason is known here.' : reasonOf(index, report) };
+  };
+  return {
+    allowed: allowed.map(reasoned(whyAllowed)),
+    forbidden: forbidden.map(reasoned(whyForbidden)),
+    left: ACTIONS.filter((action) => !isNamed(action)).map(reasoned(whyLeft)),
+  };
+}
+
+function whyAllowed(action: number, report: Report): string {
+  const { stress, bands } = conditionsOf(report);
+  if (isAlwaysOpen(action, stress, bands.highest)) {
+    return stress >= HIGH_STRESS
+      ? `Always open under ${report.snapshot.stress_state} stress.`
+      : `Always open with as little energy as ${levelText(report.snapshot.energy_level)}.`;
+  }
+  const leading = leaningOf(action, report, 1);
+  const inclined = `Among what it is most inclined to${leading === '' ? '' : `, by ${leading}`}`;
+  if (!isAlwaysOpen(action, stress, bands.lowest)) return `${inclined}.`;
+  return `${inclined}, or open because its energy has not risen enough since it was low.`;
+}
+
+function whyForbidden(action: number, report: Report): string {
+  const { stress, bands } = conditionsOf(report);
+  const { stress_state: state, energy_level: energy } = report.snapshot;
+  if (isTooRisky(action, stress)) return `Too risky under ${state} stress.`;
+  if (isTooDemanding(action, bands.highest)) {
+    return `Takes more energy than the ${levelText(energy)} that it has.`;
+  }
+  const against = leaningOf(action, report, -1);
+  const character = `Contradicts its character${against === '' ? '' : `, by ${against}`}`;
+  if (!isTooDemanding(action, bands.lowest)) return `${character}.`;
+  const first = character.slice(0, 1).toLowerCase() + character.slice(1);
+  return `Takes more energy than it has until that has risen further, or ${first}.`;
+}
+
+function whyLeft(action: number, report: Report): string {
+  const leading = leaningOf(action, report, 1);
+  const weak = 'Nothing forbids it, but it is much less inclined to it than to others';
+  return leading === '' ? `${weak}.` : `${weak}; for it are ${leading}.`;
+}
+
+const HIGH_STRESS = STRESS_STATES.indexOf('HIGH');
+
+function conditionsOf({ snapshot }: Report): { readonly stress: number; readonly bands: Bands } {
+  const { energy_level: energy, stress_state: state } = snapshot;
+  const stress = (STRESS_STATES as readonly string[]).indexOf(state);
+  return { stress, bands: { highest: bandOf(energy), lowest: energyBandAfter(energy, 0) } };
+}
+
+/** The modes that incline most to an action (1) or against it (-1), with how strong they are. */
+function leaningOf(action: number, { snapshot }: Report, sign: 1 | -1): string {
+  return valuesOf(snapshot.mode_strengths)
+    .map((strength, mode) => ({
+      mode,
+      strength,
+      weight: sign * affinityOf(action, mode) * strength,
+    }))
+    .filter(({ weight }) => weight > 0)
+    .toSorted((a, b) => b.weight - a.weight)
+    .slice(0, NAMED_MODES_MAX)
+    .map(({ mode, strength }) => `${MODES[mode]?.[1]} (${levelText(strength)})`)
+    .join(' and ');
+}
+
+/** What a contract says besides actions, each with the rule behind it. */
+export function manner({ contract, drift, snapshot }: Report): readonly Reasoned[] {
+  const { decision_style: style, recovery_profile: recovery } = contract;
+  const { stress_state: stress } = snapshot;
+  return [
+    { action: `Tempo: ${words(style.tempo)}`, reason: capped(stress, 'pauses', 'slows down') },
+    { action: `Risk: ${words(style.risk)}`, reason: capped(stress, 'avoids risk', 'is cautious') },
+    { action: `Expressiveness: ${words(style.expressiveness)}`, reason: FROM_MODES },
+    {
+      action: `Commitment threshold: ${words(style.commitment_threshold)}`,
+      reason: 'From its modes and stress; an unstable instance wants more evidence.',
+    },
+    { action: `Recovery: ${words(recovery.preferred_path)}`, reason: whyPath(contract) },
+    {
+      action: `Support required: ${yesNo(recovery.support_required)}`,
+      reason: whySupport(contract),
+    },
+    {
+      action: `Cool-down required: ${yesNo(recovery.cooldown_required)}`,
+      reason: whyCooldown(contract, drift.level === 'D3'),
+    },
+  ];
+}
+
+const FROM_MODES = 'From its modes, energy and stress.';
+
+function capped(stress: string, over: string, high: string): string {
+  if (stress === 'OVER') return `Under OVER stress it always ${over}.`;
+  return stress === 'HIGH' ? `From its modes; under HIGH stress it ${high}.` : FROM_MODES;
+}
+
+function whyPath({ energy_level: energy, stress_state: stress, recovery_profile }: Contract) {
+  switch (recovery_profile.preferred_path) {
+    case 'none':
+      return 'Stress is LOW and there is enough energy.';
+    case 'rest':
+      return `Energy is ${levelText(energy)}, or no way of coping is strong in its set-point.`;
+    case 'disengagement':
+      return 'Stress is OVER.';
+    default:
+      return `The way of coping that its set-point inclines to most, under ${stress} stress.`;
+  }
+}
+
+function whySupport({ stress_state: stress, recovery_profile }: Contract): string {
+  if (!recovery_profile.support_required) return 'Stress is not so high and lasting.';
+  if (stress === 'OVER') return 'Stress is OVER.';
+  return 'Stress is HIGH, and has lasted or meets little energy.';
+}
+
+function whyCooldown({ stress_state: stress, recovery_profile }: Contract, isBreach: boolean) {
+  if (!recovery_profile.cooldown_required) return 'No breach, no overload, and energy is left.';
+  if (isBreach) return 'A breach of its identity (D3) was just rolled back.';
+  return stress === 'OVER' ? 'Stress is OVER.' : 'Its energy is nearly used up.';
+}
+
+const words = (name: string): string => name.replaceAll('_', ' ');
+const yesNo = (value: boolean): string => (value ? 'yes' : 'no');

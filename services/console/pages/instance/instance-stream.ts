@@ -1,0 +1,103 @@
+import { idIn, Refused } from '#pages/api';
+import {
+  EVENT_NAMES,
+  type EventName,
+  eventOf,
+  type InstanceEvent,
+} from '#pages/instance/instance-events';
+import { instanceApi } from '#pages/instance-api';
+import { refreshMe } from '#pages/session';
+
+/** First and longest pause before a stream that was refused is opened again, in milliseconds. Chosen. */
+const AGAIN_MS_MIN = 1_000;
+const AGAIN_MS_MAX = 15_000;
+
+/** How a stream is; `ended` it does not come back. */
+export type StreamStatus = 'connecting' | 'live' | 'reconnecting' | 'ended';
+
+/** Who hears what a stream says, and how it is. */
+type Listeners = {
+  readonly onEvent: (event: InstanceEvent) => void;
+  readonly onStatus: (status: StreamStatus) => void;
+};
+
+/**
+ * The events of an instance for as long as it is open. The browser itself comes back behind the last event
+ * when a stream ends; one that is refused it gives up, so that is opened again here, once it is clear
+ * that someone is signed in and the instance is there. Source: decision 256.
+ */
+export class InstanceStream implements Disposable {
+  readonly #id: string;
+  readonly #listeners: Listeners;
+  #source: EventSource | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The id of the last event, for a stream that does not send it by itself. */
+  #lastId = '';
+  #refusals = 0;
+  #isOver = false;
+
+  constructor(id: string, listeners: Listeners) {
+    this.#id = id;
+    this.#listeners = listeners;
+    this.#open();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#source?.close();
+  }
+
+  #open(): void {
+    const behind = this.#lastId === '' ? '' : `?after=${this.#lastId}`;
+    const source = new EventSource(`/api/instances/${idIn(this.#id)}/events${behind}`);
+    this.#source = source;
+    source.onopen = () => {
+      this.#refusals = 0;
+      this.#listeners.onStatus('live');
+      this.#listeners.onEvent({ kind: 'opened' });
+    };
+    source.onerror = () => {
+      if (this.#isOver) return;
+      this.#listeners.onStatus('reconnecting');
+      if (source.readyState === EventSource.CLOSED) void this.#comeBack();
+    };
+    for (const name of EVENT_NAMES) {
+      source.addEventListener(name, (message: MessageEvent<string>) => this.#take(name, message));
+    }
+  }
+
+  #take(name: EventName, { lastEventId, data }: MessageEvent<string>): void {
+    this.#lastId = lastEventId;
+    this.#listeners.onEvent(eventOf(name, lastEventId, data));
+    if (name === 'deleted') this.#end();
+  }
+
+  /** A refused stream says nothing of the reason: it may be the session, the instance, or the service. */
+  async #comeBack(): Promise<void> {
+    await refreshMe();
+    if (!this.#isOver && (await this.#isGone())) {
+      this.#listeners.onEvent({ kind: 'deleted' });
+      this.#end();
+    }
+    if (this.#isOver) return;
+    const pauseMs = Math.min(AGAIN_MS_MIN * 2 ** this.#refusals, AGAIN_MS_MAX);
+    this.#refusals += 1;
+    this.#timer = setTimeout(() => this.#open(), pauseMs);
+  }
+
+  async #isGone(): Promise<boolean> {
+    try {
+      await instanceApi.instance(this.#id);
+      return false;
+    } catch (error) {
+      if (error instanceof Refused) return error.code === 'not_found';
+      throw error;
+    }
+  }
+
+  #end(): void {
+    this[Symbol.dispose]();
+    this.#listeners.onStatus('ended');
+  }
+}

@@ -1,0 +1,64 @@
+import { MODES, type Report } from '#pages/instance-answers';
+
+/** A line of a chart: what it shows of a state, and how it is told from the others. */
+type Line = {
+  readonly name: string;
+  /** Names its colour in the stylesheet. */
+  readonly style: string;
+  /** Lengths of its dashes and gaps, in pixels. */
+  readonly dash: readonly number[];
+  readonly levelOf: (report: Report) => number;
+};
+
+/** The seven modes, energy and stability, all from 0 to 1. */
+export const LINES: readonly Line[] = [
+  ...MODES.map(([key, name]) => ({
+    ...{ name, style: `is-${key}`, dash: [] },
+    levelOf: ({ snapshot }: Report) => snapshot.mode_strengths[key],
+  })),
+  {
+    ...{ name: 'Energy', style: 'is-energy', dash: [8, 4] },
+    levelOf: ({ snapshot }) => snapshot.energy_level,
+  },
+  {
+    ...{ name: 'Stability', style: 'is-stability', dash: [2, 3] },
+    levelOf: ({ snapshot }) => snapshot.stability_index,
+  },
+];
+
+/** A state on a chart: `x` is the number of an observation, or of a step. */
+export type ChartPoint = {
+  readonly x: number;
+  readonly at: string | undefined;
+  readonly report: Report;
+};
+
+/** The ends of the x axis: it has a length also where there is one point only. */
+export function xRangeOf(points: readonly ChartPoint[]): readonly [number, number] {
+  const [from, to] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 0];
+  return from === to ? [from - 1, to + 1] : [from, to];
+}
+
+/** The points as columns: x, then each line. */
+export function columnsOf(points: readonly ChartPoint[]): [number[], ...number[][]] {
+  return [
+    points.map(({ x }) => x),
+    ...LINES.map(({ levelOf }) => points.map(({ report }) => levelOf(report))),
+  ];
+}
+
+/** A part of the x axis in which stress stays at one level. */
+type StressStretch = { readonly from: number; readonly to: number; readonly state: string };
+
+/** The stress band: a state holds from its observation to the next one. */
+export function stressBandOf(points: readonly ChartPoint[]): readonly StressStretch[] {
+  const stretches: StressStretch[] = [];
+  for (const [index, { x, report }] of points.entries()) {
+    const state = report.snapshot.stress_state;
+    const to = points[index + 1]?.x ?? xRangeOf(points)[1];
+    const last = stretches.at(-1);
+    if (last?.state === state) stretches[stretches.length - 1] = { ...last, to };
+    else stretches.push({ from: x, to, state });
+  }
+  return stretches;
+}

@@ -1,0 +1,61 @@
+import { type ReadonlySignal, signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { InstanceStream, type StreamStatus } from '#pages/instance/instance-stream';
+import { type InstanceView, LiveInstance } from '#pages/instance/live-instance';
+
+/** An instance that is followed, as it is drawn. */
+export type LiveModel = {
+  readonly view: ReadonlySignal<InstanceView>;
+  readonly status: ReadonlySignal<StreamStatus>;
+  readonly isPaused: ReadonlySignal<boolean>;
+  /** While it is paused nothing that is drawn changes; what happens is not lost. */
+  readonly pause: (isPaused: boolean) => void;
+};
+
+/**
+ * Follows an instance for as long as the component is there. However much happens, what is drawn changes
+ * once a frame at most, and in a tab that is not looked at not at all. Source: decision 256.
+ */
+export function useLiveInstance(id: string): LiveModel {
+  const [model] = useState(makeModel);
+  useEffect(() => model.follow(id), [id]);
+  return model;
+}
+
+function makeModel(): LiveModel & { readonly follow: (id: string) => () => void } {
+  const live = new LiveInstance();
+  const view = signal(live.view());
+  const status = signal<StreamStatus>('connecting');
+  const isPaused = signal(false);
+  let frame: number | undefined;
+  const draw = () => {
+    frame = undefined;
+    if (!isPaused.value) view.value = live.view();
+  };
+  // The browser has no frames for a tab that is not looked at.
+  const drawSoon = () => {
+    frame ??= requestAnimationFrame(draw);
+  };
+  return {
+    ...{ view, status, isPaused },
+    pause(now) {
+      isPaused.value = now;
+      drawSoon();
+    },
+    follow(id) {
+      const stream = new InstanceStream(id, {
+        onEvent: (event) => {
+          live.apply(event);
+          drawSoon();
+        },
+        onStatus: (now) => {
+          status.value = now;
+        },
+      });
+      return () => {
+        stream[Symbol.dispose]();
+        if (frame !== undefined) cancelAnimationFrame(frame);
+      };
+    },
+  };
+}

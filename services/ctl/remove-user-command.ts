@@ -1,0 +1,205 @@
+import { type EntryLink, isOwnedByOthers, type Membership } from '#accounts/people';
+import { isUserId, normalEmail, type User } from '#accounts/user';
+import { invitationIdOf } from '#console/entry-links';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { confirm } from '#ctl/confirmation';
+import { counted } from '#ctl/counted';
+import { everyAccount } from '#ctl/every-account';
+import { OperatorAudit } from '#ctl/operator-audit';
+import { Fault } from '#fault/fault';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
+import type { StoredUser } from '#storage/user-store';
+
+/** Accounts whose people are read at once. */
+const READS_IN_FLIGHT_MAX = 16;
+
+/** What an account has of a person. */
+type Trace = {
+  readonly accountId: string;
+  readonly membership: Membership | undefined;
+  /** Whether another owner stays. */
+  readonly keepsOwner: boolean;
+  /** Open invitations of the person's email. */
+  readonly invitations: readonly EntryLink[];
+};
+
+/** Who is removed: a user, or an email that only invitations name. */
+type Person = { readonly stored: StoredUser | undefined; readonly email: string };
+
+/** `ctl users remove`: a person goes from every account. Source: decision 258. */
+export const REMOVE_USER: ClusterCommand = {
+  kind: 'cluster',
+  words: ['users', 'remove'],
+  summary:
+    'Removes a person for good, by email or user id: ends their sessions, takes them out of every account and their open invitations back, and frees the email. The last owner of an account goes only with `--yes`; goes on where it was stopped when it is run again.',
+  args: ['email|user'],
+  options: { yes: '' },
+  async run(ports, [named = ''], { yes = false }, terminal) {
+    const person = await personNamed(ports, named);
+    const traces = await tracesOf(ports, person);
+    if (person.stored === undefined && traces.length === 0) {
+      throw new CtlError(
+        `no user has the email "${person.email}", and no invitation is open for it`,
+      );
+    }
+    const { email } = person;
+    if (!yes) {
+      assertNoLastOwner(email, traces);
+      await confirm(
+        {
+          ...{ what: 'The email', expected: email, otherwise: NOTHING_REMOVED },
+          purpose: `to remove the person from ${counted(traces.length, 'account')}`,
+        },
+        terminal.ask,
+      );
+    }
+    await writtenDown(ports, traces, () => removed(ports, person, traces, yes));
+    const data = {
+      ...{ user: person.stored?.user.id ?? null, email },
+      accounts: traces.map(({ accountId }) => accountId),
+      invitations: traces.reduce((sum, { invitations }) => sum + invitations.length, 0),
+      accounts_without_owner: traces.filter((trace) => !trace.keepsOwner).map(idOf),
+    };
+    return { data, text: textOf(data) };
+  },
+};
+
+const NOTHING_REMOVED = 'that is another email: nothing has been removed';
+
+async function personNamed({ people }: ClusterPorts, named: string): Promise<Person> {
+  if (isUserId(named)) {
+    const stored = await people.users.find(named);
+    if (stored === undefined) throw new CtlError(`there is no user "${named}"`);
+    return { stored, email: stored.user.email };
+  }
+  const email = normalEmail(named);
+  if (email === undefined)
+    throw new CtlError(`"${named}" is neither an email nor the id of a user`);
+  return { stored: await people.users.findByEmail(email), email };
+}
+
+/** All that accounts have of a person, which only looking at each of them finds: links lie by account. */
+async function tracesOf(
+  { accounts, people }: ClusterPorts,
+  { stored, email }: Person,
+): Promise<Trace[]> {
+  const userId = stored?.user.id;
+  const ids = new Set<string>();
+  // By themselves too: one that has just been made may be missing in the list.
+  const own = userId === undefined ? [] : await people.members.accountsOf(userId);
+  for (const { accountId } of own) ids.add(accountId);
+  for await (const { id } of everyAccount(accounts)) ids.add(id);
+  const found: Trace[] = [];
+  await forEachConcurrently([...ids], READS_IN_FLIGHT_MAX, async (accountId) => {
+    const all = await people.members.find(accountId);
+    const membership = all.members.find((member) => member.userId === userId);
+    const invitations = all.links.filter(
+      (link) => link.kind === 'invitation' && link.email === email,
+    );
+    if (membership === undefined && invitations.length === 0) return;
+    const keepsOwner = membership === undefined || isOwnedByOthers(all, membership.userId);
+    found.push({ accountId, membership, keepsOwner, invitations });
+  });
+  return found.toSorted((a, b) => (a.accountId < b.accountId ? -1 : 1));
+}
+
+function assertNoLastOwner(email: string, traces: readonly Trace[]): void {
+  const orphaned = traces.filter(({ keepsOwner }) => !keepsOwner).map(idOf);
+  if (orphaned.length === 0) return;
+  const accounts = `${orphaned.length === 1 ? 'account' : 'accounts'} ${orphaned.join(', ')}`;
+  throw new CtlError(
+    `${email} is the last owner of ${accounts}: --yes removes them all the same, and ctl users setup-link lets another owner in`,
+  );
+}
+
+/**
+ * Does it between two lines in the trail of every account concerned, all the first ones before anything
+ * happens.
+ */
+async function writtenDown(
+  ports: ClusterPorts,
+  traces: readonly Trace[],
+  act: () => Promise<void>,
+): Promise<void> {
+  const audit = new OperatorAudit(ports);
+  let whole = act;
+  for (const { accountId, what } of traces.flatMap(actionsOn)) {
+    const inner = whole;
+    whole = async () => await audit.around(accountId, what, inner);
+  }
+  await whole();
+}
+
+/** What removing a person does to an account. */
+function actionsOn({ accountId, membership, invitations }: Trace) {
+  const taken = invitations.flatMap((link) => {
+    if (link.kind !== 'invitation') return [];
+    const { email, role } = link;
+    const target = invitationIdOf(link);
+    return [{ accountId, what: { action: 'member.uninvite', target, before: { email, role } } }];
+  });
+  if (membership === undefined) return taken;
+  const { userId: target, role } = membership;
+  return [...taken, { accountId, what: { action: 'member.remove', target, before: { role } } }];
+}
+
+/** The user goes last, so that it goes on where it was cut when it is run again. */
+async function removed(
+  { people }: ClusterPorts,
+  { stored, email }: Person,
+  traces: readonly Trace[],
+  lastOwnerToo: boolean,
+): Promise<void> {
+  if (stored !== undefined) await endSessions(people.sessions, stored.user);
+  for (const { accountId, membership, invitations } of traces) {
+    for (const { digest } of invitations) {
+      await unlessGone(people.members.dropLink(accountId, digest));
+    }
+    if (membership === undefined) continue;
+    await unlessGone(people.members.remove(accountId, membership.userId, { lastOwnerToo }));
+  }
+  // Who has entered another account meanwhile has another revision (`console/entry`).
+  if (stored !== undefined && !(await people.users.remove(stored))) {
+    throw new CtlError(`${email} has changed or joined an account just now: run it again`);
+  }
+}
+
+async function endSessions(
+  sessions: ClusterPorts['people']['sessions'],
+  { id }: User,
+): Promise<void> {
+  const own = await sessions.listOf(id);
+  await sessions.end(
+    id,
+    own.map(({ digest }) => digest),
+  );
+}
+
+/** What others have taken away meanwhile is away. */
+async function unlessGone(change: Promise<void>): Promise<void> {
+  await change.catch((error: unknown) => {
+    if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
+  });
+}
+
+function textOf(done: {
+  readonly user: string | null;
+  readonly email: string;
+  readonly accounts: readonly string[];
+  readonly invitations: number;
+  readonly accounts_without_owner: readonly string[];
+}): string {
+  const { user, email, accounts, invitations, accounts_without_owner: orphaned } = done;
+  const who =
+    user === null ? `No user had the email ${email}` : `User ${user} (${email}) is removed`;
+  const back = `${counted(invitations, 'invitation')} taken back`;
+  const where = accounts.length === 0 ? '' : ` Accounts concerned: ${accounts.join(', ')}.`;
+  const next = orphaned.map(
+    (id) => `\nAccount ${id} has no owner now: ctl users setup-link ${id} lets one in.`,
+  );
+  return `${who}; ${back}.${where}${next.join('')}`;
+}
+
+function idOf({ accountId }: Trace): string {
+  return accountId;
+}

@@ -1,0 +1,8 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Adds the answer of a fake to a route of the console. */
+export type AddRoute = (
+  method: string,
+  url: string,
+  answer: (request: FastifyRequest, reply: FastifyReply) => unknown,
+) => void;

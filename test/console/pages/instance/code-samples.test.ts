@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { codeSamples } from '#pages/instance/code-samples';
+import { INSTANCE_ID } from '#test/console/pages/instance/reports';
+
+/** Texts that quoting may stumble over. */
+const OBSERVATION = {
+  mode_target: 'ORDER',
+  signal_strength: 0.7,
+  confidence: 1,
+  context: {
+    text: `it's "quoted" \\ $HOME \`id\` \n \${x} '''`,
+    yes: true,
+    no: false,
+    none: null,
+    list: [1, -0.5, 'é😀'],
+  },
+};
+
+/** What is sent of it. */
+const SENT = JSON.parse(JSON.stringify(OBSERVATION));
+
+const URL_SENT = `https://YOUR-HOST/v1/instances/${INSTANCE_ID}/process`;
+
+const [curl, typescript, python] = codeSamples(INSTANCE_ID, OBSERVATION).map(({ text }) => text);
+
+const samples = suite('code that sends an observation');
+
+samples('with curl gives a shell exactly that body', () => {
+  // The arguments as the shell hands them over, in place of a request.
+  const script = `curl() { printf '%s\\0' "$@"; }\n${curl}`;
+  const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+  const given = stdout.split('\0');
+  assert.equal(given.slice(0, 3), ['-X', 'POST', URL_SENT]);
+  assert.ok(given.includes('Authorization: Bearer YOUR_API_KEY'));
+  assert.equal(JSON.parse(given[given.indexOf('-d') + 1] ?? ''), SENT);
+});
+
+samples('in TypeScript sends exactly that body', async () => {
+  type Sent = { url: string; init: { method: string; headers: object; body: string } };
+  let sent: Sent | undefined;
+  const response = { json: async () => ({ data: { drift: { level: 'D0' } } }), headers: new Map() };
+  const answering = async (url: string, init: Sent['init']) => {
+    sent = { url, init };
+    return response;
+  };
+  const AsyncFunction = Object.getPrototypeOf(async () => undefined).constructor;
+  await new AsyncFunction('fetch', 'console', typescript)(answering, { log: () => undefined });
+  assert.equal([sent?.url, sent?.init.method], [URL_SENT, 'POST']);
+  assert.equal(JSON.parse(sent?.init.body ?? ''), SENT);
+});
+
+samples('in Python builds exactly that body', () => {
+  const { status } = spawnSync('python3', ['--version']);
+  if (status !== 0) return;
+  const built = python?.split('with urllib')[0];
+  const script = `${built}\nprint(request.full_url, request.get_method())\nprint(request.data.decode())`;
+  const { stdout, stderr } = spawnSync('python3', ['-c', script], { encoding: 'utf8' });
+  const [line, body] = stdout.split('\n');
+  assert.is(line, `${URL_SENT} POST`, stderr);
+  assert.equal(JSON.parse(body ?? ''), SENT);
+});
+
+samples.run();

@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { OFFSET, resetToDefault } from '#identity/state';
+import { eventOf, type InstanceEvent } from '#pages/instance/instance-events';
+import { KEPT_MAX, LiveInstance } from '#pages/instance/live-instance';
+import { valuesOf } from '#pages/instance-answers';
+import {
+  cycleEvent,
+  reportAt,
+  reportOf,
+  someState,
+  statesAfter,
+} from '#test/console/pages/instance/reports';
+import { observation, vectorAt } from '#test/support/arbitrary-identity';
+
+const OPENED = { kind: 'opened' } as const;
+
+const stateEvent = (ordinal: number, cycle = ordinal): InstanceEvent => ({
+  kind: 'state',
+  ordinal,
+  report: reportAt(cycle),
+});
+
+function after(events: readonly InstanceEvent[]) {
+  const live = new LiveInstance();
+  for (const event of events) live.apply(event);
+  return live.view();
+}
+
+/** Where states are drawn: number of the observation, and cycle. */
+const placesOf = ({ points }: ReturnType<typeof after>) =>
+  points.map(({ ordinal, report }) => [ordinal, report.snapshot.cycle]);
+
+const events = suite('the events of a stream');
+
+events('are read with the newest id that came', () => {
+  const observation = { cycle: 2 };
+  assert.equal(eventOf('cycle', '7', JSON.stringify({ observation, drift: null })), {
+    ...{ kind: 'cycle', ordinal: 7, observation, drift: null },
+  });
+  assert.equal(eventOf('state', '7', '{"snapshot":1}'), {
+    ...{ kind: 'state', ordinal: 7, report: { snapshot: 1 } },
+  });
+  assert.equal(eventOf('gap', '7', '{"from":1,"to":3}'), { kind: 'gap', from: 1, to: 3 });
+  assert.equal(eventOf('reset', '7', '{"generation":2}'), { kind: 'reset', generation: 2 });
+  assert.equal(eventOf('deleted', '7', '{}'), { kind: 'deleted' });
+});
+
+const live = suite('what a page knows of an instance');
+
+live('begins with a state whose time is not known', () => {
+  const view = after([OPENED, stateEvent(12)]);
+  assert.is(view.now?.snapshot.cycle, 12);
+  assert.equal(placesOf(view), [[12, 12]]);
+  assert.equal([view.points[0]?.at, view.generation], [undefined, undefined]);
+});
+
+live('places each state at the observation that brought it', () => {
+  const burst = [cycleEvent(13), cycleEvent(14), stateEvent(14), cycleEvent(15), stateEvent(15)];
+  const view = after([OPENED, stateEvent(12), ...burst]);
+  assert.equal(placesOf(view), [
+    [12, 12],
+    [14, 14],
+    [15, 15],
+  ]);
+  assert.is(view.points[1]?.at, '2026-01-15T12:14:00.000Z');
+  assert.equal([view.cycleCount, view.stateCount, view.generation], [3, 3, 1]);
+});
+
+live('waits behind a reconnect for the observations of a state that comes before them', () => {
+  const begun = [OPENED, stateEvent(12), cycleEvent(13), stateEvent(13)];
+  const again = after([...begun, OPENED, stateEvent(13, 15)]);
+  assert.equal([again.now?.snapshot.cycle, placesOf(again).at(-1)], [15, [13, 13]]);
+  const view = after([...begun, OPENED, stateEvent(13, 15), cycleEvent(14), cycleEvent(15)]);
+  assert.equal(placesOf(view), [
+    [12, 12],
+    [13, 13],
+    [15, 15],
+  ]);
+  assert.is(view.points.at(-1)?.at, '2026-01-15T12:15:00.000Z');
+});
+
+live('moves such a state into the generation that it is of', () => {
+  const view = after([
+    ...[OPENED, stateEvent(1), OPENED, stateEvent(1, 2)],
+    ...[cycleEvent(2), { kind: 'reset', generation: 2 } as const],
+    ...[cycleEvent(3, 1, 2), cycleEvent(4, 2, 2)],
+  ]);
+  assert.equal(placesOf(view), [
+    [1, 1],
+    [4, 2],
+  ]);
+  assert.is(view.generation, 2);
+});
+
+live('draws a reset where it happened, and a renamed instance once', () => {
+  const reset = [{ kind: 'reset', generation: 2 } as const, stateEvent(12, 0)];
+  const view = after([OPENED, stateEvent(12), stateEvent(12), ...reset]);
+  assert.equal(placesOf(view), [
+    [12, 12],
+    [12, 0],
+  ]);
+  assert.is(view.generation, 2);
+});
+
+live('says what is not kept, and that the instance is gone', () => {
+  const view = after([{ kind: 'gap', from: 3, to: 9 }, { kind: 'deleted' }]);
+  assert.equal(view.gap, { from: 3, to: 9 });
+  assert.ok(view.isDeleted);
+});
+
+live('keeps a bounded number of observations and states, and counts them all', () => {
+  const total = 3 * KEPT_MAX + 7;
+  const many = Array.from({ length: total }, (_, n) => [cycleEvent(n + 1), stateEvent(n + 1)]);
+  const view = after([OPENED, ...many.flat()]);
+  assert.equal([view.points.length, view.cycles.length], [KEPT_MAX, KEPT_MAX]);
+  assert.equal([view.points.at(-1)?.ordinal, view.points[0]?.ordinal], [total, total - 1_999]);
+  assert.equal([view.cycleCount, view.stateCount], [total, total]);
+});
+
+live('is one moment, which later events do not change', () => {
+  const instance = new LiveInstance();
+  instance.apply(stateEvent(1));
+  const view = instance.view();
+  instance.apply(cycleEvent(2));
+  instance.apply(stateEvent(2));
+  assert.equal([view.points.length, view.cycles.length, view.stateCount], [1, 0, 1]);
+});
+
+live('takes a state that was just rolled back for the rollback point', () => {
+  const report = reportAt(9);
+  const unstable = { ...report, snapshot: { ...report.snapshot, energy_level: 0.1 } };
+  const breached = { ...unstable, drift: { ...report.drift, level: 'D3' as const } };
+  assert.is(after([{ kind: 'state', ordinal: 9, report: unstable }]).stable, undefined);
+  assert.is(after([{ kind: 'state', ordinal: 9, report: breached }]).stable, breached);
+});
+
+live('knows the modes of the rollback point as the model has them', () => {
+  fc.assert(
+    fc.property(fc.array(observation, { minLength: 1, maxLength: 40 }), (observations) => {
+      const instance = new LiveInstance();
+      const show = (ordinal: number, state: ReturnType<typeof someState>) =>
+        instance.apply({ kind: 'state', ordinal, report: reportOf(state) });
+      show(0, someState());
+      const states = statesAfter(someState(), observations);
+      for (const [index, state] of states.entries()) {
+        show(index + 1, state);
+        const saved = vectorAt(state, OFFSET.savedTendency).map((x) => Math.min(1, Math.max(0, x)));
+        const { stable } = instance.view();
+        assert.ok(stable !== undefined);
+        for (const [mode, value] of valuesOf(stable.snapshot.mode_strengths).entries()) {
+          assert.ok(Math.abs(value - (saved[mode] ?? Number.NaN)) < 1e-6, `mode ${mode}`);
+        }
+      }
+      const last = states.at(-1);
+      if (last === undefined) return;
+      instance.apply({ kind: 'reset', generation: 2 });
+      assert.is(instance.view().stable, undefined);
+      show(observations.length, resetToDefault(last));
+      assert.is(instance.view().stable?.snapshot.cycle, 0);
+    }),
+  );
+});
+
+for (const each of [events, live]) each.run();

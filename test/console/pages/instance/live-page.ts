@@ -1,0 +1,37 @@
+import type { Page } from 'playwright-core';
+import { FakeLife } from '#test/console/pages/fake-life';
+import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
+
+/** Strengths of an orderly observer. */
+export const ANALYST = [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2];
+
+/** An observation in its character. */
+export const CALM = { mode: 2, signal: 0.75, confidence: 0.9 };
+/** One against it. */
+export const WILD = { mode: 3, signal: 1, confidence: 1 };
+
+type Opened = WatchedPage & { readonly life: FakeLife };
+
+/** Opens the page of an instance that moves, and waits until it is live. */
+export async function openLive(
+  pages: TestPages,
+  life = new FakeLife(pages.account, 'Ada', ANALYST),
+): Promise<Opened> {
+  const path = `/instances/${life.instance.id}`;
+  const opened = await pages.open(path, await pages.desk.owner());
+  await opened.page.getByRole('heading', { name: life.instance.name, exact: true }).waitFor();
+  await opened.page.getByText('live', { exact: true }).waitFor();
+  return Object.assign(opened, { life });
+}
+
+/** What the header says of a figure. */
+export async function figure(page: Page, name: string): Promise<string> {
+  const figures = page.locator('.figures > div', { has: page.getByText(name, { exact: true }) });
+  return await figures.locator('dd').innerText();
+}
+
+/** Waits until the header shows a cycle. */
+export async function untilCycle(page: Page, cycle: number): Promise<void> {
+  const text = String(cycle);
+  await page.locator('.figures dd').first().getByText(text, { exact: true }).waitFor();
+}

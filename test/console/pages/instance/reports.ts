@@ -1,0 +1,61 @@
+import { reportJson } from '#engine/report-json';
+import type { Observation } from '#identity/advance';
+import { newReport, readReport } from '#identity/report';
+import { createState, type State } from '#identity/state';
+import type { HistoryRow, InstanceEvent } from '#pages/instance/instance-events';
+import type { DriftEvent, Report } from '#pages/instance-answers';
+import { advanced } from '#test/support/arbitrary-identity';
+
+/** The instance of these tests. */
+export const INSTANCE_ID = 'inst_0123456789abcdef';
+
+/** What the service answers of a state. */
+export function reportOf(state: State): Report {
+  const report = newReport();
+  readReport(state, report);
+  return JSON.parse(reportJson(INSTANCE_ID, report));
+}
+
+/** A fresh state with a character. */
+export function someState(): State {
+  return createState({
+    modeStrengths: [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2],
+    energyLevel: 0.8,
+  });
+}
+
+/** States one after the other, each 60 s after the one before. */
+export function statesAfter(state: State, observations: readonly Observation[]): State[] {
+  const states: State[] = [];
+  for (const observation of observations) {
+    states.push(advanced(states.at(-1) ?? state, observation, 60));
+  }
+  return states;
+}
+
+/** The report of a fresh instance, as if it were of this cycle. */
+export function reportAt(cycle: number): Report {
+  const report = reportOf(someState());
+  return { ...report, snapshot: { ...report.snapshot, cycle } };
+}
+
+const TARGETS = ['PERCEPTION', 'ORDER', 'CONNECTION', 'ASSERTION'];
+
+/** A row of history: one a minute. */
+export function rowOf(cycle: number, generation = 1): HistoryRow {
+  return {
+    ...{ cycle, generation, signal_strength: 0.5, confidence: 0.9, context: {} },
+    mode_target: TARGETS[cycle % TARGETS.length] ?? 'ORDER',
+    timestamp: new Date(Date.UTC(2026, 0, 15, 12) + cycle * 60_000).toISOString(),
+  };
+}
+
+/** The event of a cycle. */
+export function cycleEvent(
+  ordinal: number,
+  cycle = ordinal,
+  generation = 1,
+  drift: DriftEvent | null = null,
+): InstanceEvent {
+  return { kind: 'cycle', ordinal, observation: rowOf(cycle, generation), drift };
+}

@@ -1,0 +1,56 @@
+import { inProcessBus } from '#bus/in-process-bus';
+import type { ConsolePorts } from '#console/console-ports';
+import { composeEngine } from '#engine/compose';
+import type { AccountAdmin } from '#limiter/account-admin';
+import { composeLimiter } from '#limiter/compose';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import { busAccountNews } from '#process/bus-account-news';
+import type { AccountStore } from '#storage/account-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import type { ManualClock } from '#test/support/manual-clock';
+import { memoryTrail } from '#test/support/memory-trail';
+
+const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
+
+type ServiceBehind = AsyncDisposable & {
+  readonly ports: Pick<
+    ConsolePorts,
+    'engine' | 'limiter' | 'accountNews' | 'keys' | 'usage' | 'trail'
+  >;
+  readonly admin: AccountAdmin;
+};
+
+/** What a console stands in front of: a limiter and an engine in memory, for the accounts of a store. */
+export function serviceBehind(clock: ManualClock, accounts: AccountStore): ServiceBehind {
+  const opened = new AsyncDisposableStack();
+  const trail = memoryTrail(clock);
+  const onBug = (error: unknown) => {
+    throw error;
+  };
+  const ports = { clock, randomness: systemRandomness, metrics: createMetrics(), onBug };
+  const bus = inProcessBus({ clock, onBug });
+  const accountNews = busAccountNews({ bus, prefix: 'console', cluster: 'alone' });
+  const limiter = opened.use(
+    composeLimiter(ACTORS, {
+      ...{ ...ports, accounts, accountNews, audit: trail },
+      ...{ meters: memoryMeterStore(), keyUses: memoryKeyUseStore(), journal: memoryJournal() },
+    }),
+  );
+  const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
+  const engine = opened.use(
+    composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
+  );
+  return {
+    admin: limiter.admin,
+    ports: {
+      ...{ engine, accountNews, trail, limiter: limiter.client },
+      ...{ keys: limiter.admin, usage: limiter.admin.usage },
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}

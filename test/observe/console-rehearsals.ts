@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { paused, type Rehearsal } from '#test/observe/rehearsal';
+import type { WatchedCluster } from '#test/observe/watched-cluster';
+
+/** The alerts about the consoles. */
+export const CONSOLE_REHEARSALS: readonly Rehearsal[] = [
+  {
+    alerts: ['NoConsole'],
+    fault: 'all consoles are paused',
+    provoke: async (cluster) => paused(cluster, cluster.namesOf('console')),
+  },
+  {
+    alerts: ['SignInsRefused'],
+    fault: 'someone tries a password at the console, and another, and another',
+    provoke: guessPasswords,
+  },
+];
+
+/** How often a guesser tries, in milliseconds: a hundred tries in ten seconds, and on. */
+const GUESS_EVERY_MS = 100;
+
+/** How long a console may take to refuse a password, in milliseconds. */
+const GUESS_MS_MAX = 5_000;
+
+async function guessPasswords({ plan }: WatchedCluster): Promise<() => Promise<void>> {
+  const { consoleAddress: origin } = plan;
+  const guess = () =>
+    fetch(`${origin}/api/sign-in`, {
+      method: 'POST',
+      headers: { origin, 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'someone@example.com', password: `guess ${randomUUID()}` }),
+      signal: AbortSignal.timeout(GUESS_MS_MAX),
+    }).then(
+      (answer) => answer.arrayBuffer(),
+      () => undefined,
+    );
+  const timer = setInterval(() => void guess(), GUESS_EVERY_MS);
+  return async () => clearInterval(timer);
+}
