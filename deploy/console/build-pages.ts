@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
+import { runbookEntries } from '#deploy/console/runbook-entries';
 
 /** Where the pages of the console have their sources. */
 const SOURCES = 'services/console/pages';
@@ -8,16 +9,34 @@ const SOURCES = 'services/console/pages';
 /** What browsers must know, the oldest of them from 2024: `light-dark()`, `toSorted`. */
 const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];
 
+/** Pages that are built on their own: a script, a style, and the path of their document. */
+type Bundle = {
+  readonly script: string;
+  readonly style: string;
+  readonly title: string;
+  /** Where the document and its `assets` are, in the folder and in addresses. */
+  readonly folder: string;
+};
+
+const BUNDLES: readonly Bundle[] = [
+  { script: 'main.tsx', style: 'style.css', title: 'Identity Engine', folder: '' },
+  { script: 'cluster-main.tsx', style: 'cluster.css', title: 'Cluster', folder: 'cluster' },
+];
+
 /**
- * Builds the pages of the console into `folder`: a document, and beside it in `assets` one script, one
- * style and one picture, whose names change with their contents. The folder is complete or not there.
- * Source: decision 251.
+ * Builds the pages of the console into `folder`, and the page of the cluster into `cluster` below it:
+ * each a document, and beside it in `assets` one script, one style and one picture, whose names change
+ * with their contents. The folder is complete or not there. Source: decisions 251, 261.
  */
 export async function buildPages(folder: string): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true });
   const made = mkdtempSync(`${folder}-`);
   try {
-    writeFileSync(join(made, 'index.html'), documentOf(await assetsIn(join(made, 'assets'))));
+    for (const bundle of BUNDLES) {
+      const place = join(made, bundle.folder);
+      const assets = await assetsIn(join(place, 'assets'), bundle);
+      writeFileSync(join(place, 'index.html'), documentOf(assets, bundle));
+    }
     // Another user than the one who builds serves it in the image.
     chmodSync(made, 0o755);
     rmSync(folder, { recursive: true, force: true });
@@ -28,9 +47,12 @@ export async function buildPages(folder: string): Promise<void> {
 }
 
 /** Builds script, style and picture, and answers their names by the ends of these. */
-async function assetsIn(folder: string): Promise<ReadonlyMap<string, string>> {
+async function assetsIn(
+  folder: string,
+  { script, style }: Bundle,
+): Promise<ReadonlyMap<string, string>> {
   const { metafile } = await build({
-    entryPoints: ['main.tsx', 'style.css', 'icon.svg'].map((name) => join(SOURCES, name)),
+    entryPoints: [script, style, 'icon.svg'].map((name) => join(SOURCES, name)),
     outdir: folder,
     entryNames: '[name]-[hash]',
     bundle: true,
@@ -42,6 +64,7 @@ async function assetsIn(folder: string): Promise<ReadonlyMap<string, string>> {
     loader: { '.svg': 'copy' },
     // Only these options count, not what else is there for the type checker.
     tsconfigRaw: '{}',
+    define: { RUNBOOK: JSON.stringify(runbookEntries()) },
     metafile: true,
     logLevel: 'warning',
   });
@@ -49,11 +72,14 @@ async function assetsIn(folder: string): Promise<ReadonlyMap<string, string>> {
   return new Map(names.map((name) => [name.replace(/^.*\./, ''), name]));
 }
 
-function documentOf(assets: ReadonlyMap<string, string>): string {
+function documentOf(
+  assets: ReadonlyMap<string, string>,
+  { title, folder }: Pick<Bundle, 'title' | 'folder'>,
+): string {
   const address = (end: string) => {
     const name = assets.get(end);
     if (name === undefined) throw new Error(`the build made no .${end}`);
-    return `/assets/${name}`;
+    return `${folder === '' ? '' : `/${folder}`}/assets/${name}`;
   };
   return `<!doctype html>
 <html lang="en">
@@ -61,14 +87,14 @@ function documentOf(assets: ReadonlyMap<string, string>): string {
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="robots" content="noindex">
-  <title>Identity Engine</title>
+  <title>${title}</title>
   <link rel="icon" type="image/svg+xml" href="${address('svg')}">
   <link rel="stylesheet" href="${address('css')}">
   <script type="module" src="${address('js')}"></script>
 </head>
 <body>
   <div id="root"></div>
-  <noscript>The console needs JavaScript.</noscript>
+  <noscript>This page needs JavaScript.</noscript>
 </body>
 </html>
 `;

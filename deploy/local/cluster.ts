@@ -116,7 +116,7 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
 
 /** What a person sees when the cluster serves: where it is and what to type next. */
 function welcome(plan: ClusterPlan, key: string, entry: string): string {
-  const { address, folder, logFolder, processes } = plan;
+  const { address, adminUrl, folder, logFolder, processes } = plan;
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
   const nodes = `${count('limiter')} limiters, ${count('engine')} engines`;
   const parts = `${count('edge')} edges, ${nodes}, ${count('console')} consoles`;
@@ -128,6 +128,7 @@ function welcome(plan: ClusterPlan, key: string, entry: string): string {
     `  Docs     ${address}/docs   ${address}/redoc   ${address}/openapi.json`,
     `  API key  ${key}`,
     `  Console  ${entry}`,
+    `  Cluster  ${adminUrl}/cluster`,
     `  Logs     ${logFolder}`,
     `  State    ${folder}`,
     '',

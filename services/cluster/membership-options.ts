@@ -20,7 +20,7 @@ export type MembershipOptions = {
   readonly self: (() => SelfReport) | undefined;
   /** Where every node has a journal: others are not present (decision 179). Undefined: not known here. */
   readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
-  /** Whether the shards that members serve are kept: for tools, which look for a moment only. */
+  /** Whether the shards that members serve are kept: for who looks on, and hears heartbeats alone. */
   readonly keepsShards?: boolean;
   /** Called at most once in 30 s when another cluster uses the same prefix. */
   readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;

@@ -67,7 +67,10 @@ export class Membership implements Disposable {
       this.#receiveHeartbeat(message, sender?.incarnation);
     const hearShard = (message: Uint8Array): void => this.#receiveAnnouncement(message);
     this.#opened.use(bus.subscribe(heartbeatSubject(prefix, service), hear));
-    this.#opened.use(bus.subscribe(announcementSubject(prefix, service), hearShard));
+    // Whose shards are kept have said them all; who keeps them may not be let hear announcements.
+    if (options.keepsShards !== true) {
+      this.#opened.use(bus.subscribe(announcementSubject(prefix, service), hearShard));
+    }
     this.#opened.use(every(clock, HEARTBEAT_PERIOD_MS, () => this.beat()));
   }
 
@@ -101,6 +104,12 @@ export class Membership implements Disposable {
     const others = [...this.#heard.values()].filter(({ heardMs }) => heardMs >= sinceMs);
     const self = this.#self();
     return self === undefined ? others : [self, ...others];
+  }
+
+  /** Every incarnation heard within 3 s, leaving ones too, but none that is proven dead. */
+  heard(): readonly Member[] {
+    const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
+    return this.known().filter(({ heardMs }) => heardMs >= sinceMs);
   }
 
   /** Names the present incarnations; equal for equal views. */

@@ -18,7 +18,7 @@ export type BuiltPages = {
   readonly assets: ReadonlyMap<string, BuiltFile>;
 };
 
-/** Where `npm run build:console` puts them. */
+/** Where `npm run build:console` puts them: those of the console, and below it the page of the cluster. */
 const FOLDER = fileURLToPath(new URL('../../build/console', import.meta.url));
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -30,8 +30,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const pack = promisify(gzip);
 
-/** Reads the built pages whole: they are few and small. Undefined: they are not built. Source: decision 251. */
-export async function readBuiltPages(folder = FOLDER): Promise<BuiltPages | undefined> {
+/** Reads built pages whole: they are few and small. Undefined: they are not built. Source: decision 251. */
+export async function readBuiltPages(
+  which: 'console' | 'cluster',
+  built = FOLDER,
+): Promise<BuiltPages | undefined> {
+  const folder = which === 'console' ? built : join(built, which);
   try {
     const names = await readdir(join(folder, 'assets'));
     const files = names.map(

@@ -21,7 +21,7 @@ export async function composeConsole(
   ports: ConsolePorts,
 ): Promise<RunningConsole> {
   await using opening = new AsyncDisposableStack();
-  const { app, reachedAt } = buildConsole(config, ports, await readBuiltPages());
+  const { app, reachedAt } = buildConsole(config, ports, await readBuiltPages('console'));
   opening.defer(() => app.close());
   const address = await app.listen({ ...listen });
   const { port } = app.server.address() as AddressInfo;

@@ -1,10 +1,10 @@
-import type { Bus } from '#bus/bus';
-import { type Member, Membership } from '#cluster/membership';
 import { assignShards } from '#cluster/ring';
 import { type ClusterCommand, type ClusterPorts, CtlError, type Values } from '#ctl/command';
 import { type Cell, table } from '#ctl/table';
+import { type ClusterSnapshot, hear, snapshotOf } from '#overview/cluster-snapshot';
+import { readShardTable, SERVICES, type ShardTable } from '#overview/shard-table';
 import { sleep } from '#platform/clock';
-import type { ShardedService, ShardRow } from '#storage/shard-store';
+import type { ShardedService } from '#storage/shard-store';
 
 /** How long heartbeats are listened to, in milliseconds: every node sends one a second. */
 const LISTEN_MS = 1_200;
@@ -12,39 +12,12 @@ const LISTEN_MS = 1_200;
 /** The option of commands that look at every service without it. */
 export const SERVICE_OPTION = { service: 'engine|limiter' };
 
-/** Every service whose actors are sharded. */
-export const SERVICES: readonly ShardedService[] = ['engine', 'limiter'];
-
-/** Shards of the largest cluster (`SERVICE_SHARDS`). */
-const SHARDS_MAX = 4_096;
-
-/** Who owns what, as the table says: the only thing that can be trusted for it (architecture 3). */
-type ShardTable = {
-  readonly service: ShardedService;
-  /** Id of the cluster. */
-  readonly cluster: string;
-  readonly shardCount: number;
-  readonly rows: readonly ShardRow[];
-};
-
-/** The table of one service, beside what its nodes say of themselves. */
-export type ClusterSnapshot = ShardTable & {
-  /** Every node that was heard, leaving ones too. */
-  readonly members: readonly Member[];
-  /** Names those that are present, as they do it themselves; equal for equal views. */
-  readonly viewHash: string;
-  /** The node that should own each shard; empty if no node was heard. */
-  readonly ring: readonly string[];
-  /** Clusters that speak under the same subjects. */
-  readonly strangers: readonly string[];
-};
-
 /** A service's shards by the table. Rejects with a CtlError when no node ever owned one. */
-export async function readShardTable(
-  ports: Pick<ClusterPorts, 'shards'>,
+export async function ownedShards(
+  { shards }: Pick<ClusterPorts, 'shards'>,
   service: ShardedService,
 ): Promise<ShardTable> {
-  const table = await tableOf(ports, service);
+  const table = await readShardTable(shards, service);
   if (table === undefined) throw neverOwned([service]);
   return table;
 }
@@ -60,27 +33,19 @@ export async function readCluster(
 ): Promise<readonly ClusterSnapshot[]> {
   const services = SERVICES.filter((one) => wanted === undefined || one === wanted);
   if (services.length === 0) throw new CtlError(`--service takes engine or limiter, not ${wanted}`);
-  const read = await Promise.all(services.map((service) => tableOf(ports, service)));
+  const read = await Promise.all(services.map((service) => readShardTable(ports.shards, service)));
   const tables = read.filter((table) => table !== undefined);
   if (tables.length === 0) throw neverOwned(services);
   await using bus = await ports.openBus();
   using listening = new DisposableStack();
+  const { clock, prefix } = ports;
   const heard = tables.map((table) => {
-    const strangers = new Set<string>();
-    const members = listening.use(membersOf(ports, bus, table, strangers));
-    return { table, members, strangers };
+    return { table, heard: listening.use(hear({ bus, clock, prefix }, table)) };
   });
-  await sleep(ports.clock, LISTEN_MS);
-  return heard.map(({ table, members, strangers }) => {
-    const nodes = members.present().map(({ node }) => node);
-    return {
-      ...table,
-      members: members.known().toSorted((a, b) => (a.node < b.node ? -1 : 1)),
-      viewHash: members.viewHash,
-      ring: nodes.length === 0 ? [] : assignShards(nodes, table.shardCount),
-      strangers: [...strangers],
-    };
-  });
+  await sleep(clock, LISTEN_MS);
+  return heard.map(({ table, heard: nodes }) =>
+    snapshotOf(table, nodes, (names) => ringOf(names, table.shardCount)),
+  );
 }
 
 /**
@@ -125,30 +90,8 @@ function remarksOn(snapshots: readonly ClusterSnapshot[]): string {
   return remarks.map((remark) => `\n\n${remark}`).join('');
 }
 
-async function tableOf(
-  { shards }: Pick<ClusterPorts, 'shards'>,
-  service: ShardedService,
-): Promise<ShardTable | undefined> {
-  const rows = await shards.load(service, SHARDS_MAX);
-  if (rows.length === 0) return undefined;
-  // Both stand before the first row does, so nothing is fixed by asking.
-  const cluster = await shards.fixCluster('');
-  const shardCount = await shards.fixCount(service, SHARDS_MAX);
-  return { service, cluster, shardCount, rows: rows.toSorted((a, b) => a.shard - b.shard) };
-}
-
-function membersOf(
-  { clock, prefix }: ClusterPorts,
-  bus: Bus,
-  { cluster, service }: ShardTable,
-  strangers: Set<string>,
-): Membership {
-  return new Membership({
-    ...{ bus, clock, prefix, cluster, service },
-    self: undefined,
-    keepsShards: true,
-    onForeignCluster: (stranger) => void strangers.add(stranger.cluster),
-  });
+function ringOf(nodes: readonly string[], shardCount: number): readonly string[] {
+  return nodes.length === 0 ? [] : assignShards(nodes, shardCount);
 }
 
 function neverOwned(services: readonly ShardedService[]): CtlError {

@@ -1,7 +1,8 @@
 import type { Member } from '#cluster/membership';
-import { type ClusterSnapshot, readCluster, SERVICE_OPTION } from '#ctl/cluster-snapshot';
+import { readCluster, SERVICE_OPTION } from '#ctl/cluster-snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { table } from '#ctl/table';
+import type { ClusterSnapshot } from '#overview/cluster-snapshot';
 import { sleep } from '#platform/clock';
 
 /** Between two looks at the table, in milliseconds: a shard moves in some tens. */

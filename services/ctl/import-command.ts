@@ -1,4 +1,4 @@
-import { readShardTable } from '#ctl/cluster-snapshot';
+import { ownedShards } from '#ctl/cluster-snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted, countedRows } from '#ctl/counted';
 import { type CheckedExport, checkExport, isBegun } from '#ctl/import-check';
@@ -17,7 +17,7 @@ export const IMPORT: ClusterCommand = {
   options: {},
   async run(ports, [path = ''], _values, { report }) {
     // Where instances lie follows from the number of shards, which a first node fixes.
-    await readShardTable(ports, 'engine');
+    await ownedShards(ports, 'engine');
     const checked = await checkExport(path, ports, report);
     const { counts, account, unproven } = checked;
     const proven = counted(counts.instances - unproven, 'instance');

@@ -1,5 +1,5 @@
 import { shardOf } from '#cluster/shard-of';
-import { readShardTable } from '#ctl/cluster-snapshot';
+import { ownedShards } from '#ctl/cluster-snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { table } from '#ctl/table';
 import { Fault } from '#fault/fault';
@@ -41,7 +41,7 @@ export const INSTANCE: ClusterCommand = {
 };
 
 async function ownerOf({ shards, journals }: ClusterPorts, id: string) {
-  const { rows, shardCount } = await readShardTable({ shards }, 'engine');
+  const { rows, shardCount } = await ownedShards({ shards }, 'engine');
   const shard = shardOf(id, shardCount);
   const row = rows.find((one) => one.shard === shard);
   const journal = row === undefined ? undefined : await journals.readHead(row.owner, 'quorum');

@@ -1,7 +1,7 @@
-import { SERVICES } from '#ctl/cluster-snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { recordText } from '#ctl/record-text';
 import { table } from '#ctl/table';
+import { SERVICES } from '#overview/shard-table';
 import { CorruptJournal, decodeRecord, linesOf } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot } from '#storage/journal-store';
 import { SLOTS_UNDER_WAY_MAX } from '#storage/seal-journal';

@@ -9,7 +9,6 @@ import { ONE_SHARD } from '#runtime/shard-gate';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { ListingStore } from '#storage/listing-store';
-import type { EngineClient } from '#wire/engine-messages';
 
 /** What an engine needs of its process, wherever it keeps its data. */
 export type EnginePorts = ProcessPorts & {
@@ -35,7 +34,7 @@ export function composeEngine(
     tracer,
     journal,
   }: EnginePorts & { readonly journal: Journal },
-): EngineClient & AsyncDisposable {
+): EngineActors {
   return new EngineActors(config, {
     clock,
     metrics,

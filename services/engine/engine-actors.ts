@@ -17,6 +17,7 @@ import type { ProcessPorts } from '#platform/process-ports';
 import { traced } from '#platform/traceparent';
 import { ActorHost } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
+import { type HostLoad, hostLoad } from '#runtime/host-load';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
 import type { ShardGate } from '#runtime/shard-gate';
@@ -55,6 +56,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #models: Models;
   readonly #headOf: HeadOf;
   readonly #summariesOf: SummariesOf;
+  #calls = 0;
 
   constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
     this.#ports = ports;
@@ -91,6 +93,11 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     return [this.#instances, this.#directories];
   }
 
+  /** What is in memory here, and how many calls were asked so far. */
+  get load(): HostLoad & { readonly calls: number } {
+    return { ...hostLoad(this.hosts), calls: this.#calls };
+  }
+
   /** Reads an instance that is in memory, for operators; undefined if it is not. */
   async readActive(instanceId: string): Promise<ActiveInstance | undefined> {
     return await this.#instances.read(instanceId, (state) =>
@@ -99,6 +106,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   }
 
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
+    this.#calls += 1;
     const { command } = call;
     switch (command.kind) {
       case 'list':

@@ -16,6 +16,7 @@ import {
   type DrainProgress,
   type InstanceReport,
   NO_INCARNATION,
+  type NodeLoad,
 } from '#wire/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 
@@ -68,6 +69,11 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     const { id, shards, served } = this.#node.present;
     const isServed = shards.has(shardOf(instanceId, this.#config.node.shardCount));
     return { incarnation: id, isServed, active: await served.readActive(instanceId) };
+  }
+
+  async readLoad(): Promise<NodeLoad> {
+    const { id, served } = this.#node.present;
+    return { incarnation: id, ...served.load };
   }
 
   identity(): string {

@@ -24,6 +24,12 @@ import { answerAdmin } from '#limiter/admin-routes';
 import { adminTokenId } from '#limiter/admin-token';
 import { answerAudit } from '#limiter/audit-routes';
 import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
+import {
+  answerCluster,
+  type ClusterOverview,
+  type PageFile,
+  pageFileOf,
+} from '#limiter/cluster-routes';
 import { hasBody } from '#platform/has-body';
 import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
 import type { ProcessPorts } from '#platform/process-ports';
@@ -39,13 +45,15 @@ type AdminServerPorts = ProcessPorts & {
   readonly trail: AuditTrail;
   /** Hears of every change. */
   readonly heard: AdminAudit;
+  readonly cluster: ClusterOverview;
 };
 
 /**
- * Administration of accounts over HTTP for people on this machine. It listens on a loopback address
- * only (anything else is a RangeError), answers only requests that show the token of this process
- * or prove that they know it, and that name this machine, and none that a web page could send:
- * those carry `Origin`, or a body that is not declared as JSON.
+ * Administration of accounts over HTTP for people on this machine, and the page of its cluster. It
+ * listens on a loopback address only (anything else is a RangeError), answers only requests that show
+ * the token of this process or prove that they know it, and that name this machine, and none that a
+ * web page of another could send: those carry `Origin`, or a body that is not declared as JSON. The
+ * files of its own page alone need no token: it is typed there.
  */
 export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): Promise<Running> {
   if (!isLoopbackAddress(listen.host)) {
@@ -77,21 +85,24 @@ type Nonces = WeakMap<Socket, string>;
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { admin, token, trail, heard, clock, onBug }: AdminServerPorts,
+  { admin, token, trail, heard, cluster, clock, onBug }: AdminServerPorts,
   nonces: Nonces,
 ): Promise<void> {
   let sign: Sign | undefined;
   try {
     assertLocal(request);
+    const url = urlOf(request);
+    const file = pageFileOf(cluster, { method: request.method, url });
+    if (file !== undefined) return sendFile(response, file);
     // Taken before anything is awaited: a connection that has ended has no address any more.
     const by = administratorOf(request, token);
     const assertProven = askedFor(request, token, nonces);
-    const url = urlOf(request);
     const text = await textOf(request);
     sign = assertProven?.(text);
     const asked = { method: request.method ?? '', url, body: bodyOf(request, text) };
     const nowMs = clock.wallMs();
     const data =
+      (await answerCluster(cluster, asked)) ??
       (await answerAudit({ admin, trail }, asked, nowMs)) ??
       (await answerAdmin(admin, asked, nowMs, makerOf(trail, heard, by)));
     send(response, { data }, sign);
@@ -126,10 +137,17 @@ function send(response: ServerResponse, body: unknown, sign: Sign | undefined): 
   response.end(text);
 }
 
+function sendFile(response: ServerResponse, { headers, body }: PageFile): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.end(body);
+}
+
 function assertLocal(request: IncomingMessage): void {
   const { host, origin } = request.headers;
   const isLocal = isLoopbackAddress(request.socket.remoteAddress ?? '') && isLoopbackHost(host);
-  if (!isLocal || origin !== undefined) {
+  // Browsers say so also of what the own page asks for.
+  const isForeign = origin !== undefined && origin !== `http://${host}`;
+  if (!isLocal || isForeign) {
     throw new Fault('forbidden', 'the admin port answers programs on this machine only');
   }
 }

@@ -35,6 +35,8 @@ export type Limiter = AsyncDisposable & {
   readonly client: LimiterClient;
   readonly admin: AccountAdmin;
   readonly audit: AuditTrail;
+  /** What is in memory here. */
+  readonly load: () => LimiterActors['load'];
 };
 
 /** A limiter that is the only one: on memory, where a crash leaves nothing to take over. */
@@ -62,6 +64,7 @@ export function composeLimiter(
   return {
     client: actors,
     audit: ports.audit,
+    load: () => actors.load,
     admin: accountAdmin({
       accounts,
       keyUses,

@@ -15,6 +15,7 @@ import type { ProcessPorts } from '#platform/process-ports';
 import { traced } from '#platform/traceparent';
 import { ActorHost } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
+import { type HostLoad, hostLoad } from '#runtime/host-load';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
 import type { ShardGate } from '#runtime/shard-gate';
@@ -60,6 +61,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #clock: Clock;
   readonly #log: CommitLog;
   readonly #metrics: LimiterMetrics;
+  #calls = 0;
 
   constructor(config: LimiterConfig, ports: LimiterActorsPorts) {
     this.#admitAgeMs = config.admitAgeMs ?? ADMIT_AGE_MS_MAX;
@@ -86,7 +88,13 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return [this.#meters];
   }
 
+  /** What is in memory here, and how many calls were asked so far. */
+  get load(): HostLoad & { readonly calls: number } {
+    return { ...hostLoad(this.hosts), calls: this.#calls };
+  }
+
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
+    this.#calls += 1;
     if (call.kind === 'account') return this.#accountCalls.answer(call);
     const answer = this.#decide(call);
     if (call.kind !== 'admit') return answer;

@@ -13,6 +13,7 @@ import {
   type DrainProgress,
   type MeterUsage,
   NO_INCARNATION,
+  type NodeLoad,
   type UsageAdmin,
 } from '#wire/admin';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
@@ -92,6 +93,11 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
 
   async resetUsage(accountId: string): Promise<MeterUsage | undefined> {
     return await this.#node.present.served.actors.resetUsage(accountId);
+  }
+
+  async readLoad(): Promise<NodeLoad> {
+    const { id, served } = this.#node.present;
+    return { incarnation: id, ...served.actors.load };
   }
 
   identity(): string {

@@ -4,6 +4,7 @@ import type { AccountAdmin } from '#limiter/account-admin';
 import type { AdminAudit } from '#limiter/admin-audit';
 import { serveAdmin } from '#limiter/admin-server';
 import { newAdminToken, publishAdminToken, readAdminToken } from '#limiter/admin-token';
+import type { ClusterOverview } from '#limiter/cluster-routes';
 import { createLogger } from '#platform/logger';
 import type { Running } from '#platform/run';
 import type { Foundation } from '#process/foundation';
@@ -19,6 +20,7 @@ export async function openAdminPort(
   config: Config,
   foundation: Foundation,
   { admin, audit: trail }: Administration,
+  cluster: ClusterOverview,
 ): Promise<Running> {
   await using opening = new AsyncDisposableStack();
   const given = await givenToken(config);
@@ -27,7 +29,7 @@ export async function openAdminPort(
   const heard = logOf(config, foundation);
   const { clock, onBug } = foundation;
   const running = opening.use(
-    await serveAdmin(listen, { admin, token, trail, heard, clock, onBug }),
+    await serveAdmin(listen, { admin, token, trail, heard, cluster, clock, onBug }),
   );
   if (given === undefined) {
     const { port } = new URL(running.address);

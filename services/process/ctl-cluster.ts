@@ -1,5 +1,5 @@
 import { type Config, ConfigError } from '#config';
-import { readShardTable } from '#ctl/cluster-snapshot';
+import { ownedShards } from '#ctl/cluster-snapshot';
 import type { ActingCluster, ClusterPorts } from '#ctl/command';
 import { busAccountNews } from '#process/bus-account-news';
 import { engineConnector, watchedEngines } from '#process/cluster';
@@ -64,7 +64,7 @@ async function openActing(
   if (config.SERVICE_NATS_URL === undefined) {
     throw new ConfigError('SERVICE_NATS_URL: without it no engine is heard that could do this');
   }
-  const { cluster, shardCount } = await readShardTable({ shards }, 'engine');
+  const { cluster, shardCount } = await ownedShards({ shards }, 'engine');
   await using opening = new AsyncDisposableStack();
   const facts = { cluster, shardCount };
   const bus = opening.use(await openBus(config, foundation, cluster));

@@ -59,7 +59,7 @@ export async function engineNodeOf(
 export function engineAlone(
   { clock, metrics, onBug, tracer, actors }: Foundation,
   { instances, listings, engineJournal: journal }: LocalStores,
-): EngineClient & AsyncDisposable {
+): ReturnType<typeof composeEngine> {
   return composeEngine(actors, { clock, metrics, instances, listings, onBug, tracer, journal });
 }
 

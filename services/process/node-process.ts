@@ -1,8 +1,10 @@
 import type { Config } from '#config';
 import { Fault } from '#fault/fault';
+import type { Limiter } from '#limiter/compose';
 import { type Administration, openAdminPort } from '#process/admin-port';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { assertReachable, type ClusterParts, clockWatchOf, clusterOf } from '#process/membership';
+import { overviewOfAlone, overviewOfCluster } from '#process/overview';
 import { type LocalStores, openBus, openStores } from '#process/ports';
 import { type Opened, say } from '#process/process-life';
 import { refusalObserver } from '#process/rpc-metrics';
@@ -26,7 +28,7 @@ type Served = {
   /** Undefined: actors on memory, which are one of no cluster. */
   readonly node: ProcessNode | undefined;
   /** Administration of accounts, for the admin port; undefined: there is none. */
-  readonly administration: Administration | undefined;
+  readonly administration: (Administration & { readonly load?: Limiter['load'] }) | undefined;
 };
 
 /** How the processes of the two services differ. */
@@ -73,7 +75,13 @@ export async function openNodeProcess(
   await foundation.waits.during(() => 'the cluster to be joined', joined ?? Promise.resolve());
   const addresses: Record<string, string> = { grpc: server.address };
   if (administration !== undefined) {
-    const port = opening.use(await openAdminPort(config, foundation, administration));
+    const { load } = administration;
+    const overview = opening.use(
+      stores.kind === 'local'
+        ? await overviewOfAlone(foundation, { engine: undefined, limiter: load })
+        : await overviewOfCluster(config, foundation, stores, bus),
+    );
+    const port = opening.use(await openAdminPort(config, foundation, administration, overview));
     addresses['admin'] = port.address;
   }
   addresses['metrics'] = `${operators.address}/metrics`;

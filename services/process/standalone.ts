@@ -12,10 +12,12 @@ import { type Foundation, openFoundation, serveOperators } from '#process/founda
 import { limiterAlone, limiterNodeOf } from '#process/limiter-part';
 import { localAccount } from '#process/local-account';
 import { clockWatchOf } from '#process/membership';
+import { type OpenOverview, overviewOfAlone, overviewOfCluster } from '#process/overview';
 import { type LocalStores, openBus, openStores, type SharedStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { welcome } from '#process/welcome';
 import { inProcessPeer } from '#routing/peer';
+import type { ShardedService } from '#storage/shard-store';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -31,8 +33,8 @@ export async function openStandalone(config: Config): Promise<Opened> {
       ? await onMemory(config, foundation, stores, bus)
       : await clusterOfOne(config, foundation, stores, bus, operators.address),
   );
-  const { engine, limiter, administration, accountNews } = backends;
-  const admin = opening.use(await openAdminPort(config, foundation, administration));
+  const { engine, limiter, administration, accountNews, overview } = backends;
+  const admin = opening.use(await openAdminPort(config, foundation, administration, overview));
   // Alone: no other edge could take its callers.
   const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
   const { clock, randomness, metrics, logger, tracer } = foundation;
@@ -67,6 +69,7 @@ type Backends = AsyncDisposable & {
   readonly limiter: LimiterClient;
   readonly administration: Administration;
   readonly accountNews: AccountNews;
+  readonly overview: OpenOverview;
 };
 
 async function onMemory(
@@ -79,12 +82,15 @@ async function onMemory(
   const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
   const limiter = opening.use(await limiterAlone(config, foundation, stores, accountNews));
   const engine = opening.use(engineAlone(foundation, stores));
+  const loads = { engine: () => engine.load, limiter: limiter.load };
+  const overview = opening.use(await overviewOfAlone(foundation, loads));
   const opened = opening.move();
   return {
     engine,
     limiter: limiter.client,
     administration: limiter,
     accountNews,
+    overview,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
@@ -120,10 +126,14 @@ async function clusterOfOne(
   await engineNode.join(address);
   // Calls of limiters do not wait for an owner as those of engines do.
   await limiter.ready();
+  const readLoad = (service: ShardedService) =>
+    service === 'engine' ? engineNode.readLoad() : limiterNode.readLoad();
+  const overview = opening.use(await overviewOfCluster(alone, foundation, stores, bus, readLoad));
   const opened = opening.move();
   return {
     engine,
     limiter,
+    overview,
     administration: limiterNode,
     accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

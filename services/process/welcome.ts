@@ -25,7 +25,7 @@ export function welcome(addresses: Addresses): string {
     `  API      ${api}/v1`,
     ...(isDocumented ? [`  Docs     ${api}/docs   ${api}/redoc   ${api}/openapi.json`] : []),
     `  Metrics  ${metrics}/metrics`,
-    `  Admin    ${admin}   (ctl)`,
+    `  Admin    ${admin}   (ctl)   ${admin}/cluster`,
     ...consoleLine,
     ...accountLines(api, account),
     '',

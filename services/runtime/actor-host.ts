@@ -122,6 +122,12 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#catalog.totals;
   }
 
+  /** For how long the oldest record waits to be stored, in milliseconds; undefined: none does. */
+  get unstoredForMs(): number | undefined {
+    const { oldestMs } = this.#catalog.dirty;
+    return oldestMs === undefined ? undefined : this.#ports.clock.monotonicMs() - oldestMs;
+  }
+
   /** Refuses new calls, then stores everything that is durable. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;

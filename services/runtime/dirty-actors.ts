@@ -57,6 +57,12 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     return this.#bytes + this.early.total;
   }
 
+  /** Monotonic time of the oldest of those records; undefined: there is none. */
+  get oldestMs(): number | undefined {
+    const [oldest] = this.#states.values();
+    return oldest?.sinceMs;
+  }
+
   /** How full the tail is, but for early rows: 1 means that a bound, records or bytes, is reached. */
   get tail(): number {
     return Math.max(this.#records / UNFLUSHED_RECORDS_MAX, this.#bytes / UNFLUSHED_BYTES_MAX);

@@ -1,6 +1,6 @@
 import { type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js';
 import { Fault, faultFor } from '#fault/fault';
-import type { DrainProgress, InstanceAdmin, MeterUsage, UsageAdmin } from '#wire/admin';
+import type { DrainProgress, InstanceAdmin, LoadAdmin, MeterUsage, UsageAdmin } from '#wire/admin';
 import { faultOfStatus } from '#wire/fault-codec';
 import { AdminService, type UsageReply } from '#wire/gen/identity_engine/v1/admin';
 import { type UnaryCallOptions, unaryCall } from '#wire/unary-call';
@@ -18,7 +18,7 @@ const ROLES = {
 } as const satisfies Record<string, readonly WireRole[]>;
 
 /** What operators and other nodes ask of the node at one address. */
-export interface AdminClient extends InstanceAdmin, UsageAdmin {
+export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
   /** The present incarnation of the node, as `NodeAdmin.identity`. */
   identify(): Promise<string>;
   /** As `NodeAdmin.drain`. */
@@ -50,6 +50,10 @@ export function adminClient(address: string, options: UnaryCallOptions): AdminCl
       return trustText(incarnation, 1, INCARNATION_LENGTH_MAX, 'incarnation');
     },
     drain: () => ask('node', AdminService.drain, {}),
+    async readLoad() {
+      const { oldestUnstoredMs, ...load } = await ask('node', AdminService.readLoad, {});
+      return { ...load, oldestUnstoredMs };
+    },
     async readInstance(instanceId) {
       const reply = await ask('engine', AdminService.readInstance, { instanceId });
       const { incarnation, served, active } = reply;

@@ -18,6 +18,7 @@ export function adminService(
   target: AdminTarget,
   reportBug: (error: unknown) => void = () => undefined,
 ): WireService {
+  const readLoad = target.readLoad?.bind(target);
   const readInstance = target.readInstance?.bind(target);
   const readUsage = target.readUsage?.bind(target);
   const resetUsage = target.resetUsage?.bind(target);
@@ -25,6 +26,9 @@ export function adminService(
     identify: unaryHandler(async () => ({ incarnation: target.identity() }), reportBug),
     drain: unaryHandler(async () => await target.drain(), reportBug),
   };
+  if (readLoad !== undefined) {
+    implementation.readLoad = unaryHandler(async () => await readLoad(), reportBug);
+  }
   if (readInstance !== undefined) {
     implementation.readInstance = unaryHandler(
       async ({ instanceId }) => reportToWire(await readInstance(instanceId)),

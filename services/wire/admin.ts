@@ -100,5 +100,29 @@ export interface UsageAdmin {
   resetUsage(accountId: string): Promise<MeterUsage | undefined>;
 }
 
+/** What a node holds in memory, and how often it was called. */
+export type NodeLoad = {
+  /** Whose load it is. */
+  readonly incarnation: string;
+  /** Instances and directories of an engine, meters of a limiter, and roughly the bytes they hold. */
+  readonly actors: number;
+  readonly actorBytes: number;
+  /** Committed records that no checkpoint has stored. */
+  readonly unstoredRecords: number;
+  /** For how long the oldest of them waits, in milliseconds; undefined: there is none. */
+  readonly oldestUnstoredMs: number | undefined;
+  /** Calls of this incarnation since it began. */
+  readonly calls: number;
+};
+
+/** What a node of a cluster offers to who looks after it. */
+export interface LoadAdmin {
+  /** The load now. Rejects with `service_unavailable` between two incarnations. */
+  readLoad(): Promise<NodeLoad>;
+}
+
 /** What one node offers: as any does, and as an engine or a limiter. */
-export type AdminTarget = NodeAdmin & Partial<InstanceAdmin> & Partial<UsageAdmin>;
+export type AdminTarget = NodeAdmin &
+  Partial<LoadAdmin> &
+  Partial<InstanceAdmin> &
+  Partial<UsageAdmin>;

@@ -25,6 +25,8 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   // Any limiter's admin port answers for all accounts, and asks the owner of the meter, as the console does.
   '/identity_engine.v1.Admin/ReadUsage': ['limiter', 'console', 'ctl'],
   '/identity_engine.v1.Admin/ResetUsage': ['limiter'],
+  // Any limiter's admin port shows the whole cluster.
+  '/identity_engine.v1.Admin/ReadLoad': ['limiter'],
   '/grpc.health.v1.Health/Check': WIRE_ROLES,
   '/grpc.health.v1.Health/Watch': WIRE_ROLES,
 };

@@ -10,6 +10,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   wire: [],
   routing: ['wire', 'cluster'],
   cluster: ['bus', 'storage'],
+  overview: ['cluster', 'bus', 'storage', 'wire'],
   runtime: ['storage'],
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
@@ -20,11 +21,11 @@ export const LAYERS: Record<string, readonly string[]> = {
   pages: ['identity'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
-    ...['accounts', 'audit', 'console'],
+    ...['accounts', 'audit', 'console', 'overview'],
   ],
   process: [
     ...['edge', 'engine', 'limiter', 'billing', 'wire', 'routing', 'cluster', 'bus'],
-    ...['node', 'runtime', 'accounts', 'audit', 'storage', 'console', 'ctl'],
+    ...['node', 'runtime', 'accounts', 'audit', 'storage', 'console', 'ctl', 'overview'],
   ],
 };
 /**
@@ -89,7 +90,7 @@ export const VENDORS: Record<string, RegExp> = {
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   'a request of a page': {
     word: /\bfetch\(/,
-    home: /^services\/console\/pages\/(api|instance\/code-samples)\.ts$/,
+    home: /^services\/console\/pages\/(api|cluster-api|instance\/code-samples)\.ts$/,
   },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },

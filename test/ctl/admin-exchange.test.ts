@@ -9,6 +9,7 @@ import { serveAdmin } from '#limiter/admin-server';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
+import { NO_OVERVIEW } from '#test/support/no-overview';
 
 const run = (adminUrl: string) =>
   ctl(['accounts', 'create', 'acme'], { adminUrl, adminTokenFile: adminTokenFile() });
@@ -101,7 +102,7 @@ async function portUnderTest() {
   };
   const running = await serveAdmin(
     { host: '127.0.0.1', port: 0 },
-    { ...ports, trail: limiter.audit, heard },
+    { ...ports, trail: limiter.audit, heard, cluster: NO_OVERVIEW },
   );
   return {
     address: running.address,

@@ -12,6 +12,7 @@ import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
 import { ManualClock } from '#test/support/manual-clock';
+import { NO_OVERVIEW } from '#test/support/no-overview';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const JANUARY = AUDIT_LINES_MAX + 20;
@@ -28,7 +29,7 @@ async function trailUnderTest(change: Partial<AuditStore> = {}) {
   clock.advance(20 * DAY_MS);
   await writing.append(id, entryOf({ target: 'of February' }));
   const trail = new AuditTrail({ store: { ...memory, ...change }, clock });
-  const always = { token: ADMIN_TOKEN, heard: () => undefined, clock };
+  const always = { token: ADMIN_TOKEN, heard: () => undefined, clock, cluster: NO_OVERVIEW };
   const onBug = (bug: unknown) => assert.unreachable(String(bug));
   const ports = { admin: limiter.admin, trail, onBug, ...always };
   const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);

@@ -4,6 +4,7 @@ import { monthsOf } from '#limiter/month-usage';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
+import { NO_OVERVIEW } from '#test/support/no-overview';
 import type { MeterUsage } from '#wire/admin';
 
 /** Runs `ctl` against an admin port, with the token of the tests. */
@@ -19,7 +20,7 @@ export async function serviceUnderTest(used?: MeterUsage) {
   const instead = used && { usage: async () => used, months: async () => monthsOf(used, []) };
   const admin = { ...limiter.admin, ...instead };
   const ports = { admin, clock, onBug, token: ADMIN_TOKEN };
-  const auditing = { trail: limiter.audit, heard: () => undefined };
+  const auditing = { trail: limiter.audit, heard: () => undefined, cluster: NO_OVERVIEW };
   const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, { ...ports, ...auditing });
   return {
     ...fixture,

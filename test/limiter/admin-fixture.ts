@@ -5,6 +5,7 @@ import type { AdminAudit } from '#limiter/admin-audit';
 import { serveAdmin } from '#limiter/admin-server';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
+import { NO_OVERVIEW } from '#test/support/no-overview';
 
 type Heard = Parameters<AdminAudit>[0] & { readonly by: Parameters<AdminAudit>[1] };
 
@@ -12,13 +13,14 @@ type Heard = Parameters<AdminAudit>[0] & { readonly by: Parameters<AdminAudit>[1
 export async function adminUnderTest({
   host = '127.0.0.1',
   admin = {} as Partial<AccountAdmin>,
+  cluster = NO_OVERVIEW,
 } = {}) {
   const fixture = await limiterUnderTest(custom(60, 100));
   const { limiter, bugs } = fixture;
   const onBug = (bug: unknown) => bugs.push(bug);
   const changes: Heard[] = [];
   const heard: AdminAudit = (change, by) => void changes.push({ ...change, by });
-  const always = { token: ADMIN_TOKEN, trail: limiter.audit, heard, onBug };
+  const always = { token: ADMIN_TOKEN, trail: limiter.audit, heard, cluster, onBug };
   const ports = { admin: { ...limiter.admin, ...admin }, clock: fixture.clock, ...always };
   const running = await serveAdmin({ host, port: 0 }, ports);
   const raw = (method: string, path: string, headers: Record<string, string>, body: string) =>

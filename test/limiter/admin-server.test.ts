@@ -7,6 +7,7 @@ import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
 import { adminUnderTest } from '#test/limiter/admin-fixture';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
+import { NO_OVERVIEW } from '#test/support/no-overview';
 
 const SHOWN = `Bearer ${ADMIN_TOKEN}`;
 
@@ -229,7 +230,7 @@ listen('listens on no address that another machine could reach', async () => {
   for (const host of ['0.0.0.0', '::', '', '10.1.2.3', 'localhost', 'example.org']) {
     const opening = serveAdmin(
       { host, port: 0 },
-      { admin, trail, token: ADMIN_TOKEN, heard: fail, clock, onBug: fail },
+      { admin, trail, token: ADMIN_TOKEN, heard: fail, cluster: NO_OVERVIEW, clock, onBug: fail },
     );
     const refusal = await opening.catch((error: unknown) => error);
     assert.instance(refusal, RangeError, host);

@@ -9,25 +9,46 @@ export async function tracesOf(
   keyspace: string,
   texts: readonly string[],
 ): Promise<Trace[]> {
-  const options = { kind: 'read', operation: 'test_scan' } as const;
-  const names = 'SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?';
-  const { rows: tables } = await session.execute(names, [keyspace], options);
   const traces: Trace[] = [];
-  for (const { table_name: table } of tables) {
-    for await (const page of session.pages(`SELECT * FROM ${table}`, [], options)) {
-      for (const row of page) {
-        const bytes = Buffer.concat(Object.values(row).map(bytesOf));
-        for (const found of texts) {
-          if (bytes.includes(found)) traces.push({ table, found, row: bytes.toString('latin1') });
-        }
-      }
+  for await (const { table, bytes } of rowsOf(session, keyspace)) {
+    for (const found of texts) {
+      if (bytes.includes(found)) traces.push({ table, found, row: bytes.toString('latin1') });
     }
   }
   return traces;
 }
 
+/** Everything that stands in a keyspace, by table: each value as its bytes, or as it is written. */
+export async function dumpOf(
+  session: CassandraSession,
+  keyspace: string,
+): Promise<ReadonlyMap<string, Buffer>> {
+  const dumped = new Map<string, Buffer[]>();
+  for await (const { table, bytes } of rowsOf(session, keyspace)) {
+    dumped.set(table, [...(dumped.get(table) ?? []), bytes, Buffer.from('\n')]);
+  }
+  return new Map([...dumped].map(([table, rows]) => [table, Buffer.concat(rows)]));
+}
+
+async function* rowsOf(session: CassandraSession, keyspace: string) {
+  const options = { kind: 'read', operation: 'test_scan' } as const;
+  const names = 'SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?';
+  const { rows: tables } = await session.execute(names, [keyspace], options);
+  for (const { table_name: table } of tables) {
+    for await (const page of session.pages(`SELECT * FROM ${table}`, [], options)) {
+      for (const row of page) {
+        yield { table: table as string, bytes: Buffer.concat(Object.values(row).map(bytesOf)) };
+      }
+    }
+  }
+}
+
 function bytesOf(value: unknown): Buffer {
-  return Buffer.isBuffer(value) ? value : Buffer.from(String(value));
+  if (Buffer.isBuffer(value)) return value;
+  if (Array.isArray(value)) return Buffer.concat(value.map(bytesOf));
+  if (value instanceof Map) return Buffer.concat([...value].flat().map(bytesOf));
+  if (value instanceof Set) return Buffer.concat([...value].map(bytesOf));
+  return Buffer.from(String(value));
 }
 
 /** Changes one byte of an instance's head, or of the newest of its chunks of history. */

@@ -15,6 +15,7 @@ import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
+import { NO_OVERVIEW } from '#test/support/no-overview';
 import type { Service } from '#test/support/service';
 
 /** The least that an operator may configure; two minutes make an instance leave memory. */
@@ -60,8 +61,9 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
   );
   const listen = { host: '127.0.0.1', port: 0 };
   const asking = { token: ADMIN_TOKEN, trail: limiter.audit, heard: () => undefined };
+  const cluster = NO_OVERVIEW;
   const admin = opening.use(
-    await serveAdmin(listen, { ...ports, ...asking, admin: limiter.admin }),
+    await serveAdmin(listen, { ...ports, ...asking, admin: limiter.admin, cluster }),
   );
   const config = {
     ...listen,

@@ -31,6 +31,7 @@ const node = {
   readInstance: unasked,
   readUsage: unasked,
   resetUsage: unasked,
+  readLoad: unasked,
 };
 const services = [
   frameService(engineProtocol, { ask: unasked }),

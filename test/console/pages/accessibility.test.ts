@@ -1,14 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
+import { faultsOf } from '#test/console/pages/axe';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import type { TestPages } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 import { observeWildly, wildLife } from '#test/console/pages/wild-life';
-
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 /** Windows of a laptop in both schemes, and of the narrowest width that pages are made for. */
 const WINDOWS = [
@@ -19,18 +16,6 @@ const WINDOWS = [
 
 /** Widths between those two at which nothing may be scrolled sideways. */
 const OTHER_WIDTHS = [1100, 900, 821, 700];
-
-type Finding = { readonly id: string; readonly nodes: readonly { readonly html: string }[] };
-
-/** What axe finds on the page as it is. */
-async function faultsOf(page: Page): Promise<string[]> {
-  // Through the debugger: the page's own policy would not have it.
-  await page.evaluate(`if (typeof axe === 'undefined') { ${AXE} }`);
-  const found = (await page.evaluate(
-    'axe.run().then(({ violations }) => violations)',
-  )) as Finding[];
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-}
 
 /** Whether something reaches out of the window, or out of what it is in. */
 async function assertWideEnough(page: Page, width: number, path: string): Promise<void> {

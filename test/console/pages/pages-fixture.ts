@@ -44,7 +44,7 @@ export async function openPages(browser: () => Promise<Browser>): Promise<TestPa
   const folder = mkdtempSync(join(tmpdir(), 'console-pages-'));
   opening.defer(() => rmSync(folder, { recursive: true, force: true }));
   await buildPages(join(folder, 'built'));
-  const pages = await readBuiltPages(join(folder, 'built'));
+  const pages = await readBuiltPages('console', join(folder, 'built'));
   const desk = opening.use(await openConsole());
   const config: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
@@ -96,7 +96,7 @@ export async function openPage(
     if (!['error', 'warning'].includes(message.type())) return;
     const { url } = message.location();
     const status = /^Failed to load resource: .* status of (4\d\d)/.exec(message.text())?.[1];
-    if (status !== undefined && url.startsWith(`${origin}/api/`)) {
+    if (status !== undefined && /^\/(api\/|cluster\/report)/.test(url.slice(origin.length))) {
       refused.push(`${status} ${url.slice(origin.length)}`);
     } else complaints.push(`${message.text()} ${url}`);
   });

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openPages } from '#test/console/pages/pages-fixture';
+import { openClusterDesk, troubledReport } from '#test/console/pages/cluster-fixture';
+import { openPages, type WatchedPage } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 import { smallPng } from '#test/console/pages/small-png';
 import { observeWildly, wildLife } from '#test/console/pages/wild-life';
@@ -55,6 +56,15 @@ await owner.expect(201, 'POST', '/members/invitations', {
   email: 'bob@example.com',
   role: 'viewer',
 });
+if (wanted.length === 0 || wanted.includes('cluster')) {
+  await using cluster = await openClusterDesk(async () => browser);
+  cluster.report = troubledReport();
+  for (const { width, scheme } of VIEWS) {
+    const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
+    await using opened = await cluster.open({ options });
+    await keep(opened, `cluster-${width}-${scheme}`);
+  }
+}
 for (const name of PAGES.filter((each) => wanted.length === 0 || wanted.includes(each))) {
   for (const { width, scheme } of VIEWS) await takePicture(name, width, scheme);
 }
@@ -83,7 +93,11 @@ async function takePicture(
     await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
     if (name === 'instance-lines') await page.evaluate(SHOW_LINES);
   }
-  const file = join(folder, `${name}-${width}-${scheme}.png`);
+  await keep(opened, `${name}-${width}-${scheme}`);
+}
+
+async function keep({ page }: WatchedPage, name: string): Promise<void> {
+  const file = join(folder, `${name}.png`);
   const picture = smallPng(await page.screenshot());
   writeFileSync(file, picture);
   const isLarge = picture.length > PICTURE_BYTES_MAX;

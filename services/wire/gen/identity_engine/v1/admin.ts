@@ -114,6 +114,25 @@ export interface MonthUsage {
   keys: KeyUsage[];
 }
 
+export interface ReadLoadRequest {
+}
+
+export interface ReadLoadReply {
+  incarnation: string;
+  /** Instances and directories of an engine, meters of a limiter. */
+  actors: number;
+  /** Bytes that they hold, estimated. */
+  actorBytes: number;
+  /** Committed records that no checkpoint has stored. */
+  unstoredRecords: number;
+  /** For how long the oldest of them waits, in milliseconds; absent: there is none. */
+  oldestUnstoredMs?:
+    | number
+    | undefined;
+  /** Calls of this incarnation since it began. */
+  calls: number;
+}
+
 function createBaseIdentifyRequest(): IdentifyRequest {
   return {};
 }
@@ -1044,6 +1063,142 @@ export const MonthUsage: MessageFns<MonthUsage> = {
   },
 };
 
+function createBaseReadLoadRequest(): ReadLoadRequest {
+  return {};
+}
+
+export const ReadLoadRequest: MessageFns<ReadLoadRequest> = {
+  encode(_: ReadLoadRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadLoadRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadLoadRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadLoadReply(): ReadLoadReply {
+  return { incarnation: "", actors: 0, actorBytes: 0, unstoredRecords: 0, oldestUnstoredMs: undefined, calls: 0 };
+}
+
+export const ReadLoadReply: MessageFns<ReadLoadReply> = {
+  encode(message: ReadLoadReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.incarnation !== "") {
+      writer.uint32(10).string(message.incarnation);
+    }
+    if (message.actors !== 0) {
+      writer.uint32(16).uint64(message.actors);
+    }
+    if (message.actorBytes !== 0) {
+      writer.uint32(24).uint64(message.actorBytes);
+    }
+    if (message.unstoredRecords !== 0) {
+      writer.uint32(32).uint64(message.unstoredRecords);
+    }
+    if (message.oldestUnstoredMs !== undefined) {
+      writer.uint32(40).uint64(message.oldestUnstoredMs);
+    }
+    if (message.calls !== 0) {
+      writer.uint32(48).uint64(message.calls);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadLoadReply {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadLoadReply();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.incarnation = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.actors = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.actorBytes = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.unstoredRecords = longToNumber(reader.uint64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.oldestUnstoredMs = longToNumber(reader.uint64());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.calls = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** What operators and other nodes ask of one node of a cluster, engine or limiter. */
 export type AdminService = typeof AdminService;
 export const AdminService = {
@@ -1100,6 +1255,16 @@ export const AdminService = {
     responseSerialize: (value: UsageReply): Buffer => Buffer.from(UsageReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
   },
+  /** What this node holds in memory, and how often it was called. A node before 1.1 does not know it. */
+  readLoad: {
+    path: "/identity_engine.v1.Admin/ReadLoad" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReadLoadRequest): Buffer => Buffer.from(ReadLoadRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReadLoadRequest => ReadLoadRequest.decode(value),
+    responseSerialize: (value: ReadLoadReply): Buffer => Buffer.from(ReadLoadReply.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReadLoadReply => ReadLoadReply.decode(value),
+  },
 } as const;
 
 export interface AdminServer extends UntypedServiceImplementation {
@@ -1116,6 +1281,8 @@ export interface AdminServer extends UntypedServiceImplementation {
    * ReadUsage.
    */
   resetUsage: handleUnaryCall<UsageRequest, UsageReply>;
+  /** What this node holds in memory, and how often it was called. A node before 1.1 does not know it. */
+  readLoad: handleUnaryCall<ReadLoadRequest, ReadLoadReply>;
 }
 
 export interface AdminClient extends Client {
@@ -1198,6 +1365,22 @@ export interface AdminClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UsageReply) => void,
+  ): ClientUnaryCall;
+  /** What this node holds in memory, and how often it was called. A node before 1.1 does not know it. */
+  readLoad(
+    request: ReadLoadRequest,
+    callback: (error: ServiceError | null, response: ReadLoadReply) => void,
+  ): ClientUnaryCall;
+  readLoad(
+    request: ReadLoadRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReadLoadReply) => void,
+  ): ClientUnaryCall;
+  readLoad(
+    request: ReadLoadRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReadLoadReply) => void,
   ): ClientUnaryCall;
 }
 

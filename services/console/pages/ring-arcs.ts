@@ -1,0 +1,49 @@
+/** Neighbouring shards of one owner: a place in the list of nodes, null for none. */
+export type Arc = {
+  readonly from: number;
+  /** The last shard of it. */
+  readonly to: number;
+  readonly owner: number | null;
+};
+
+/** A ring in arcs, as few as there can be. */
+export function arcsOf(owners: readonly (number | null)[]): readonly Arc[] {
+  const arcs: Arc[] = [];
+  for (const [shard, owner] of owners.entries()) {
+    const last = arcs.at(-1);
+    if (last !== undefined && last.owner === owner) arcs[arcs.length - 1] = { ...last, to: shard };
+    else arcs.push({ from: shard, to: shard, owner });
+  }
+  return arcs;
+}
+
+/** Where a ring lies: around the middle of a picture of 200 by 200. */
+const MIDDLE = 100;
+
+/** Between arcs of different owners, in the units of the picture; none where shards are narrower. */
+const GAP = 0.8;
+
+/** The outline of an arc between two radii, as an SVG path. */
+export function arcPath(
+  { from, to }: Pick<Arc, 'from' | 'to'>,
+  count: number,
+  { inner, outer }: { readonly inner: number; readonly outer: number },
+): string {
+  const turn = 2 * Math.PI;
+  const gap = (turn * outer) / count > 4 * GAP ? GAP / outer : 0;
+  const start = (turn * from) / count + gap / 2;
+  // A whole circle has no outline: a hair is missing.
+  const end = Math.min((turn * (to + 1)) / count - gap / 2, start + turn - 0.001);
+  const isLarge = end - start > Math.PI ? 1 : 0;
+  const at = (angle: number, radius: number) => {
+    const [x, y] = [MIDDLE + radius * Math.sin(angle), MIDDLE - radius * Math.cos(angle)];
+    return `${x.toFixed(2)} ${y.toFixed(2)}`;
+  };
+  return [
+    `M${at(start, outer)}`,
+    `A${outer} ${outer} 0 ${isLarge} 1 ${at(end, outer)}`,
+    `L${at(end, inner)}`,
+    `A${inner} ${inner} 0 ${isLarge} 0 ${at(start, inner)}`,
+    'Z',
+  ].join('');
+}

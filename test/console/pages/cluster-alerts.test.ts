@@ -1,0 +1,184 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runbookEntries } from '#deploy/console/runbook-entries';
+import { alertsOf, durationText } from '#pages/cluster-alerts';
+import { troubleFirst } from '#pages/node-order';
+import { arcPath, arcsOf } from '#pages/ring-arcs';
+import {
+  clusterReport,
+  nodeReport,
+  serviceReport,
+  troubledReport,
+} from '#test/console/pages/cluster-fixture';
+
+const alerts = suite('what is wrong with a cluster, in words');
+
+const engines = (...args: Parameters<typeof serviceReport>) =>
+  clusterReport({ engine: { value: serviceReport(...args) } });
+
+const unserved = (state: 'unowned' | 'moving', since_s: number) => ({
+  unserved: { unowned: 0, 'not heard': 0, moving: 0, [state]: 1 },
+  unserved_shards: [{ shard: 7, state, owner: 0, since_s }],
+});
+
+const CASES: readonly (readonly [
+  string,
+  Parameters<typeof alertsOf>[0],
+  string,
+  string | undefined,
+])[] = [
+  [
+    'one shard without an owner',
+    engines([nodeReport('engine-1')], 64, unserved('unowned', 12.3)),
+    '1 shard of the engines has no owner for 12 s.',
+    'ShardWithoutOwner',
+  ],
+  [
+    'what was so when the watch began',
+    { ...engines([nodeReport('engine-1')], 64, unserved('unowned', 599)), watched_s: 600 },
+    '1 shard of the engines has no owner for 10 min or longer.',
+    'ShardWithoutOwner',
+  ],
+  [
+    'a shard that does not get on',
+    engines([nodeReport('engine-1')], 64, unserved('moving', 8)),
+    '1 shard of the engines is owned and not served for 8.0 s.',
+    'ShardWithoutOwner',
+  ],
+  [
+    'a sealed journal',
+    engines([nodeReport('a'), nodeReport('b', { state: 'sealed', silent_s: null })], 4),
+    'The journal of the engine b is sealed, and 2 shards wait for the next owner.',
+    'JournalFenced',
+  ],
+  [
+    'a wrong clock',
+    engines([nodeReport('engine-1', { state: 'wrong clock' })], 4),
+    'The clock of engine-1 is wrong: it gives its shards away and takes none.',
+    'ClockDeviates',
+  ],
+  [
+    'no NATS',
+    clusterReport({ is_bus_connected: false }),
+    'This process has no NATS: nodes that it does not hear may be well.',
+    'BusDisconnected',
+  ],
+  [
+    'no node at all',
+    engines([nodeReport('a', { silent_s: null, state: 'not heard' })], 4),
+    'No engine is heard.',
+    'ProcessDown',
+  ],
+  [
+    'a store that is away',
+    engines([nodeReport('a')], 4, {
+      table_fault: 'the store gave no answer in 800 ms',
+      table_age_s: 33,
+    }),
+    'The owners of the engines’ shards were read 33 s ago, and not since: the store gave no answer in 800 ms.',
+    'StoreFails',
+  ],
+  [
+    'another view',
+    engines([nodeReport('engine-1', { agrees: false })], 4),
+    'engine-1 hears other nodes than this process does; seconds after a start that is usual.',
+    'BusDisconnected',
+  ],
+  [
+    'a node that says nothing, while others do',
+    engines([nodeReport('engine-1'), nodeReport('engine-2', { load: { not_known: 'late' } })], 4),
+    'engine-2 does not say what it holds: late. One of 1.0 cannot.',
+    'ProcessDown',
+  ],
+  [
+    'two releases',
+    engines([nodeReport('engine-1'), nodeReport('engine-2', { release: '1.0.0' })], 4),
+    'Nodes run different releases: 1.0.0, 1.1.0.',
+    undefined,
+  ],
+  [
+    'a node that leaves',
+    engines([nodeReport('engine-1'), nodeReport('engine-2', { state: 'leaving' })], 4),
+    'engine-2 leaves; 2 shards are still to go.',
+    undefined,
+  ],
+  [
+    'another cluster',
+    engines([nodeReport('engine-1')], 4, { strangers: ['c2'] }),
+    'Another cluster (c2) speaks under the same NATS subjects and is ignored.',
+    'ForgedMessages',
+  ],
+];
+
+for (const [what, report, text, entry] of CASES) {
+  alerts(`say of ${what} what it is and where to read on`, () => {
+    const found = alertsOf(report).find((alert) => alert.text === text);
+    assert.ok(found, JSON.stringify(alertsOf(report)));
+    assert.is(found.entry, entry);
+  });
+}
+
+alerts('are none where all is well, or a shard is on its way for a moment', () => {
+  assert.equal(alertsOf(clusterReport()), []);
+  assert.equal(alertsOf(engines([nodeReport('engine-1')], 64, unserved('moving', 0.4))), []);
+  const mute = nodeReport('engine-1', { load: { not_known: 'no way there' } });
+  assert.equal(alertsOf(engines([mute], 4)), [], 'limiters may not reach any engine');
+});
+
+alerts('begin with the worst', () => {
+  const levels = alertsOf(troubledReport()).map(({ level }) => level);
+  assert.equal(levels, ['critical', 'critical', 'warning']);
+});
+
+alerts('name entries that the runbook has, each with something to do', () => {
+  const entries = runbookEntries();
+  const named = new Set(
+    CASES.flatMap(([, report]) => alertsOf(report).flatMap(({ entry }) => entry ?? [])),
+  );
+  for (const name of [...named, 'UnflushedTailGrows', 'CheckpointsFail']) {
+    const titles = entries[name]?.map(([title]) => title);
+    assert.equal(titles, ['Means', 'Look at', 'Do'], name);
+  }
+});
+
+const order = suite('nodes in a table');
+
+order('stand there with the worst first, then by name', () => {
+  const nodes = [
+    nodeReport('d'),
+    nodeReport('b', { agrees: false }),
+    nodeReport('c'),
+    nodeReport('a', { state: 'leaving' }),
+    nodeReport('z', { state: 'not heard' }),
+  ];
+  assert.equal(
+    troubleFirst(nodes).map((place) => nodes[place]?.node),
+    ['z', 'a', 'b', 'c', 'd'],
+  );
+});
+
+const ring = suite('a ring');
+
+ring('has an arc for neighbours of one owner, and all shards in some arc', () => {
+  assert.equal(arcsOf([0, 0, 1, null, null, 0]), [
+    { from: 0, to: 1, owner: 0 },
+    { from: 2, to: 2, owner: 1 },
+    { from: 3, to: 4, owner: null },
+    { from: 5, to: 5, owner: 0 },
+  ]);
+  assert.equal(arcsOf([]), []);
+});
+
+ring('is drawn by numbers, from one shard to 4,096', () => {
+  for (const count of [1, 2, 64, 4_096]) {
+    const path = arcPath({ from: 0, to: 0 }, count, { inner: 66, outer: 88 });
+    assert.match(path, /^M[\d. ]+A88 88 0 [01] 1 [\d. ]+L[\d. ]+A66 66 0 [01] 0 [\d. ]+Z$/);
+  }
+});
+
+ring('has durations as people say them', () => {
+  const texts = [0, 3.21, 12.3, 119, 300, 7_300].map(durationText);
+  assert.equal(texts, ['0.0 s', '3.2 s', '12 s', '119 s', '5 min', '2 h']);
+});
+
+for (const each of [alerts, order, ring]) each.run();

@@ -1,0 +1,187 @@
+import type { Browser } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ClusterReport } from '#overview/cluster-report';
+import type { ClusterReport as ShownReport } from '#pages/cluster-answers';
+import { faultsOf } from '#test/console/pages/axe';
+import { assertQuiet } from '#test/console/pages/browser-suite';
+import {
+  type ClusterDesk,
+  clusterReport,
+  nodeReport,
+  openClusterDesk,
+  serviceReport,
+  troubledReport,
+} from '#test/console/pages/cluster-fixture';
+import { ADMIN_TOKEN } from '#test/support/admin-token';
+import { isChromiumMissing, launchChromium } from '#test/support/chromium';
+
+/** The page takes what the port sends: this does not compile otherwise. */
+const asShown = (report: ClusterReport): ShownReport => report;
+
+const seen = suite('the page of the cluster');
+
+let browser: Promise<Browser> | undefined;
+seen.after(async () => await (await browser)?.close());
+
+function test(title: string, run: (desk: ClusterDesk) => Promise<void>): void {
+  (isChromiumMissing ? seen.skip : seen)(title, async () => {
+    await using desk = await openClusterDesk(() => (browser ??= launchChromium()));
+    await run(desk);
+  });
+}
+
+test('asks for the token, says that another is none, and keeps the right one nowhere', async (desk) => {
+  await using opened = await desk.open({ isOpened: false });
+  const { page } = opened;
+  for (const wrong of ['not-the-token-of-this-process-at-all', 'no token, a sentence — of words']) {
+    await page.getByLabel('Admin token').fill(wrong);
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').filter({ hasText: 'not the token of this process' }).waitFor();
+    assert.is(await page.getByLabel('Admin token').getAttribute('aria-invalid'), 'true');
+  }
+  assert.is(desk.asked(), 0);
+  await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'All shards are served' }).waitFor();
+  const kept = `JSON.stringify([location.href, history.state, document.cookie,
+    { ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML])`;
+  assert.not.match(String(await page.evaluate(kept)), ADMIN_TOKEN);
+  await page.getByRole('button', { name: 'Forget the token' }).click();
+  await page.getByLabel('Admin token').waitFor();
+  assert.is(await page.getByLabel('Admin token').inputValue(), '');
+  const before = desk.asked();
+  await page.waitForTimeout(1_500);
+  assert.is(desk.asked(), before, 'nothing is asked for any more');
+  assertQuiet(opened, ['401 /cluster/report']);
+});
+
+test('shows a cluster that is well, and goes on by itself', async (desk) => {
+  await using opened = await desk.open();
+  const { page } = opened;
+  await page.getByText('2 engines serve 64 shards. 2 limiters serve 64 shards.').waitFor();
+  await page.getByRole('row', { name: /engine-1.*serving.*32 shards.*318 records/ }).waitFor();
+  await page.getByRole('row', { name: /limiter-2.*1,204 meters.*214\.4 \/s/ }).waitFor();
+  desk.report = asOf(clusterReport(), { at: '2026-01-15T12:00:07.000Z' });
+  await page.getByText('13:00:07').waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('Paused; as it was').waitFor();
+  await page.waitForTimeout(1_200);
+  const before = desk.asked();
+  await page.waitForTimeout(1_500);
+  assert.is(desk.asked(), before);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByText('Paused').waitFor({ state: 'detached' });
+  assertQuiet(opened);
+});
+
+test('says first what is wrong, and what the runbook has about it', async (desk) => {
+  desk.report = troubledReport();
+  await using opened = await desk.open();
+  const { page } = opened;
+  await page.getByRole('heading', { name: 'Callers suffer, or may soon' }).waitFor();
+  const alerts = await page.locator('.alerts li > div > p').allTextContents();
+  assert.equal(alerts, [
+    '2 shards of the engines have no owner for 12 s.',
+    'engine-3 is not heard for 14 s, and owns 21 shards.',
+    '1,204 records in the journal of engine-2 are not stored yet, the oldest for 5 min.',
+  ]);
+  await page.getByText('runbook, ShardWithoutOwner').click();
+  await page
+    .getByText('Fewer shards are served than there are', { exact: false })
+    .first()
+    .waitFor();
+  const nodes = await page.locator('table').nth(1).locator('tbody .node-button').allTextContents();
+  assert.equal(nodes, ['engine-3', 'engine-1', 'engine-2']);
+  await page.getByText('3 shards move or will').waitFor();
+  await page.getByRole('button', { name: 'engine-1' }).click();
+  assert.ok((await page.locator('.shard-ring').first().locator('.is-dim').count()) > 10);
+  assert.is(await page.locator('.arc-unowned').count(), 2);
+  await page.getByText('All 64 shards as a table').first().click();
+  await page
+    .getByRole('row', { name: /none.*unowned for 12 s/ })
+    .first()
+    .waitFor();
+  assertQuiet(opened);
+});
+
+test('says that what it shows is old when the process is gone, and asks for the next token', async (desk) => {
+  await using opened = await desk.open();
+  const { page } = opened;
+  desk.report = null as never;
+  await page.route('**/cluster/report', (route) => route.abort());
+  await page.getByRole('alert').filter({ hasText: 'What is shown is old.' }).waitFor();
+  await page.getByText('No answer for 2', { exact: false }).waitFor();
+  await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
+  desk.report = clusterReport();
+  await page.unroute('**/cluster/report');
+  await page.getByRole('alert').waitFor({ state: 'detached' });
+  const answer = { status: 401, body: '{"error":"unauthorized","message":"no"}' };
+  await page.route('**/cluster/report', (route) => route.fulfill(answer));
+  await page.getByRole('alert').filter({ hasText: 'may have started again' }).waitFor();
+  const others = opened.complaints.filter((text) => !/ERR_FAILED/.test(text));
+  assert.equal([others, opened.refused], [[], ['401 /cluster/report']]);
+});
+
+test('of a process on memory is no error, but one node without shards', async (desk) => {
+  const load = nodeReport('x').load;
+  assert.ok('value' in load);
+  desk.report = {
+    ...{ kind: 'alone', at: '2026-01-15T12:00:00.000Z', release: '1.1.0' },
+    ...{ engine: load.value, limiter: { ...load.value, actors: 1, unstored_records: 0 } },
+  };
+  await using opened = await desk.open();
+  await opened.page.getByRole('heading', { name: 'One process, no cluster' }).waitFor();
+  await opened.page.getByRole('row', { name: /Limiter.*1 meter.*none/ }).waitFor();
+  assertQuiet(opened);
+});
+
+test('has parts that are not known beside those that are', async (desk) => {
+  desk.report = clusterReport({ limiter: { not_known: 'the store gave no answer in 800 ms' } });
+  await using opened = await desk.open();
+  const { page } = opened;
+  await page.getByText('Of the limiters nothing is known: the store gave').waitFor();
+  await page.getByText('Not known: the store gave no answer in 800 ms.').waitFor();
+  await page.getByRole('row', { name: /engine-2/ }).waitFor();
+  assertQuiet(opened);
+});
+
+test('escapes what nodes call themselves', async (desk) => {
+  const name = '<img src=x onerror=alert(1)>';
+  const engine = { value: serviceReport([nodeReport(name)], 64) };
+  desk.report = clusterReport({ engine });
+  await using opened = await desk.open();
+  await opened.page.getByRole('button', { name }).waitFor();
+  assert.is(await opened.page.locator('img').count(), 0);
+  assertQuiet(opened);
+});
+
+test('is without a violation of axe, wide enough, and readable with 1,024 shards', async (desk) => {
+  const engines = Array.from({ length: 12 }, (_, index) => nodeReport(`engine-${index}`));
+  const large = clusterReport({ engine: { value: serviceReport(engines, 1_024) } });
+  for (const report of [troubledReport(), large]) {
+    desk.report = asShown(report) as ClusterReport;
+    await using opened = await desk.open();
+    const { page } = opened;
+    // Of a thousand rows axe says what it says of ten, in minutes.
+    if (report !== large) await page.getByText('64 shards as a table').first().click();
+    for (const width of [1280, 900, 390]) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.emulateMedia({ colorScheme });
+        const reach = await page.evaluate('document.documentElement.scrollWidth');
+        assert.ok(Number(reach) <= width, `${reach} of ${width}`);
+        if (width !== 900) assert.equal(await faultsOf(page), [], `${width} ${colorScheme}`);
+      }
+    }
+    assert.equal(opened.complaints, []);
+  }
+  await using locked = await desk.open({ isOpened: false });
+  assert.equal(await faultsOf(locked.page), []);
+});
+
+function asOf(report: ClusterReport, change: { readonly at: string }): ClusterReport {
+  return { ...report, ...change };
+}
+
+seen.run();
