@@ -1,8 +1,7 @@
 import { type EventRows, eventRowsOf } from '#engine/event-rows';
-import { reportOf } from '#engine/instance-answers';
+import { followedState } from '#engine/instance-answers';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { driftEventJson, historyJson } from '#engine/record-pages';
-import { reportJson } from '#engine/report-json';
 import { invalid } from '#fault/fault';
 import type { Models } from '#identity/model';
 import { trimmedOf } from '#storage/floor';
@@ -34,8 +33,7 @@ export function eventPage(
   models: Models,
 ): EngineAnswer | Promise<EngineAnswer> {
   const head = headOf(state);
-  const stateEvent = () =>
-    eventText('state', reportJson(instanceId, reportOf(instanceId, head, models)));
+  const stateEvent = () => eventText('state', followedState(instanceId, head, models));
   if (after === undefined) {
     const text = `id: ${head.historyCount}\n\n${stateEvent()}`;
     return answerOf(text, newestOf(head));

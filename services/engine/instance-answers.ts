@@ -3,6 +3,7 @@ import { modelOf } from '#engine/instance-model';
 import { contractJson, reportJson, snapshotJson } from '#engine/report-json';
 import { STRESS_STATES } from '#identity/ladder';
 import type { Models } from '#identity/model';
+import { MODE_KEYS } from '#identity/modes';
 import { newReport, type Report } from '#identity/report';
 import { type RowCounts, trimmedOf } from '#storage/floor';
 import type { InstanceHead } from '#storage/instance-store';
@@ -140,6 +141,26 @@ export function snapshotAnswer(id: string, head: InstanceHead, models: Models): 
 /** Answer of `GET /instances/{id}/contract`. */
 export function contractAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   return answerOf(contractJson(reportOf(id, head, models)), etagOf(id, head.version), 0);
+}
+
+/**
+ * What a stream says of the present state: the report, and what the modes are compared with, which no
+ * answer of an observation takes the time for (decision 262).
+ */
+export function followedState(
+  id: string,
+  head: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  models: Models,
+): string {
+  const report = reportJson(id, reportOf(id, head, models));
+  const { readReferencePoints } = modelOf(models, head.modelVersion, id);
+  const { setPoint, lastStable } = readReferencePoints(head.model);
+  const references = { set_point: byMode(setPoint), last_stable: byMode(lastStable) };
+  return `${report.slice(0, -1)},${JSON.stringify(references).slice(1)}`;
+}
+
+function byMode(strengths: readonly number[]): Record<string, number> {
+  return Object.fromEntries(MODE_KEYS.map((key, mode) => [key, rounded(strengths[mode] ?? 0)]));
 }
 
 /**

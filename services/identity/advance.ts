@@ -1,17 +1,17 @@
 import { at } from '#identity/at';
-import { classifyDrift, IDENTITY_BREACH, stabilityOf } from '#identity/drift';
+import { classifyDrift, IDENTITY_BREACH, stabilityOf, WITHIN_BAND } from '#identity/drift';
 import { bearStress, effortOf, spendEnergy } from '#identity/effort';
 import { flow } from '#identity/flow';
 import { energyBandAfter, stressLevelAfter } from '#identity/ladder';
 import {
   attentionTo,
+  DRIFT_LIMIT,
   departureOf,
   engagementAt,
   gainOf,
   gatherEvidence,
   learn,
 } from '#identity/learning';
-import { isRollbackPoint } from '#identity/rollback-point';
 import { OFFSET, rollBack, type State, saveRollbackPoint } from '#identity/state';
 
 /** A noisy reading of one mode. */
@@ -29,6 +29,13 @@ export const CYCLE_INTERVAL_MS_MIN = 1_000;
 
 /** Time a cycle itself takes, in seconds: a batch without timestamps recovers too (model 2.1). */
 export const CYCLE_SECONDS = 30;
+
+/** What a state must keep to, to become a rollback point: the median of the band, and some reserve. */
+const ROLLBACK_POINT_BAND_MAX = 6.3458;
+const ROLLBACK_POINT_EVIDENCE_MAX = DRIFT_LIMIT / 2;
+const ROLLBACK_POINT_STRESS_LEVEL_MAX = 1;
+const ROLLBACK_POINT_ENERGY_MIN = 0.2;
+const ROLLBACK_POINT_STABILITY_MIN = 0.6;
 
 /**
  * One cycle of the model: writes to `into` what `from` becomes when `dtSeconds` pass and
@@ -74,12 +81,12 @@ function stepLevels(state: State): void {
 
 /** Whether this cycle is one to come back to. Source: model 3.5. */
 function isStable(state: State, bandStatistic: number): boolean {
-  return isRollbackPoint(
-    at(state, OFFSET.driftLevel),
-    bandStatistic,
-    at(state, OFFSET.foundStatistic),
-    at(state, OFFSET.stressLevel),
-    at(state, OFFSET.energy),
-    stabilityOf(at(state, OFFSET.unrest)),
+  return (
+    at(state, OFFSET.driftLevel) === WITHIN_BAND &&
+    bandStatistic <= ROLLBACK_POINT_BAND_MAX &&
+    at(state, OFFSET.foundStatistic) < ROLLBACK_POINT_EVIDENCE_MAX &&
+    at(state, OFFSET.stressLevel) <= ROLLBACK_POINT_STRESS_LEVEL_MAX &&
+    at(state, OFFSET.energy) >= ROLLBACK_POINT_ENERGY_MIN &&
+    stabilityOf(at(state, OFFSET.unrest)) >= ROLLBACK_POINT_STABILITY_MIN
   );
 }

@@ -1,4 +1,5 @@
 import type { Observation } from '#identity/advance';
+import type { ReferencePoints } from '#identity/reference-points';
 import type { Report } from '#identity/report';
 import type { InitialConfig, State } from '#identity/state';
 
@@ -13,6 +14,7 @@ export type Model = {
   /** One cycle, as `advance` describes it; `from` may be `into`. */
   readonly advance: (from: State, observation: Observation, dtSeconds: number, into: State) => void;
   readonly readReport: (state: State, into: Report) => void;
+  readonly readReferencePoints: (state: State) => ReferencePoints;
   readonly resetToInitial: (state: State) => State;
   readonly resetToDefault: (state: State) => State;
   /** By version: what a state of it becomes in this one, as a new state. Pure. */

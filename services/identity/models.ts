@@ -1,5 +1,6 @@
 import { advance } from '#identity/advance';
 import { type Model, modelsOf } from '#identity/model';
+import { readReferencePoints } from '#identity/reference-points';
 import { readReport } from '#identity/report';
 import { createState, MODEL_VERSION, resetToDefault, resetToInitial } from '#identity/state';
 
@@ -9,6 +10,7 @@ export const MODEL_1_0: Model = {
   create: createState,
   advance,
   readReport,
+  readReferencePoints,
   resetToInitial,
   resetToDefault,
   takesOver: new Map(),

@@ -83,6 +83,27 @@ following('begin with the id to come back with and the state, without a cursor',
   assert.equal((await ask(scene, cursor)).events, []);
 });
 
+following(
+  'have with the state what a rollback returns to, and where the modes are drawn',
+  async () => {
+    const scene = await createdInstance({}, ANCHORED);
+    const stateOf = async () => (await ask(scene, undefined)).events[1]?.data;
+    const fresh = await stateOf();
+    assert.equal(fresh.set_point, fresh.snapshot.mode_strengths);
+    assert.equal(fresh.last_stable, fresh.snapshot.mode_strengths);
+    for (let n = 1; n <= 6; n += 1) {
+      await scene.ask(observed({ mode: 3, signal: 1, timestampMs: START_MS + n * 2_000 }));
+    }
+    const pushed = await stateOf();
+    const { assertion } = pushed.snapshot.mode_strengths;
+    assert.ok(pushed.set_point.assertion > fresh.set_point.assertion, 'it learns');
+    assert.ok(pushed.set_point.assertion < assertion, 'and slowly');
+    assert.ok(pushed.last_stable.assertion < assertion, 'this is not stable');
+    await scene.ask({ kind: 'reset', mode: 'default' });
+    assert.equal((await stateOf()).snapshot.mode_strengths, pushed.last_stable);
+  },
+);
+
 following('are every cycle behind any id once, in order, wherever its rows are', async () => {
   const scene = await lived();
   const cycles = await expected(scene);

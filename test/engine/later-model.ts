@@ -24,6 +24,7 @@ export const LATER_MODEL: Model = {
     into[0] = MARK;
   },
   readReport: (state, into) => MODEL_1_0.readReport(ofFirst(state), into),
+  readReferencePoints: (state) => MODEL_1_0.readReferencePoints(ofFirst(state)),
   resetToInitial: (state) => marked(MODEL_1_0.resetToInitial(ofFirst(state))),
   resetToDefault: (state) => marked(MODEL_1_0.resetToDefault(ofFirst(state))),
   takesOver: new Map([[MODEL_1_0.version, marked]]),

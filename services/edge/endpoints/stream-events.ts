@@ -16,8 +16,9 @@ export const streamEvents = endpoint({
     '- `cycle`, with an `id`, the ordinal of the observation in the whole life of the instance: ' +
     '`{"observation", "drift"}`, as `GET …/history?generation=all` and `GET …/drift?generation=all` show ' +
     'them; `drift` is null at level D0.\n' +
-    '- `state`: `{"snapshot", "contract", "drift"}` as an observation is answered, first of all and after ' +
-    'the newest cycle, rename or reset.\n' +
+    '- `state`: `{"snapshot", "contract", "drift"}` as an observation is answered, with `set_point` and ' +
+    '`last_stable`, the strengths of modes that departures are measured from and that a rollback or the ' +
+    'reset `default` returns to; first of all and after the newest cycle, rename or reset.\n' +
     '- `reset`: `{"generation"}`, the generation that begins. After a reconnect it may come once more.\n' +
     '- `gap`: `{"from", "to"}`, the ordinals of cycles that are no longer kept.\n' +
     '- `deleted`: `{}`; the stream ends, and reconnecting is answered 404.\n\n' +

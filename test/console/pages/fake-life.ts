@@ -1,11 +1,19 @@
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { followedState } from '#engine/instance-answers';
 import { reportJson } from '#engine/report-json';
 import { advance, type Observation } from '#identity/advance';
+import { MODELS } from '#identity/models';
 import { MODE_TARGETS } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
-import { createState, resetToDefault, resetToInitial, type State } from '#identity/state';
+import {
+  createState,
+  MODEL_VERSION,
+  resetToDefault,
+  resetToInitial,
+  type State,
+} from '#identity/state';
 import type { HistoryRow } from '#pages/instance/instance-events';
 import type { Report } from '#pages/instance-answers';
 import type { AddRoute } from '#test/console/pages/add-route';
@@ -74,7 +82,7 @@ export class FakeLife {
     this.rows.push(row);
     const drift = report.drift.level === 'D0' ? null : driftEvent(report, row);
     this.#add(`id: ${this.#ordinal}\n${event('cycle', { observation: row, drift })}`);
-    this.#write(event('state', report));
+    this.#write(this.#stateEvent());
     this.#renew();
     return report;
   }
@@ -84,8 +92,13 @@ export class FakeLife {
     this.#state = resetTo(this.#state);
     this.#generation += 1;
     this.#add(event('reset', { generation: this.#generation }));
-    this.#write(event('state', this.report));
+    this.#write(this.#stateEvent());
     this.#renew();
+  }
+
+  #stateEvent(): string {
+    const head = { modelVersion: MODEL_VERSION, model: this.#state };
+    return event('state', JSON.parse(followedState(this.instance.id, head, MODELS)));
   }
 
   remove(): void {
@@ -107,7 +120,7 @@ export class FakeLife {
     stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
     stream.write(`retry: ${RETRY_MS}\n\n`);
     if (after === undefined) stream.write(`id: ${this.#ordinal}\n\n`);
-    stream.write(event('state', this.report));
+    stream.write(this.#stateEvent());
     if (after !== undefined) {
       const from = Math.max(Number(after), this.floor);
       if (from > Number(after)) stream.write(event('gap', { from: Number(after) + 1, to: from }));

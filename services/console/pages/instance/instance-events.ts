@@ -1,4 +1,4 @@
-import type { DriftEvent, Report } from '#pages/instance-answers';
+import type { DriftEvent, Report, Strengths } from '#pages/instance-answers';
 
 /** A row of `GET /api/instances/:id/history`; the generation is there where all are asked for. */
 export type HistoryRow = {
@@ -17,11 +17,17 @@ export const EVENT_NAMES = ['state', 'cycle', 'reset', 'gap', 'deleted'] as cons
 /** One of them. */
 export type EventName = (typeof EVENT_NAMES)[number];
 
+/** A state as streams say it. Engines of an earlier build leave out what modes are compared with. */
+export type FollowedState = Report & {
+  readonly set_point?: Strengths;
+  readonly last_stable?: Strengths;
+};
+
 /** What a stream says. `ordinal` counts the observations of the instance's whole life. */
 export type InstanceEvent =
   /** A connection is there: the first one, or one that goes on behind the last event. */
   | { readonly kind: 'opened' }
-  | { readonly kind: 'state'; readonly ordinal: number; readonly report: Report }
+  | { readonly kind: 'state'; readonly ordinal: number; readonly report: FollowedState }
   | {
       readonly kind: 'cycle';
       readonly ordinal: number;

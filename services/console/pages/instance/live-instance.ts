@@ -1,7 +1,4 @@
-import { DRIFT_LEVELS } from '#identity/drift';
-import { STRESS_STATES } from '#identity/ladder';
-import { isRollbackPoint } from '#identity/rollback-point';
-import type { HistoryRow, InstanceEvent } from '#pages/instance/instance-events';
+import type { FollowedState, HistoryRow, InstanceEvent } from '#pages/instance/instance-events';
 import type { DriftEvent, Report } from '#pages/instance-answers';
 
 /** Observations, and states, that a page keeps; the history has all. Chosen: what a line can show. */
@@ -25,7 +22,7 @@ export type LivePoint = {
 /** What a page knows of an instance at one moment; it never changes. */
 export type InstanceView = {
   /** The newest state. */
-  readonly now: Report | undefined;
+  readonly now: FollowedState | undefined;
   /** Undefined until the stream names it. */
   readonly generation: number | undefined;
   /** Oldest first, at most `KEPT_MAX` of each. */
@@ -34,8 +31,6 @@ export type InstanceView = {
   /** Observations and states since the page was opened, also those that it keeps no longer. */
   readonly cycleCount: number;
   readonly stateCount: number;
-  /** The newest state that was seen whose modes are those of the rollback point (model 3.5). */
-  readonly stable: Report | undefined;
   /** Observations that the service keeps no longer, and this page has therefore missed. */
   readonly gap: { readonly from: number; readonly to: number } | undefined;
   readonly isDeleted: boolean;
@@ -46,14 +41,13 @@ export type InstanceView = {
  * observation only, so there may be fewer states than observations. Source: decision 256.
  */
 export class LiveInstance {
-  #now: Report | undefined;
+  #now: FollowedState | undefined;
   #ordinal: number | undefined;
   #generation: number | undefined;
   readonly #points: LivePoint[] = [];
   readonly #cycles: LiveCycle[] = [];
   #cycleCount = 0;
   #stateCount = 0;
-  #stable: Report | undefined;
   #gap: InstanceView['gap'];
   #isDeleted = false;
   #isResuming = false;
@@ -93,7 +87,6 @@ export class LiveInstance {
       cycles: this.#cycles.slice(-KEPT_MAX),
       cycleCount: this.#cycleCount,
       stateCount: this.#stateCount,
-      stable: this.#stable,
       gap: this.#gap,
       isDeleted: this.#isDeleted,
     };
@@ -102,7 +95,6 @@ export class LiveInstance {
   #takeState({ ordinal, report }: Extract<InstanceEvent, { kind: 'state' }>): void {
     this.#now = report;
     this.#stateCount += 1;
-    if (isStable(report)) this.#stable = report;
     this.#early = this.#isResuming ? report : undefined;
     this.#isResuming = false;
     if (this.#early !== undefined) return;
@@ -123,7 +115,6 @@ export class LiveInstance {
   /** Numbers of cycles begin again: an early state belongs to this generation, not to the one before. */
   #begin(generation: number): void {
     this.#generation = generation;
-    this.#stable = this.#early !== undefined && isStable(this.#early) ? this.#early : undefined;
     if (this.#points.at(-1)?.report === this.#early) this.#points.pop();
   }
 
@@ -141,20 +132,4 @@ export class LiveInstance {
 function keep<Item>(list: Item[], item: Item): void {
   list.push(item);
   if (list.length >= 2 * KEPT_MAX) list.splice(0, list.length - KEPT_MAX);
-}
-
-/**
- * Whether the modes of a report are those of the rollback point: it is fresh, was just rolled back, or is
- * one to come back to itself (model 3.5).
- */
-function isStable({ snapshot, drift: { level, deviation } }: Report): boolean {
-  if (snapshot.cycle === 0 || level === 'D3') return true;
-  return isRollbackPoint(
-    DRIFT_LEVELS.indexOf(level),
-    deviation.t2,
-    deviation.sustained.statistic,
-    (STRESS_STATES as readonly string[]).indexOf(snapshot.stress_state),
-    snapshot.energy_level,
-    snapshot.stability_index,
-  );
 }

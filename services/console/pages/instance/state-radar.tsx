@@ -1,26 +1,27 @@
 import type { InstanceView } from '#pages/instance/live-instance';
-import { MODES, type Persona, valuesOf } from '#pages/instance-answers';
+import { MODES, type Persona, type Strengths, valuesOf } from '#pages/instance-answers';
 import { Radar } from '#view/radar';
+
+type Kind = 'now' | 'set-point' | 'stable' | 'persona';
 
 const AXES = MODES.map(([, name]) => name);
 
-/** The modes now, of the last stable state that was seen, and of the nearest persona. */
+/** The modes now, their set-point, those of the last stable state, and of the nearest persona. */
 export function StateRadar({
-  view: { now, stable },
+  view: { now },
   personas,
 }: {
   readonly view: InstanceView;
   readonly personas: readonly Persona[];
 }) {
   const nearest = personas.find(({ id }) => id === now?.drift.deviation.nearest_persona);
-  const shape = (name: string, kind: 'now' | 'stable' | 'persona', of: typeof now) =>
-    of === undefined ? [] : [{ name, kind, values: valuesOf(of.snapshot.mode_strengths) }];
+  const shape = (name: string, kind: Kind, of: Strengths | undefined) =>
+    of === undefined ? [] : [{ name, kind, values: valuesOf(of) }];
   const series = [
-    ...shape('Now', 'now', now),
-    ...shape('Last stable', 'stable', stable),
-    ...(nearest === undefined
-      ? []
-      : [{ name: nearest.name, kind: 'persona' as const, values: valuesOf(nearest.mode_profile) }]),
+    ...shape('Now', 'now', now?.snapshot.mode_strengths),
+    ...shape('Set-point', 'set-point', now?.set_point),
+    ...shape('Last stable', 'stable', now?.last_stable),
+    ...shape(nearest?.name ?? '', 'persona', nearest?.mode_profile),
   ];
   return (
     <section class="card" aria-labelledby="modes">
@@ -31,15 +32,9 @@ export function StateRadar({
         <>
           <Radar axes={AXES} series={series} label="Strength of the seven modes" />
           <p class="quiet">
-            {[
-              stable === undefined
-                ? 'No stable state was seen since this page was opened.'
-                : undefined,
-              nearest === undefined ? 'No persona is near.' : undefined,
-              'The set-point is not shown: the API answers distances from it (below), not the set-point itself.',
-            ]
-              .filter((each) => each !== undefined)
-              .join(' ')}
+            {nearest === undefined ? 'No persona is near. ' : ''}
+            The set-point is the slowly learning home of the modes; to the last stable state a
+            rollback and the default reset return.
           </p>
         </>
       )}

@@ -1,18 +1,8 @@
-import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { OFFSET, resetToDefault } from '#identity/state';
 import { eventOf, type InstanceEvent } from '#pages/instance/instance-events';
 import { KEPT_MAX, LiveInstance } from '#pages/instance/live-instance';
-import { valuesOf } from '#pages/instance-answers';
-import {
-  cycleEvent,
-  reportAt,
-  reportOf,
-  someState,
-  statesAfter,
-} from '#test/console/pages/instance/reports';
-import { observation, vectorAt } from '#test/support/arbitrary-identity';
+import { cycleEvent, reportAt } from '#test/console/pages/instance/reports';
 
 const OPENED = { kind: 'opened' } as const;
 
@@ -126,41 +116,6 @@ live('is one moment, which later events do not change', () => {
   instance.apply(cycleEvent(2));
   instance.apply(stateEvent(2));
   assert.equal([view.points.length, view.cycles.length, view.stateCount], [1, 0, 1]);
-});
-
-live('takes a state that was just rolled back for the rollback point', () => {
-  const report = reportAt(9);
-  const unstable = { ...report, snapshot: { ...report.snapshot, energy_level: 0.1 } };
-  const breached = { ...unstable, drift: { ...report.drift, level: 'D3' as const } };
-  assert.is(after([{ kind: 'state', ordinal: 9, report: unstable }]).stable, undefined);
-  assert.is(after([{ kind: 'state', ordinal: 9, report: breached }]).stable, breached);
-});
-
-live('knows the modes of the rollback point as the model has them', () => {
-  fc.assert(
-    fc.property(fc.array(observation, { minLength: 1, maxLength: 40 }), (observations) => {
-      const instance = new LiveInstance();
-      const show = (ordinal: number, state: ReturnType<typeof someState>) =>
-        instance.apply({ kind: 'state', ordinal, report: reportOf(state) });
-      show(0, someState());
-      const states = statesAfter(someState(), observations);
-      for (const [index, state] of states.entries()) {
-        show(index + 1, state);
-        const saved = vectorAt(state, OFFSET.savedTendency).map((x) => Math.min(1, Math.max(0, x)));
-        const { stable } = instance.view();
-        assert.ok(stable !== undefined);
-        for (const [mode, value] of valuesOf(stable.snapshot.mode_strengths).entries()) {
-          assert.ok(Math.abs(value - (saved[mode] ?? Number.NaN)) < 1e-6, `mode ${mode}`);
-        }
-      }
-      const last = states.at(-1);
-      if (last === undefined) return;
-      instance.apply({ kind: 'reset', generation: 2 });
-      assert.is(instance.view().stable, undefined);
-      show(observations.length, resetToDefault(last));
-      assert.is(instance.view().stable?.snapshot.cycle, 0);
-    }),
-  );
 });
 
 for (const each of [events, live]) each.run();

@@ -1,0 +1,22 @@
+import { at } from '#identity/at';
+import { clamp } from '#identity/clamp';
+import { MODE_COUNT } from '#identity/modes';
+import { OFFSET, type State } from '#identity/state';
+
+/** What the modes of a state are compared with: strengths in mode order, brought into [0, 1]. */
+export type ReferencePoints = {
+  /** The slowly learning home that departures are measured from. Source: model 1. */
+  readonly setPoint: readonly number[];
+  /** The modes of the rollback point, to which the reset `default` returns. Source: model 3.5. */
+  readonly lastStable: readonly number[];
+};
+
+/** Reads them from a state alone. */
+export function readReferencePoints(state: State): ReferencePoints {
+  const strengthsAt = (offset: number) =>
+    Array.from({ length: MODE_COUNT }, (_, mode) => clamp(at(state, offset + mode), 0, 1));
+  return {
+    setPoint: strengthsAt(OFFSET.setPoint),
+    lastStable: strengthsAt(OFFSET.savedTendency),
+  };
+}
