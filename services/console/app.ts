@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { ActiveRequests } from '#console/active-requests';
 import { consoleRoutes } from '#console/all-routes';
 import type { Answer } from '#console/answer';
 import type { BuiltPages } from '#console/built-pages';
@@ -16,13 +17,10 @@ import { exchangeOf } from '#edge/exchange';
 import { BODY_BYTES_MAX, HTTP_LIMITS } from '#edge/http-limits';
 import { parseJsonBody } from '#edge/json-body';
 import { requestIdFrom } from '#edge/request-id';
-import { type Fault, faultFor, toFault } from '#fault/fault';
+import { type Fault, toFault } from '#fault/fault';
 
 /** Where the routes for pages begin. */
 const PREFIX = '/api';
-
-/** Requests that are served at once; more are refused. Chosen: people are few. */
-const ACTIVE_REQUESTS_MAX = 256;
 
 /** Connections at once; new ones beyond are closed. Chosen. */
 const CONNECTIONS_MAX = 2_000;
@@ -64,7 +62,7 @@ export function buildConsole(
     assertOwnRequest(request, origins);
   });
   app.addHook('onResponse', async (request, reply) => {
-    // What an endpoint has answered is observed by its `Reply`.
+    // What an endpoint has answered is observed by its `Reply`, and what was refused before it below.
     if (exchangeOf(request) !== undefined) return;
     observe(ports, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1_000);
   });
@@ -79,14 +77,14 @@ export function buildConsole(
     async (_request: FastifyRequest, bytes: Buffer) =>
       bytes.length === 0 ? undefined : parseJsonBody(bytes),
   );
-  const active = { requests: 0 };
+  const active = new ActiveRequests();
   const live = new LiveSessions(ports);
   const origin = () => origins[0] ?? '';
   for (const route of consoleRoutes(config, ports, { cookies, origin, live })) {
     addRoute(app, route, cookies, active);
   }
   addInstanceRoutes(app, config, ports, {
-    ...{ prefix: PREFIX, live, safety },
+    ...{ prefix: PREFIX, live, safety, active },
     visitOf: (request) => visitOf(request, cookies),
     metrics: {
       answered: ({ path }, status, seconds) => observe(ports, `${PREFIX}${path}`, status, seconds),
@@ -105,25 +103,17 @@ function addRoute(
   app: FastifyInstance,
   { method, path, serve }: ConsoleRoute,
   cookies: Cookies,
-  active: { requests: number },
+  active: ActiveRequests,
 ): void {
   app.route({
     method,
     url: `${PREFIX}${path}`,
     async handler(request, reply) {
-      if (active.requests >= ACTIVE_REQUESTS_MAX) {
-        throw faultFor('overloaded', 'too many requests at once', { retryAfterS: 1 });
-      }
-      active.requests += 1;
-      try {
-        const params = request.params as Record<string, string | undefined>;
-        const visit = visitOf(request, cookies);
-        const query = request.query as Record<string, unknown>;
-        const answer = await serve({ body: request.body, params, query, visit });
-        return send(reply, answer);
-      } finally {
-        active.requests -= 1;
-      }
+      const params = request.params as Record<string, string | undefined>;
+      const visit = visitOf(request, cookies);
+      const query = request.query as Record<string, unknown>;
+      const asked = { body: request.body, params, query, visit };
+      return send(reply, await active.during(() => serve(asked)));
     },
   });
 }
@@ -156,16 +146,21 @@ function visitOf(request: FastifyRequest, cookies: Cookies): Visit {
 
 /** Answers a refusal. The cause of a 5xx is in the log and nowhere else. */
 function refuse(
-  { logger }: ConsolePorts,
+  ports: ConsolePorts,
   request: FastifyRequest,
   reply: FastifyReply,
   fault: Fault,
 ): void {
   const requestId = visits.get(request)?.requestId ?? requestIdFrom(undefined);
   const { status, headers, body } = refusalOf(fault, requestId);
+  if (exchangeOf(request) !== undefined) {
+    const seconds = reply.elapsedTime / 1_000;
+    observe(ports, request.routeOptions.url ?? 'none', status, seconds);
+  }
   if (status >= 500) {
     const route = request.routeOptions.url;
     const line = { requestId, route, status, code: fault.code, reason: fault.reason, err: fault };
+    const { logger } = ports;
     if (status === 500) logger.error(line, fault.message);
     else logger.warn(line, fault.message);
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Permission } from '#accounts/role';
+import type { ActiveRequests } from '#console/active-requests';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { type LiveSessions, sessionIdOf } from '#console/live-sessions';
 import { assertMayDo } from '#console/route';
@@ -37,11 +38,16 @@ const TAGS: ReadonlySet<Endpoint['tag']> = new Set(['Instances', 'Engine', 'Test
 const STREAM_MS_MAX = 50_000;
 const STREAM_RETRY_MS = 100;
 
+/** Streams at once: half of the connections, so that they leave room for who signs in. Chosen. */
+const STREAMS_MAX = 1_000;
+
 /** What these routes need of the application that they are part of. */
 type Setting = {
   /** Where their paths begin. */
   readonly prefix: string;
   readonly live: LiveSessions;
+  /** What is asked of stores before a caller is known is bounded by them. */
+  readonly active: ActiveRequests;
   readonly visitOf: (request: FastifyRequest) => Visit;
   /** What every answer carries. */
   readonly safety: Readonly<Record<string, string>>;
@@ -61,7 +67,7 @@ export function addInstanceRoutes(
   ports: ConsolePorts,
   setting: Setting,
 ): void {
-  const { live, visitOf } = setting;
+  const { live, visitOf, active } = setting;
   const { clock, logger } = ports;
   const limits = connectionLimits(clock, connectionMetrics(ports.metrics), logger);
   limits.unread.watch(app.server);
@@ -89,7 +95,7 @@ export function addInstanceRoutes(
         // Before a body is read.
         async onRequest(request) {
           const visit = visitOf(request);
-          const caller = await live.callerOf(visit, isUse);
+          const caller = await active.during(() => live.callerOf(visit, isUse));
           assertMayDo(caller, permission);
           const { userId, accountId } = caller.session;
           const sessionId = sessionIdOf(caller.session);
@@ -123,7 +129,10 @@ function servePortsOf(
     admission: new Admission(limiter, clock, admissionMetrics(metrics), limited),
     engine: new EngineCalls(engine, clock, randomness, clusterSecrets),
     callIds: new CallIds(clusterSecrets),
-    streams: new EventStreams({ clock, randomness, accountNews, onEnd, renewal }),
+    streams: new EventStreams({
+      ...{ clock, randomness, accountNews, onEnd, renewal },
+      streamsMax: STREAMS_MAX,
+    }),
     account: { clock, audit: new AccountAudit(limiter), billing: new AccountBilling(limiter) },
     inFlight: { calls: 0 },
   };

@@ -61,6 +61,8 @@ type EventStreamsPorts = {
   readonly onEnd: (why: StreamEnd) => void;
   /** Undefined where nothing announces changes. */
   readonly accountNews: AccountNews | undefined;
+  /** How many there may be at once; left out: 2,000. */
+  readonly streamsMax?: number;
   /** Left out: an hour at most, and clients come back as after any other end. */
   readonly renewal?: Renewal | undefined;
 };
@@ -123,7 +125,7 @@ export class EventStreams {
       const text = 'too many streams of events are open';
       throw faultFor('too_many_streams', text, { retryAfterS: 1 });
     }
-    if (this.#places >= STREAMS_MAX) {
+    if (this.#places >= (this.#ports.streamsMax ?? STREAMS_MAX)) {
       throw faultFor('overloaded', 'too many streams of events', { retryAfterS: 1 });
     }
     this.#places += 1;

@@ -2,6 +2,12 @@ import { COUNTED_KEYS_MAX } from '#limiter/bounds';
 import { DailyCycles } from '#limiter/month-days';
 import { KEY_PREFIX_LENGTH, type KeyCycles } from '#storage/meter-store';
 
+/** Bytes of a counted key: its prefix and numbers; measured in `test/limiter/memory.test.ts`. */
+const COUNTED_KEY_BYTES = 136;
+
+/** Bytes of a day's end. */
+const DAY_BYTES = 8;
+
 /** What one key has used of a month. */
 export class KeyCount extends DailyCycles {
   /** The beginning of its digest. */
@@ -22,9 +28,9 @@ const NONE: readonly KeyCount[] = [];
 export class KeyCounts {
   #counts = NONE;
 
-  /** How many keys are counted. */
-  get size(): number {
-    return this.#counts.length;
+  /** Bytes held in memory, estimated. */
+  get bytes(): number {
+    return this.#counts.reduce((sum, { dayCount }) => sum + bytesOf(dayCount), 0);
   }
 
   /** As records have them, in the order in which the keys were first used; undefined: none was. */
@@ -61,6 +67,11 @@ export class KeyCounts {
   clear(): void {
     this.#counts = NONE;
   }
+}
+
+/** Bytes of a key's count with so many days, estimated; those of a record are much the same. */
+export function bytesOf(dayCount: number): number {
+  return COUNTED_KEY_BYTES + DAY_BYTES * dayCount;
 }
 
 /** Without the least used one where there is no room for another: what it used is of no known key then. */

@@ -1,4 +1,5 @@
 import { ACCOUNT_AGE_MS_MAX, ACCOUNT_OLD_MS, ACCOUNT_OLD_SPREAD_MS } from '#limiter/bounds';
+import { bytesOf } from '#limiter/key-counts';
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
 import type { Clock } from '#platform/clock';
@@ -122,8 +123,10 @@ export class MeterKind
     return meter.bytes;
   }
 
-  sizeOfRecord({ reservations }: MeterRecord): number {
-    return RECORD_BYTES + reservations.length * STORED_RESERVATION_BYTES;
+  sizeOfRecord({ reservations, keys = [], finished = [] }: MeterRecord): number {
+    const counts = [...keys, ...finished.flatMap((month) => month.keys)];
+    const counted = counts.reduce((sum, { days = [] }) => sum + bytesOf(days.length), 0);
+    return RECORD_BYTES + reservations.length * STORED_RESERVATION_BYTES + counted;
   }
 
   /** A meter's newest record is all of it. */

@@ -34,9 +34,6 @@ const METER_BYTES = 880;
 /** Bytes per open reservation: record, map entry and numbers. */
 const RESERVATION_BYTES = 160;
 
-/** Bytes per counted key: its prefix, numbers and days. */
-const COUNTED_KEY_BYTES = 136;
-
 /**
  * Counts one account's requests and cycles and decides who may go on. Synchronous and without
  * timers: every call brings the time. It grants only what a durable record allows (architecture 4):
@@ -89,8 +86,8 @@ export class Meter {
 
   /** Bytes held in memory, estimated. */
   get bytes(): number {
-    const { openReservations, countedKeys } = this.#month;
-    const counted = openReservations * RESERVATION_BYTES + countedKeys * COUNTED_KEY_BYTES;
+    const { openReservations, keyBytes } = this.#month;
+    const counted = openReservations * RESERVATION_BYTES + keyBytes;
     return METER_BYTES + this.account.keyBytes + counted;
   }
 

@@ -39,6 +39,11 @@ export class DailyCycles {
     return this.#used;
   }
 
+  /** How many days have ended since the first with any. */
+  get dayCount(): number {
+    return this.#dayEnds.length;
+  }
+
   /** Which day they are of, as records have it; undefined: there are none. */
   get days(): MonthDays {
     return this.#firstDay < 0 ? undefined : [this.#firstDay, ...this.#dayEnds];

@@ -72,9 +72,9 @@ export class Month {
     return this.#lost;
   }
 
-  /** How many keys are counted by themselves. */
-  get countedKeys(): number {
-    return this.#keys.size;
+  /** Bytes of what is counted for each key, estimated. */
+  get keyBytes(): number {
+    return this.#keys.bytes;
   }
 
   /** Months that are over and may not be stored by themselves yet, oldest first. */

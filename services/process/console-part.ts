@@ -3,6 +3,7 @@ import { type Config, ConfigError } from '#config';
 import { composeConsole } from '#console/compose';
 import type { ConsoleConfig, ConsolePorts } from '#console/console-ports';
 import { makeSetUpLink } from '#console/entry-links';
+import { sleep } from '#platform/clock';
 import { isLoopbackHost } from '#platform/loopback';
 import type { Reloadable } from '#platform/reloadable';
 import type { Administration } from '#process/admin-port';
@@ -23,6 +24,9 @@ type ConsoleBeside = AsyncDisposable & {
 /** What a console stands in front of: the accounts, and what answers the calls of their members. */
 type Behind = Administration & Pick<ConsolePorts, 'engine' | 'limiter' | 'accountNews'>;
 
+/** How long a start waits to hear of every node, in milliseconds. Without them keys and members are served. */
+const NODES_MS_MAX = 3_000;
+
 /** A console process: for the accounts that a cluster has in Cassandra. */
 export async function openConsole(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
@@ -31,6 +35,9 @@ export async function openConsole(config: Config): Promise<Opened> {
   if (config.SERVICE_CLUSTER_SECRET === undefined) {
     throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');
   }
+  if (config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: without it a console hears no node of its cluster');
+  }
   const stores = opening.use(await openStores(config, foundation));
   if (stores.kind === 'local') {
     throw new ConfigError(
@@ -38,6 +45,9 @@ export async function openConsole(config: Config): Promise<Opened> {
     );
   }
   const behind = opening.use(await clusterAccess(config, foundation, stores));
+  const { engine, limiter } = behind;
+  const heard = Promise.all([engine.ready(), limiter.ready()]);
+  await Promise.race([heard, sleep(foundation.clock, NODES_MS_MAX)]);
   const own = { clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined };
   const running = opening.use(await consoleOn(config, foundation, stores, behind, own));
   opening.use(operators.ready());
