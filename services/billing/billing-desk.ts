@@ -3,6 +3,7 @@ import type { Account } from '#accounts/account';
 import type { PlanChoice } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
 import type { AccountEvent, BillingProvider, ProviderPage } from '#billing/billing-provider';
+import { type BillingStanding, standingOf } from '#billing/billing-standing';
 import { assertCallerUrl } from '#billing/caller-url';
 import { type Entitlement, entitlementOf, isLiving } from '#billing/entitlement';
 import { applied, NO_BILLING } from '#billing/subscription';
@@ -58,10 +59,12 @@ export type BillingDeskPorts = {
 type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
 
 /**
- * Where plans are bought. All of it rejects with `billing_provider_not_configured` without a
+ * Where plans are bought. All but `standing` rejects with `billing_provider_not_configured` without a
  * provider, as `BillingProvider` does, and with `service_unavailable` when a store cannot be reached.
  */
 export interface BillingDesk {
+  /** What an account has bought, and what it may buy. Rejects with `not_found`. */
+  standing(accountId: string): Promise<BillingStanding>;
   /**
    * A page to buy a plan on. Rejects with `invalid_plan` for one that is not bought, with
    * `not_found`, and with `conflict` for an account that has a subscription or an agreed plan.
@@ -88,6 +91,14 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
   const { billing, accounts, clock } = ports;
 
   return {
+    async standing(accountId) {
+      const account = (await accounts.find(accountId))?.account;
+      if (account === undefined) throw noAccount();
+      const known = (await billing.find(accountId))?.record ?? NO_BILLING;
+      const how = { provider: ports.provider?.name, graceMs: ports.graceMs };
+      return standingOf(accountAt(account, clock.wallMs()), known, how);
+    },
+
     async checkout(accountId, { plan, successUrl, cancelUrl }) {
       const provider = configured(ports.provider);
       if (!isBought(plan)) throw new Fault('invalid_plan', 'the plans to buy are indie and pro');
@@ -145,10 +156,14 @@ function isBought(plan: string): plan is BoughtPlan {
 }
 
 function assertBuyer(account: Account | undefined, nowMs: number): void {
-  if (account === undefined) throw new Fault('not_found', 'there is no such account');
+  if (account === undefined) throw noAccount();
   if (accountAt(account, nowMs).plan === 'enterprise') {
     throw new Fault('conflict', 'the plan of this account is agreed, not bought');
   }
+}
+
+function noAccount(): Fault {
+  return new Fault('not_found', 'there is no such account');
 }
 
 /** Adds an event to what is known of an account; answers the whole. */

@@ -10,12 +10,15 @@ const TEXT_LENGTH_MAX = 32 * 1_024;
 
 const text = z.string().max(TEXT_LENGTH_MAX);
 
-/** Who asks, for the audit trail: the key, its address, and the id of the request. */
-const Buyer = z.object({
-  keyId: z.string().min(1).max(128),
+const id = z.string().min(1).max(128);
+
+const Origin = z.object({
   address: z.string().max(64).optional(),
   requestId: z.string().max(128).optional(),
 });
+
+/** Who asks, for the audit trail: a key or a member with a session, the address, and the request. */
+const Buyer = z.union([Origin.extend({ keyId: id }), Origin.extend({ userId: id, sessionId: id })]);
 
 /** The same as a type. */
 export type Buyer = z.infer<typeof Buyer>;
@@ -37,7 +40,31 @@ export const PortalQuestion = z.object({ by: Buyer, returnUrl: text });
 /** The same as a type. */
 export type PortalQuestion = z.infer<typeof PortalQuestion>;
 
-/** The answer to both. */
+/** Body of `billing.standing`. */
+export const StandingQuestion = z.object({});
+
+const Time = z.int().min(0);
+const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
+
+/** The answer to it: `BillingStanding`. */
+export const StandingAnswer = z.object({
+  provider: z.string().optional(),
+  plan: PlanName,
+  later: z.object({ plan: PlanName, atMs: Time }).optional(),
+  subscription: z
+    .object({
+      plan: z.enum(['indie', 'pro']),
+      status: z.enum(['active', 'overdue', 'inactive', 'ended']),
+      periodEndsAtMs: Time,
+      endsAtMs: Time.optional(),
+      failed: z.object({ sinceMs: Time, keptUntilMs: Time }).optional(),
+    })
+    .optional(),
+  maySubscribe: z.boolean(),
+  mayManage: z.boolean(),
+});
+
+/** The answer to `billing.checkout` and `billing.portal`. */
 export const PageAnswer = z.object({ url: z.string() });
 
 /** Body of `billing.notified`: the bytes as they came, and the header that signs them. */

@@ -7,6 +7,7 @@ import type { LiveSessions } from '#console/live-sessions';
 import { Passwords } from '#console/passwords';
 import type { ConsoleRoute } from '#console/route';
 import { auditRoutes } from '#console/routes/audit-routes';
+import { billingRoutes } from '#console/routes/billing-routes';
 import { credentialRoutes } from '#console/routes/credential-routes';
 import { keyRoutes } from '#console/routes/key-routes';
 import { memberRoutes } from '#console/routes/member-routes';
@@ -16,6 +17,7 @@ import { signInRoutes } from '#console/routes/sign-in-routes';
 import { usageRoutes } from '#console/routes/usage-routes';
 import { SecondFactors } from '#console/second-factors';
 import { SignIn } from '#console/sign-in';
+import { AccountBilling } from '#edge/account-billing';
 
 /** What routes need of the application that they are part of. */
 type Setting = {
@@ -50,7 +52,8 @@ export function consoleRoutes(
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
     ...keyRoutes({ keys, clock, live, audit }),
     ...auditRoutes({ live, audit, trail: ports.trail }),
-    ...usageRoutes({ live, usage }),
+    ...billingRoutes({ live, billing: new AccountBilling(ports.limiter), origin }),
+    ...usageRoutes({ live, usage, accounts, clock }),
     ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),
   ];
 }

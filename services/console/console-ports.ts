@@ -17,7 +17,7 @@ type KeyAdmin = Pick<
   'listKeys' | 'createKey' | 'renameKey' | 'rotateKey' | 'disableKey' | 'enableKey' | 'revokeKey'
 >;
 
-/** What members reach their instances through. */
+/** What members reach their instances through; the limiter also answers for billing. */
 type InstancePorts = Pick<EdgePorts, 'engine' | 'limiter' | 'accountNews'>;
 
 /** What the console stands on. */
@@ -29,7 +29,7 @@ export type ConsolePorts = InstancePorts & {
   readonly trail: Pick<AuditTrail, 'append' | 'around' | 'page' | 'heads' | 'linesAfter'>;
   readonly keys: KeyAdmin;
   /** Rejects with `service_unavailable` where no limiter answers. */
-  readonly usage: AccountAdmin['usage'];
+  readonly usage: Pick<AccountAdmin, 'usage' | 'months'>;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;

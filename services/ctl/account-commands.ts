@@ -4,7 +4,7 @@ import { type AccountCommand, type AdminClient, CtlError, type Values } from '#c
 import { KEY_COMMANDS } from '#ctl/key-commands';
 import { oneCall, pathOf } from '#ctl/one-call';
 import { table } from '#ctl/table';
-import { AccountsView, AccountView, UsageView } from '#limiter/admin-schema';
+import { AccountsView, AccountView, MonthsView, UsageView } from '#limiter/admin-schema';
 
 const CUSTOM = { 'requests-per-minute': 'n', 'cycles-per-month': 'n', instances: 'n' };
 
@@ -94,6 +94,11 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
       'Moves a month that a wrong clock set back to the present month; changes nothing otherwise.',
     request: { method: 'POST', part: 'usage/reset', body: {} },
   }),
+  oneCall(MonthsView, monthsText, {
+    words: ['usage', 'months'],
+    summary: 'Shows the cycles of the present month and of the last twelve, by day and by key.',
+    request: { method: 'GET', part: 'usage/months' },
+  }),
   oneCall(UsageView, usageText, {
     words: ['usage'],
     summary: 'Shows requests and cycles used, reserved and left.',
@@ -171,7 +176,26 @@ function usageText(usage: z.infer<typeof UsageView>): string {
     ['cycles', ...cycles, month_mark, cycles_expired, cycles_lost, month_ends_at],
   ];
   const counts = ['USED', 'RESERVED', 'LIMIT', 'LEFT', 'MARK', 'EXPIRED', 'LOST'];
-  const days = usage.days.filter((day) => day.cycles > 0).map((day) => [day.date, day.cycles]);
-  const byDay = days.length === 0 ? '' : `\n\n${table(['DAY (UTC)', 'CYCLES'], days)}`;
-  return `${table(['', ...counts, 'UNTIL'], rows)}\n\n${USAGE_LEGEND}${byDay}`;
+  return [table(['', ...counts, 'UNTIL'], rows), USAGE_LEGEND, ...monthTables(usage)].join('\n\n');
+}
+
+function monthsText(months: z.infer<typeof MonthsView>): string {
+  return months
+    .map((month) => [`${month.month}: ${month.cycles} cycles`, ...monthTables(month)].join('\n\n'))
+    .join('\n\n');
+}
+
+/** The days and the keys of a month, as far as it has any. */
+function monthTables({
+  days,
+  keys,
+  other_cycles: others,
+}: Pick<z.infer<typeof UsageView>, 'days' | 'keys' | 'other_cycles'>): string[] {
+  const byDay = days.filter((day) => day.cycles > 0).map((day) => [day.date, day.cycles]);
+  const byKey = keys.map(({ id, name = '-', cycles }) => [id, name, cycles]);
+  const other = others === 0 ? [] : [['other', '-', others]];
+  return [
+    ...(byDay.length === 0 ? [] : [table(['DAY (UTC)', 'CYCLES'], byDay)]),
+    ...(byKey.length === 0 ? [] : [table(['KEY', 'NAME', 'CYCLES'], [...byKey, ...other])]),
+  ];
 }

@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import {
   NOTIFICATIONS_ID,
   NotifiedAnswer,
   type NotifiedQuestion,
   PageAnswer,
+  StandingAnswer,
 } from '#billing/billing-questions';
 import type { LimiterClient } from '#wire/limiter-messages';
 import { ADDRESS_LENGTH_MAX } from '#wire/wire-bounds';
@@ -10,13 +12,15 @@ import { ADDRESS_LENGTH_MAX } from '#wire/wire-bounds';
 /** A page of the payment provider. */
 type Page = { readonly url: string };
 
-/** Who asks for one. */
+/** Who asks for one: with an API key, or in the console. */
 type BillingCaller = {
   readonly accountId: string;
-  readonly description: { readonly keyId: string };
   readonly address: string;
   readonly requestId: string | undefined;
-};
+} & (
+  | { readonly description: { readonly keyId: string } }
+  | { readonly member: { readonly userId: string; readonly sessionId: string } }
+);
 
 /** What the edge asks of billing; a limiter answers. Rejects as `BillingDesk` does. Source: decision 248. */
 export class AccountBilling {
@@ -24,6 +28,11 @@ export class AccountBilling {
 
   constructor(limiter: LimiterClient) {
     this.#limiter = limiter;
+  }
+
+  /** What an account has bought, and what it may buy. */
+  async standing(accountId: string): Promise<z.infer<typeof StandingAnswer>> {
+    return StandingAnswer.parse(await this.#ask(accountId, 'billing.standing', {}));
   }
 
   /** A page to buy a plan on. */
@@ -54,7 +63,9 @@ export class AccountBilling {
 }
 
 /** What a proxy names as an address may be of any length: such a text is none. */
-function buyerOf({ description, address, requestId }: BillingCaller) {
+function buyerOf(caller: BillingCaller) {
+  const { address, requestId } = caller;
   const isAddressLike = address.length <= ADDRESS_LENGTH_MAX;
-  return { keyId: description.keyId, address: isAddressLike ? address : undefined, requestId };
+  const who = 'member' in caller ? caller.member : { keyId: caller.description.keyId };
+  return { ...who, address: isAddressLike ? address : undefined, requestId };
 }

@@ -18,11 +18,13 @@ import {
   withRevoked,
   withRotated,
 } from '#limiter/key-changes';
+import { monthsOf } from '#limiter/month-usage';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { AccountStore, KeyChange } from '#storage/account-store';
 import type { KeyUse, KeyUseStore } from '#storage/key-use-store';
-import type { MeterUsage } from '#wire/admin';
+import type { MonthStore } from '#storage/meter-store';
+import type { MeterUsage, MonthUsage } from '#wire/admin';
 
 /** Characters of an account id and of a key id behind its prefix. Source: decision 41; interface 2.2. */
 const ACCOUNT_ID_LENGTH = 12;
@@ -72,6 +74,8 @@ export interface AccountAdmin {
   enableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   revokeKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   usage(accountId: string): Promise<MeterUsage>;
+  /** What was used in the present month and in the last twelve that are over, newest first. */
+  months(accountId: string): Promise<readonly MonthUsage[]>;
   /**
    * Begins the present month, with nothing used, where the account's meter is in another one; else
    * changes nothing. Answers the usage as it then is.
@@ -101,6 +105,7 @@ export type UsedKey = { readonly record: ApiKeyRecord; readonly lastUse: KeyUse 
 type AccountAdminPorts = {
   readonly accounts: AccountStore;
   readonly keyUses: Pick<KeyUseStore, 'find'>;
+  readonly months: MonthStore;
   readonly clock: Clock;
   readonly randomness: Randomness;
   /** Announces to all who cache the account that it has changed. */
@@ -150,6 +155,12 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
     ...keyAdmin(ports, announced),
 
     usage: async (accountId) => present(await ports.usage(accountId)),
+
+    async months(accountId) {
+      // In this order: what a meter has not to keep any more is stored.
+      const usage = present(await ports.usage(accountId));
+      return monthsOf(usage, await ports.months.readMonths(accountId));
+    },
 
     resetUsage: async (accountId) => present(await ports.resetUsage(accountId)),
   };

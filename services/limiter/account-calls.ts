@@ -2,7 +2,12 @@ import type { z } from 'zod';
 import { AppendQuestion, PageQuestion } from '#audit/audit-questions';
 import type { AuditTrail } from '#audit/audit-trail';
 import type { BillingDesk } from '#billing/billing-desk';
-import { CheckoutQuestion, NotifiedQuestion, PortalQuestion } from '#billing/billing-questions';
+import {
+  CheckoutQuestion,
+  NotifiedQuestion,
+  PortalQuestion,
+  StandingQuestion,
+} from '#billing/billing-questions';
 import { Fault } from '#fault/fault';
 import { BillingCalls } from '#limiter/billing-calls';
 import type { AccountCall, LimiterAnswer } from '#wire/limiter-messages';
@@ -32,6 +37,9 @@ export class AccountCalls {
       }
       case 'audit.page':
         return answered(await this.#audit.page(accountId, read(PageQuestion, body)));
+      case 'billing.standing':
+        read(StandingQuestion, body);
+        return answered(await this.#billing.standing(accountId));
       case 'billing.checkout':
         return answered(await this.#billing.checkout(accountId, read(CheckoutQuestion, body)));
       case 'billing.portal':

@@ -1,3 +1,4 @@
+import type { ApiKeyRecord } from '#accounts/account';
 import { Fault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
 import type { MakeChange } from '#limiter/admin-audit';
@@ -10,9 +11,10 @@ import {
   RetentionBody,
   StatusBody,
 } from '#limiter/admin-schema';
-import { choiceOf, viewOfAccount, viewOfUsage } from '#limiter/admin-views';
+import { choiceOf, viewOfAccount } from '#limiter/admin-views';
 import { KEY_ROUTES } from '#limiter/key-routes';
 import { viewOfKey } from '#limiter/key-views';
+import { viewOfMonth, viewOfUsage } from '#limiter/usage-views';
 
 const ROUTES: readonly Route[] = [
   {
@@ -74,14 +76,22 @@ const ROUTES: readonly Route[] = [
     method: 'GET',
     path: /^\/accounts\/(?<account>\w+)\/usage$/,
     answer: async (admin, _request, { account }) =>
-      viewOfUsage(account, await admin.usage(account)),
+      viewOfUsage(account, await admin.usage(account), await keysOf(admin, account)),
+  },
+  {
+    method: 'GET',
+    path: /^\/accounts\/(?<account>\w+)\/usage\/months$/,
+    async answer(admin, _request, { account }) {
+      const [months, keys] = [await admin.months(account), await keysOf(admin, account)];
+      return months.map((month) => viewOfMonth(month, keys));
+    },
   },
   {
     method: 'POST',
     path: /^\/accounts\/(?<account>\w+)\/usage\/reset$/,
     change: 'usage.reset',
     answer: async (admin, _request, { account }) =>
-      viewOfUsage(account, await admin.resetUsage(account)),
+      viewOfUsage(account, await admin.resetUsage(account), await keysOf(admin, account)),
   },
   ...KEY_ROUTES,
 ];
@@ -111,6 +121,10 @@ export async function answerAdmin(
     );
   }
   throw new Fault('not_found', `there is no ${request.method} ${request.url.pathname}`);
+}
+
+async function keysOf(admin: AccountAdmin, accountId: string): Promise<readonly ApiKeyRecord[]> {
+  return (await admin.find(accountId))?.keys ?? [];
 }
 
 /** What a change will change, as it stands; undefined where it is not there. */

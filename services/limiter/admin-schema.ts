@@ -167,6 +167,14 @@ export const NewKeyView = KeyView.extend({ key: z.string() });
 /** The key that a rotation has made, with the key itself, this once, and the one that it replaced. */
 export const RotationView = NewKeyView.extend({ replaced: KeyView });
 
+/** Cycles of UTC days. */
+const DaysView = z.array(z.object({ date: z.string(), cycles: z.int() }));
+
+/** What keys have used of a month, the most used first. */
+const KeysOfMonthView = z.array(
+  z.object({ id: z.string(), name: z.string().optional(), cycles: z.int() }),
+);
+
 /** What an account has used. */
 export const UsageView = z.object({
   account_id: z.string(),
@@ -188,8 +196,24 @@ export const UsageView = z.object({
   cycles_lost: z.int(),
   month_ends_at: z.string(),
   /** Of each UTC day of the month up to today; they add up to `cycles_used`. Empty: none. */
-  days: z.array(z.object({ date: z.string(), cycles: z.int() })),
+  days: DaysView,
+  /** With `other_cycles` they add up to `cycles_used`. */
+  keys: KeysOfMonthView,
+  other_cycles: z.int(),
 });
+
+/** Months of an account, newest first: the present one and those that are over. */
+export const MonthsView = z.array(
+  z.object({
+    /** `2026-01`. */
+    month: z.string(),
+    cycles: z.int(),
+    days: DaysView,
+    /** With `other_cycles` they add up to `cycles`. */
+    keys: KeysOfMonthView,
+    other_cycles: z.int(),
+  }),
+);
 
 /** Of an audit trail: how far each month has come, oldest first. */
 export const AuditMonthsView = z.object({

@@ -1,3 +1,4 @@
+import type { AuditEntry } from '#audit/audit-entry';
 import type { AuditTrail } from '#audit/audit-trail';
 import type { BillingDesk } from '#billing/billing-desk';
 import type { ProviderPage } from '#billing/billing-provider';
@@ -7,6 +8,7 @@ import type {
   NotifiedQuestion,
   PortalQuestion,
 } from '#billing/billing-questions';
+import type { BillingStanding } from '#billing/billing-standing';
 import { Fault } from '#fault/fault';
 
 type BillingCallsPorts = {
@@ -26,6 +28,11 @@ export class BillingCalls {
   constructor({ audit, desk }: BillingCallsPorts) {
     this.#audit = audit;
     this.#desk = desk;
+  }
+
+  /** What an account has bought, and what it may buy. */
+  async standing(accountId: string): Promise<BillingStanding> {
+    return await this.#present().standing(accountId);
   }
 
   /** A page to buy a plan on, between two lines of the audit trail. */
@@ -50,12 +57,13 @@ export class BillingCalls {
   async #audited(
     accountId: string,
     action: string,
-    { keyId: id, address, requestId }: Buyer,
+    by: Buyer,
     open: (desk: BillingDesk) => Promise<ProviderPage>,
     after: Readonly<Record<string, string>>,
   ): Promise<ProviderPage> {
     const desk = this.#present();
-    const entry = { actor: { kind: 'key' as const, id }, address, requestId, action };
+    const { address, requestId } = by;
+    const entry = { actor: actorOf(by), address, requestId, action };
     // The address of a page is a secret of its buyer: it is in no line.
     return await this.#audit.around(
       accountId,
@@ -69,4 +77,9 @@ export class BillingCalls {
     if (this.#desk !== undefined) return this.#desk;
     throw new Fault('billing_provider_not_configured', 'no payment provider is set up');
   }
+}
+
+function actorOf(by: Buyer): AuditEntry['actor'] {
+  if ('keyId' in by) return { kind: 'key', id: by.keyId };
+  return { kind: 'user', id: by.userId, session: by.sessionId };
 }

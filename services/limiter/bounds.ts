@@ -21,6 +21,12 @@ export const RESET_MS_MAX = 2_500;
 /** Usable keys of one account: each costs an admission 0.1 µs. */
 export const USABLE_KEYS_MAX = 20;
 
+/**
+ * Keys of one account that a month counts by themselves: those that may be used at once, and a dozen
+ * that were revoked or rotated meanwhile. At the end of a month some 250 bytes each in every record.
+ */
+export const COUNTED_KEYS_MAX = 32;
+
 /** Bytes of a request to the admin port: the largest real one has some 300. */
 export const ADMIN_BODY_BYTES_MAX = 16_384;
 

@@ -13,13 +13,13 @@ import { ONE_SHARD } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
 import type { KeyUseStore } from '#storage/key-use-store';
-import type { MeterStore } from '#storage/meter-store';
+import type { MeterStore, MonthStore } from '#storage/meter-store';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** What a limiter needs of its process, wherever it keeps its data. */
 export type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
-  readonly meters: MeterStore;
+  readonly meters: MeterStore & MonthStore;
   readonly audit: AuditTrail;
   readonly keyUses: KeyUseStore;
   /** Where plans are bought; undefined: nowhere. */
@@ -68,6 +68,7 @@ export function composeLimiter(
     admin: accountAdmin({
       accounts,
       keyUses,
+      months: meters,
       clock,
       randomness,
       announce: async (accountId) => {

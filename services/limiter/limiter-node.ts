@@ -54,12 +54,13 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     this.#node = new ClusterNode(config.node, ports.node, (context) =>
       hostMeters(config.limiter, ports, this.#keyUses, context),
     );
-    const { accounts, keyUses, accountNews, clock, randomness } = ports.limiter;
+    const { accounts, meters: months, keyUses, accountNews, clock, randomness } = ports.limiter;
     this.#keyUses = new KeyUses(keyUses, clock);
     this.#listening = accountNews.onChange((accountId) => void this.#heard(accountId));
     this.admin = accountAdmin({
       accounts,
       keyUses,
+      months,
       clock,
       randomness,
       announce: async (accountId) => {

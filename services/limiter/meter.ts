@@ -6,6 +6,7 @@ import { type HeldKey, isUnplaced, mayComeFrom } from '#limiter/key-ring';
 import type { MeterEvents } from '#limiter/meter-events';
 import { Minute } from '#limiter/minute';
 import { Month } from '#limiter/month';
+import { usageOfMonth } from '#limiter/month-usage';
 import type { Instant } from '#platform/instant';
 import type { Turn } from '#runtime/turn';
 import type { MeterHead, MeterRecord, StoredReservation } from '#storage/meter-store';
@@ -28,10 +29,13 @@ const NO_RESERVATIONS: readonly StoredReservation[] = [];
 const LOST_SHARE_TOLERABLE = 0.001;
 
 /** Bytes of a meter without its keys and reservations; measured in `test/limiter/memory.test.ts`. */
-const METER_BYTES = 800;
+const METER_BYTES = 880;
 
 /** Bytes per open reservation: record, map entry and numbers. */
 const RESERVATION_BYTES = 160;
+
+/** Bytes per counted key: its prefix, numbers and days. */
+const COUNTED_KEY_BYTES = 136;
 
 /**
  * Counts one account's requests and cycles and decides who may go on. Synchronous and without
@@ -76,13 +80,18 @@ export class Meter {
    * counts go on from it. A recovered meter may be stored before its first turn.
    */
   forget(head: MeterHead | undefined): void {
-    if (this.#hasBegun && this.#head === head) this.#head = undefined;
+    if (this.#hasBegun) {
+      if (this.#head === head) this.#head = undefined;
+      this.#month.forgetFinished(head?.finished);
+    }
     this.#month.shrink();
   }
 
   /** Bytes held in memory, estimated. */
   get bytes(): number {
-    return METER_BYTES + this.account.keyBytes + this.#month.openReservations * RESERVATION_BYTES;
+    const { openReservations, countedKeys } = this.#month;
+    const counted = openReservations * RESERVATION_BYTES + countedKeys * COUNTED_KEY_BYTES;
+    return METER_BYTES + this.account.keyBytes + counted;
   }
 
   /** Takes a record that has been committed, here or by an earlier owner of the account. */
@@ -126,14 +135,8 @@ export class Meter {
       limits: this.account.limits,
       requestsInWindow: this.#minute.requests(now),
       windowResetAtS: isOpen ? this.#minute.resetAtS(now) : undefined,
-      cyclesUsed: this.#month.used,
-      cyclesReserved: this.#month.reserved,
-      monthResetAtS: this.#month.endsAtMs / 1_000,
-      monthWatermark: this.#month.watermark.value,
       windowWatermark: isOpen ? this.#minute.watermark.value : 0,
-      cyclesExpired: this.#month.expired,
-      cyclesLost: this.#month.lost,
-      cyclesByDay: this.#month.usedByDay,
+      ...usageOfMonth(this.#month),
     };
   }
 
@@ -148,7 +151,7 @@ export class Meter {
     if (this.account.isAbsent || this.#month.endsAtMs === monthEndsAtMs) return;
     this.#month.assertTrusted();
     const blank = { monthWatermark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0 };
-    const { days: _, ...record } = this.#record(0, this.#minute.watermark.value, turn);
+    const { days: _, keys: __, ...record } = this.#record(0, this.#minute.watermark.value, turn);
     turn.commit({ ...record, ...blank, monthEndsAtMs });
     this.#month.begin(turn);
     this.#isRecorded = false;
@@ -170,7 +173,7 @@ export class Meter {
       const isOfCycles = isAdmitted && call.cycles > 0;
       turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
       this.#minute.count(turn);
-      if (isAdmitted) this.#month.reserve(call, call.cycles, missing, turn);
+      if (isAdmitted) this.#month.reserve(call, call.cycles, missing, key.digest, turn);
       this.#isRecorded = false;
     }
     return { verdict, allowance: this.#allowance(turn) };
@@ -241,18 +244,12 @@ export class Meter {
   }
 
   #record(monthWatermark: number, windowWatermark: number, now: Instant): MeterRecord {
-    const record: MeterRecord = {
-      monthEndsAtMs: this.#month.endsAtMs,
-      monthWatermark,
-      cyclesUsed: this.#month.used,
-      cyclesExpired: this.#month.expired,
-      cyclesLost: this.#month.lost,
+    return {
+      ...this.#month.recorded(monthWatermark),
       windowEndsAtMs: this.#minute.endsAtWallMs(now),
       windowWatermark,
       reservations: NO_RESERVATIONS,
     };
-    const { days } = this.#month;
-    return days === undefined ? record : { ...record, days };
   }
 
   #bringUpTo(now: Instant): void {

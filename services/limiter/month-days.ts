@@ -6,6 +6,8 @@
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
+const NO_ENDS: readonly number[] = [];
+
 /** Such a list; undefined: nothing was used yet. */
 export type MonthDays = readonly number[] | undefined;
 
@@ -24,6 +26,47 @@ export function dayAt(wallMs: number): number {
 /** Unix milliseconds at which such a day begins. */
 export function timeOfDay(day: number): number {
   return day * DAY_MS;
+}
+
+/** An account's cycles of a month, or a key's of them, with the days that they are of. */
+export class DailyCycles {
+  #used = 0;
+  /** `days` in two parts, without a list for the many that were used on one day; -1: on none. */
+  #firstDay = -1;
+  #dayEnds: readonly number[] = NO_ENDS;
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Which day they are of, as records have it; undefined: there are none. */
+  get days(): MonthDays {
+    return this.#firstDay < 0 ? undefined : [this.#firstDay, ...this.#dayEnds];
+  }
+
+  /** Continues what a record has: what was used by its time was so on its day or before. */
+  restore(days: MonthDays, used: number, today: number): void {
+    this.#used = used;
+    this.#keep(days);
+    this.turnDay(today);
+  }
+
+  /** Adds cycles of the day `today`. */
+  add(cycles: number, today: number): void {
+    this.#used += cycles;
+    if (this.#firstDay < 0 && this.#used > 0) this.#firstDay = today;
+  }
+
+  /** What is added from now on is of `today`. */
+  turnDay(today: number): void {
+    this.#keep(daysUntil(this.days, this.#used, today));
+  }
+
+  #keep(days: MonthDays): void {
+    const [first = -1, ...ends] = days ?? [];
+    this.#firstDay = first;
+    this.#dayEnds = ends.length === 0 ? NO_ENDS : ends;
+  }
 }
 
 /** The list on the day `today`, `used` being all that the month has used so far. */

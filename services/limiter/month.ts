@@ -2,22 +2,25 @@ import { monthEndOf } from '#accounts/month';
 import { type Fault, faultFor } from '#fault/fault';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
 import { DurableWatermark } from '#limiter/durable-watermark';
+import { KeyCounts } from '#limiter/key-counts';
 import type { MeterEvents } from '#limiter/meter-events';
-import {
-  cyclesByDay,
-  dayAt,
-  dayOfMonth,
-  daysUntil,
-  type MonthDays,
-  timeOfDay,
-} from '#limiter/month-days';
+import { DailyCycles, dayAt, dayOfMonth, timeOfDay } from '#limiter/month-days';
 import { monthStepOf } from '#limiter/month-step';
 import { type Reservation, Reservations } from '#limiter/reservations';
 import type { Instant } from '#platform/instant';
-import type { MeterRecord, StoredReservation } from '#storage/meter-store';
+import {
+  type FinishedMonth,
+  type MeterRecord,
+  MONTHS_KEPT,
+  type StoredReservation,
+} from '#storage/meter-store';
 import type { CallName } from '#wire/limiter-messages';
 
-const NO_ENDS: readonly number[] = [];
+const NO_MONTHS: readonly FinishedMonth[] = [];
+const NO_KEYS: FinishedMonth['keys'] = [];
+
+/** What a record says of a month but for its reservations. */
+type MonthRecord = Omit<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'reservations'>;
 
 /**
  * The cycles of one account's UTC month: used, and reserved until their calls are settled. A
@@ -27,15 +30,18 @@ export class Month {
   /** How many cycles of the present month records allow. */
   readonly watermark = new DurableWatermark();
   #endsAtMs = 0;
-  #used = 0;
+  readonly #cycles = new DailyCycles();
+  /** Of the used ones, those of each key. */
+  readonly #keys = new KeyCounts();
   #reserved = 0;
   #expired = 0;
   #lost = 0;
   /** The UTC day that is counted, in days since 1970: a clock that steps back stays in it. */
   #day = 0;
-  /** `days` in two parts, without a list for the many meters that were used on one day; -1: on none. */
-  #firstDay = -1;
-  #dayEnds: readonly number[] = NO_ENDS;
+  /** Its index in the month. */
+  #today = 0;
+  /** Months that are over and may not be stored by themselves yet. */
+  #finished = NO_MONTHS;
   readonly #reservations = new Reservations();
   readonly events: MeterEvents;
 
@@ -49,7 +55,7 @@ export class Month {
   }
 
   get used(): number {
-    return this.#used;
+    return this.#cycles.used;
   }
 
   get reserved(): number {
@@ -66,6 +72,16 @@ export class Month {
     return this.#lost;
   }
 
+  /** How many keys are counted by themselves. */
+  get countedKeys(): number {
+    return this.#keys.size;
+  }
+
+  /** Months that are over and may not be stored by themselves yet, oldest first. */
+  get finished(): readonly FinishedMonth[] {
+    return this.#finished;
+  }
+
   /** How many reservations are open. */
   get openReservations(): number {
     return this.#reservations.size;
@@ -77,18 +93,21 @@ export class Month {
    */
   restore(record: MeterRecord, now: Instant): void {
     this.#endsAtMs = record.monthEndsAtMs;
-    this.#keep(record.days);
+    this.#finished = record.finished ?? NO_MONTHS;
+    this.#beginDay(now);
     // What was used by the time of the record was so on its day or before; what was lost is today's.
-    this.#turnDay(now, record.cyclesUsed);
+    this.#cycles.restore(record.days, record.cyclesUsed, this.#today);
+    this.#keys.restore(record.keys, this.#today);
     for (const stored of record.reservations) {
       const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.wallMs));
-      this.#reservations.restore(stored, Math.ceil(now.monotonicMs + leftMs));
-      if (stored.monthEndsAtMs === record.monthEndsAtMs) this.#reserved += stored.cycles;
+      const isPresent = stored.monthEndsAtMs === record.monthEndsAtMs;
+      const key = isPresent && stored.key !== undefined ? this.#keys.of(stored.key) : undefined;
+      this.#reservations.restore(stored, key, Math.ceil(now.monotonicMs + leftMs));
+      if (isPresent) this.#reserved += stored.cycles;
     }
-    this.#used = record.monthWatermark - this.#reserved;
-    this.#beginDays();
+    const lost = record.monthWatermark - this.#reserved - record.cyclesUsed;
+    this.#cycles.add(lost, this.#today);
     this.#expired = record.cyclesExpired;
-    const lost = this.#used - record.cyclesUsed;
     this.#lost = record.cyclesLost + lost;
     this.watermark.set(record.monthWatermark, 0);
     if (lost > 0 && record.monthEndsAtMs > now.wallMs) this.events.lost('crash', lost);
@@ -100,8 +119,11 @@ export class Month {
    * not open the same quota twice. Returns whether anything has expired.
    */
   bringUpTo(now: Instant): boolean {
-    if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) this.begin(now);
-    if (dayAt(now.wallMs) > this.#day) this.#turnDay(now, this.#used);
+    if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) {
+      this.#finish();
+      this.begin(now);
+    }
+    if (dayAt(now.wallMs) > this.#day) this.#turnDay(now);
     const expired = this.#reservations.takeExpired(now.monotonicMs);
     for (const old of expired) {
       const unused = old.cycles - old.used;
@@ -113,25 +135,44 @@ export class Month {
   }
 
   /** Begins the present month with nothing used, whichever it was before. */
-  begin({ wallMs }: Instant): void {
-    this.#endsAtMs = monthEndOf(wallMs);
-    this.#used = 0;
+  begin(now: Instant): void {
+    this.#endsAtMs = monthEndOf(now.wallMs);
+    this.#beginDay(now);
+    this.#cycles.restore(undefined, 0, this.#today);
+    this.#keys.restore(undefined, this.#today);
     this.#reserved = 0;
     this.#expired = 0;
     this.#lost = 0;
-    this.#keep(undefined);
-    this.#turnDay({ wallMs }, 0);
     this.watermark.set(0, 0);
   }
 
-  /** Which day the used cycles are of, as records have it; undefined: none were used. */
-  get days(): MonthDays {
-    return this.#firstDay < 0 ? undefined : [this.#firstDay, ...this.#dayEnds];
+  /** What a record says of it. */
+  recorded(monthWatermark: number): MonthRecord {
+    const { days } = this.#cycles;
+    const keys = this.#keys.stored;
+    return {
+      monthEndsAtMs: this.#endsAtMs,
+      monthWatermark,
+      cyclesUsed: this.used,
+      cyclesExpired: this.#expired,
+      cyclesLost: this.#lost,
+      ...(days !== undefined && { days }),
+      ...(keys !== undefined && { keys }),
+      ...(this.#finished.length > 0 && { finished: this.#finished }),
+    };
   }
 
-  /** The cycles of each day of the month up to today; they add up to what is used. */
-  get usedByDay(): readonly number[] {
-    return cyclesByDay(this.days, this.#used);
+  /** The month as it stands. */
+  get present(): FinishedMonth {
+    const { used: cyclesUsed, days = [this.#today] } = this.#cycles;
+    return { endsAtMs: this.#endsAtMs, cyclesUsed, days, keys: this.#keys.stored ?? NO_KEYS };
+  }
+
+  /** These are stored by themselves now. */
+  forgetFinished(stored: readonly FinishedMonth[] = NO_MONTHS): void {
+    if (stored.length === 0) return;
+    const left = this.#finished.filter((month) => !stored.includes(month));
+    this.#finished = left.length === 0 ? NO_MONTHS : left;
   }
 
   /** Throws `service_unavailable` while there is no month to count in: the clock was never trusted. */
@@ -163,15 +204,16 @@ export class Month {
     return Math.max(0, cycles - held);
   }
 
-  /** Admits a call, and reserves what it is `missing`. */
-  reserve(call: CallName, cycles: number, missing: number, now: Instant): void {
+  /** Admits a call, and reserves what it is `missing`, for a key by its digest; empty: for none. */
+  reserve(call: CallName, cycles: number, missing: number, keyDigest: string, now: Instant): void {
+    const key = missing > 0 && keyDigest !== '' ? this.#keys.of(keyDigest) : undefined;
     if (missing > 0) {
       this.#reserved += missing;
       this.watermark.noteUse(missing, now.monotonicMs);
     }
     const open = this.#reservations.find(call);
     if (open === undefined) {
-      if (missing > 0) this.#reservations.open(call, cycles, this.endsAtMs, now.monotonicMs);
+      if (missing > 0) this.#reservations.open(call, cycles, this.endsAtMs, key, now.monotonicMs);
       return;
     }
     open.callsOpen += 1;
@@ -179,6 +221,7 @@ export class Month {
       if (open.monthEndsAtMs !== this.endsAtMs) open.used = 0;
       open.cycles = cycles;
       open.monthEndsAtMs = this.endsAtMs;
+      open.key = key;
     }
   }
 
@@ -208,32 +251,31 @@ export class Month {
     this.#reservations.shrink();
   }
 
-  #turnDay({ wallMs }: Pick<Instant, 'wallMs'>, used: number): void {
+  #turnDay(now: Instant): void {
+    this.#beginDay(now);
+    this.#cycles.turnDay(this.#today);
+    this.#keys.turnDay(this.#today);
+  }
+
+  #beginDay({ wallMs }: Instant): void {
     this.#day = dayAt(wallMs);
-    this.#keep(daysUntil(this.days, used, this.#dayOfMonth));
+    this.#today = dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
   }
 
-  /** The first cycles of the month are today's. */
-  #beginDays(): void {
-    if (this.#firstDay < 0 && this.#used > 0) this.#firstDay = this.#dayOfMonth;
-  }
-
-  get #dayOfMonth(): number {
-    return dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
-  }
-
-  #keep(days: MonthDays): void {
-    const [first = -1, ...ends] = days ?? [];
-    this.#firstDay = first;
-    this.#dayEnds = ends.length === 0 ? NO_ENDS : ends;
+  /** Keeps what the month has used, now that it is over. */
+  #finish(): void {
+    if (this.used === 0) return;
+    // One that a wrong clock had ended before is over once more.
+    const others = this.#finished.filter(({ endsAtMs }) => endsAtMs !== this.#endsAtMs);
+    this.#finished = [...others, this.present].slice(-MONTHS_KEPT);
   }
 
   /** Turns reserved into used cycles; what a past month's calls used or left is not this month's. */
   #charge(reservation: Reservation, used: number): void {
     if (reservation.monthEndsAtMs !== this.endsAtMs) return;
     this.#reserved -= reservation.cycles;
-    this.#used += used;
-    this.#beginDays();
+    this.#cycles.add(used, this.#today);
+    reservation.key?.add(used, this.#today);
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { faultFor } from '#fault/fault';
 import { RESERVATION_AGE_MS, RESERVATIONS_MAX } from '#limiter/bounds';
+import type { KeyCount } from '#limiter/key-counts';
 import type { Instant } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
 import type { StoredReservation } from '#storage/meter-store';
@@ -17,6 +18,8 @@ export type Reservation = {
   callsOpen: number;
   /** Which month the cycles were granted in: Unix milliseconds of its end. */
   monthEndsAtMs: number;
+  /** What counts its cycles besides the month; undefined: nothing does. */
+  key: KeyCount | undefined;
   readonly expiresAtMs: number;
 };
 
@@ -62,27 +65,29 @@ export class Reservations {
     { callId, callTag }: CallName,
     cycles: number,
     monthEndsAtMs: number,
+    key: KeyCount | undefined,
     monotonicMs: number,
   ): void {
     assert(this.#open?.get(callId) === undefined, 'a call has one reservation');
     const expiresAtMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
-    this.#add({ callId, callTag, cycles, used: 0, callsOpen: 1, monthEndsAtMs, expiresAtMs });
+    this.#add({ callId, callTag, cycles, used: 0, callsOpen: 1, monthEndsAtMs, key, expiresAtMs });
   }
 
   /** Restores one that another node opened, until `expiresAtMs` (monotonic). */
-  restore(stored: StoredReservation, expiresAtMs: number): void {
+  restore(stored: StoredReservation, key: KeyCount | undefined, expiresAtMs: number): void {
     const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
-    this.#add({ callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs });
+    this.#add({ callId, callTag, cycles, used, callsOpen, monthEndsAtMs, key, expiresAtMs });
   }
 
   /** The newest `count` for the account's next owner, oldest first. */
   stored(now: Instant, count: number): StoredReservation[] {
     const oldestFirst = this.#all().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
     return oldestFirst.slice(-count).map((reservation) => {
-      const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = reservation;
+      const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, key } = reservation;
       const leftMs = reservation.expiresAtMs - now.monotonicMs;
       const expiresAtMs = Math.max(0, Math.round(now.wallMs + leftMs));
-      return { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
+      const stored = { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
+      return key === undefined ? stored : { ...stored, key: key.prefix };
     });
   }
 

@@ -47,7 +47,8 @@ export async function clusterAccess(
     return adminClient(address, { timeoutMs: USAGE_MS_MAX, clock, tls: foundation.tls() });
   };
   const admin = accountAdmin({
-    ...{ accounts: stores.accounts, keyUses: stores.keyUses, clock, randomness },
+    ...{ accounts: stores.accounts, keyUses: stores.keyUses, months: stores.meters },
+    ...{ clock, randomness },
     announce: async (accountId) => accountNews.announce(accountId),
     usage: async (accountId) => await ownerOf(accountId).readUsage(accountId),
     resetUsage: async (accountId) => await ownerOf(accountId).resetUsage(accountId),

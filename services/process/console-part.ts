@@ -104,7 +104,7 @@ async function consoleOn(
     ...{ engine, limiter, accountNews },
     trail,
     keys: admin,
-    usage: admin.usage,
+    usage: admin,
     clock,
     randomness,
     logger,

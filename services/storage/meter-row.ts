@@ -1,3 +1,10 @@
+import {
+  additionOf,
+  isCount,
+  type MeterAddition,
+  readAddition,
+  withKeys,
+} from '#storage/meter-addition';
 import type { MeterRecord, StoredReservation } from '#storage/meter-store';
 
 /**
@@ -18,21 +25,18 @@ const COUNTS = [
   'windowWatermark',
 ] as const satisfies readonly (keyof MeterRecord)[];
 
-/** Days of the longest month. */
-const DAYS_MAX = 31;
-
 /** Numbers of one reservation behind the counts, the tag of a keyed call not counted. */
 const RESERVATION_NUMBERS = 6;
 
 /** A record as one list: its numbers, and at its end what may be lost, if there is any. */
-export type MeterRow = readonly (number | { readonly days: readonly number[] })[];
+export type MeterRow = readonly (number | MeterAddition)[];
 
 /**
  * A record as one list of numbers, for journals and heads: the counts, then six for each
  * reservation. Before those of a keyed call stands its tag, negative: nothing else is, so rows from
  * before there were tags read as what they are. The two times are differences, because they are large and nearly alike: how long
- * before the record's month its own ended, and how long after the one before it expires. An object at the
- * end holds the days, which a release that does not know them leaves out.
+ * before the record's month its own ended, and how long after the one before it expires. At the end stands
+ * the addition, if there is any.
  *
  * Throws an Error for a record that `meterOfRow` would refuse: once it is durable it is too late.
  */
@@ -46,12 +50,13 @@ export function rowOfMeter(record: MeterRecord): MeterRow {
     row.push(callId, cycles, used, callsOpen, monthsMs, times.expiresAtMs - expiredBeforeMs);
     expiredBeforeMs = times.expiresAtMs;
   }
-  return record.days === undefined ? row : [...row, { days: record.days }];
+  const addition = additionOf(record);
+  return addition === undefined ? row : [...row, addition];
 }
 
 /**
- * The record that a row is. Of an object at its end the days are taken where they make sense; the rest is
- * what a later release adds, and passed over. Throws an Error, which names what is wrong, when the row
+ * The record that a row is. Of an object at its end is taken what makes sense; the rest is what a later
+ * release adds, and passed over. Throws an Error, which names what is wrong, when the row
  * makes no sense.
  */
 export function meterOfRow(row: unknown): MeterRecord {
@@ -60,9 +65,10 @@ export function meterOfRow(row: unknown): MeterRecord {
   const counts = COUNTS.map((field, index) => [field, numbers[index]]);
   const { monthEndsAtMs, ...others }: Omit<MeterRecord, 'reservations'> =
     Object.fromEntries(counts);
-  const reservations = reservationsOf(numbers, monthEndsAtMs);
-  const days = daysIn(addition, others.cyclesUsed);
-  const record = { monthEndsAtMs, ...others, ...(days && { days }), reservations };
+  const added = readAddition(addition, others.cyclesUsed);
+  const listed = reservationsOf(numbers, monthEndsAtMs);
+  const reservations = withKeys(listed, addition, added.keys);
+  const record = { monthEndsAtMs, ...others, ...added, reservations };
   assertSensible(record);
   return record;
 }
@@ -72,23 +78,6 @@ function dividedRow(row: unknown): { list: unknown; addition: object | undefined
   const last: unknown = row.at(-1);
   const isAdded = typeof last === 'object' && last !== null && !Array.isArray(last);
   return isAdded ? { list: row.slice(0, -1), addition: last } : { list: row, addition: undefined };
-}
-
-/** Ascending counts behind the index of a day; undefined where they are none. */
-function daysIn(addition: object | undefined, used: number): readonly number[] | undefined {
-  const days: unknown = addition && 'days' in addition ? addition.days : undefined;
-  if (!Array.isArray(days) || days.length === 0 || days.length > DAYS_MAX) return undefined;
-  const [first, ...ends]: readonly unknown[] = days;
-  const isDay = isCount(first) && first + ends.length < DAYS_MAX;
-  const counts = [0, ...ends, used];
-  const isAscending = counts.every(
-    (count, index) => isCount(count) && count >= Number(counts[index - 1] ?? 0),
-  );
-  return isDay && isAscending ? days : undefined;
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function numbersOf(row: unknown): readonly number[] {
@@ -140,7 +129,8 @@ function assertSensible(record: MeterRecord): void {
 }
 
 function assertReservation(reservation: StoredReservation, { monthEndsAtMs }: MeterRecord): void {
-  for (const [field, value] of Object.entries(reservation)) assertCount(field, value);
+  const { key: _, ...numbers } = reservation;
+  for (const [field, value] of Object.entries(numbers)) assertCount(field, value);
   const { callId, cycles, used } = reservation;
   if (used > cycles) throw nonsense(`call ${callId} used ${used} of ${cycles} cycles`);
   if (reservation.monthEndsAtMs > monthEndsAtMs) {

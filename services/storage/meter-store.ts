@@ -1,3 +1,32 @@
+/**
+ * Characters of a key's digest, from its beginning, that name it within its account: 48 bits, so that no
+ * two of its keys are ever taken for one.
+ */
+export const KEY_PREFIX_LENGTH = 8;
+
+/** Finished months of an account that are kept. */
+export const MONTHS_KEPT = 12;
+
+/** What one key has used of a month. */
+export type KeyCycles = {
+  /** The first `KEY_PREFIX_LENGTH` characters of its digest. */
+  readonly prefix: string;
+  readonly cycles: number;
+  /** Which day they are of (`month-days`); absent: there are none. */
+  readonly days?: readonly number[];
+};
+
+/** A month that is over: all that was used in it. */
+export type FinishedMonth = {
+  /** Unix ms. */
+  readonly endsAtMs: number;
+  readonly cyclesUsed: number;
+  /** Which day they are of (`month-days`). */
+  readonly days: readonly number[];
+  /** Of them; what is missing in their sum is of no key that is known. */
+  readonly keys: readonly KeyCycles[];
+};
+
 /** Cycles held for a call, as they outlive the process that holds them. */
 export type StoredReservation = {
   readonly callId: number;
@@ -12,6 +41,8 @@ export type StoredReservation = {
   readonly monthEndsAtMs: number;
   /** Unix ms after which it counts as used. */
   readonly expiresAtMs: number;
+  /** The prefix of the key that it is charged to, one of the record's; absent: to none. */
+  readonly key?: string;
 };
 
 /**
@@ -37,6 +68,10 @@ export type MeterRecord = {
   readonly windowWatermark: number;
   /** Which day the used cycles are of (`month-days`); absent: not known, or none were used. */
   readonly days?: readonly number[];
+  /** Of the used ones, what each key has used; absent: none is known. */
+  readonly keys?: readonly KeyCycles[];
+  /** Months that are over and may not be stored by themselves yet, oldest first; absent: none. */
+  readonly finished?: readonly FinishedMonth[];
   /** Only a closing record has any, oldest first. */
   readonly reservations: readonly StoredReservation[];
 };
@@ -61,16 +96,23 @@ export interface MeterStore {
   /** The head of the highest version ever stored, or undefined. */
   readHead(accountId: string): Promise<MeterHead | undefined>;
   /**
-   * Stores at most `HEADS_MAX` heads of one bucket, as `InstanceStore` stores its heads. May be
-   * repeated and may come late, in any order: a version below the stored one changes nothing.
+   * Stores at most `HEADS_MAX` heads of one bucket, as `InstanceStore` stores its heads, and by
+   * themselves the finished months that they name. May be repeated and may come late, in any order: a
+   * version below the stored one changes nothing.
    */
   checkpoint(checkpoints: readonly MeterCheckpoint[]): Promise<void>;
 }
 
-/** Meters as tools end them. */
-export interface ErasableMeters extends MeterStore {
+/** Months that are over, as `MeterStore` keeps them by themselves. Throws `service_unavailable`. */
+export interface MonthStore {
+  /** Those of an account that were ever stored, newest first, at most `MONTHS_KEPT`. */
+  readMonths(accountId: string): Promise<readonly FinishedMonth[]>;
+}
+
+/** Meters and months as tools end them. */
+export interface ErasableMeters extends MeterStore, MonthStore {
   /**
-   * Removes an account's meter for good: what is stored of it later is dropped. May be repeated.
+   * Removes an account's meter and its finished months for good: what is stored of it later is dropped. May be repeated.
    */
   erase(accountId: string): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { ServiceDefinition } from '@grpc/grpc-js';
-import type { AdminTarget, InstanceReport, MeterUsage } from '#wire/admin';
+import type { AdminTarget, InstanceReport, KeyUsage, MeterUsage } from '#wire/admin';
 import {
   type AdminServer,
   AdminService,
@@ -66,6 +66,18 @@ function usageToWire(usage: MeterUsage | undefined): UsageReply {
   if (usage === undefined) return { usage };
   const { limits, monthWatermark, windowWatermark, ...counts } = usage;
   const watermarks = { monthMark: monthWatermark, windowMark: windowWatermark };
-  const cyclesByDay = [...usage.cyclesByDay];
-  return { usage: { ...counts, ...watermarks, ...limits, cyclesByDay } };
+  const month = {
+    cyclesByDay: [...usage.cyclesByDay],
+    keys: usage.keys.map(keyToWire),
+    finishedMonths: usage.finishedMonths.map(({ endsAtMs, cyclesByDay, keys }) => ({
+      endsAtMs,
+      cyclesByDay: [...cyclesByDay],
+      keys: keys.map(keyToWire),
+    })),
+  };
+  return { usage: { ...counts, ...watermarks, ...limits, ...month } };
+}
+
+function keyToWire({ prefix, cyclesByDay }: KeyUsage): { prefix: string; cyclesByDay: number[] } {
+  return { prefix, cyclesByDay: [...cyclesByDay] };
 }

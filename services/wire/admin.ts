@@ -52,6 +52,18 @@ export interface InstanceAdmin {
   readInstance(instanceId: string): Promise<InstanceReport>;
 }
 
+/** What one key has used of a month: its prefix (`KeyCycles`), and the cycles of each of its days. */
+export type KeyUsage = { readonly prefix: string; readonly cyclesByDay: readonly number[] };
+
+/** What an account has used in a month. */
+export type MonthUsage = {
+  readonly endsAtMs: number;
+  /** Those of each UTC day from the first on; they add up to the month. */
+  readonly cyclesByDay: readonly number[];
+  /** Of them; what is missing in their sum is of no key that is known. */
+  readonly keys: readonly KeyUsage[];
+};
+
 /** What an account has used, for its owner's eyes. */
 export type MeterUsage = {
   readonly limits: { readonly requestsPerMinute: number; readonly cyclesPerMonth: number };
@@ -71,6 +83,10 @@ export type MeterUsage = {
   readonly cyclesLost: number;
   /** Those of each UTC day of the month up to today; they add up to the used ones. Empty: none. */
   readonly cyclesByDay: readonly number[];
+  /** Of them, those of each key; what is missing in their sum is of no key that is known. */
+  readonly keys: readonly KeyUsage[];
+  /** Months that are over and may not be stored by themselves yet, oldest first. */
+  readonly finishedMonths: readonly MonthUsage[];
 };
 
 /** What a limiter of a cluster offers besides. */

@@ -21,6 +21,8 @@ function usage(changes: Partial<Usage>): Usage {
     cycles_lost: 0,
     month_ends_at: '2026-12-01T00:00:00.000Z',
     days: [],
+    keys: [],
+    other_cycles: 0,
     ...changes,
   };
 }

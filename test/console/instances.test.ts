@@ -112,16 +112,16 @@ served('count requests and cycles for the account, of each of its members', asyn
   const owner = await desk.owner();
   const developer = await desk.member(owner, 'dev@example.com', 'developer');
   const id = await newInstance(owner);
-  const before = await desk.ports.usage(ACCOUNT_ID);
+  const before = await desk.ports.usage.usage(ACCOUNT_ID);
   for (const browser of [owner, developer]) {
     await ask(desk, browser, id, ['POST', '/instances/:id/process', OBSERVATION]);
   }
-  const after = await desk.ports.usage(ACCOUNT_ID);
+  const after = await desk.ports.usage.usage(ACCOUNT_ID);
   assert.is((after?.cyclesUsed ?? 0) - (before?.cyclesUsed ?? 0), 2);
   assert.is((after?.requestsInWindow ?? 0) - (before?.requestsInWindow ?? 0), 2);
   const { data } = await owner.expect(200, 'GET', '/usage');
   assert.is(data['cycles_used'], after?.cyclesUsed);
-  assert.is((await desk.ports.usage(OTHER_ACCOUNT_ID))?.cyclesUsed, 0);
+  assert.is((await desk.ports.usage.usage(OTHER_ACCOUNT_ID))?.cyclesUsed, 0);
 });
 
 served('are refused with a wait beyond the plan’s requests a minute', async () => {

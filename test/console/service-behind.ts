@@ -12,6 +12,7 @@ import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { billingOf } from '#test/console/billing-fixture';
 import type { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 
@@ -39,6 +40,7 @@ export function serviceBehind(clock: ManualClock, accounts: AccountStore): Servi
     composeLimiter(ACTORS, {
       ...{ ...ports, accounts, accountNews, audit: trail },
       ...{ meters: memoryMeterStore(), keyUses: memoryKeyUseStore(), journal: memoryJournal() },
+      billingDesk: billingOf({ accounts, clock, trail, provider: undefined }).desk,
     }),
   );
   const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
@@ -49,7 +51,7 @@ export function serviceBehind(clock: ManualClock, accounts: AccountStore): Servi
     admin: limiter.admin,
     ports: {
       ...{ engine, accountNews, trail, limiter: limiter.client },
-      ...{ keys: limiter.admin, usage: limiter.admin.usage },
+      ...{ keys: limiter.admin, usage: limiter.admin },
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert';
 import { serveAdmin } from '#limiter/admin-server';
+import { monthsOf } from '#limiter/month-usage';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
@@ -16,7 +17,8 @@ export async function serviceUnderTest(used?: MeterUsage) {
   const fixture = await limiterUnderTest(custom(60, 100));
   const { limiter, clock, bugs } = fixture;
   const onBug = (bug: unknown) => bugs.push(bug);
-  const admin = { ...limiter.admin, ...(used && { usage: async () => used }) };
+  const instead = used && { usage: async () => used, months: async () => monthsOf(used, []) };
+  const admin = { ...limiter.admin, ...instead };
   const ports = { admin, clock, onBug, token: ADMIN_TOKEN };
   const auditing = { trail: limiter.audit, heard: () => undefined, cluster: NO_OVERVIEW };
   const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, { ...ports, ...auditing });

@@ -6,6 +6,23 @@ import { run, serviceUnderTest } from '#test/ctl/ctl-on-service';
 import { admitKey } from '#test/limiter/limiter-fixture';
 import type { MeterUsage } from '#wire/admin';
 
+/** A month in which some cycles were lost, and nothing is known of keys. */
+const USAGE: MeterUsage = {
+  limits: { requestsPerMinute: 60, cyclesPerMonth: 100 },
+  requestsInWindow: 4,
+  windowResetAtS: undefined,
+  cyclesUsed: 40,
+  cyclesReserved: 5,
+  monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
+  monthWatermark: 52,
+  windowWatermark: 14,
+  cyclesExpired: 3,
+  cyclesLost: 10,
+  cyclesByDay: [0, 30, 10],
+  keys: [],
+  finishedMonths: [],
+};
+
 const work = suite('ctl with a running service');
 
 work('creates an account and a key that works, and shows the key once', async () => {
@@ -150,20 +167,7 @@ work('shows what an account has used', async () => {
 });
 
 work('shows what an account may still be granted, and what was lost of its cycles', async () => {
-  const usage: MeterUsage = {
-    limits: { requestsPerMinute: 60, cyclesPerMonth: 100 },
-    requestsInWindow: 4,
-    windowResetAtS: undefined,
-    cyclesUsed: 40,
-    cyclesReserved: 5,
-    monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
-    monthWatermark: 52,
-    windowWatermark: 14,
-    cyclesExpired: 3,
-    cyclesLost: 10,
-    cyclesByDay: [0, 30, 10],
-  };
-  await using service = await serviceUnderTest(usage);
+  await using service = await serviceUnderTest(USAGE);
   const { out } = await service.ctl('usage', service.id);
   assert.match(out, /^requests +4 +- +60 +56 +14 +- +- +-$/m);
   assert.match(out, /^cycles +40 +5 +100 +55 +52 +3 +10 +2026-02-01T00:00:00\.000Z$/m);
@@ -188,7 +192,21 @@ work('shows what an account may still be granted, and what was lost of its cycle
       { date: '2026-01-02', cycles: 30 },
       { date: '2026-01-03', cycles: 10 },
     ],
+    keys: [],
+    other_cycles: 40,
   });
+});
+
+work('shows months by day and key, and what is of no key apart', async () => {
+  const keys = [{ prefix: 'not known', cyclesByDay: [4] }];
+  const finishedMonths = [{ endsAtMs: Date.UTC(2026, 0, 1), cyclesByDay: [0, 7], keys }];
+  await using service = await serviceUnderTest({ ...USAGE, finishedMonths });
+  const { out } = await service.ctl('usage', 'months', service.id);
+  assert.match(out, /^2026-01: 40 cycles$/m);
+  assert.match(out, /^2025-12: 7 cycles\n\nDAY \(UTC\) +CYCLES\n2025-12-02 +7$/m);
+  const { out: json } = await service.ctl('usage', 'months', service.id, '--json');
+  const [, december] = JSON.parse(json);
+  assert.equal([december.month, december.keys, december.other_cycles], ['2025-12', [], 7]);
 });
 
 work('lists more accounts than fit a page', async () => {

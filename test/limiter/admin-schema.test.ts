@@ -13,8 +13,9 @@ import {
   RefusalView,
   UsageView,
 } from '#limiter/admin-schema';
-import { viewOfAccount, viewOfUsage } from '#limiter/admin-views';
+import { viewOfAccount } from '#limiter/admin-views';
 import { viewOfKey, viewOfUsedKey } from '#limiter/key-views';
+import { viewOfUsage } from '#limiter/usage-views';
 
 const AT_MS = Date.UTC(2026, 0, 15, 12);
 const AT = '2026-01-15T12:00:00.000Z';
@@ -40,6 +41,8 @@ const usage = {
   cyclesExpired: 6,
   cyclesLost: 7,
   cyclesByDay: [],
+  keys: [],
+  finishedMonths: [],
   monthResetAtS: AT_MS / 1_000,
 };
 
@@ -130,9 +133,9 @@ answers('says of a key what is worth a look at', () => {
 });
 
 answers('is read by ctl field by field: usage, and a refusal', () => {
-  assertExact(UsageView, viewOfUsage('Acc0unt00001', usage), ['window_resets_at']);
+  assertExact(UsageView, viewOfUsage('Acc0unt00001', usage, []), ['window_resets_at']);
   assertExact(RefusalView, { error: 'not_found', message: 'there is none' });
-  const over = viewOfUsage('Acc0unt00001', { ...usage, cyclesUsed: 10 ** 12 });
+  const over = viewOfUsage('Acc0unt00001', { ...usage, cyclesUsed: 10 ** 12 }, []);
   assert.is(over.cycles_remaining, 0, 'a plan that was lowered leaves nothing, not less');
 });
 

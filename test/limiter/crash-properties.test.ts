@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
 import {
   type Event,
+  KEYS,
   type MeterFlaw,
   MeterWorld,
   quietHistories,
@@ -26,7 +28,32 @@ function judge(requests: number, cycles: number, events: readonly Event[], flaw?
     assert.ok(world.executed <= charged, `${charged} charged for ${world.executed}`);
     const excused = world.executed + cyclesLost + cyclesExpired + cyclesReserved;
     assert.ok(charged <= excused, `${charged} charged, ${excused} explained`);
+    judgeKeys(world);
   }
+}
+
+/** Throws when a key was charged for what it did not do, or its days are not among the month's. */
+function judgeKeys({ usage, executedBy }: MeterWorld): void {
+  for (const [index, charged] of chargedBy(usage).entries()) {
+    const excused = (executedBy[index] ?? 0) + usage.cyclesExpired;
+    assert.ok(charged <= excused, `${charged} charged to a key, ${excused} explained`);
+  }
+  for (const [day, cycles] of usage.cyclesByDay.entries()) {
+    const ofKeys = sumOf(usage.keys.map(({ cyclesByDay }) => cyclesByDay[day] ?? 0));
+    assert.ok(ofKeys <= cycles, `${ofKeys} of keys on a day of ${cycles}`);
+  }
+}
+
+/** Cycles of each key, in the order of `KEYS`. */
+function chargedBy({ keys }: MeterWorld['usage']): number[] {
+  return KEYS.map((key) => {
+    const used = keys.find(({ prefix }) => digestOf(key).startsWith(prefix));
+    return sumOf(used?.cyclesByDay ?? []);
+  });
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 const always = suite('whatever crashes, is taken over, lost or unknown');
@@ -75,6 +102,7 @@ always('without a crash every count is exact, handoffs notwithstanding', () => {
         { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired },
         { cyclesUsed: world.executed, cyclesReserved: 0, cyclesLost: 0, cyclesExpired: 0 },
       );
+      assert.equal(chargedBy(world.usage), world.executedBy);
     }),
     { numRuns: 1_000 },
   );

@@ -20,6 +20,7 @@ import { memoryAuditStore } from '#storage/memory/memory-audit-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { meterOfRow, rowOfMeter } from '#storage/meter-row';
 import type { MeterHead, MeterRecord } from '#storage/meter-store';
 import { ManualClock } from '#test/support/manual-clock';
 import type { AdmitCall, LimiterAnswer, SettleCall } from '#wire/limiter-messages';
@@ -31,8 +32,12 @@ export function custom(requestsPerMinute: number, cyclesPerMonth: number): PlanC
   return { plan: 'enterprise', limits: { requestsPerMinute, cyclesPerMonth } };
 }
 
-/** An account with one full key, whose digest is that of `key`. */
-export function record(choice: PlanChoice, change: Partial<Account> = {}): AccountWithKeys {
+/** An account with a full key for each of `names`, whose digest is that of the name. */
+export function record(
+  choice: PlanChoice,
+  change: Partial<Account> = {},
+  names: readonly string[] = ['key'],
+): AccountWithKeys {
   const account: Account = {
     id: ACCOUNT_ID,
     name: 'an account',
@@ -42,8 +47,9 @@ export function record(choice: PlanChoice, change: Partial<Account> = {}): Accou
     createdAtMs: 0,
     ...change,
   };
-  const key = { id: 'key_1', digest: digestOf('key'), scope: 'full', createdAtMs: 0 } as const;
-  return { account, keys: [key] };
+  const key = { scope: 'full', createdAtMs: 0 } as const;
+  const keys = names.map((name, at) => ({ ...key, id: `key_${at + 1}`, digest: digestOf(name) }));
+  return { account, keys };
 }
 
 /** An earlier activation of a meter: its clock, and its journal, which the next one continues. */
@@ -62,7 +68,11 @@ class MeterJournal {
 }
 
 /** A meter by itself, under a manual clock, with a journal that knows neither delay nor failure. */
-export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) {
+export function meterUnderTest(
+  choice: PlanChoice,
+  earlier?: EarlierActivation,
+  names: readonly string[] = ['key'],
+) {
   const clock = earlier?.clock ?? new ManualClock();
   const journal = earlier?.journal ?? new MeterJournal();
   const losses: { cause: string; cycles: number }[] = [];
@@ -78,7 +88,7 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) 
     mayTurn: (step) => mayTurnMonth(step, standing.verdict),
   };
   const now = () => instantOf(clock);
-  const meter = new Meter(ACCOUNT_ID, record(choice), now(), journal.head, events);
+  const meter = new Meter(ACCOUNT_ID, record(choice, {}, names), now(), journal.head, events);
   const turn = (): Turn<MeterRecord> => ({
     ...now(),
     version: journal.heads.at(-1)?.version ?? 0,
@@ -89,14 +99,15 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) 
     commit(made) {
       const version = (journal.heads.at(-1)?.version ?? 0) + 1;
       meter.take(made, version);
-      journal.heads.push({ ...made, version });
+      // As the next owner reads it.
+      const row: unknown = JSON.parse(JSON.stringify(rowOfMeter(made)));
+      journal.heads.push({ ...meterOfRow(row), version });
     },
     dependOn: (offset) => {
       dependsOn = offset;
     },
     beforeAnswer: () => assert.unreachable('a meter has no side effect'),
   });
-  const digest = digestOf('key');
   return {
     standing,
     clock,
@@ -114,8 +125,8 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) 
     /** The meter's account has been read again, now. */
     refresh: (account: AccountWithKeys | undefined) => meter.account.refresh(account, now()),
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
-    admit: (callId: number, cycles = 1, callTag = 0) =>
-      meter.answer({ ...admission(callId, cycles, digest), callTag }, turn()),
+    admit: (callId: number, cycles = 1, callTag = 0, key = 'key') =>
+      meter.answer({ ...admission(callId, cycles, digestOf(key)), callTag }, turn()),
     settle: (callId: number, cyclesUsed: number, callTag = 0) =>
       meter.answer({ ...settlement(callId, cyclesUsed), callTag }, turn()),
     /** Gives the account up in good order, as the runtime does. */
@@ -126,7 +137,7 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) 
     /** The meter of the next owner. */
     next: (plan = choice) => {
       journal.heads.length = Math.min(journal.heads.length, journal.durable);
-      return meterUnderTest(plan, { clock, journal });
+      return meterUnderTest(plan, { clock, journal }, names);
     },
   };
 }

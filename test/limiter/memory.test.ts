@@ -9,8 +9,8 @@ import { admission, custom, record, settlement } from '#test/limiter/limiter-fix
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Bytes that an active account may hold. Source: the limiter's budget, a KiB. */
-const BYTES_MAX = 1_024;
+/** Bytes that an active account may hold. Source: the limiter's budget (decision 259). */
+const BYTES_MAX = 1_280;
 const ACCOUNTS = 20_000;
 
 const quietTurn = {
@@ -23,7 +23,7 @@ const quietTurn = {
 
 const memory = suite('an account that is being used');
 
-memory('holds at most a KiB with its place in the runtime, and about what it says', async () => {
+memory('holds at most 1.25 KiB with its place in the runtime, and about what it says', async () => {
   const digests = Array.from({ length: ACCOUNTS }, (_, i) => digestOf(String(i)));
   const clock = new ManualClock();
   const kind = new MeterKind({

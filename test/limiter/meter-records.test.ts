@@ -56,14 +56,14 @@ head('counts once what a crash has cost, whether or not a call comes', () => {
 
 const bytes = suite('the bytes of a meter');
 
-bytes('are its own, those of its keys and those of its open reservations', () => {
+bytes('are its own, those of its keys, of counted keys and of open reservations', () => {
   const { admit, settle, refresh, meter } = meterUnderTest(custom(1_000, 1_000));
-  assert.is(meter.bytes, 968);
+  assert.is(meter.bytes, 1_048);
   for (const call of [1, 2, 3]) admit(call);
-  assert.is(meter.bytes, 968 + 3 * 160);
+  assert.is(meter.bytes, 1_048 + 136 + 3 * 160);
   settle(2, 1);
   refresh({ ...record(custom(1_000, 1_000)), keys: [] });
-  assert.is(meter.bytes, 800 + 2 * 160);
+  assert.is(meter.bytes, 880 + 136 + 2 * 160);
 });
 
 const closing = suite('a closing record');
@@ -199,9 +199,12 @@ usage('is all that it knows, in the window and between two', () => {
   settle(1, 3);
   admit(2, 4);
   const before = Array<number>(14).fill(0);
+  const prefix = digestOf('key').slice(0, 8);
   const used = {
     ...{ ...month, cyclesUsed: 3, cyclesReserved: 4, monthWatermark: 18 },
     cyclesByDay: [...before, 3],
+    keys: [{ prefix, cyclesByDay: [...before, 3] }],
+    finishedMonths: [],
   };
   assert.equal(meter.usage(now()), {
     ...used,
@@ -214,6 +217,7 @@ usage('is all that it knows, in the window and between two', () => {
     ...used,
     cyclesUsed: 7,
     cyclesByDay: [...before, 7],
+    keys: [{ prefix, cyclesByDay: [...before, 7] }],
     cyclesReserved: 0,
     cyclesExpired: 4,
     requestsInWindow: 0,

@@ -3,7 +3,13 @@ import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 /** What may happen to a meter, its journal, its callers and its node. */
 export type Event =
-  | { readonly kind: 'call'; readonly cycles: number; readonly uses: number }
+  | {
+      readonly kind: 'call';
+      readonly cycles: number;
+      readonly uses: number;
+      /** Which of `KEYS`; absent: the first. */
+      readonly key?: number;
+    }
   | { readonly kind: 'settle'; readonly which: number }
   | { readonly kind: 'forget'; readonly which: number }
   | { readonly kind: 'unknown'; readonly which: number }
@@ -13,13 +19,21 @@ export type Event =
   | { readonly kind: 'handoff' }
   | { readonly kind: 'wait'; readonly ms: number };
 
+/** Secrets of the account's keys. */
+export const KEYS = ['key', 'key of a second', 'key of a third'] as const;
+
 /** How the world around the meter may be wrong on purpose. */
 export type MeterFlaw =
   | 'grants above its durable watermark'
   | 'refunds an unknown outcome'
   | undefined;
 
-type Call = { readonly callId: number; readonly cycles: number; readonly uses: number };
+type Call = {
+  readonly callId: number;
+  readonly cycles: number;
+  readonly uses: number;
+  readonly key: number;
+};
 
 /** A call that was admitted, and what its answer depends on. */
 type Held = Call & { readonly dependsOn: number; readonly windowResetAtS: number };
@@ -29,6 +43,7 @@ const calls: fc.Arbitrary<Event> = fc.record({
   kind: fc.constant('call'),
   cycles: fc.nat(8),
   uses: fc.nat(8),
+  key: fc.nat(2),
 } as const);
 const settlements: fc.Arbitrary<Event> = fc.record({ kind: fc.constant('settle'), which } as const);
 const durables: fc.Arbitrary<Event> = fc.constant({ kind: 'durable' } as const);
@@ -88,10 +103,12 @@ export class MeterWorld {
   readonly #granted = new Map<number, number>();
   /** Cycles that engines have really advanced. */
   executed = 0;
+  /** Of them, those that were called for with each key. */
+  readonly executedBy = [0, 0, 0];
 
   constructor(requests: number, cycles: number, flaw?: MeterFlaw) {
     this.#flaw = flaw;
-    this.#now = meterUnderTest(custom(requests, cycles));
+    this.#now = meterUnderTest(custom(requests, cycles), undefined, KEYS);
     this.#now.journal.durable = 0;
   }
 
@@ -116,7 +133,7 @@ export class MeterWorld {
   take(event: Event): void {
     switch (event.kind) {
       case 'call':
-        this.#call(event.cycles, Math.min(event.cycles, event.uses));
+        this.#call(event.cycles, Math.min(event.cycles, event.uses), event.key ?? 0);
         break;
       case 'settle':
         this.#settle(event.which);
@@ -144,10 +161,10 @@ export class MeterWorld {
     }
   }
 
-  #call(cycles: number, uses: number): void {
+  #call(cycles: number, uses: number, key: number): void {
     this.#lastCallId += 1;
-    const call = { callId: this.#lastCallId, cycles, uses };
-    const { verdict, allowance } = this.#now.admit(call.callId, cycles);
+    const call = { callId: this.#lastCallId, cycles, uses, key };
+    const { verdict, allowance } = this.#now.admit(call.callId, cycles, 0, KEYS[key]);
     if (verdict !== 'admitted') return;
     const windowResetAtS = allowance?.windowResetAtS ?? 0;
     this.#held.push({ ...call, dependsOn: this.#now.dependsOn(), windowResetAtS });
@@ -164,6 +181,7 @@ export class MeterWorld {
     for (const call of answered) {
       this.#granted.set(call.windowResetAtS, (this.#granted.get(call.windowResetAtS) ?? 0) + 1);
       this.executed += call.uses;
+      this.executedBy[call.key] = (this.executedBy[call.key] ?? 0) + call.uses;
       this.#open.push(call);
     }
   }

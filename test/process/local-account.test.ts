@@ -9,6 +9,7 @@ import { LOCAL_ACCOUNT_ID, localAccount } from '#process/local-account';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { cassandraAuditStore } from '#storage/cassandra/cassandra-audit-store';
 import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { cassandraOrSkip } from '#test/support/real-servers';
@@ -88,6 +89,7 @@ lasting('is made once by starts at the same time', async () => {
   const admin = accountAdmin({
     accounts: store,
     keyUses: memoryKeyUseStore(),
+    months: memoryMeterStore(),
     clock: systemClock,
     randomness: systemRandomness,
     announce: async () => undefined,

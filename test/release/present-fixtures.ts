@@ -163,6 +163,8 @@ function administration(): Written[] {
     cyclesExpired: 5,
     cyclesLost: 7,
     cyclesByDay: [],
+    keys: [],
+    finishedMonths: [],
   };
   const incarnation = 'engine-1.00112233';
   const written = {

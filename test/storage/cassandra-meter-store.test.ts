@@ -23,6 +23,7 @@ async function open(): Promise<ErasableMeters> {
   return {
     erase: (accountId) => store.erase(prefix + accountId),
     readHead: (accountId) => store.readHead(prefix + accountId),
+    readMonths: (accountId) => store.readMonths(prefix + accountId),
     bucketOf: (accountId) => store.bucketOf(prefix + accountId),
     checkpoint: (checkpoints) =>
       store.checkpoint(

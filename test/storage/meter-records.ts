@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import type { MeterHead, MeterRecord, MeterStore, StoredReservation } from '#storage/meter-store';
+import type {
+  FinishedMonth,
+  KeyCycles,
+  MeterHead,
+  MeterRecord,
+  MeterStore,
+  StoredReservation,
+} from '#storage/meter-store';
 
 const MONTH_ENDS_AT_MS = Date.UTC(2026, 1, 1);
 
@@ -28,6 +35,12 @@ export function meterAt(version: number, fields: Partial<MeterHead> = {}): Meter
   };
 }
 
+/** A month that is over, with nothing but its cycles. */
+export function monthAt(month: number, cyclesUsed = 5): FinishedMonth {
+  const keys = [{ prefix: 'aB3_-6zZ', cycles: 2, days: [0] }];
+  return { endsAtMs: Date.UTC(2025, month, 1), cyclesUsed, days: [0, 3], keys };
+}
+
 /** As many open reservations, oldest first, each of its own call. */
 export function reservations(count: number): StoredReservation[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -39,6 +52,30 @@ export function reservations(count: number): StoredReservation[] {
     monthEndsAtMs: index % 5 === 0 ? Date.UTC(2026, 0, 1) : MONTH_ENDS_AT_MS,
     expiresAtMs: MONTH_ENDS_AT_MS + 7 * index,
   }));
+}
+
+const anyKey: fc.Arbitrary<KeyCycles> = fc
+  .record({
+    prefix: fc.stringMatching(/^[\w-]{8}$/),
+    ends: fc.array(fc.nat(50), { maxLength: 3 }),
+    first: fc.nat(27),
+  })
+  .map(({ prefix, ends, first }) => {
+    const counts = ends.toSorted((a, b) => a - b);
+    const cycles = counts.at(-1) ?? 0;
+    return counts.length === 0 ? { prefix, cycles } : { prefix, cycles, days: [first, ...counts] };
+  });
+
+const anyKeys = fc.uniqueArray(anyKey, { selector: ({ prefix }) => prefix, maxLength: 6 });
+
+const anyMonth: fc.Arbitrary<FinishedMonth> = fc
+  .record({ endsAtMs: fc.maxSafeNat(), others: fc.nat(100), keys: anyKeys })
+  .map(({ endsAtMs, others, keys }) => {
+    return { endsAtMs, cyclesUsed: sumOf(keys) + others, days: [3, 0], keys };
+  });
+
+function sumOf(keys: readonly KeyCycles[]): number {
+  return keys.reduce((sum, { cycles }) => sum + cycles, 0);
 }
 
 /** Any record that makes sense, its numbers up to the largest that there are. */
@@ -63,20 +100,31 @@ export function anyRecord(): fc.Arbitrary<MeterRecord> {
     windowEndsAtMs: fc.maxSafeNat(),
     windowWatermark: fc.maxSafeNat(),
     dayEnds: fc.array(cycles, { maxLength: 30 }),
+    someKeys: fc.option(anyKeys, { nil: undefined }),
+    keyPlaces: fc.array(fc.nat(6), { minLength: 5, maxLength: 5 }),
+    months: fc.array(anyMonth, { maxLength: 3 }),
     reservations: fc.uniqueArray(reservation, { selector: ({ callId }) => callId, maxLength: 5 }),
   });
-  return anything.map(({ otherUses, cyclesLeft, dayEnds, ...record }) => {
+  return anything.map(({ someKeys, keyPlaces, months, ...counts }) => {
+    const { otherUses, cyclesLeft, dayEnds, ...record } = counts;
     const cyclesUsed = otherUses + record.cyclesExpired + record.cyclesLost;
     const monthOf = (one: StoredReservation) => Math.min(one.monthEndsAtMs, record.monthEndsAtMs);
-    const sensible = record.reservations.map((one) => ({
-      ...one,
-      used: Math.min(one.used, one.cycles),
-      monthEndsAtMs: monthOf(one),
-    }));
+    const keys = someKeys?.filter((_, index) => sumOf(someKeys.slice(0, index + 1)) <= cyclesUsed);
+    const sensible = record.reservations.map((one, index) => {
+      const key = keys?.[keyPlaces[index] ?? 0]?.prefix;
+      return {
+        ...one,
+        used: Math.min(one.used, one.cycles),
+        monthEndsAtMs: monthOf(one),
+        ...(key !== undefined && { key }),
+      };
+    });
     const ends = dayEnds.filter((end) => end <= cyclesUsed).toSorted((a, b) => a - b);
     return {
       ...record,
       ...(dayEnds.length > 0 && { days: [0, ...ends] }),
+      ...(keys !== undefined && { keys }),
+      ...(months.length > 0 && { finished: months }),
       cyclesUsed,
       monthWatermark: cyclesUsed + cyclesLeft,
       reservations: sensible,

@@ -26,7 +26,11 @@ row('that was changed anywhere is refused, or is the row of another record', () 
     const read = readOrRefused(changed);
     outcomes[read === undefined ? 'refused' : 'another'] += 1;
     if (read === undefined) return;
-    assert.equal(rowOfMeter(read), read.days === undefined ? withoutAddition(changed) : changed);
+    assert.equal(withoutAddition(rowOfMeter(read)), withoutAddition(changed));
+    for (const part of ['days', 'keys', 'finished']) {
+      const kept = additionIn(rowOfMeter(read))[part];
+      if (kept !== undefined) assert.equal(kept, additionIn(changed)[part]);
+    }
   });
   fc.assert(property, { numRuns: 2_000 });
   // Else it would say nothing of the one or the other.
@@ -49,6 +53,58 @@ row('has the days of what was used, where they make sense', () => {
   const senseless = [[], [31], [-1], [0.5], [0, 31], [0, 7, 6], [30, 1], [1, '2'], 'x', {}, null];
   for (const days of senseless) {
     assert.equal(meterOfRow([...rowOfMeter(record), { days }]), record, JSON.stringify(days));
+  }
+});
+
+row('has what each key used, where it makes sense', () => {
+  const record = meterOfRow(rowOfMeter(meterAt(3)));
+  const sensible = [
+    ['aB3_-6zZ', 20, 4, 7],
+    ['--------', 10, 0],
+    ['12345678', 0],
+  ];
+  const { keys } = meterOfRow([...rowOfMeter(record), { keys: sensible }]);
+  assert.equal(keys, [
+    { prefix: 'aB3_-6zZ', cycles: 20, days: [4, 7] },
+    { prefix: '--------', cycles: 10, days: [0] },
+    { prefix: '12345678', cycles: 0 },
+  ]);
+  const senseless = [
+    ...[
+      [['aB3_-6zZ', 31, 0]],
+      [
+        ['aB3_-6zZ', 20, 0],
+        ['--------', 11, 0],
+      ],
+    ],
+    ...[
+      [
+        ['aB3_-6zZ', 1, 0],
+        ['aB3_-6zZ', 1, 0],
+      ],
+      [['short', 1, 0]],
+      [['aB3_-6z!', 1, 0]],
+    ],
+    ...[[['aB3_-6zZ', 1]], [['aB3_-6zZ', -1, 0]], [['aB3_-6zZ', 1, 31]], [[1, 1, 0]], [{}], 'x'],
+  ];
+  for (const one of senseless) {
+    assert.equal(meterOfRow([...rowOfMeter(record), { keys: one }]), record, JSON.stringify(one));
+  }
+});
+
+row('has months that are over, all of them or none', () => {
+  const record = meterOfRow(rowOfMeter(meterAt(3)));
+  const month = [9, 30, [2, 4], [['aB3_-6zZ', 20, 4, 7]]];
+  const finished = [
+    {
+      ...{ endsAtMs: 9, cyclesUsed: 30, days: [2, 4] },
+      keys: [{ prefix: 'aB3_-6zZ', cycles: 20, days: [4, 7] }],
+    },
+  ];
+  const read = (months: unknown) => meterOfRow([...rowOfMeter(record), { finished: months }]);
+  assert.equal(read([month]), { ...record, finished });
+  for (const strange of [[month, [9]], [[9, -1, [2], []]], [[9, 1, [], []]], [[9, 1, [0]]], 5]) {
+    assert.equal(read(strange), record, JSON.stringify(strange));
   }
 });
 
@@ -155,7 +211,13 @@ function anyValue(): fc.Arbitrary<unknown> {
   return fc.oneof(...numbers, fc.constantFrom(null, undefined, '1', [], {}, 2 ** 53));
 }
 
-/** What a row says to this release: an object at its end is another one's. */
+/** The object at the end of a row. */
+function additionIn(row: readonly unknown[]): Readonly<Record<string, unknown>> {
+  const last = row.at(-1);
+  return typeof last === 'object' && last !== null ? { ...last } : {};
+}
+
+/** A row without the object at its end. */
 function withoutAddition(row: readonly unknown[]): readonly unknown[] {
   const last = row.at(-1);
   const isAdded = last !== null && typeof last === 'object' && !Array.isArray(last);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ErasableMeters, MeterHead } from '#storage/meter-store';
-import { meterAt, reservations, storeMeter } from '#test/storage/meter-records';
+import { meterAt, monthAt, reservations, storeMeter } from '#test/storage/meter-records';
 
 type Open = () => Promise<ErasableMeters>;
 
@@ -22,6 +22,7 @@ export function meterStoreContract(
   const heads = suite(`meters in ${name}`);
   comingBack(heads, open, numRuns);
   standingApart(heads, open);
+  beingOver(heads, open);
   return heads;
 }
 
@@ -68,6 +69,52 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
       await fc.assert(property, { numRuns, endOnFailure: true });
     },
   );
+}
+
+function beingOver(heads: Test, open: Open): void {
+  const headOf = (version: number, months: readonly number[], cycles?: number) =>
+    meterAt(version, { finished: months.map((month) => monthAt(month, cycles)) });
+
+  heads('name months that are over, which are kept by themselves, the newest first', async () => {
+    const store = await open();
+    assert.equal(await store.readMonths('a'), []);
+    await storeMeter(store, 'a', headOf(1, [3]));
+    await storeMeter(store, 'a', meterAt(2));
+    await storeMeter(store, 'a', headOf(3, [4, 5]));
+    await storeMeter(store, 'b', headOf(1, [9]));
+    assert.equal(await store.readMonths('a'), [monthAt(5), monthAt(4), monthAt(3)]);
+    assert.equal(await store.readMonths('b'), [monthAt(9)]);
+  });
+
+  heads('leave of a month what the highest version says, however often it comes', async () => {
+    const store = await open();
+    for (const [version, cycles] of [
+      [4, 40],
+      [6, 60],
+      [4, 40],
+      [5, 50],
+    ] as const) {
+      await storeMeter(store, 'a', headOf(version, [3], cycles));
+    }
+    assert.equal(await store.readMonths('a'), [monthAt(3, 60)]);
+  });
+
+  heads('leave the newest twelve months', async () => {
+    const store = await open();
+    for (let month = 0; month < 14; month += 1) {
+      await storeMeter(store, 'a', headOf(month + 1, [month]));
+    }
+    const newest = Array.from({ length: 12 }, (_, index) => monthAt(13 - index));
+    assert.equal(await store.readMonths('a'), newest);
+  });
+
+  heads('that were erased take their months along, whatever is stored late', async () => {
+    const store = await open();
+    await storeMeter(store, 'a', headOf(4, [3]));
+    await store.erase('a');
+    await storeMeter(store, 'a', headOf(5, [3, 4]));
+    assert.equal(await store.readMonths('a'), []);
+  });
 }
 
 function standingApart(heads: Test, open: Open): void {

@@ -1,6 +1,7 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
 import type { Fault } from '#fault/fault';
 import { isOwnerInDoubt, retryReasonOf } from '#routing/routing-policy';
 import * as peers from '#test/wire/wire-peers';
@@ -114,4 +115,24 @@ later('is not asked again for it at once, as what passes soon is', async () => {
   assert.is(isOwnerInDoubt(fault), false);
 });
 
+const earlier = suite('a node of release 1.0 that is asked for what is new');
+
+earlier('finds no command that it knows in a search, rather than a list without one', () => {
+  const list = { kind: 'list', limit: 20, offset: 0, sort: 'name', order: 'asc' } as const;
+  const commandOf = (search?: string) =>
+    engineProtocol.requestOf(1, 100, peers.engineCall({ command: { ...list, search } })).command;
+  assert.is(commandOf()?.$case, 'list');
+  assert.is(commandOf('Ada')?.$case, 'search');
+});
+
+earlier('finds the digest of no key in an admission for a member', () => {
+  const named = { accountId: 'acct_1', callId: 1, callTag: 0, cycles: 0, scope: 'read' } as const;
+  const session = `ses_${'a'.repeat(16)}`;
+  const call = { kind: 'admit', ...named, keyDigest: session, isOfMember: true } as const;
+  const { call: sent } = limiterProtocol.requestOf(1, 100, call);
+  assert.is(sent?.$case === 'admit' && sent.value.keyDigest, session);
+  assert.is.not(session.length, digestOf('a key').length);
+});
+
 later.run();
+earlier.run();

@@ -27,6 +27,14 @@ const USAGE: MeterUsage = {
   cyclesExpired: 7,
   cyclesLost: 2 ** 53 - 1,
   cyclesByDay: [0, 2 ** 53 - 1],
+  keys: [{ prefix: 'aB3_-6zZ', cyclesByDay: [0, 2 ** 53 - 2] }],
+  finishedMonths: [
+    {
+      endsAtMs: 1_767_225_600_000,
+      cyclesByDay: [7, 0, 2],
+      keys: [{ prefix: 'aB3_-6zZ', cyclesByDay: [7] }],
+    },
+  ],
 };
 
 async function served(readUsage: UsageAdmin['readUsage'] | undefined) {

@@ -143,4 +143,52 @@ export type Usage = {
   readonly cycles_reserved: number;
   readonly cycles_remaining: number;
   readonly month_ends_at: string;
+  /** A straight line through the month so far; absent: it is too early for one. */
+  readonly forecast?: {
+    readonly cycles: number;
+    /** When the quota is used up; absent: not in this month. */
+    readonly used_up_at?: string;
+  };
+};
+
+/** A row of `GET /api/usage/months`: the present month first, its days up to today. */
+export type UsageMonth = {
+  /** `2026-01`. */
+  readonly month: string;
+  readonly cycles: number;
+  readonly days: readonly { readonly date: string; readonly cycles: number }[];
+  readonly keys: readonly {
+    readonly id: string;
+    readonly name?: string;
+    readonly cycles: number;
+  }[];
+  /** Of no key that the account has. */
+  readonly other_cycles: number;
+};
+
+/** `GET /api/billing`. */
+export type Billing = {
+  /** Absent: no payment provider is configured. */
+  readonly provider?: string;
+  readonly plan: string;
+  readonly next_plan?: { readonly plan: string; readonly at: string };
+  /** The one that counts, or the last one. */
+  readonly subscription?: {
+    readonly plan: string;
+    readonly status: string;
+    readonly period_ends_at: string;
+    /** When it ends by itself; absent: it goes on. */
+    readonly ends_at?: string;
+    readonly payment_failed_at?: string;
+    /** Until when the plan is kept although payments fail. */
+    readonly kept_until?: string;
+  };
+  readonly may_subscribe: boolean;
+  readonly may_manage: boolean;
+  readonly plans: readonly {
+    readonly plan: string;
+    readonly requests_per_minute: number;
+    readonly cycles_per_month: number;
+    readonly instances: number;
+  }[];
 };

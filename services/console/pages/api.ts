@@ -1,5 +1,6 @@
 import type {
   AuditPage,
+  Billing,
   Enrolment,
   Invitation,
   KeyView,
@@ -13,6 +14,7 @@ import type {
   SessionView,
   SignInState,
   Usage,
+  UsageMonth,
 } from '#pages/answers';
 
 /** How long an answer may take, in milliseconds. Chosen: a password takes the server a second. */
@@ -184,8 +186,17 @@ export const api = {
   revokeKey: (id: string) => send('DELETE', `/keys/${idIn(id)}`),
 
   usage: () => get<Usage>('/usage'),
+  usageMonths: () => get<readonly UsageMonth[]>('/usage/months'),
+  billing: () => get<Billing>('/billing'),
+  checkout: (plan: string) => post<{ url: string }>('/billing/checkout', { plan }),
+  portal: () => post<{ url: string }>('/billing/portal'),
+
   audit: (query: URLSearchParams) => send<AuditPage>('GET', `/audit?${query}`),
 };
+
+/** Where usage is downloaded; `month`: one alone, all without it. */
+export const usageExport = (format: 'csv' | 'json', month?: string): string =>
+  `/api/usage/export?format=${format}${month === undefined ? '' : `&month=${month}`}`;
 
 /** Where the audit trail is downloaded, a line of JSON each. */
 export const AUDIT_EXPORT = '/api/audit/export';

@@ -2,6 +2,7 @@ import type { Me } from '#pages/answers';
 import { entryLink, here } from '#pages/router';
 import { may, refreshMe, session } from '#pages/session';
 import { AuditPage } from '#view/audit-page';
+import { BillingPage } from '#view/billing-page';
 import { Doorway } from '#view/doorway';
 import { EntryPage } from '#view/entry-page';
 import { InstanceRoutes } from '#view/instance-routes';
@@ -14,6 +15,7 @@ import { OverviewPage } from '#view/overview-page';
 import { SecondFactorPage } from '#view/second-factor-page';
 import { SecurityPage } from '#view/security-page';
 import { SignInPage } from '#view/sign-in-page';
+import { UsagePage } from '#view/usage-page';
 
 /** The console: what is shown follows from who is at the browser, and then from the address. */
 export function App() {
@@ -59,6 +61,10 @@ function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
       return <OverviewPage />;
     case '/keys':
       return may('keys.read') ? <KeysPage /> : <NotAllowed />;
+    case '/usage':
+      return may('usage.read') ? <UsagePage /> : <NotAllowed />;
+    case '/billing':
+      return may('billing') ? <BillingPage query={here.value.query} /> : <NotAllowed />;
     case '/members':
       return may('members') ? <MembersPage /> : <NotAllowed />;
     case '/audit':

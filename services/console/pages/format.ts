@@ -10,6 +10,8 @@ const TO_THE_SECOND = new Intl.DateTimeFormat('en-GB', {
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
 });
 
+const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+
 const NUMBER = new Intl.NumberFormat('en-GB');
 
 const TENTHS = new Intl.NumberFormat('en-GB', {
@@ -66,6 +68,12 @@ const WAIT_UNITS = [
   ['hour', 3_600],
   ['minute', 60],
 ] as const;
+
+/** A month of UTC: `2026-01` is `January 2026`. */
+export function monthText(month: string): string {
+  const date = new Date(`${month}-01T00:00:00Z`);
+  return Number.isNaN(date.getTime()) ? month : MONTH.format(date);
+}
 
 /** A name of the API as words: `idle_90_days` is `idle 90 days`. */
 export function inWords(name: string): string {

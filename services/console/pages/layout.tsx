@@ -68,6 +68,8 @@ function entries(): (readonly [path: string, text: string])[] {
     ['/', 'Overview'],
     ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
     ...(may('instances.read') ? [['/instances', 'Instances'] as const] : []),
+    ...(may('usage.read') ? [['/usage', 'Usage'] as const] : []),
+    ...(may('billing') ? [['/billing', 'Billing'] as const] : []),
     ...(may('members') ? [['/members', 'Members'] as const] : []),
     ...(may('audit.read') ? [['/audit', 'Audit'] as const] : []),
     ['/security', 'Security'],

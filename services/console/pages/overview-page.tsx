@@ -1,13 +1,12 @@
 import type { Usage } from '#pages/answers';
 import { api } from '#pages/api';
-import { counted, inWords, numberText } from '#pages/format';
+import { inWords, numberText } from '#pages/format';
 import { useLoaded } from '#pages/loaded';
 import { may } from '#pages/session';
 import { Link } from '#view/link';
 import { WhenLoaded } from '#view/notice';
 import { Page } from '#view/page';
-import { Ring } from '#view/ring';
-import { TimeText } from '#view/time-text';
+import { UsageCards } from '#view/usage-cards';
 
 const FIRST_CALL = `curl -X POST https://YOUR-HOST/v1/instances \\
   -H "Authorization: Bearer $API_KEY" \\
@@ -28,60 +27,24 @@ function UsagePart() {
   const usage = useLoaded(api.usage);
   return (
     <WhenLoaded loading={usage} what="usage">
-      {(value) => <UsageCards usage={value} reload={usage.reload} />}
+      {(value) => <Limits usage={value} reload={usage.reload} />}
     </WhenLoaded>
   );
 }
 
-function UsageCards({
+function Limits({
   usage,
   reload,
 }: {
   readonly usage: Usage;
   readonly reload: () => Promise<void>;
 }) {
-  const { requests_in_window: requests, requests_per_minute: requestsMax } = usage;
-  const { cycles_used: cycles, cycles_per_month: cyclesMax, window_resets_at: resetsAt } = usage;
   return (
     <>
-      <div class="cards">
-        <section class="card meter" aria-labelledby="month">
-          <Ring
-            share={cycles / cyclesMax}
-            label={`${counted(cycles, 'cycle')} of ${numberText(cyclesMax)} used this month`}
-          />
-          <div>
-            <h2 id="month">This month</h2>
-            <p class="figure">
-              {numberText(cycles)} <span class="quiet">of {counted(cyclesMax, 'cycle')}</span>
-            </p>
-            <p class="quiet">
-              Begins again <TimeText at={usage.month_ends_at} />
-            </p>
-          </div>
-        </section>
-        <section class="card meter" aria-labelledby="minute">
-          <Ring
-            share={requests / requestsMax}
-            label={`${counted(requests, 'request')} of ${numberText(requestsMax)} used this minute`}
-          />
-          <div>
-            <h2 id="minute">This minute</h2>
-            <p class="figure">
-              {numberText(requests)} <span class="quiet">of {counted(requestsMax, 'request')}</span>
-            </p>
-            <p class="quiet">
-              {resetsAt === undefined ? (
-                'No minute is running: the next request begins one'
-              ) : (
-                <>
-                  Begins again <TimeText at={resetsAt} precision="second" />
-                </>
-              )}
-            </p>
-          </div>
-        </section>
-      </div>
+      <UsageCards usage={usage} />
+      <p>
+        <Link to="/usage">Usage by day and key</Link>
+      </p>
       <UsageTable usage={usage} reload={reload} />
     </>
   );

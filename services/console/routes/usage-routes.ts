@@ -1,19 +1,71 @@
-import { shown } from '#console/answer';
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { ApiKeyRecord } from '#accounts/account';
+import { monthNameOf } from '#accounts/month';
+import { type Answer, shown, timeText } from '#console/answer';
 import type { ConsolePorts } from '#console/console-ports';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute } from '#console/route';
-import { viewOfUsage } from '#limiter/admin-views';
+import { usageCsv, usageRows } from '#console/usage-export';
+import { forecastOf } from '#console/usage-forecast';
+import { queryFault } from '#edge/schema-fault';
+import { viewOfMonth, viewOfUsage } from '#limiter/usage-views';
 
-/** What the caller's account has used: its minute, its month, and each day of it. */
-export function usageRoutes({
-  live,
-  usage,
-}: Pick<ConsolePorts, 'usage'> & { readonly live: LiveSessions }): ConsoleRoute[] {
-  const read = { method: 'GET', path: '/usage', permission: 'usage.read' } as const;
+type UsageParts = Pick<ConsolePorts, 'usage' | 'accounts' | 'clock'> & {
+  readonly live: LiveSessions;
+};
+
+/** Query of `GET /api/usage/export`: one month, or all that are known. */
+const ExportQuery = z.strictObject({
+  format: z.enum(['csv', 'json']),
+  month: z
+    .string()
+    .regex(/^\d{4}-\d{2}$/, { error: 'must be a month, as 2026-01' })
+    .optional(),
+});
+
+const NEEDS = { permission: 'usage.read' } as const;
+
+/** What the caller's account has used: its minute and month, its past months, and all as a file. */
+export function usageRoutes({ live, usage, accounts, clock }: UsageParts): ConsoleRoute[] {
+  const present = { method: 'GET', path: '/usage', ...NEEDS } as const;
+  const past = { method: 'GET', path: '/usage/months', ...NEEDS } as const;
+  const whole = { method: 'GET', path: '/usage/export', ...NEEDS } as const;
+  const keysOf = async (accountId: string): Promise<readonly ApiKeyRecord[]> =>
+    (await accounts.find(accountId))?.keys ?? [];
   return [
-    callerRoute(live, read, async ({ caller }) => {
-      const { accountId } = caller.membership;
-      return shown(viewOfUsage(accountId, await usage(accountId)));
+    callerRoute(live, present, async ({ caller: { membership } }) => {
+      const { accountId } = membership;
+      const used = await usage.usage(accountId);
+      const view = viewOfUsage(accountId, used, await keysOf(accountId));
+      const forecast = forecastOf(used, clock.wallMs());
+      return shown({ ...view, ...(forecast && { forecast: viewOfForecast(forecast) }) });
+    }),
+    callerRoute(live, past, async ({ caller: { membership } }) => {
+      const { accountId } = membership;
+      const [months, keys] = [await usage.months(accountId), await keysOf(accountId)];
+      return shown(months.map((month) => viewOfMonth(month, keys)));
+    }),
+    callerRoute(live, whole, async ({ caller: { membership }, query }) => {
+      const { data, error } = ExportQuery.safeParse(query, { reportInput: true });
+      if (error !== undefined) throw queryFault(error);
+      const { accountId } = membership;
+      const [all, keys] = [await usage.months(accountId), await keysOf(accountId)];
+      const isWanted = (name: string) => data.month === undefined || data.month === name;
+      const months = all.filter(({ endsAtMs }) => isWanted(monthNameOf(endsAtMs - 1)));
+      const name = `usage-${accountId}${data.month === undefined ? '' : `-${data.month}`}`;
+      const rows = usageRows(months, keys);
+      return data.format === 'csv'
+        ? fileOf(`${name}.csv`, 'text/csv; charset=utf-8', usageCsv(rows))
+        : fileOf(`${name}.json`, 'application/json', `${JSON.stringify(rows, undefined, 2)}\n`);
     }),
   ];
+}
+
+function viewOfForecast({ cycles, usedUpAtMs }: NonNullable<ReturnType<typeof forecastOf>>) {
+  return { cycles, ...(usedUpAtMs !== undefined && { used_up_at: timeText(usedUpAtMs) }) };
+}
+
+function fileOf(name: string, type: string, text: string): Answer {
+  return { status: 200, file: { name, type, content: Readable.from([Buffer.from(text)]) } };
 }

@@ -1,7 +1,8 @@
 import { CorruptState, readerOf } from '#storage/byte-reader';
 import { ByteWriter } from '#storage/byte-writer';
+import { monthOf, rowOfMonth } from '#storage/meter-addition';
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
-import type { MeterHead, MeterRecord } from '#storage/meter-store';
+import type { FinishedMonth, MeterHead, MeterRecord } from '#storage/meter-store';
 
 /** What the first byte of a stored meter says. A change of its row or of the layout is another format. */
 const FORMAT = 1;
@@ -22,6 +23,33 @@ export function decodeMeter(accountId: string, bytes: unknown): MeterHead {
   const json = reader.text();
   reader.end();
   return { version, ...recordOf(json, what) };
+}
+
+/** A finished month as it is stored: as JSON, the row that heads have of it too. */
+export function encodeMonth(month: FinishedMonth): Buffer {
+  return writer
+    .begin(FORMAT)
+    .text(JSON.stringify(rowOfMonth(month)))
+    .end();
+}
+
+/** A finished month of an account from its stored bytes. Throws `CorruptState`. */
+export function decodeMonth(accountId: string, bytes: unknown): FinishedMonth {
+  const what = `a month of ${accountId}`;
+  const reader = readerOf(bytes, FORMAT, what);
+  const json = reader.text();
+  reader.end();
+  const month = monthIn(json);
+  if (month === undefined) throw new CorruptState(`${what} cannot be read`);
+  return month;
+}
+
+function monthIn(json: string): FinishedMonth | undefined {
+  try {
+    return monthOf(JSON.parse(json));
+  } catch {
+    return undefined;
+  }
 }
 
 function recordOf(json: string, what: string): MeterRecord {

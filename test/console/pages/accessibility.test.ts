@@ -69,7 +69,9 @@ accessible('pages with much on them', async (pages) => {
   await pages.desk.member(owner, 'grace@example.com', 'developer');
   const body = { email: 'vera@example.com', role: 'viewer' };
   await owner.expect(201, 'POST', '/members/invitations', body);
-  for (const path of ['/', '/keys', '/members', '/security']) await look(pages, path, owner);
+  for (const path of ['/', '/keys', '/usage', '/billing', '/members', '/security']) {
+    await look(pages, path, owner);
+  }
   await look(pages, '/audit', owner, async (page) => {
     await page
       .getByRole('button', { name: /^Details/ })
@@ -100,7 +102,8 @@ accessible('one instance, live, with all that opens on it', async (pages) => {
 
 accessible('pages with nothing on them, or refused', async (pages) => {
   const owner = await pages.desk.owner();
-  for (const path of ['/keys', '/audit', '/nowhere']) await look(pages, path, owner);
+  for (const path of ['/keys', '/usage', '/billing', '/audit', '/nowhere'])
+    await look(pages, path, owner);
 });
 
 accessible('pages of instances', async (pages) => {

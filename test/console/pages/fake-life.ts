@@ -8,8 +8,8 @@ import { newReport, readReport } from '#identity/report';
 import { createState, resetToDefault, resetToInitial, type State } from '#identity/state';
 import type { HistoryRow } from '#pages/instance/instance-events';
 import type { Report } from '#pages/instance-answers';
+import type { AddRoute } from '#test/console/pages/add-route';
 import { type FakeInstance, fakeInstance } from '#test/console/pages/fake-instances';
-import type { AddRoute } from '#test/console/pages/fake-routes';
 
 /** When a stream is come back to, in milliseconds. */
 const RETRY_MS = 50;

@@ -6,7 +6,7 @@ import { addLifeRoutes, type FakeLife } from '#test/console/pages/fake-life';
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
 
-/** What the routes for keys, audit trail and usage hold; a test changes it as it likes. */
+/** What the routes for keys, audit trail, usage and billing hold; a test changes it as it likes. */
 export type FakeAccount = {
   keys: FakeKey[];
   lines: Record<string, unknown>[];
@@ -14,11 +14,14 @@ export type FakeAccount = {
   instances: FakeInstance[];
   /** Those of them that move, by their ids. */
   readonly lives: Map<string, FakeLife>;
+  /** Newest first. */
+  months: Record<string, unknown>[];
+  billing: Record<string, unknown>;
   /** Bodies that were sent, newest last. */
   readonly sent: {
     readonly route: string;
     readonly body: unknown;
-    readonly idempotencyKey: unknown;
+    readonly idempotencyKey?: string;
   }[];
   /** The answers of a route instead of its own: a status, or all of a refusal. */
   readonly broken: Map<string, number | FakeRefusal>;
@@ -31,6 +34,15 @@ type FakeRefusal = {
   readonly body: object;
 };
 
+const plan = (name: string, requests: number, cycles: number, instances: number) => ({
+  ...{ plan: name, requests_per_minute: requests, cycles_per_month: cycles, instances },
+});
+const PLANS = [
+  plan('free', 10, 10_000, 1_000),
+  plan('indie', 60, 100_000, 10_000),
+  plan('pro', 300, 500_000, 100_000),
+];
+
 /** An account with no keys, no lines, and a third of its month. */
 export function emptyAccount(): FakeAccount {
   const usage = {
@@ -39,15 +51,14 @@ export function emptyAccount(): FakeAccount {
     ...{ cycles_per_month: 10_000, cycles_used: 3_412, cycles_reserved: 8 },
     ...{ cycles_remaining: 6_580, month_mark: 3_500, cycles_expired: 0, cycles_lost: 0 },
     month_ends_at: '2026-02-01T00:00:00.000Z',
+    ...{ days: [], keys: [], other_cycles: 3_412 },
   };
+  const month = { month: '2026-01', cycles: 0, days: [], keys: [], other_cycles: 0 };
+  const billing = { plan: 'free', may_subscribe: false, may_manage: false, plans: PLANS };
+  const broken = new Map();
   return {
-    keys: [],
-    lines: [],
-    usage,
-    instances: [],
-    lives: new Map(),
-    sent: [],
-    broken: new Map(),
+    ...{ keys: [], lines: [], usage, months: [month], billing },
+    ...{ instances: [], lives: new Map(), sent: [], broken },
   };
 }
 
@@ -57,7 +68,7 @@ export const secretOf = (count: number): string => `svc_sk_${String(count).padSt
 const LINES_OF_A_PAGE_MAX = 50;
 
 /**
- * Answers the routes for keys, audit trail and usage in the application's place, for those who have a
+ * Answers the routes for keys, audit trail, usage and billing in the application's place, for those who have a
  * session there: so a test has the lines, failures and delays that it needs.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
@@ -72,17 +83,13 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
     // The endpoints of the API get bodies as bytes.
     if (Buffer.isBuffer(request.body)) request.body = JSON.parse(request.body.toString());
-    const idempotencyKey = request.headers['idempotency-key'];
-    account.sent.push({ route, body: request.body ?? request.query, idempotencyKey });
-    const broken = account.broken.get(route);
-    if (typeof broken === 'number') {
-      return reply.status(broken).send({ error: 'internal', message: 'the store is away' });
-    }
+    const key = request.headers['idempotency-key'];
+    const keyed = key === undefined ? {} : { idempotencyKey: String(key) };
+    account.sent.push({ route, body: request.body ?? request.query, ...keyed });
+    const broken = refusalOf(account.broken.get(route));
     if (broken !== undefined) {
-      return reply
-        .status(broken.status)
-        .headers(broken.headers ?? {})
-        .send(broken.body);
+      const { status, headers = {}, body } = broken;
+      return reply.status(status).headers(headers).send(body);
     }
     const answered = await answer(request, reply);
     return reply.sent ? reply : reply.send(answered);
@@ -91,6 +98,16 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
   addInstanceRoutes(add, account);
   addLifeRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
+  add('GET', '/api/usage/months', () => ({ data: account.months }));
+  add('GET', '/api/usage/export', ({ query }, reply) => {
+    const { format, month = 'all' } = query as Record<string, string>;
+    reply.header('content-disposition', `attachment; filename="usage-${month}.${format}"`);
+    return reply.type('text/csv').send('date,key_id,key_name,cycles\r\n');
+  });
+  add('GET', '/api/billing', () => ({ data: account.billing }));
+  for (const page of ['checkout', 'portal']) {
+    add('POST', `/api/billing/${page}`, () => ({ data: { url: `http://pay.example/${page}` } }));
+  }
   add('GET', '/api/audit', ({ query }) => pageOf(account, query as Record<string, string>));
   add('GET', '/api/audit/export', (_request, reply) =>
     reply
@@ -98,6 +115,11 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
       .type('application/x-ndjson')
       .send(account.lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
   );
+}
+
+function refusalOf(broken: number | FakeRefusal | undefined): FakeRefusal | undefined {
+  if (typeof broken !== 'number') return broken;
+  return { status: broken, body: { error: 'internal', message: 'the store is away' } };
 }
 
 function addKeyRoutes(add: AddRoute, account: FakeAccount): void {

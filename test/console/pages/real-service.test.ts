@@ -81,7 +81,7 @@ async function openService(closing: AsyncDisposableStack) {
   async () => {
     await using closing = new AsyncDisposableStack();
     const { opened, page, origin } = await openService(closing);
-    await page.getByRole('link', { name: 'Instances' }).click();
+    await page.getByRole('link', { name: 'Instances', exact: true }).click();
     await page.getByText('There are no instances yet').waitFor();
     for (const [name, persona] of [
       ['Ada', 'The Analyst'],
@@ -94,7 +94,7 @@ async function openService(closing: AsyncDisposableStack) {
       await page.getByRole('button', { name: 'Create the instance' }).click();
       await page.waitForURL(/\/instances\/inst_[0-9a-f]{16}$/);
     }
-    await page.getByRole('link', { name: 'Instances' }).click();
+    await page.getByRole('link', { name: 'Instances', exact: true }).click();
     await page.getByText('1 to 3 of 3 instances').waitFor();
     await page.getByLabel('Search').fill('a');
     await page.getByText('1 to 2 of 2 instances').waitFor();

@@ -41,6 +41,36 @@ const KEYS: readonly FakeKey[] = [
   }),
 ];
 
+const USED = [0, 0, 120, 340, 90, 260, 410, 0, 35, 380, 520, 640, 190, 227, 200];
+
+const MONTHS = [
+  {
+    ...{ month: '2026-01', cycles: 3_412, other_cycles: 312 },
+    days: USED.map((cycles, index) => ({
+      date: new Date(Date.UTC(2026, 0, 1 + index)).toISOString().slice(0, 10),
+      cycles,
+    })),
+    keys: [
+      { id: 'key_a7Qx', name: 'billing worker, production', cycles: 2_600 },
+      { id: 'key_k2Lm', name: 'notebook of Ada', cycles: 500 },
+    ],
+  },
+  {
+    ...{ month: '2025-12', cycles: 14, other_cycles: 0 },
+    days: [{ date: '2025-12-01', cycles: 14 }],
+    keys: [{ id: 'key_z1Vb', name: 'old worker', cycles: 14 }],
+  },
+];
+
+const BOUGHT = {
+  ...{ provider: 'stripe', plan: 'indie', may_manage: true },
+  next_plan: { plan: 'free', at: '2026-01-20T09:30:00.000Z' },
+  subscription: {
+    ...{ plan: 'indie', status: 'overdue', period_ends_at: '2026-02-10T09:30:00.000Z' },
+    ...{ payment_failed_at: '2026-01-13T09:30:00.000Z', kept_until: '2026-01-20T09:30:00.000Z' },
+  },
+};
+
 type Sketch = readonly [action: string, outcome: string, more?: Record<string, unknown>];
 
 const SKETCHES: readonly Sketch[] = [
@@ -105,4 +135,7 @@ export function fillSample(account: FakeAccount): void {
   account.keys = [...KEYS];
   account.lines = sampleLines(120);
   account.instances = sampleInstances();
+  account.months = [...MONTHS];
+  account.usage = { ...account.usage, forecast: { cycles: 7_052 } };
+  account.billing = { ...account.billing, ...BOUGHT };
 }

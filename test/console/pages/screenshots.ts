@@ -19,6 +19,8 @@ const [folder = 'docs/console', ...wanted] = process.argv.slice(2);
 const PAGES = [
   'overview',
   'keys',
+  'usage',
+  'billing',
   'members',
   'audit',
   'security',

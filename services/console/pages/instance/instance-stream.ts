@@ -76,7 +76,7 @@ export class InstanceStream implements Disposable {
   /** A refused stream says nothing of the reason: it may be the session, the instance, or the service. */
   async #comeBack(): Promise<void> {
     await refreshMe();
-    if (!this.#isOver && (await this.#isGone())) {
+    if (!this.#isOver && (await this.#isDeleted())) {
       this.#listeners.onEvent({ kind: 'deleted' });
       this.#end();
     }
@@ -86,7 +86,7 @@ export class InstanceStream implements Disposable {
     this.#timer = setTimeout(() => this.#open(), pauseMs);
   }
 
-  async #isGone(): Promise<boolean> {
+  async #isDeleted(): Promise<boolean> {
     try {
       await instanceApi.instance(this.#id);
       return false;

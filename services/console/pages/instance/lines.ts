@@ -1,6 +1,6 @@
 import { MODES, type Report } from '#pages/instance-answers';
 
-/** A line of a chart: what it shows of a state, and how it is told from the others. */
+/** A line of a chart: what it shows of a state, and how it differs from the others. */
 type Line = {
   readonly name: string;
   /** Names its colour in the stylesheet. */

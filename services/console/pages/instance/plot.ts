@@ -1,8 +1,9 @@
 import uPlot from 'uplot';
 import { type ChartPoint, columnsOf, LINES, stressBandOf, xRangeOf } from '#pages/instance/lines';
 
-/** Pixels beside the lines: marks below the chart stand at the same places. */
+/** Pixels left of the lines: marks below the chart stand at the same places. */
 export const PLOT_LEFT_PX = 52;
+/** The same on the right side. */
 export const PLOT_RIGHT_PX = 14;
 
 const HEIGHT_PX = 280;

@@ -95,6 +95,23 @@ export interface AccountUsage {
   cyclesLost: number;
   /** Those of each UTC day of the month up to today; from a limiter of 1.0 none. */
   cyclesByDay: number[];
+  /** Of them, those of each key; what is missing in their sum is of no key that is known. */
+  keys: KeyUsage[];
+  /** Months that are over and may not be stored by themselves yet, oldest first. */
+  finishedMonths: MonthUsage[];
+}
+
+export interface KeyUsage {
+  /** The beginning of the digest of the key. */
+  prefix: string;
+  cyclesByDay: number[];
+}
+
+export interface MonthUsage {
+  endsAtMs: number;
+  /** Those of each UTC day from the first on; they add up to the month. */
+  cyclesByDay: number[];
+  keys: KeyUsage[];
 }
 
 export interface ReadLoadRequest {
@@ -689,6 +706,8 @@ function createBaseAccountUsage(): AccountUsage {
     cyclesExpired: 0,
     cyclesLost: 0,
     cyclesByDay: [],
+    keys: [],
+    finishedMonths: [],
   };
 }
 
@@ -733,6 +752,12 @@ export const AccountUsage: MessageFns<AccountUsage> = {
         writer.uint64(v);
       }
       writer.join();
+    }
+    for (const v of message.keys) {
+      KeyUsage.encode(v!, writer.uint32(106).fork()).join();
+    }
+    for (const v of message.finishedMonths) {
+      MonthUsage.encode(v!, writer.uint32(114).fork()).join();
     }
     return writer;
   },
@@ -855,6 +880,175 @@ export const AccountUsage: MessageFns<AccountUsage> = {
             }
 
             break;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.keys.push(KeyUsage.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.finishedMonths.push(MonthUsage.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseKeyUsage(): KeyUsage {
+  return { prefix: "", cyclesByDay: [] };
+}
+
+export const KeyUsage: MessageFns<KeyUsage> = {
+  encode(message: KeyUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.prefix !== "") {
+      writer.uint32(10).string(message.prefix);
+    }
+    if (message.cyclesByDay.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.cyclesByDay) {
+        writer.uint64(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): KeyUsage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseKeyUsage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.prefix = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.cyclesByDay.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.cyclesByDay.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseMonthUsage(): MonthUsage {
+  return { endsAtMs: 0, cyclesByDay: [], keys: [] };
+}
+
+export const MonthUsage: MessageFns<MonthUsage> = {
+  encode(message: MonthUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.endsAtMs !== 0) {
+      writer.uint32(8).int64(message.endsAtMs);
+    }
+    if (message.cyclesByDay.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.cyclesByDay) {
+        writer.uint64(v);
+      }
+      writer.join();
+    }
+    for (const v of message.keys) {
+      KeyUsage.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MonthUsage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMonthUsage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.endsAtMs = longToNumber(reader.int64());
+            continue;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.cyclesByDay.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.cyclesByDay.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.keys.push(KeyUsage.decode(reader, reader.uint32()));
+            continue;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {

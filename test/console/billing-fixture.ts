@@ -1,0 +1,41 @@
+import { limitsOf, type PlanChoice } from '#accounts/plan';
+import type { AuditTrail } from '#audit/audit-trail';
+import { billingDesk } from '#billing/billing-desk';
+import type { BillingProvider } from '#billing/billing-provider';
+import { AccountCalls } from '#limiter/account-calls';
+import type { Clock } from '#platform/clock';
+import type { AccountStore } from '#storage/account-store';
+import { memoryBillingStore } from '#storage/memory/memory-billing-store';
+import { GRACE_MS } from '#test/billing/desk-fixture';
+import type { LimiterClient } from '#wire/limiter-messages';
+
+type Parts = {
+  readonly accounts: AccountStore;
+  readonly clock: Clock;
+  readonly trail: AuditTrail;
+  readonly provider: BillingProvider | undefined;
+};
+
+/** The desk of accounts in a store, and a limiter that answers questions for it and nothing else. */
+export function billingOf({ accounts, clock, trail, provider }: Parts) {
+  const desk = billingDesk({
+    ...{ provider, billing: memoryBillingStore(), accounts, clock, graceMs: GRACE_MS },
+    setPlan: async (accountId, choice, later) => {
+      const next = later && { ...planOf(later.choice), atMs: later.atMs };
+      return await accounts.setPlan(accountId, { ...planOf(choice), later: next });
+    },
+    audited: async (_line, change) => await change(),
+  });
+  const calls = new AccountCalls(trail, desk);
+  const limiter: LimiterClient = {
+    ask(call) {
+      if (call.kind !== 'account') throw new Error('no one admits or settles here');
+      return calls.answer(call);
+    },
+  };
+  return { desk, limiter };
+}
+
+function planOf(choice: PlanChoice) {
+  return { plan: choice.plan, limits: limitsOf(choice) };
+}

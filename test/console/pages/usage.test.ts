@@ -1,0 +1,97 @@
+import * as assert from 'uvu/assert';
+import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import type { TestPages } from '#test/console/pages/pages-fixture';
+import { fillSample } from '#test/console/pages/sample-account';
+
+const usage = browserSuite('the page of usage');
+
+const openUsage = async (pages: TestPages) => await pages.open('/usage', await pages.desk.owner());
+
+usage('shows the days of a month as bars and as a table', async (pages) => {
+  fillSample(pages.account);
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  const name = '3,412 cycles by day of the month, at most 800 a day';
+  const chart = page.getByRole('img', { name });
+  await chart.waitFor();
+  assert.is(await chart.locator('rect').count(), 15);
+  assert.is(await chart.locator('title').nth(3).textContent(), '2026-01-04: 340 cycles');
+  await page.getByText('Show the days as a table').focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('row', { name: '2026-01-04 340' }).waitFor();
+  assert.is(await page.getByRole('row', { name: '2026-01-01' }).count(), 0, 'nothing was used');
+  assertQuiet(opened);
+});
+
+usage('shows the cycles of each key, whatever it is called', async (pages) => {
+  fillSample(pages.account);
+  const [month] = pages.account.months;
+  const keys = [{ id: 'key_x', name: '<img src=x onerror=alert(1)>', cycles: 3_100 }];
+  pages.account.months = [{ ...month, keys }];
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  await page
+    .getByRole('row', { name: /^<img src=x onerror=alert\(1\)> ?key_x 3,100 90 %$/ })
+    .waitFor();
+  await page.getByRole('row', { name: /^No known key.* 312 9 %$/ }).waitFor();
+  assertQuiet(opened);
+});
+
+usage('shows another month, and exports the one that is shown', async (pages) => {
+  fillSample(pages.account);
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  await page.getByLabel('Month', { exact: true }).selectOption('2025-12');
+  await page.getByRole('row', { name: /^old worker/ }).waitFor();
+  for (const [name, file] of [
+    ['Export CSV of December 2025', 'usage-2025-12.csv'],
+    ['Export JSON of December 2025', 'usage-2025-12.json'],
+    ['CSV', 'usage-all.csv'],
+  ] as const) {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name, exact: true }).click(),
+    ]);
+    assert.is(download.suggestedFilename(), file);
+  }
+  assertQuiet(opened);
+});
+
+usage('says where the month is going, and how that is known', async (pages) => {
+  fillSample(pages.account);
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  await page.getByText('At this rate about 7,052 cycles by the end of the month (70 %)').waitFor();
+  await page.getByText('The forecast is a straight line').waitFor();
+  const forecast = { cycles: 12_000, used_up_at: '2026-01-26T08:00:00.000Z' };
+  pages.account.usage = { ...pages.account.usage, forecast };
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.getByText('quota is used up on 26 Jan 2026, 09:00').waitFor();
+  const { forecast: _, ...early } = pages.account.usage;
+  pages.account.usage = early;
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.getByText('A forecast of the month appears a day after its first use.').waitFor();
+  assertQuiet(opened);
+});
+
+usage('says that nothing was used, and when it cannot be loaded', async (pages) => {
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  await page.getByText('Nothing was used in January 2026').waitFor();
+  pages.account.broken.set('GET /api/usage/months', 500);
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.getByText('The months could not be loaded.').waitFor();
+  pages.account.broken.clear();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('Nothing was used in January 2026').waitFor();
+});
+
+usage('is where the overview leads to', async (pages) => {
+  await using opened = await pages.open('/', await pages.desk.owner());
+  const { page } = opened;
+  await page.getByRole('link', { name: 'Usage by day and key' }).click();
+  await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
+  assertQuiet(opened);
+});
+
+usage.run();
