@@ -35,15 +35,16 @@ export async function openConsole(config: Config): Promise<Opened> {
   if (config.SERVICE_CLUSTER_SECRET === undefined) {
     throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');
   }
-  if (config.SERVICE_NATS_URL === undefined) {
-    throw new ConfigError('SERVICE_NATS_URL: without it a console hears no node of its cluster');
-  }
-  const stores = opening.use(await openStores(config, foundation));
-  if (stores.kind === 'local') {
+  if (config.SERVICE_STORAGE === 'memory') {
     throw new ConfigError(
       'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
     );
   }
+  if (config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: without it a console hears no node of its cluster');
+  }
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'local') throw new Error('Cassandra is shared');
   const behind = opening.use(await clusterAccess(config, foundation, stores));
   const { engine, limiter } = behind;
   const heard = Promise.all([engine.ready(), limiter.ready()]);

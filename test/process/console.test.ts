@@ -9,9 +9,10 @@ import { Browser } from '#test/console/browser';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { runMain } from '#test/support/process-run';
-import { cassandraOrSkip } from '#test/support/real-servers';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 
 const cassandra = cassandraOrSkip();
+const nats = natsOrSkip();
 
 const OWNER = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
 
@@ -74,6 +75,12 @@ for (const [what, part, variables, text] of [
     /SERVICE_STORAGE/,
   ],
   ['without the cluster’s secret', 'console', {}, /SERVICE_CLUSTER_SECRET/],
+  [
+    'without the bus of its cluster',
+    'console',
+    { SERVICE_CLUSTER_SECRET: 'the secret of all tests', SERVICE_STORAGE: 'cassandra' },
+    /SERVICE_NATS_URL/,
+  ],
   ['at no origin', 'console', { SERVICE_CONSOLE_ORIGIN: 'https://a.example/' }, /CONSOLE_ORIGIN/],
 ] as const) {
   wrong(`${what} does not start, and says why in one line`, async () => {
@@ -98,6 +105,8 @@ lasting('has users, sessions and second factors that outlive it', async () => {
       SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
       SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
       SERVICE_CLUSTER_SECRET: 'the secret of all tests',
+      SERVICE_NATS_URL: nats.address,
+      SERVICE_NATS_PREFIX: keyspace.name,
     });
     await run.says(/"?console"?\W+http/);
     const [origin = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(run.stdout()) ?? [];

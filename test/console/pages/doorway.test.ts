@@ -122,7 +122,7 @@ doorway('an invitation makes a member, who sees what the role shows', async (pag
   await page.getByRole('button', { name: 'Join' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   const entries = await page.getByRole('navigation').getByRole('link').allTextContents();
-  assert.equal(entries, ['Overview', 'API keys', 'Instances', 'Security']);
+  assert.equal(entries, ['Overview', 'API keys', 'Instances', 'Usage', 'Security']);
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByText('There are no keys yet').waitFor();
   assert.is(await page.getByRole('button', { name: 'Create a key' }).count(), 0);

@@ -56,10 +56,13 @@ export function fakeInstances(count: number): FakeInstance[] {
 /** What the routes for instances hold. */
 export type InstancesHeld = { instances: FakeInstance[] };
 
+/** Makes an instance that is held from then on. */
+type Make = (wanted: Required<Pick<Sketch, 'name' | 'description' | 'strengths'>>) => FakeInstance;
+
 /** Answers the routes for instances, personas and the test as `/v1` answers them. */
-export function addInstanceRoutes(add: AddRoute, held: InstancesHeld): void {
+export function addInstanceRoutes(add: AddRoute, held: InstancesHeld, make: Make): void {
   add('GET', '/api/instances', ({ query }) => pageOf(held, query as Record<string, string>));
-  addCreation(add, held);
+  addCreation(add, make);
   const one = (path: string, of: (found: FakeInstance) => unknown) =>
     add('GET', `/api/instances/:id${path}`, ({ params }, reply) => {
       const found = held.instances.find(({ id }) => id === (params as { id: string }).id);
@@ -85,7 +88,7 @@ async function answered({ handler }: typeof submitTest, body: unknown): Promise<
 }
 
 /** The same key makes one instance. */
-function addCreation(add: AddRoute, held: InstancesHeld): void {
+function addCreation(add: AddRoute, make: Make): void {
   const made = new Map<unknown, FakeInstance>();
   const create = ({ body, headers }: FastifyRequest, reply: FastifyReply) => {
     const key = headers['idempotency-key'];
@@ -97,8 +100,7 @@ function addCreation(add: AddRoute, held: InstancesHeld): void {
     }
     const strengths = MODE_KEYS.map((mode) => config?.mode_strengths?.[mode] ?? 0);
     const sketch = { name, description: description ?? '', strengths };
-    const instance = made.get(key) ?? fakeInstance(held.instances.length + 1, sketch);
-    if (!made.has(key)) held.instances = [...held.instances, instance];
+    const instance = made.get(key) ?? make(sketch);
     made.set(key, instance);
     return reply.status(201).send({ data: instanceOf(instance) });
   };

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AddRoute } from '#test/console/pages/add-route';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fake-instances';
-import { addLifeRoutes, type FakeLife } from '#test/console/pages/fake-life';
+import { addLifeRoutes, FakeLife } from '#test/console/pages/fake-life';
 
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
@@ -95,7 +95,12 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     return reply.sent ? reply : reply.send(answered);
   });
   addKeyRoutes(add, account);
-  addInstanceRoutes(add, account);
+  addInstanceRoutes(
+    add,
+    account,
+    ({ name, strengths, description }) =>
+      new FakeLife(account, name, strengths, description).instance,
+  );
   addLifeRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/usage/months', () => ({ data: account.months }));
