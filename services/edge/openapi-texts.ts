@@ -17,6 +17,8 @@ export const TAGS = [
 /** What the query parameters mean, by name. */
 export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   limit: 'How many entries the page has at most.',
+  search:
+    'Only instances whose name has this text in it, in whatever case, or whose id it is; `total` counts these.',
   offset: 'How many entries to skip: for the next page, those of this one and of all before it.',
   sort: 'What to order by.',
   order: 'Ascending or descending.',
