@@ -88,7 +88,7 @@ ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"
 	@$(NODE) services/main.ts ctl $(ARGS)
 
 # The pages of the console, when a source of them is newer.
-$(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/console/pages/*.* services/console/pages/style/*.css) docs/runbook.md
+$(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/console/pages/*.* services/console/pages/style/*.css services/console/pages/instance/*.* services/identity/*.ts) docs/runbook.md
 	@$(NODE) deploy/console/main.ts
 
 # Exactly what the lockfile names, which has the binaries of Linux, macOS and Windows on x64 and arm64;

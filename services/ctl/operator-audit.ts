@@ -12,9 +12,16 @@ export class OperatorAudit {
     this.#trail = new AuditTrail({ store, clock });
   }
 
-  /** Fulfils when the line is durable. Rejects with `audit_unavailable`: it must not happen then. */
-  async begin(accountId: string, what: OperatorAction): Promise<void> {
-    await this.#trail.append(accountId, { ...byOperator(what), outcome: 'begun' });
+  /**
+   * Fulfils when the line is durable, with what says how it ended, as far as the trail can be reached.
+   * Rejects with `audit_unavailable`: it must not happen then.
+   */
+  async begin(accountId: string, what: OperatorAction): Promise<EndAction> {
+    const of = await this.#trail.append(accountId, { ...byOperator(what), outcome: 'begun' });
+    return async (outcome) => {
+      const { before: _, ...named } = byOperator(what);
+      await this.#trail.append(accountId, { ...named, of, outcome }).catch(() => undefined);
+    };
   }
 
   /**
@@ -29,6 +36,9 @@ export class OperatorAudit {
     return await this.#trail.around(accountId, byOperator(what), act, () => ({}));
   }
 }
+
+/** Says how an action ended. */
+export type EndAction = (outcome: AuditEntry['outcome']) => Promise<void>;
 
 /** What is done, by its name, and to what. */
 type OperatorAction = Pick<AuditEntry, 'action' | 'target' | 'before' | 'after'>;

@@ -5,8 +5,8 @@ import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { confirm } from '#ctl/confirmation';
 import { counted } from '#ctl/counted';
 import { everyAccount } from '#ctl/every-account';
-import { OperatorAudit } from '#ctl/operator-audit';
-import { Fault } from '#fault/fault';
+import { type EndAction, OperatorAudit } from '#ctl/operator-audit';
+import { Fault, toFault } from '#fault/fault';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { StoredUser } from '#storage/user-store';
 
@@ -22,6 +22,9 @@ type Trace = {
   /** Open invitations of the person's email. */
   readonly invitations: readonly EntryLink[];
 };
+
+/** One of them that the account's trail has, and what says there how it ended. */
+type Written = { readonly trace: Trace; readonly end: EndAction };
 
 /** Who is removed: a user, or an email that only invitations name. */
 type Person = { readonly stored: StoredUser | undefined; readonly email: string };
@@ -53,7 +56,7 @@ export const REMOVE_USER: ClusterCommand = {
         terminal.ask,
       );
     }
-    await writtenDown(ports, traces, () => removed(ports, person, traces, yes));
+    await removed(ports, person, await writtenDown(ports, traces), yes);
     const data = {
       ...{ user: person.stored?.user.id ?? null, email },
       accounts: traces.map(({ accountId }) => accountId),
@@ -97,7 +100,7 @@ async function tracesOf(
       (link) => link.kind === 'invitation' && link.email === email,
     );
     if (membership === undefined && invitations.length === 0) return;
-    const keepsOwner = membership === undefined || isOwnedByOthers(all, membership.userId);
+    const keepsOwner = membership?.role !== 'owner' || isOwnedByOthers(all, membership.userId);
     found.push({ accountId, membership, keepsOwner, invitations });
   });
   return found.toSorted((a, b) => (a.accountId < b.accountId ? -1 : 1));
@@ -112,56 +115,66 @@ function assertNoLastOwner(email: string, traces: readonly Trace[]): void {
   );
 }
 
-/**
- * Does it between two lines in the trail of every account concerned, all the first ones before anything
- * happens.
- */
-async function writtenDown(
-  ports: ClusterPorts,
-  traces: readonly Trace[],
-  act: () => Promise<void>,
-): Promise<void> {
+/** A line in the trail of every account concerned, all of them before anything happens. */
+async function writtenDown(ports: ClusterPorts, traces: readonly Trace[]): Promise<Written[]> {
   const audit = new OperatorAudit(ports);
-  let whole = act;
-  for (const { accountId, what } of traces.flatMap(actionsOn)) {
-    const inner = whole;
-    whole = async () => await audit.around(accountId, what, inner);
+  const written: Written[] = [];
+  for (const trace of traces) {
+    const ends: EndAction[] = [];
+    for (const what of actionsOn(trace)) ends.push(await audit.begin(trace.accountId, what));
+    const end: EndAction = async (outcome) => {
+      for (const each of ends) await each(outcome);
+    };
+    written.push({ trace, end });
   }
-  await whole();
+  return written;
 }
 
 /** What removing a person does to an account. */
-function actionsOn({ accountId, membership, invitations }: Trace) {
+function actionsOn({ membership, invitations }: Trace) {
   const taken = invitations.flatMap((link) => {
     if (link.kind !== 'invitation') return [];
     const { email, role } = link;
     const target = invitationIdOf(link);
-    return [{ accountId, what: { action: 'member.uninvite', target, before: { email, role } } }];
+    return [{ action: 'member.uninvite', target, before: { email, role } }];
   });
   if (membership === undefined) return taken;
   const { userId: target, role } = membership;
-  return [...taken, { accountId, what: { action: 'member.remove', target, before: { role } } }];
+  return [...taken, { action: 'member.remove', target, before: { role } }];
 }
 
 /** The user goes last, so that it goes on where it was cut when it is run again. */
 async function removed(
   { people }: ClusterPorts,
   { stored, email }: Person,
-  traces: readonly Trace[],
+  written: readonly Written[],
   lastOwnerToo: boolean,
 ): Promise<void> {
   if (stored !== undefined) await endSessions(people.sessions, stored.user);
-  for (const { accountId, membership, invitations } of traces) {
-    for (const { digest } of invitations) {
-      await unlessGone(people.members.dropLink(accountId, digest));
+  for (const { trace, end } of written) {
+    try {
+      await leave(people.members, trace, lastOwnerToo);
+    } catch (error) {
+      await end(toFault(error).code);
+      throw error;
     }
-    if (membership === undefined) continue;
-    await unlessGone(people.members.remove(accountId, membership.userId, { lastOwnerToo }));
+    await end('done');
   }
   // Who has entered another account meanwhile has another revision (`console/entry`).
   if (stored !== undefined && !(await people.users.remove(stored))) {
     throw new CtlError(`${email} has changed or joined an account just now: run it again`);
   }
+}
+
+/** Takes a person out of one account. */
+async function leave(
+  members: ClusterPorts['people']['members'],
+  { accountId, membership, invitations }: Trace,
+  lastOwnerToo: boolean,
+): Promise<void> {
+  for (const { digest } of invitations) await unlessGone(members.dropLink(accountId, digest));
+  if (membership === undefined) return;
+  await unlessGone(members.remove(accountId, membership.userId, { lastOwnerToo }));
 }
 
 async function endSessions(

@@ -1,4 +1,5 @@
 import { isAccountId } from '#accounts/api-key';
+import { hasOwner } from '#accounts/people';
 import { makeSetUpLink } from '#console/entry-links';
 import { type ClusterCommand, CtlError } from '#ctl/command';
 import { OperatorAudit } from '#ctl/operator-audit';
@@ -20,14 +21,17 @@ export const SETUP_LINK: ClusterCommand = {
     if (consoleOrigin === undefined) {
       throw new CtlError('SERVICE_CONSOLE_ORIGIN: where people reach the console');
     }
+    if (hasOwner(await people.members.find(account))) throw ownedAlready(account);
     const making = { members: people.members, clock, randomness: systemRandomness };
     const what = { action: 'account.setup_link', target: account };
     const link = await new OperatorAudit(ports).around(account, what, async () =>
       makeSetUpLink(making, account, consoleOrigin),
     );
-    if (link === undefined) {
-      throw new CtlError(`account ${account} has an owner, who invites others in the console`);
-    }
+    if (link === undefined) throw ownedAlready(account);
     return { data: { account, link }, text: link };
   },
 };
+
+function ownedAlready(account: string): CtlError {
+  return new CtlError(`account ${account} has an owner, who invites others in the console`);
+}

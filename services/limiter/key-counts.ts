@@ -69,7 +69,7 @@ export class KeyCounts {
   }
 }
 
-/** Bytes of a key's count with so many days, estimated; those of a record are much the same. */
+/** Bytes of a key's count with `dayCount` days, estimated; those of a record are much the same. */
 export function bytesOf(dayCount: number): number {
   return COUNTED_KEY_BYTES + DAY_BYTES * dayCount;
 }

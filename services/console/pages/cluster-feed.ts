@@ -36,7 +36,8 @@ export async function follow(token: string): Promise<void> {
     const next = await nextFeed(token, feed.value);
     if (own !== run) return;
     feed.value = next;
-    if (next.kind === 'locked') return;
+    // Whatever takes the port next must not be sent the token of the process that had it.
+    if (next.kind === 'locked' || isGone(next)) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }
@@ -60,6 +61,11 @@ async function nextFeed(token: string, before: Feed): Promise<Feed> {
     const failing = { refusal, sinceMs: before.failing?.sinceMs ?? performance.now() };
     return { ...before, failing };
   }
+}
+
+/** Whether the process does not answer: the token is forgotten, and what was shown stays. */
+export function isGone(now: Feed): boolean {
+  return now.kind === 'open' && now.failing?.refusal.code === 'no_answer';
 }
 
 const wrongToken = new Refused(

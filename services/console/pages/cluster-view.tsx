@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Refused } from '#pages/api';
 import { type Alert, alertsOf, durationText, type Level } from '#pages/cluster-alerts';
 import type { ClusterReport, Known, LoadReport, ServiceReport } from '#pages/cluster-answers';
-import { isPaused, lock } from '#pages/cluster-feed';
+import { feed, isGone, isPaused, lock } from '#pages/cluster-feed';
 import { LoadTable } from '#view/cluster-load';
 import { RunbookEntry } from '#view/cluster-runbook';
 import { ServicePart } from '#view/cluster-service';
@@ -78,8 +78,11 @@ function FailingNotice({ failing: { refusal, sinceMs } }: { readonly failing: Fa
         <strong>What is shown is old.</strong> {sentence(refusal.message)}
       </p>
       <p>
-        No answer for {durationText(Math.max(0, nowMs - sinceMs) / 1_000)}; asking on. Any limiter’s
-        admin port shows the same cluster.
+        No answer for {durationText(Math.max(0, nowMs - sinceMs) / 1_000)};{' '}
+        {isGone(feed.value)
+          ? 'the token is forgotten, as another program could take this port. Enter it again when the process is back.'
+          : 'asking on.'}{' '}
+        Any limiter’s admin port shows the same cluster.
       </p>
     </div>
   );

@@ -115,7 +115,11 @@ test('says that what it shows is old when the process is gone, and asks for the 
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   desk.report = clusterReport();
   await page.unroute('**/cluster/report');
-  await page.getByRole('alert').waitFor({ state: 'detached' });
+  await page.getByText('the token is forgotten', { exact: false }).waitFor();
+  await page.getByRole('button', { name: 'Forget the token' }).click();
+  await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
+  await page.keyboard.press('Enter');
+  await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   const answer = { status: 401, body: '{"error":"unauthorized","message":"no"}' };
   await page.route('**/cluster/report', (route) => route.fulfill(answer));
   await page.getByRole('alert').filter({ hasText: 'may have started again' }).waitFor();
