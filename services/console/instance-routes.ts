@@ -88,13 +88,14 @@ export function addInstanceRoutes(
     );
     for (const endpoint of ENDPOINTS.filter(({ tag }) => TAGS.has(tag))) {
       const permission = permissionFor(endpoint);
-      // A page opens the next stream by itself, whether or not someone is there.
-      const isUse = endpoint.handler.kind !== 'stream';
+      const isStream = endpoint.handler.kind === 'stream';
       scope.route({
         ...endpointRoute(endpoint, serveIt, queue, served),
         // Before a body is read.
         async onRequest(request) {
           const visit = visitOf(request);
+          // Pages open the next stream, and look after a refused one, whether or not someone is there.
+          const isUse = !isStream && request.headers['x-unattended'] === undefined;
           const caller = await active.during(() => live.callerOf(visit, isUse));
           assertMayDo(caller, permission);
           const { userId, accountId } = caller.session;

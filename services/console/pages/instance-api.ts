@@ -21,6 +21,9 @@ export const instanceApi = {
   create: (wanted: InstanceWanted, idempotencyKey: string) =>
     post<{ readonly id: string }>('/instances', wanted, { 'idempotency-key': idempotencyKey }),
   instance: (id: string) => get<Instance>(`/instances/${idIn(id)}`),
+  /** Refused where it cannot be read now. Asked whether or not someone is there: no use of the session. */
+  look: (id: string) =>
+    send('GET', `/instances/${idIn(id)}`, undefined, { 'x-unattended': 'true' }),
   snapshot: (id: string) => get<Report['snapshot']>(`/instances/${idIn(id)}/snapshot`),
   contract: (id: string) => get<Contract>(`/instances/${idIn(id)}/contract`),
   newestDrift: async (id: string): Promise<DriftEvent | undefined> =>

@@ -6,7 +6,6 @@ import {
   type InstanceEvent,
 } from '#pages/instance/instance-events';
 import { instanceApi } from '#pages/instance-api';
-import { refreshMe } from '#pages/session';
 
 /** First and longest pause before a stream that was refused is opened again, in milliseconds. Chosen. */
 const AGAIN_MS_MIN = 1_000;
@@ -24,7 +23,7 @@ type Listeners = {
 /**
  * The events of an instance for as long as it is open. The browser itself comes back behind the last event
  * when a stream ends; one that is refused it gives up, so that is opened again here, once it is clear
- * that someone is signed in and the instance is there. Source: decision 256.
+ * that someone is signed in and the instance is not gone. Source: decision 256.
  */
 export class InstanceStream implements Disposable {
   readonly #id: string;
@@ -75,12 +74,14 @@ export class InstanceStream implements Disposable {
 
   /** A refused stream says nothing of the reason: it may be the session, the instance, or the service. */
   async #comeBack(): Promise<void> {
-    await refreshMe();
-    if (!this.#isOver && (await this.#isDeleted())) {
+    // A session that has ended leads to the sign-in by that, and away from this page.
+    const isDeleted = await this.#isDeleted();
+    if (this.#isOver) return;
+    if (isDeleted) {
       this.#listeners.onEvent({ kind: 'deleted' });
       this.#end();
+      return;
     }
-    if (this.#isOver) return;
     const pauseMs = Math.min(AGAIN_MS_MIN * 2 ** this.#refusals, AGAIN_MS_MAX);
     this.#refusals += 1;
     this.#timer = setTimeout(() => this.#open(), pauseMs);
@@ -88,7 +89,7 @@ export class InstanceStream implements Disposable {
 
   async #isDeleted(): Promise<boolean> {
     try {
-      await instanceApi.instance(this.#id);
+      await instanceApi.look(this.#id);
       return false;
     } catch (error) {
       if (error instanceof Refused) return error.code === 'not_found';
