@@ -79,7 +79,9 @@ export async function exchange<Answer>(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly answer: Answer; readonly headers: Headers }> {
   const response = await answered(method, path, body, headers);
-  const text = await response.text();
+  const text = await response.text().catch(() => {
+    throw noAnswer();
+  });
   const parsed = parsedOf(text);
   if (response.ok) return { answer: parsed as Answer, headers: response.headers };
   const { error, message, details } = parsed as {
@@ -112,8 +114,12 @@ async function answered(
       signal: AbortSignal.timeout(ANSWER_MS_MAX),
     });
   } catch {
-    throw new Refused('no_answer', 'The console does not answer. Check your connection.');
+    throw noAnswer();
   }
+}
+
+function noAnswer(): Refused {
+  return new Refused('no_answer', 'The console does not answer. Check your connection.');
 }
 
 function parsedOf(text: string): unknown {

@@ -11,7 +11,9 @@ const TOKEN = /^[\x21-\x7e]+$/;
 export async function readReport(token: string): Promise<ClusterReport> {
   if (!TOKEN.test(token)) throw new Refused('unauthorized', 'this is not a token');
   const response = await answered(token);
-  const text = await response.text().catch(() => '');
+  const text = await response.text().catch(() => {
+    throw noAnswer();
+  });
   const { data, error, message } = parsedOf(text);
   if (response.ok && data !== undefined) return data;
   const fallback = `The admin port answered with status ${response.status}.`;
@@ -27,8 +29,12 @@ async function answered(token: string): Promise<Response> {
       signal: AbortSignal.timeout(REPORT_MS_MAX),
     });
   } catch {
-    throw new Refused('no_answer', 'The process that this page is from does not answer.');
+    throw noAnswer();
   }
+}
+
+function noAnswer(): Refused {
+  return new Refused('no_answer', 'The process that this page is from does not answer.');
 }
 
 function parsedOf(text: string): {

@@ -80,10 +80,15 @@ function FailingNotice({ failing: { refusal, sinceMs } }: { readonly failing: Fa
       <p>
         No answer for {durationText(Math.max(0, nowMs - sinceMs) / 1_000)};{' '}
         {isGone(feed.value)
-          ? 'the token is forgotten, as another program could take this port. Enter it again when the process is back.'
+          ? 'the token is forgotten, as another program could take this port.'
           : 'asking on.'}{' '}
         Any limiter’s admin port shows the same cluster.
       </p>
+      {isGone(feed.value) ? (
+        <button type="button" onClick={lock}>
+          Enter the token again
+        </button>
+      ) : null}
     </div>
   );
 }

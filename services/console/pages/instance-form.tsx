@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useIdempotencyKeys } from '#pages/idempotency-key';
 import type { InitialConfig, InstanceWanted } from '#pages/instance-answers';
 import { instanceApi } from '#pages/instance-api';
 import { useAction } from '#pages/loaded';
@@ -21,7 +21,7 @@ export function InstanceForm({
   readonly onMade?: () => void;
   readonly children?: ComponentChildren;
 }) {
-  const keyFor = useCreationKey();
+  const { keyFor } = useIdempotencyKeys();
   const { run, isBusy, refusal } = useAction(async (values: Values) => {
     const wanted = wantedOf(values, configOf(values));
     const { id } = await instanceApi.create(wanted, keyFor(wanted));
@@ -55,23 +55,4 @@ function wantedOf(values: Values, config: InitialConfig | undefined): InstanceWa
     description: description.trim(),
     ...(config === undefined ? {} : { initial_config: config }),
   };
-}
-
-/**
- * One key for as long as the same instance is asked for. So a second click, or another try after an
- * answer that got lost, makes no second instance.
- */
-function useCreationKey(): (wanted: InstanceWanted) => string {
-  const newest = useRef({ text: '', key: '' });
-  return (wanted) => {
-    const text = JSON.stringify(wanted);
-    if (text !== newest.current.text) newest.current = { text, key: randomKey() };
-    return newest.current.key;
-  };
-}
-
-/** 128 random bits in hexadecimal. `randomUUID` is not there for pages without TLS. */
-function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -116,7 +116,10 @@ test('says that what it shows is old when the process is gone, and asks for the 
   desk.report = clusterReport();
   await page.unroute('**/cluster/report');
   await page.getByText('the token is forgotten', { exact: false }).waitFor();
-  await page.getByRole('button', { name: 'Forget the token' }).click();
+  const asked = desk.asked();
+  await page.waitForTimeout(1_500);
+  assert.is(desk.asked(), asked, 'the token is not sent any more');
+  await page.getByRole('button', { name: 'Enter the token again' }).click();
   await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
   await page.keyboard.press('Enter');
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();

@@ -33,9 +33,11 @@ type HistoryQuery = {
 
 /** What the page of one instance asks of the console, as `/v1` answers it. Throws `Refused`. */
 export const instanceCalls = {
-  async process(id: string, observation: Observation): Promise<Processed> {
+  /** Sent again under the same key it is one observation. */
+  async process(id: string, observation: Observation, idempotencyKey: string): Promise<Processed> {
     const path = `/instances/${idIn(id)}/process`;
-    const { answer, headers } = await exchange<{ data: Report }>('POST', path, observation);
+    const key = { 'idempotency-key': idempotencyKey };
+    const { answer, headers } = await exchange<{ data: Report }>('POST', path, observation, key);
     const wait = headers.get('retry-after');
     return {
       report: answer.data,

@@ -6,6 +6,7 @@ import {
   type InstanceEvent,
 } from '#pages/instance/instance-events';
 import { instanceApi } from '#pages/instance-api';
+import { refreshMe } from '#pages/session';
 
 /** First and longest pause before a stream that was refused is opened again, in milliseconds. Chosen. */
 const AGAIN_MS_MIN = 1_000;
@@ -74,10 +75,14 @@ export class InstanceStream implements Disposable {
 
   /** A refused stream says nothing of the reason: it may be the session, the instance, or the service. */
   async #comeBack(): Promise<void> {
-    // A session that has ended leads to the sign-in by that, and away from this page.
-    const isDeleted = await this.#isDeleted();
+    let refusal = await this.#refusal();
+    if (refusal === 'not_found' || refusal === 'forbidden') {
+      // Another account that this browser looks at meanwhile, or another role, is another page.
+      await refreshMe();
+      refusal = this.#isOver ? undefined : await this.#refusal();
+    }
     if (this.#isOver) return;
-    if (isDeleted) {
+    if (refusal === 'not_found') {
       this.#listeners.onEvent({ kind: 'deleted' });
       this.#end();
       return;
@@ -87,12 +92,13 @@ export class InstanceStream implements Disposable {
     this.#timer = setTimeout(() => this.#open(), pauseMs);
   }
 
-  async #isDeleted(): Promise<boolean> {
+  /** Why the instance cannot be read now; undefined: it can. A session that has ended leads to the sign-in. */
+  async #refusal(): Promise<string | undefined> {
     try {
       await instanceApi.look(this.#id);
-      return false;
+      return undefined;
     } catch (error) {
-      if (error instanceof Refused) return error.code === 'not_found';
+      if (error instanceof Refused) return error.code;
       throw error;
     }
   }

@@ -94,7 +94,6 @@ export class LiveInstance {
 
   #takeState({ ordinal, report }: Extract<InstanceEvent, { kind: 'state' }>): void {
     this.#now = report;
-    this.#stateCount += 1;
     this.#early = this.#isResuming ? report : undefined;
     this.#isResuming = false;
     if (this.#early !== undefined) return;
@@ -124,6 +123,7 @@ export class LiveInstance {
     const isSame =
       last?.ordinal === point.ordinal && last.report.snapshot.cycle === point.report.snapshot.cycle;
     if (isSame) this.#points.pop();
+    else this.#stateCount += 1;
     keep(this.#points, point);
   }
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Refused } from '#pages/api';
 import { levelText, waitText } from '#pages/format';
+import { useIdempotencyKeys } from '#pages/idempotency-key';
 import { codeSamples } from '#pages/instance/code-samples';
 import { instanceCalls, type Observation, type Processed } from '#pages/instance/instance-calls';
 import {
@@ -28,10 +29,14 @@ export function ObservationPanel({
   readonly maySend: boolean;
 }) {
   const [texts, setTexts] = useState(FIRST);
+  const { keyFor, done } = useIdempotencyKeys();
   const [answer, setAnswer] = useState<Processed | undefined>();
   const { run, isBusy, refusal } = useAction(async (values: ObservationTexts) => {
     setAnswer(undefined);
-    setAnswer(await instanceCalls.process(id, observationOf(values)));
+    const observation = observationOf(values);
+    const processed = await instanceCalls.process(id, observation, keyFor(observation));
+    done();
+    setAnswer(processed);
   });
   return (
     <section class="card" aria-labelledby="observe">

@@ -47,13 +47,14 @@ type Extent = { readonly newest: number; readonly total: number };
  * The history of a generation, of which rows are loaded when they are seen, one request at a time. New
  * observations come from the stream: none is asked for. Source: decision 256.
  */
-export function useHistory(id: string, { cycles, now }: InstanceView): History {
+export function useHistory(id: string, view: InstanceView): History {
+  const { now } = view;
   const [rows] = useState(() => new HistoryRows());
   const [extent, setExtent] = useState<Extent | undefined>();
   const [{ first, top }, setPlace] = useState({ first: 0, top: 0 });
   const [sizes, setSizes] = useState<Sizes>({ rowPx: 36, viewPx: 468 });
   const seen = useRef(0);
-  takeNew(rows, cycles, seen);
+  takeNew(rows, view, seen);
 
   const newest = Math.max(extent?.newest ?? 0, now?.snapshot.cycle ?? 0);
   // At the top the newest are followed; below it nothing moves under the reader's eyes.
@@ -116,14 +117,13 @@ function useLoading(wanted: number | undefined, load: (cycle: number) => Promise
   return { refusal, retry };
 }
 
-/** Puts observations of the stream that are new to the rows. */
+/** Puts observations of the stream that are new, and of the present generation, to the rows. */
 function takeNew(
   rows: HistoryRows,
-  cycles: InstanceView['cycles'],
+  { cycles, generation }: InstanceView,
   seen: { current: number },
 ): void {
   const fresh = cycles.slice(cycles.findLastIndex(({ ordinal }) => ordinal <= seen.current) + 1);
-  const generation = cycles.at(-1)?.observation.generation;
   rows.add(
     fresh.map(({ observation }) => observation).filter((row) => row.generation === generation),
   );
