@@ -190,6 +190,7 @@ export function addLifeRoutes(add: AddRoute, account: Account): void {
       return reply.status(404).send({ error: 'not_found', message: 'instance not found' });
     };
   const at = (path: string) => `/api/instances/:id${path}`;
+  const answered = new Map<string, Report>();
   add(
     'GET',
     at('/events'),
@@ -207,13 +208,18 @@ export function addLifeRoutes(add: AddRoute, account: Account): void {
   add(
     'POST',
     at('/process'),
-    one((life, { body }, reply) => {
+    one((life, { body, headers }, reply) => {
       const sent = body as Sent;
+      const key = String(headers['idempotency-key']);
+      const before = answered.get(key);
+      if (before !== undefined) return { data: before };
       if (life.isThrottling) {
         reply.headers({ 'x-throttled': 'true', 'retry-after': '1' });
         return { data: life.report };
       }
-      return { data: life.observe(observationOf(sent), sent.context ?? {}) };
+      const report = life.observe(observationOf(sent), sent.context ?? {});
+      answered.set(key, report);
+      return { data: report };
     }),
   );
   add(

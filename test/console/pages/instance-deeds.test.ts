@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { FakeLife } from '#test/console/pages/fake-life';
@@ -36,6 +37,25 @@ observing('is sent with what the form says, and shown with its answer', async (p
   await code.getByRole('button', { name: 'TypeScript' }).click();
   await code.getByText("await fetch('https://YOUR-HOST/v1").waitFor();
   assertQuiet(opened);
+});
+
+observing('whose answer was lost counts once when it is sent again', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  const send = page.getByRole('button', { name: 'Send, for 1 cycle' });
+  const lose = async (route: Route) => {
+    await route.fetch();
+    await route.abort();
+  };
+  await page.route('**/process', lose, { times: 1 });
+  await send.click();
+  await page.getByText('The console does not answer', { exact: false }).waitFor();
+  await send.click();
+  await page.getByText('Cycle 1:').waitFor();
+  assert.is(life.rows.length, 1);
+  await send.click();
+  await page.getByText('Cycle 2:').waitFor();
+  assert.is(life.rows.length, 2, 'the next one is another');
 });
 
 observing('that comes too early is said to be throttled', async (pages) => {
