@@ -81,7 +81,7 @@ async function balanced(
 ): Promise<string> {
   const port = await freePort();
   const targets = edges.map((ports) => `${ports['SERVICE_PORT']}/${ports['SERVICE_METRICS_PORT']}`);
-  const child = spawn(process.execPath, ['deploy/local/balancer.ts', `${port}`, ...targets]);
+  const child = spawn(process.execPath, ['deploy/local/balancer.ts', `${port}=${targets.join()}`]);
   opening.defer(async () => {
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
