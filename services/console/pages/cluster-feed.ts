@@ -37,7 +37,7 @@ export async function follow(token: string): Promise<void> {
     if (own !== run) return;
     feed.value = next;
     // Whatever takes the port next must not be sent the token of the process that had it.
-    if (next.kind === 'locked' || isGone(next)) return;
+    if (next.kind === 'locked' || isUnreachable(next)) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }
@@ -64,7 +64,7 @@ async function nextFeed(token: string, before: Feed): Promise<Feed> {
 }
 
 /** Whether the process does not answer: the token is forgotten, and what was shown stays. */
-export function isGone(now: Feed): boolean {
+export function isUnreachable(now: Feed): boolean {
   return now.kind === 'open' && now.failing?.refusal.code === 'no_answer';
 }
 

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Refused } from '#pages/api';
 import { type Alert, alertsOf, durationText, type Level } from '#pages/cluster-alerts';
 import type { ClusterReport, Known, LoadReport, ServiceReport } from '#pages/cluster-answers';
-import { feed, isGone, isPaused, lock } from '#pages/cluster-feed';
+import { feed, isPaused, isUnreachable, lock } from '#pages/cluster-feed';
 import { LoadTable } from '#view/cluster-load';
 import { RunbookEntry } from '#view/cluster-runbook';
 import { ServicePart } from '#view/cluster-service';
@@ -79,12 +79,12 @@ function FailingNotice({ failing: { refusal, sinceMs } }: { readonly failing: Fa
       </p>
       <p>
         No answer for {durationText(Math.max(0, nowMs - sinceMs) / 1_000)};{' '}
-        {isGone(feed.value)
+        {isUnreachable(feed.value)
           ? 'the token is forgotten, as another program could take this port.'
           : 'asking on.'}{' '}
         Any limiter’s admin port shows the same cluster.
       </p>
-      {isGone(feed.value) ? (
+      {isUnreachable(feed.value) ? (
         <button type="button" onClick={lock}>
           Enter the token again
         </button>
