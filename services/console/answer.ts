@@ -26,7 +26,7 @@ export function done(cookies: readonly string[] = []): Answer {
   return { status: 204, cookies };
 }
 
-/** A time as the API writes it: RFC 3339 in UTC, with milliseconds. */
-export function timeText(atMs: number): string {
-  return new Date(atMs).toISOString();
+/** 200 with a file that is saved under a name. */
+export function saved(name: string, type: string, content: Readable): Answer {
+  return { status: 200, file: { name, type, content } };
 }

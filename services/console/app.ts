@@ -34,8 +34,8 @@ type ConsoleApp = {
 
 /**
  * The console: its pages, and for them alone sessions, members and credentials, and the account's
- * instances, as JSON under `/api`. It serves at the origins that it is given, until then at none but the configured one. Source:
- * decisions 245 and 251.
+ * instances, as JSON under `/api`. It serves at the origins that it is given, until then at none but the
+ * configured one. Source: decisions 245, 251 and 253.
  */
 export function buildConsole(
   config: ConsoleConfig,

@@ -84,8 +84,8 @@ async function userOf(
 
 /**
  * Moves the user's revision on behind the membership: a deletion of their last account, or of the user,
- * that has not seen it (`storage/forget-people`, `ctl users remove`) leaves the user alone then. One that came first has taken the
- * user, and the membership goes again.
+ * that has not seen it (`storage/forget-people`, `ctl users remove`) leaves the user alone then. One that
+ * came first has taken the user, and the membership goes again.
  */
 async function movedOn(
   { users, members }: EntryParts,

@@ -46,7 +46,7 @@ type Setting = {
   /** Where their paths begin. */
   readonly prefix: string;
   readonly live: LiveSessions;
-  /** What is asked of stores before a caller is known is bounded by them. */
+  /** Bounds what is asked of stores before a caller is known. */
   readonly active: ActiveRequests;
   readonly visitOf: (request: FastifyRequest) => Visit;
   /** What every answer carries. */

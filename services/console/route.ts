@@ -3,7 +3,7 @@ import { mayDo, type Permission } from '#accounts/role';
 import type { Answer } from '#console/answer';
 import type { Caller, LiveSessions } from '#console/live-sessions';
 import type { Visit } from '#console/visit';
-import { bodyFault } from '#edge/schema-fault';
+import { bodyFault, queryFault } from '#edge/schema-fault';
 import { faultFor } from '#fault/fault';
 
 /** A request as a route gets it: its body parsed but not checked, the ids of its path. */
@@ -75,4 +75,11 @@ function checked<Body>(schema: z.ZodType<Body> | undefined, body: unknown): Body
   const parsed = schema.safeParse(body, { reportInput: true });
   if (parsed.success) return parsed.data;
   throw bodyFault(parsed.error);
+}
+
+/** A query as the schema gives it. Throws 400 with parameter and reason for another one. */
+export function checkedQuery<Query>(schema: z.ZodType<Query>, query: unknown): Query {
+  const parsed = schema.safeParse(query, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw queryFault(parsed.error);
 }

@@ -6,6 +6,7 @@ import { Fault } from '#fault/fault';
 import { MODELS } from '#identity/models';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport } from '#identity/report';
+import { isoTime } from '#platform/iso-time';
 import type { InstanceHead } from '#storage/instance-store';
 import { storedHistory } from '#storage/stored-rows';
 import type { InstanceReport, UnstoredCycle } from '#wire/admin';
@@ -168,8 +169,4 @@ type Place = Pick<InstanceHead, 'version' | 'generation'> & { readonly cycle: nu
 
 function placeText({ version, generation, cycle }: Place): string {
   return `version ${version}, generation ${generation}, cycle ${cycle ?? 'of another model'}`;
-}
-
-function isoTime(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }

@@ -2,6 +2,7 @@ import type { AuditEntry } from '#audit/audit-entry';
 import type { AuditPage } from '#audit/audit-page';
 import { AppendAnswer, PageAnswer, type PageQuestion } from '#audit/audit-questions';
 import { auditUnavailable } from '#audit/audit-unavailable';
+import { askOfAccount } from '#edge/account-question';
 import { Fault } from '#fault/fault';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -19,7 +20,7 @@ export class AccountAudit {
    */
   async append(accountId: string, entry: AuditEntry): Promise<string> {
     try {
-      const answer = await this.#ask(accountId, 'audit.append', { entry });
+      const answer = await askOfAccount(this.#limiter, accountId, 'audit.append', { entry });
       return AppendAnswer.parse(answer).place;
     } catch (cause) {
       if (cause instanceof Fault && cause.reason === 'audit_unavailable') throw cause;
@@ -29,12 +30,9 @@ export class AccountAudit {
 
   /** Some lines of the account, newest first. Rejects with `service_unavailable`. */
   async page(accountId: string, question: PageQuestion): Promise<AuditPage> {
-    const { lines, next } = PageAnswer.parse(await this.#ask(accountId, 'audit.page', question));
+    const { lines, next } = PageAnswer.parse(
+      await askOfAccount(this.#limiter, accountId, 'audit.page', question),
+    );
     return { lines, next };
-  }
-
-  async #ask(accountId: string, name: string, body: unknown): Promise<unknown> {
-    const call = { kind: 'account', accountId, callId: 0, callTag: 0, name, body } as const;
-    return (await this.#limiter.ask(call)).body;
   }
 }

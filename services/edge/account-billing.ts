@@ -6,6 +6,7 @@ import {
   PageAnswer,
   StandingAnswer,
 } from '#billing/billing-questions';
+import { askOfAccount } from '#edge/account-question';
 import type { LimiterClient } from '#wire/limiter-messages';
 import { ADDRESS_LENGTH_MAX } from '#wire/wire-bounds';
 
@@ -32,7 +33,9 @@ export class AccountBilling {
 
   /** What an account has bought, and what it may buy. */
   async standing(accountId: string): Promise<z.infer<typeof StandingAnswer>> {
-    return StandingAnswer.parse(await this.#ask(accountId, 'billing.standing', {}));
+    return StandingAnswer.parse(
+      await askOfAccount(this.#limiter, accountId, 'billing.standing', {}),
+    );
   }
 
   /** A page to buy a plan on. */
@@ -41,24 +44,25 @@ export class AccountBilling {
     request: { readonly plan: string; readonly successUrl: string; readonly cancelUrl: string },
   ): Promise<Page> {
     const body = { by: buyerOf(caller), ...request };
-    return PageAnswer.parse(await this.#ask(caller.accountId, 'billing.checkout', body));
+    return PageAnswer.parse(
+      await askOfAccount(this.#limiter, caller.accountId, 'billing.checkout', body),
+    );
   }
 
   /** A page to change what was bought. */
   async portal(caller: BillingCaller, returnUrl: string): Promise<Page> {
     const body = { by: buyerOf(caller), returnUrl };
-    return PageAnswer.parse(await this.#ask(caller.accountId, 'billing.portal', body));
+    return PageAnswer.parse(
+      await askOfAccount(this.#limiter, caller.accountId, 'billing.portal', body),
+    );
   }
 
   /** Takes a notification, byte for byte as it came. */
   async notified(rawBody: Buffer, signature: string): Promise<void> {
     const body: NotifiedQuestion = { rawBody: rawBody.toString('base64'), signature };
-    NotifiedAnswer.parse(await this.#ask(NOTIFICATIONS_ID, 'billing.notified', body));
-  }
-
-  async #ask(accountId: string, name: string, body: unknown): Promise<unknown> {
-    const call = { kind: 'account', accountId, callId: 0, callTag: 0, name, body } as const;
-    return (await this.#limiter.ask(call)).body;
+    NotifiedAnswer.parse(
+      await askOfAccount(this.#limiter, NOTIFICATIONS_ID, 'billing.notified', body),
+    );
   }
 }
 

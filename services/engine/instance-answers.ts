@@ -5,6 +5,7 @@ import { STRESS_STATES } from '#identity/ladder';
 import type { Models } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport, type Report } from '#identity/report';
+import { isoTime } from '#platform/iso-time';
 import { type RowCounts, trimmedOf } from '#storage/floor';
 import type { InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
@@ -23,11 +24,6 @@ export function reportOf(
 ): Report {
   modelOf(models, modelVersion, instanceId).readReport(model, present);
   return present;
-}
-
-/** Unix milliseconds as ISO 8601 in UTC (interface 2.1). */
-export function isoTime(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }
 
 /** A number of the model as it is answered: six decimals (model, notation). */

@@ -1,9 +1,10 @@
 import type { ListingPage } from '#engine/account-listing';
 import type { DirectoryAnswer } from '#engine/directory-kind';
-import { isoTime, rounded } from '#engine/instance-answers';
+import { rounded } from '#engine/instance-answers';
 import { pagination } from '#engine/record-pages';
 import type { SummarizedHead, Summary } from '#engine/summary';
 import { ENERGY_DEFAULT } from '#identity/state';
+import { isoTime } from '#platform/iso-time';
 import type { ListedInstance } from '#storage/listing-store';
 import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 

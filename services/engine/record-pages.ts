@@ -1,6 +1,6 @@
-import { isoTime } from '#engine/instance-answers';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { MODE_TARGETS } from '#identity/modes';
+import { isoTime } from '#platform/iso-time';
 import { CorruptState } from '#storage/byte-reader';
 import { newestRows } from '#storage/chunk-rows';
 import { trimmedOf } from '#storage/floor';

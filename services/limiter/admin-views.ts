@@ -3,7 +3,7 @@ import type { Account } from '#accounts/account';
 import type { Limits, PlanChoice } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
 import type { AccountView, LimitsWire, PlanBody } from '#limiter/admin-schema';
-import { isoOf } from '#limiter/key-views';
+import { isoTime } from '#platform/iso-time';
 
 /** An account for the admin port, as it is at `nowMs`. */
 export function viewOfAccount(account: Account, nowMs: number): z.infer<typeof AccountView> {
@@ -22,12 +22,12 @@ export function viewOfAccount(account: Account, nowMs: number): z.infer<typeof A
           plan_change: {
             plan: change.plan,
             limits: viewOfLimits(change.limits),
-            at: isoOf(change.atMs),
+            at: isoTime(change.atMs),
           },
         }),
     ...(modelVersion === undefined ? {} : { model_version: modelVersion }),
     ...(retention === undefined ? {} : { retention_days: retention }),
-    created_at: isoOf(createdAtMs),
+    created_at: isoTime(createdAtMs),
   };
 }
 

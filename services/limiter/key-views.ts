@@ -4,6 +4,7 @@ import { maskedKey } from '#accounts/api-key';
 import type { UsedKey } from '#limiter/account-admin';
 import type { KeyView } from '#limiter/admin-schema';
 import { defined } from '#platform/defined';
+import { isoTime } from '#platform/iso-time';
 import type { KeyUse } from '#storage/key-use-store';
 
 const DAY_MS = 86_400_000;
@@ -25,7 +26,7 @@ export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyV
     scope,
     status: statusOf(key, nowMs),
     networks: networks === undefined ? undefined : [...networks],
-    created_at: isoOf(key.createdAtMs),
+    created_at: isoTime(key.createdAtMs),
     disabled_at: timeOf(key.disabledAtMs),
     revoked_at: timeOf(key.revokedAtMs),
     expires_at: timeOf(key.expiresAtMs),
@@ -45,7 +46,7 @@ export function viewOfUsedKey(used: UsedKey, nowMs: number): z.infer<typeof KeyV
 type UseView = NonNullable<z.infer<typeof KeyView>['last_used']>;
 
 function viewOfUse({ minute, address, client }: KeyUse): UseView {
-  return defined<UseView>({ at: isoOf(minute * MINUTE_MS), address, client });
+  return defined<UseView>({ at: isoTime(minute * MINUTE_MS), address, client });
 }
 
 function statusOf(key: ApiKeyRecord, nowMs: number): string {
@@ -70,10 +71,5 @@ function hintsOf({ record, lastUse }: UsedKey, nowMs: number): string[] {
 }
 
 function timeOf(atMs: number | undefined): string | undefined {
-  return atMs === undefined ? undefined : isoOf(atMs);
-}
-
-/** A time as answers of the admin port write it. */
-export function isoOf(atMs: number): string {
-  return new Date(atMs).toISOString();
+  return atMs === undefined ? undefined : isoTime(atMs);
 }

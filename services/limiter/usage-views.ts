@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ApiKeyRecord } from '#accounts/account';
 import { monthNameOf } from '#accounts/month';
 import type { MonthsView, UsageView } from '#limiter/admin-schema';
-import { isoOf } from '#limiter/key-views';
+import { isoTime } from '#platform/iso-time';
 import type { KeyUsage, MeterUsage, MonthUsage } from '#wire/admin';
 
 /** A month of an account for people. */
@@ -33,7 +33,7 @@ export function viewOfUsage(
     requests_per_minute: limits.requestsPerMinute,
     requests_in_window: usage.requestsInWindow,
     window_mark: usage.windowWatermark,
-    ...(windowResetAtS === undefined ? {} : { window_resets_at: isoOf(windowResetAtS * 1_000) }),
+    ...(windowResetAtS === undefined ? {} : { window_resets_at: isoTime(windowResetAtS * 1_000) }),
     cycles_per_month: limits.cyclesPerMonth,
     cycles_used: cyclesUsed,
     cycles_reserved: cyclesReserved,
@@ -41,7 +41,7 @@ export function viewOfUsage(
     month_mark: usage.monthWatermark,
     cycles_expired: usage.cyclesExpired,
     cycles_lost: usage.cyclesLost,
-    month_ends_at: isoOf(monthResetAtS * 1_000),
+    month_ends_at: isoTime(monthResetAtS * 1_000),
     ...rest,
   };
 }
@@ -68,7 +68,7 @@ export function viewOfMonth(month: MonthUsage, keys: readonly ApiKeyRecord[]): M
 export function datesOf({ endsAtMs, cyclesByDay }: MonthUsage): string[] {
   const end = new Date(endsAtMs);
   return cyclesByDay.map((_, index) =>
-    isoOf(Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, 1 + index)).slice(0, 10),
+    isoTime(Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, 1 + index)).slice(0, 10),
   );
 }
 

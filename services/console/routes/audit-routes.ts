@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream';
 import type { AuditTrail } from '#audit/audit-trail';
 import { exportedText } from '#audit/exported-line';
-import type { Answer } from '#console/answer';
+import { saved } from '#console/answer';
 import { lineOf } from '#console/caller-line';
 import type { ConsoleAudit } from '#console/console-audit';
 import type { LiveSessions } from '#console/live-sessions';
-import { type ConsoleRoute, callerRoute } from '#console/route';
-import { queryFault } from '#edge/schema-fault';
+import { type ConsoleRoute, callerRoute, checkedQuery } from '#console/route';
 import { AuditQuery, auditAnswer } from '#edge/schemas/audit';
 import { AUDIT_LINES_MAX } from '#storage/audit-store';
 
@@ -24,8 +23,7 @@ export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] 
   const whole = { method: 'GET', path: '/audit/export', ...NEEDS } as const;
   return [
     callerRoute(live, page, async ({ caller, query }) => {
-      const { data, error } = AuditQuery.safeParse(query, { reportInput: true });
-      if (error !== undefined) throw queryFault(error);
+      const data = checkedQuery(AuditQuery, query);
       const { accountId } = caller.membership;
       const answer = await auditAnswer(data, (question) => trail.page(accountId, question));
       return { status: 200, ...answer };
@@ -33,17 +31,14 @@ export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] 
     callerRoute(live, whole, async ({ caller, visit }) => {
       const { accountId } = caller.membership;
       return await audit.around(lineOf(caller, visit, 'audit.export'), async () =>
-        fileOf(`audit-${accountId}.ndjson`, linesOf(trail, accountId)),
+        saved(
+          `audit-${accountId}.ndjson`,
+          'application/x-ndjson',
+          Readable.from(linesOf(trail, accountId)),
+        ),
       );
     }),
   ];
-}
-
-function fileOf(name: string, lines: AsyncIterable<string>): Answer {
-  return {
-    status: 200,
-    file: { name, type: 'application/x-ndjson', content: Readable.from(lines) },
-  };
 }
 
 /** The lines of all months, oldest first, in the form of `ctl audit export`. */

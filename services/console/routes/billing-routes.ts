@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { limitsOf } from '#accounts/plan';
-import { shown, timeText } from '#console/answer';
+import { shown } from '#console/answer';
 import { type Caller, type LiveSessions, sessionIdOf } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute } from '#console/route';
 import { EmptyBody } from '#console/schemas';
 import type { Visit } from '#console/visit';
 import type { AccountBilling } from '#edge/account-billing';
+import { isoTime } from '#platform/iso-time';
 
 type BillingParts = {
   readonly live: LiveSessions;
@@ -56,7 +57,7 @@ function viewOf({ provider, plan, later, subscription, maySubscribe, mayManage }
   return {
     ...(provider !== undefined && { provider }),
     plan,
-    ...(later !== undefined && { next_plan: { plan: later.plan, at: timeText(later.atMs) } }),
+    ...(later !== undefined && { next_plan: { plan: later.plan, at: isoTime(later.atMs) } }),
     ...(subscription !== undefined && { subscription: viewOfSubscription(subscription) }),
     may_subscribe: maySubscribe,
     may_manage: mayManage,
@@ -73,11 +74,11 @@ function viewOfSubscription(subscription: NonNullable<Standing['subscription']>)
   return {
     plan,
     status,
-    period_ends_at: timeText(periodEndsAtMs),
-    ...(endsAtMs !== undefined && { ends_at: timeText(endsAtMs) }),
+    period_ends_at: isoTime(periodEndsAtMs),
+    ...(endsAtMs !== undefined && { ends_at: isoTime(endsAtMs) }),
     ...(failed !== undefined && {
-      payment_failed_at: timeText(failed.sinceMs),
-      kept_until: timeText(failed.keptUntilMs),
+      payment_failed_at: isoTime(failed.sinceMs),
+      kept_until: isoTime(failed.keptUntilMs),
     }),
   };
 }

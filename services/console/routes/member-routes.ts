@@ -1,5 +1,5 @@
 import { type EntryLink, INVITATION_MS, type Membership } from '#accounts/people';
-import { done, made, shown, timeText } from '#console/answer';
+import { done, made, shown } from '#console/answer';
 import { lineOf } from '#console/caller-line';
 import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
@@ -9,6 +9,7 @@ import { type ConsoleRoute, callerRoute } from '#console/route';
 import { InvitationBody, RoleBody } from '#console/schemas';
 import { Fault, faultFor } from '#fault/fault';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { isoTime } from '#platform/iso-time';
 
 /** Users of a listing that are read at once. */
 const READS_IN_FLIGHT_MAX = 16;
@@ -118,7 +119,7 @@ async function viewsOf({ users }: MemberParts, members: readonly Membership[]) {
     const stored = await users.find(userId);
     if (stored === undefined) return;
     const { email, name } = stored.user;
-    views.push({ id: userId, email, name, role, joined_at: timeText(createdAtMs) });
+    views.push({ id: userId, email, name, role, joined_at: isoTime(createdAtMs) });
   });
   return views.toSorted((a, b) => (a.email < b.email ? -1 : 1));
 }
@@ -129,5 +130,5 @@ function isOpen(link: EntryLink, nowMs: number): link is EntryLink & { kind: 'in
 
 function viewOfLink(link: EntryLink & { kind: 'invitation' }) {
   const { email, role, expiresAtMs } = link;
-  return { id: invitationIdOf(link), email, role, expires_at: timeText(expiresAtMs) };
+  return { id: invitationIdOf(link), email, role, expires_at: isoTime(expiresAtMs) };
 }

@@ -1,6 +1,6 @@
 import { permissionsOf } from '#accounts/role';
 import { SESSION_MS_MAX } from '#accounts/session';
-import { done, shown, timeText } from '#console/answer';
+import { done, shown } from '#console/answer';
 import { lineOf } from '#console/caller-line';
 import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
@@ -9,6 +9,7 @@ import { type Caller, type LiveSessions, sessionIdOf } from '#console/live-sessi
 import { type ConsoleRoute, callerRoute } from '#console/route';
 import { SwitchBody } from '#console/schemas';
 import { Fault } from '#fault/fault';
+import { isoTime } from '#platform/iso-time';
 
 type OwnParts = Pick<ConsolePorts, 'accounts' | 'members' | 'sessions'> & {
   readonly live: LiveSessions;
@@ -60,8 +61,8 @@ function sessionRoutes({ live, sessions, audit, cookies }: OwnParts): ConsoleRou
         all.map((session) => ({
           id: sessionIdOf(session),
           is_current: session.digest === caller.session.digest,
-          created_at: timeText(session.createdAtMs),
-          last_seen_at: timeText(session.lastSeenAtMs),
+          created_at: isoTime(session.createdAtMs),
+          last_seen_at: isoTime(session.lastSeenAtMs),
           address: session.address,
           client: session.client,
           authenticated_by: session.authenticatedBy,
@@ -105,7 +106,7 @@ async function viewOfMe(parts: OwnParts, { stored, session, membership }: Caller
     session: {
       id: sessionIdOf(session),
       authenticated_by: session.authenticatedBy,
-      expires_at: timeText(session.createdAtMs + SESSION_MS_MAX),
+      expires_at: isoTime(session.createdAtMs + SESSION_MS_MAX),
     },
   };
 }

@@ -2,14 +2,14 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ApiKeyRecord } from '#accounts/account';
 import { monthNameOf } from '#accounts/month';
-import { type Answer, shown, timeText } from '#console/answer';
+import { saved, shown } from '#console/answer';
 import type { ConsolePorts } from '#console/console-ports';
 import type { LiveSessions } from '#console/live-sessions';
-import { type ConsoleRoute, callerRoute } from '#console/route';
+import { type ConsoleRoute, callerRoute, checkedQuery } from '#console/route';
 import { usageCsv, usageRows } from '#console/usage-export';
 import { forecastOf } from '#console/usage-forecast';
-import { queryFault } from '#edge/schema-fault';
 import { viewOfMonth, viewOfUsage } from '#limiter/usage-views';
+import { isoTime } from '#platform/iso-time';
 
 type UsageParts = Pick<ConsolePorts, 'usage' | 'accounts' | 'clock'> & {
   readonly live: LiveSessions;
@@ -30,7 +30,7 @@ const NEEDS = { permission: 'usage.read' } as const;
 export function usageRoutes({ live, usage, accounts, clock }: UsageParts): ConsoleRoute[] {
   const present = { method: 'GET', path: '/usage', ...NEEDS } as const;
   const past = { method: 'GET', path: '/usage/months', ...NEEDS } as const;
-  const whole = { method: 'GET', path: '/usage/export', ...NEEDS } as const;
+  const file = { method: 'GET', path: '/usage/export', ...NEEDS } as const;
   const keysOf = async (accountId: string): Promise<readonly ApiKeyRecord[]> =>
     (await accounts.find(accountId))?.keys ?? [];
   return [
@@ -46,26 +46,26 @@ export function usageRoutes({ live, usage, accounts, clock }: UsageParts): Conso
       const [months, keys] = [await usage.months(accountId), await keysOf(accountId)];
       return shown(months.map((month) => viewOfMonth(month, keys)));
     }),
-    callerRoute(live, whole, async ({ caller: { membership }, query }) => {
-      const { data, error } = ExportQuery.safeParse(query, { reportInput: true });
-      if (error !== undefined) throw queryFault(error);
+    callerRoute(live, file, async ({ caller: { membership }, query }) => {
+      const data = checkedQuery(ExportQuery, query);
       const { accountId } = membership;
       const [all, keys] = [await usage.months(accountId), await keysOf(accountId)];
       const isWanted = (name: string) => data.month === undefined || data.month === name;
       const months = all.filter(({ endsAtMs }) => isWanted(monthNameOf(endsAtMs - 1)));
       const name = `usage-${accountId}${data.month === undefined ? '' : `-${data.month}`}`;
       const rows = usageRows(months, keys);
+      const json = `${JSON.stringify(rows, undefined, 2)}\n`;
       return data.format === 'csv'
-        ? fileOf(`${name}.csv`, 'text/csv; charset=utf-8', usageCsv(rows))
-        : fileOf(`${name}.json`, 'application/json', `${JSON.stringify(rows, undefined, 2)}\n`);
+        ? saved(`${name}.csv`, 'text/csv; charset=utf-8', whole(usageCsv(rows)))
+        : saved(`${name}.json`, 'application/json', whole(json));
     }),
   ];
 }
 
 function viewOfForecast({ cycles, usedUpAtMs }: NonNullable<ReturnType<typeof forecastOf>>) {
-  return { cycles, ...(usedUpAtMs !== undefined && { used_up_at: timeText(usedUpAtMs) }) };
+  return { cycles, ...(usedUpAtMs !== undefined && { used_up_at: isoTime(usedUpAtMs) }) };
 }
 
-function fileOf(name: string, type: string, text: string): Answer {
-  return { status: 200, file: { name, type, content: Readable.from([Buffer.from(text)]) } };
+function whole(text: string): Readable {
+  return Readable.from([Buffer.from(text)]);
 }
