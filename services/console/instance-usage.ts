@@ -1,0 +1,104 @@
+import { monthBeginOf } from '#accounts/month';
+import type { ConsolePorts } from '#console/console-ports';
+import { cyclesSince } from '#console/cycles-since';
+import { EngineReads, type ListedCycles, PAGE_ROWS_MAX } from '#console/engine-reads';
+import { mostUsed } from '#console/most-used';
+import { toFault } from '#fault/fault';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
+
+/** Instances that are shown. Source: decision 263. */
+const SHOWN = 20;
+
+/** Instances of an account that are looked at, those created last. Source: decision 263. */
+const LISTED_MAX = 10_000;
+
+/** Calls of engines at once for one account: what a handful of callers send. Chosen. */
+const CALLS_AT_ONCE = 8;
+
+/** How long it may take, in milliseconds: less than a connection waits for an answer (15 s). */
+const TIMEOUT_MS = 10_000;
+
+/** How much of that the listing may take, so that there is time to look at what it has. Chosen. */
+const LISTING_SHARE = 0.5;
+
+/** The present month of an account by instance. Times are Unix milliseconds. */
+export type InstanceUsage = {
+  /** When the UTC month begins; the limiter says which one it is. */
+  readonly monthBeginsAtMs: number;
+  /** When this was found. */
+  readonly asOfMs: number;
+  /** Of the whole month, as the limiter counts them. */
+  readonly cycles: number;
+  /** At most 20, the most cycles first; equal ones by id. */
+  readonly instances: readonly ListedCycles[];
+  /** What the month has besides theirs; never negative. */
+  readonly otherCycles: number;
+  /** How many instances the account has, and how many of them were looked at. */
+  readonly instancesTotal: number;
+  readonly instancesListed: number;
+  /** Whether no instance that is not shown has more cycles than one that is. */
+  readonly isComplete: boolean;
+};
+
+/** What it is found by. */
+export type InstanceUsagePorts = Pick<ConsolePorts, 'engine' | 'clock' | 'usage'>;
+
+/**
+ * Which instances used most of an account's present month, from the engines' own records: cycles of the
+ * present generation by the time of their observations. Costs the account nothing. Rejects as engines
+ * and limiter do; what takes too long is cut and says so. Source: decision 263.
+ */
+export async function instanceUsage(
+  ports: InstanceUsagePorts,
+  accountId: string,
+): Promise<InstanceUsage> {
+  const reads = new EngineReads(ports, accountId, TIMEOUT_MS);
+  const { monthResetAtS, cyclesUsed } = await ports.usage.usage(accountId);
+  const monthBeginsAtMs = monthBeginOf(monthResetAtS * 1_000);
+  const { listed, total } = await listedInstances(reads);
+  const cyclesOf = ({ id }: ListedCycles) => cyclesOfOne(reads, id, monthBeginsAtMs);
+  const found = await mostUsed(listed, cyclesOf, { count: SHOWN, atOnce: CALLS_AT_ONCE });
+  const shown = found.rows.reduce((sum, { cycles }) => sum + cycles, 0);
+  return {
+    ...{ monthBeginsAtMs, asOfMs: ports.clock.wallMs(), cycles: cyclesUsed },
+    instances: found.rows,
+    otherCycles: Math.max(0, cyclesUsed - shown),
+    instancesTotal: total,
+    instancesListed: listed.length,
+    isComplete: found.isComplete && listed.length >= total,
+  };
+}
+
+/** As many as may be looked at and there is time to list. */
+async function listedInstances(reads: EngineReads) {
+  const first = await reads.list(0);
+  const byId = new Map(first.rows.map((row) => [row.id, row]));
+  const offsets: number[] = [];
+  for (let offset = PAGE_ROWS_MAX; offset < Math.min(first.total, LISTED_MAX); ) {
+    offsets.push(offset);
+    offset += PAGE_ROWS_MAX;
+  }
+  const endMs = reads.leftMs * (1 - LISTING_SHARE);
+  await forEachConcurrently(offsets, CALLS_AT_ONCE, async (offset) => {
+    if (reads.leftMs <= endMs) return;
+    const page = await reads.list(offset);
+    for (const row of page.rows) byId.set(row.id, row);
+  });
+  return { listed: [...byId.values()], total: first.total };
+}
+
+/** Undefined: there is no time left. An instance that was deleted meanwhile has no cycles. */
+async function cyclesOfOne(
+  reads: EngineReads,
+  instanceId: string,
+  sinceMs: number,
+): Promise<number | undefined> {
+  if (reads.leftMs === 0) return undefined;
+  try {
+    return await cyclesSince(sinceMs, (offset) => reads.observation(instanceId, offset));
+  } catch (error) {
+    if (toFault(error).code === 'not_found') return 0;
+    if (reads.leftMs === 0) return undefined;
+    throw error;
+  }
+}
