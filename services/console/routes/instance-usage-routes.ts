@@ -13,8 +13,8 @@ import { instanceUsageFile } from '#console/usage-export';
 import { isoTime } from '#platform/iso-time';
 
 /**
- * Of a console process: what an account used is found once a minute, of so many accounts at once, and
- * kept of so many, a few KiB each. Source: decision 263.
+ * Of a console process: what an account used is looked up once a minute at most, for four accounts at
+ * once, and kept of 256, a few KiB each. Source: decision 263.
  */
 const SHARING = { atOnce: 4, keptMax: 256, keptMs: 60_000 };
 

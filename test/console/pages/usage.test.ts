@@ -110,9 +110,9 @@ usage(
       ]);
       assert.is(download.suggestedFilename(), `instances.${format.toLowerCase()}`);
     }
+    assertQuiet(opened);
     await row.getByRole('link').click();
     await page.waitForURL(`**/instances/${first?.id}`);
-    assertQuiet(opened);
   },
 );
 
