@@ -15,29 +15,40 @@ const LISTED_MAX = 10_000;
 /** Calls of engines at once for one account: what a handful of callers send. Chosen. */
 const CALLS_AT_ONCE = 8;
 
+/**
+ * Instances that are looked at whatever the listing says of their cycles, which may be a checkpoint
+ * old where an engine was slow (architecture 3.6): so the smaller accounts have all of theirs looked
+ * at. Chosen.
+ */
+const SURELY_LOOKED_AT = 100;
+
 /** How long it may take, in milliseconds: less than a connection waits for an answer (15 s). */
 const TIMEOUT_MS = 10_000;
 
 /** How much of that the listing may take, so that there is time to look at what it has. Chosen. */
 const LISTING_SHARE = 0.5;
 
+/** Which instances of an account have the most cycles since some time. */
+export type InstancesUsed = {
+  /** At most 20, the most cycles first; equal ones by id. */
+  readonly instances: readonly ListedCycles[];
+  /** How many instances the account has, and how many of them were looked at. */
+  readonly instancesTotal: number;
+  readonly instancesListed: number;
+  /** Whether no instance that is not shown has more cycles than one that is. */
+  readonly isComplete: boolean;
+};
+
 /** The present month of an account by instance. Times are Unix milliseconds. */
-export type InstanceUsage = {
+export type InstanceUsage = InstancesUsed & {
   /** When the UTC month begins; the limiter says which one it is. */
   readonly monthBeginsAtMs: number;
   /** When this was found. */
   readonly asOfMs: number;
   /** Of the whole month, as the limiter counts them. */
   readonly cycles: number;
-  /** At most 20, the most cycles first; equal ones by id. */
-  readonly instances: readonly ListedCycles[];
-  /** What the month has besides theirs; never negative. */
+  /** What the month has besides those of the instances; never negative. */
   readonly otherCycles: number;
-  /** How many instances the account has, and how many of them were looked at. */
-  readonly instancesTotal: number;
-  readonly instancesListed: number;
-  /** Whether no instance that is not shown has more cycles than one that is. */
-  readonly isComplete: boolean;
 };
 
 /** What it is found by. */
@@ -55,14 +66,24 @@ export async function instanceUsage(
   const reads = new EngineReads(ports, accountId, TIMEOUT_MS);
   const { monthResetAtS, cyclesUsed } = await ports.usage.usage(accountId);
   const monthBeginsAtMs = monthBeginOf(monthResetAtS * 1_000);
-  const { listed, total } = await listedInstances(reads);
-  const cyclesOf = ({ id }: ListedCycles) => cyclesOfOne(reads, id, monthBeginsAtMs);
-  const found = await mostUsed(listed, cyclesOf, { count: SHOWN, atOnce: CALLS_AT_ONCE });
-  const shown = found.rows.reduce((sum, { cycles }) => sum + cycles, 0);
+  const found = await instancesUsed(reads, monthBeginsAtMs);
+  const shown = found.instances.reduce((sum, { cycles }) => sum + cycles, 0);
   return {
+    ...found,
     ...{ monthBeginsAtMs, asOfMs: ports.clock.wallMs(), cycles: cyclesUsed },
-    instances: found.rows,
     otherCycles: Math.max(0, cyclesUsed - shown),
+  };
+}
+
+/** The instances of an account with the most cycles at or after `sinceMs`. Rejects as engines do. */
+export async function instancesUsed(reads: EngineReads, sinceMs: number): Promise<InstancesUsed> {
+  const { listed, total } = await listedInstances(reads);
+  const cyclesOf = ({ id }: ListedCycles) => cyclesOfOne(reads, id, sinceMs);
+  const found = await mostUsed(listed, cyclesOf, {
+    ...{ count: SHOWN, atOnce: CALLS_AT_ONCE, surely: SURELY_LOOKED_AT },
+  });
+  return {
+    instances: found.rows,
     instancesTotal: total,
     instancesListed: listed.length,
     isComplete: found.isComplete && listed.length >= total,

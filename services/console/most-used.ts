@@ -3,29 +3,36 @@ import type { ListedCycles } from '#console/engine-reads';
 /** What was found, most cycles first and equal ones by id, and whether no other one has more. */
 type MostUsed = { readonly rows: readonly ListedCycles[]; readonly isComplete: boolean };
 
+/** How it is found. */
+type Search = {
+  /** Instances that are wanted. */
+  readonly count: number;
+  /** Instances that are asked for at a time. */
+  readonly atOnce: number;
+  /** How many are asked for whatever their cycles in all: those may be a little old. */
+  readonly surely: number;
+};
+
 /**
  * The `count` instances with the most cycles of a part of their time, out of their cycles in all,
  * which that part is never more than. `cyclesOf` says how many an instance has in that part, or
- * undefined once no more may be asked. The largest in all are asked first, `atOnce` at a time, until
- * none that is left can be among the most used any more: Fagin's threshold algorithm, with one list.
- * Rejects as `cyclesOf` does, and asks for no further one then.
+ * undefined once no more may be asked. The largest in all are asked first, until none that is left can
+ * be among the most used any more: Fagin's threshold algorithm, with one list. Rejects as `cyclesOf`
+ * does, and asks for no further one then.
  */
 export async function mostUsed(
   instances: readonly ListedCycles[],
   cyclesOf: (instance: ListedCycles) => Promise<number | undefined>,
-  { count, atOnce }: { readonly count: number; readonly atOnce: number },
+  { count, atOnce, surely }: Search,
 ): Promise<MostUsed> {
-  const queue = instances
-    .filter(({ cycles }) => cycles > 0)
-    .sort(mostFirst)
-    .values();
+  const queue = instances.toSorted(mostFirst).entries();
   let rows: readonly ListedCycles[] = [];
   let isOver = false;
   let isComplete = true;
 
   const canStillCount = (instance: ListedCycles): boolean => {
     const last = rows[count - 1];
-    return last === undefined || mostFirst(instance, last) < 0;
+    return instance.cycles > 0 && (last === undefined || mostFirst(instance, last) < 0);
   };
   const ask = async (instance: ListedCycles): Promise<void> => {
     const cycles = await cyclesOf(instance);
@@ -34,8 +41,9 @@ export async function mostUsed(
   };
   const worker = async (): Promise<void> => {
     try {
-      for (const instance of queue) {
-        if (isOver || !isComplete || !canStillCount(instance)) return;
+      for (const [index, instance] of queue) {
+        const isWanted = index < surely || canStillCount(instance);
+        if (isOver || !isComplete || !isWanted) return;
         await ask(instance);
       }
     } catch (error) {
