@@ -94,12 +94,22 @@ since('are counted right while observations come', async () => {
   await fc.assert(property, { numRuns: 500 });
 });
 
+since('are found with few reads though a thousand come at once', async () => {
+  const all = Array.from({ length: 64 }, (_, index) => MONTH - 32_000 + 1_000 * index);
+  const more = Array.from({ length: 1_000 }, (_, index) => MONTH + 100_000 + 1_000 * index);
+  const history = new History(all, 0, (read) => {
+    if (read === 2) history.times.push(...more);
+  });
+  assert.is(await cyclesSince(MONTH, history.readAt), 1_032);
+  assert.ok(history.reads <= 12, `${history.reads} reads`);
+});
+
 since('are those of the new generation where it is reset meanwhile', async () => {
   const all = Array.from({ length: 64 }, (_, index) => MONTH - 32_000 + 1_000 * index);
   const history = new History(all, 0, (read) => {
-    if (read === 4) history.times = [MONTH + 50_000, MONTH + 60_000];
+    if (read === 4) history.times = all.slice(0, 40).map((at) => at + 100_000);
   });
-  assert.is(await cyclesSince(MONTH, history.readAt), 2);
+  assert.is(await cyclesSince(MONTH, history.readAt), 40);
 });
 
 since('are none where it is reset faster than it can be read', async () => {
