@@ -1,4 +1,4 @@
-import type { HistoryEntry } from '#console/engine-reads';
+import type { HistoryEntry } from '#edge/engine-reads';
 
 /** Reads of one search: halving finds any of 2^53 observations with fewer, but for its first two. */
 const READS_MAX = 60;

@@ -1,19 +1,19 @@
 import { monthBeginOf } from '#accounts/month';
 import type { ConsolePorts } from '#console/console-ports';
 import { cyclesSince } from '#console/cycles-since';
-import { EngineReads, type ListedCycles, PAGE_ROWS_MAX } from '#console/engine-reads';
 import { mostUsed } from '#console/most-used';
+import { EngineReads, type ListedCycles, PAGE_ROWS_MAX } from '#edge/engine-reads';
 import { toFault } from '#fault/fault';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 
 /** Instances that are shown. Source: decision 263. */
-const SHOWN = 20;
+const SHOWN_MAX = 20;
 
 /** Instances of an account that are looked at, those created last. Source: decision 263. */
 const LISTED_MAX = 10_000;
 
 /** Calls of engines at once for one account: what a handful of callers send. Chosen. */
-const CALLS_AT_ONCE = 8;
+const CALLS_IN_FLIGHT_MAX = 8;
 
 /**
  * Instances that are looked at whatever the listing says of their cycles, which may be a checkpoint
@@ -66,7 +66,7 @@ export async function instanceUsage(
   const reads = new EngineReads(ports, accountId, TIMEOUT_MS);
   const { monthResetAtS, cyclesUsed } = await ports.usage.usage(accountId);
   const monthBeginsAtMs = monthBeginOf(monthResetAtS * 1_000);
-  const found = await instancesUsed(reads, monthBeginsAtMs);
+  const found = await foundBy(reads, monthBeginsAtMs);
   const shown = found.instances.reduce((sum, { cycles }) => sum + cycles, 0);
   return {
     ...found,
@@ -75,12 +75,23 @@ export async function instanceUsage(
   };
 }
 
-/** The instances of an account with the most cycles at or after `sinceMs`. Rejects as engines do. */
-export async function instancesUsed(reads: EngineReads, sinceMs: number): Promise<InstancesUsed> {
+/**
+ * The instances of an account with the most cycles at or after `sinceMs`, found within `timeoutMs`, as
+ * far as that goes. Rejects as engines do.
+ */
+export async function instancesUsed(
+  ports: Pick<ConsolePorts, 'engine' | 'clock'>,
+  accountId: string,
+  { sinceMs, timeoutMs }: { readonly sinceMs: number; readonly timeoutMs: number },
+): Promise<InstancesUsed> {
+  return await foundBy(new EngineReads(ports, accountId, timeoutMs), sinceMs);
+}
+
+async function foundBy(reads: EngineReads, sinceMs: number): Promise<InstancesUsed> {
   const { listed, total } = await listedInstances(reads);
   const cyclesOf = ({ id }: ListedCycles) => cyclesOfOne(reads, id, sinceMs);
   const found = await mostUsed(listed, cyclesOf, {
-    ...{ count: SHOWN, atOnce: CALLS_AT_ONCE, surely: SURELY_LOOKED_AT },
+    ...{ count: SHOWN_MAX, atOnce: CALLS_IN_FLIGHT_MAX, surely: SURELY_LOOKED_AT },
   });
   return {
     instances: found.rows,
@@ -100,7 +111,7 @@ async function listedInstances(reads: EngineReads) {
     offset += PAGE_ROWS_MAX;
   }
   const endMs = reads.leftMs * (1 - LISTING_SHARE);
-  await forEachConcurrently(offsets, CALLS_AT_ONCE, async (offset) => {
+  await forEachConcurrently(offsets, CALLS_IN_FLIGHT_MAX, async (offset) => {
     if (reads.leftMs <= endMs) return;
     const page = await reads.list(offset);
     for (const row of page.rows) byId.set(row.id, row);

@@ -1,4 +1,4 @@
-import type { ListedCycles } from '#console/engine-reads';
+import type { ListedCycles } from '#edge/engine-reads';
 
 /** What was found, most cycles first and equal ones by id, and whether no other one has more. */
 type MostUsed = { readonly rows: readonly ListedCycles[]; readonly isComplete: boolean };

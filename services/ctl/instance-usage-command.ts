@@ -1,6 +1,5 @@
 import { isAccountId } from '#accounts/api-key';
 import { monthBeginOf, monthEndOf, monthNameOf } from '#accounts/month';
-import { EngineReads } from '#console/engine-reads';
 import { type InstancesUsed, instancesUsed } from '#console/instance-usage';
 import { type ClusterCommand, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
@@ -23,9 +22,9 @@ export const USAGE_INSTANCES: ClusterCommand = {
     }
     await using acting = await ports.openActing();
     const { clock } = ports;
-    const reads = new EngineReads({ engine: acting.engine, clock }, account, TIMEOUT_MS);
     const sinceMs = monthBeginOf(monthEndOf(clock.wallMs()));
-    const used = await instancesUsed(reads, sinceMs);
+    const bounds = { sinceMs, timeoutMs: TIMEOUT_MS };
+    const used = await instancesUsed({ engine: acting.engine, clock }, account, bounds);
     const month = monthNameOf(sinceMs);
     const data = {
       ...{ account_id: account, month, instances: used.instances },

@@ -44,7 +44,7 @@ function Used({ used }: { readonly used: InstanceUsage }) {
   const { instances, other_cycles: others, cycles } = used;
   const rest = {
     ...{ id: 'other', name: 'Others', cycles: others },
-    note: 'Further instances, deleted ones, cycles before a reset, and calls under way',
+    note: 'Further instances, deleted ones, cycles before a reset or dated in another month, calls under way',
   };
   const rows = instances.map(({ id, name, ...row }) => {
     const shown = may('instances.read') ? <Link to={instanceAddress(id)}>{name}</Link> : name;

@@ -6,17 +6,20 @@ import {
   type InstanceUsagePorts,
   instanceUsage,
 } from '#console/instance-usage';
+import { KeptResults } from '#console/kept-results';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute, checkedQuery } from '#console/route';
-import { SharedResults } from '#console/shared-results';
 import { instanceUsageFile } from '#console/usage-export';
 import { isoTime } from '#platform/iso-time';
 
-/**
- * Of a console process: what an account used is looked up once a minute at most, for four accounts at
- * once, and kept of 256, a few KiB each. Source: decision 263.
- */
-const SHARING = { atOnce: 4, keptMax: 256, keptMs: 60_000 };
+/** Accounts whose usage by instance is looked up at once by one console. Source: decision 263. */
+const LOOK_UPS_MAX = 4;
+
+/** Accounts of which it is kept, a few KiB each. Chosen. */
+const KEPT_MAX = 256;
+
+/** How long it is kept, in milliseconds: an account is looked at once a minute. Source: decision 263. */
+const KEPT_MS = 60_000;
 
 /** Query of `GET /api/usage/instances/export`. */
 const ExportQuery = z.strictObject({ format: z.enum(['csv', 'json']) });
@@ -28,7 +31,9 @@ export function instanceUsageRoutes(
   ports: InstanceUsagePorts & { readonly live: LiveSessions },
 ): ConsoleRoute[] {
   const { live } = ports;
-  const results = new SharedResults<InstanceUsage>(ports.clock, SHARING);
+  const results = new KeptResults<InstanceUsage>(ports.clock, {
+    ...{ atOnce: LOOK_UPS_MAX, keptMax: KEPT_MAX, keptMs: KEPT_MS },
+  });
   const usageOf = (accountId: string): Promise<InstanceUsage> =>
     results.of(accountId, () => instanceUsage(ports, accountId));
   const present = { method: 'GET', path: '/usage/instances', ...NEEDS } as const;

@@ -1,8 +1,8 @@
 import { faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
-/** Bounds of what is shared. */
-type Sharing = {
+/** Bounds of what is made and kept. */
+type Keeping = {
   /** Results that are made at once, each for one key. */
   readonly atOnce: number;
   /** Results that are kept; must be more than `atOnce`. */
@@ -18,14 +18,14 @@ type Entry<Value> = {
 };
 
 /** Results that are dear to make: one at a time for each key, given to all who ask for it a while. */
-export class SharedResults<Value> {
+export class KeptResults<Value> {
   readonly #clock: Clock;
-  readonly #bounds: Sharing;
+  readonly #bounds: Keeping;
   /** The oldest first. */
   readonly #entries = new Map<string, Entry<Value>>();
   #running = 0;
 
-  constructor(clock: Clock, bounds: Sharing) {
+  constructor(clock: Clock, bounds: Keeping) {
     this.#clock = clock;
     this.#bounds = bounds;
   }

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SharedResults } from '#console/shared-results';
+import { KeptResults } from '#console/kept-results';
 import { toFault } from '#fault/fault';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -9,7 +9,7 @@ const KEPT_MS = 60_000;
 /** Results that end when the test says so. */
 function sharing(bounds = { atOnce: 2, keptMax: 4 }) {
   const clock = new ManualClock();
-  const results = new SharedResults<string>(clock, { ...bounds, keptMs: KEPT_MS });
+  const results = new KeptResults<string>(clock, { ...bounds, keptMs: KEPT_MS });
   const made: { key: string; end: PromiseWithResolvers<string> }[] = [];
   const ask = (key: string) =>
     results.of(key, () => {
