@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { instanceUsage } from '#console/instance-usage';
@@ -25,7 +26,7 @@ const idOf = (index: number) => `inst_${index.toString(16).padStart(16, '0')}`;
 function engines(count: number, before: (call: EngineCall) => void = () => {}, cyclesUsed = 500) {
   const clock = new ManualClock();
   const calls: EngineCall[] = [];
-  const state = { atOnce: 0, most: 0 };
+  const state = { atOnce: 0, most: 0, isImmediate: false };
   const answer = (call: EngineCall): object => {
     const { command } = call;
     if (command.kind === 'list') {
@@ -49,7 +50,7 @@ function engines(count: number, before: (call: EngineCall) => void = () => {}, c
       state.atOnce += 1;
       state.most = Math.max(state.most, state.atOnce);
       try {
-        await undefined;
+        if (!state.isImmediate) await setImmediate();
         before(call);
         return plainAnswer(Buffer.from(JSON.stringify(answer(call))));
       } finally {
@@ -90,6 +91,19 @@ bounded('is of the 10,000 instances that were created last, and says so', async 
   assert.is(found.instances[0]?.id, idOf(12_344));
   assert.is(calls.filter(({ command }) => command.kind === 'list').length, 100);
   assert.is(state.most, 8);
+});
+
+bounded('lets others have their turn, though engines answer within one', async () => {
+  const { ports, calls, state } = engines(1_000);
+  state.isImmediate = true;
+  let turns = 0;
+  let isOver = false;
+  const usage = instanceUsage(ports, 'accountOfAda').finally(() => {
+    isOver = true;
+  });
+  for (; !isOver; turns += 1) await setImmediate();
+  await usage;
+  assert.ok(turns >= calls.length / 8, `${turns} turns for ${calls.length} calls`);
 });
 
 bounded('is what was found in ten seconds, and every call ends with them', async () => {
