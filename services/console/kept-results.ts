@@ -5,6 +5,8 @@ import type { Clock } from '#platform/clock';
 type Keeping = {
   /** Results that are made at once, each for one key. */
   readonly atOnce: number;
+  /** Callers who wait for one result at once. */
+  readonly waitingMax: number;
   /** Results that are kept; must be more than `atOnce`. */
   readonly keptMax: number;
   /** How long a result is kept, in milliseconds. */
@@ -13,6 +15,7 @@ type Keeping = {
 
 type Entry<Value> = {
   readonly result: Promise<Value>;
+  waiting: number;
   /** By the monotonic clock; undefined: it is being made. */
   keptUntilMs?: number;
 };
@@ -32,25 +35,24 @@ export class KeptResults<Value> {
 
   /**
    * What `make` comes to, or came to for another caller with this key who is waiting or was here
-   * within `keptMs`. Throws `overloaded` where too many are being made; a rejection is not kept.
+   * within `keptMs`. Throws `overloaded` where too many are being made, or wait for this one; a
+   * rejection is not kept.
    */
   async of(key: string, make: () => Promise<Value>): Promise<Value> {
     const nowMs = this.#clock.monotonicMs();
     const known = this.#entries.get(key);
     if (known !== undefined && nowMs < (known.keptUntilMs ?? Number.POSITIVE_INFINITY)) {
-      return await known.result;
+      return await this.#waitedFor(known);
     }
-    if (this.#running >= this.#bounds.atOnce) {
-      throw faultFor('overloaded', 'too many such questions at once', { retryAfterS: 2 });
-    }
-    const entry: Entry<Value> = { result: make() };
+    if (this.#running >= this.#bounds.atOnce) throw overloaded();
+    const entry: Entry<Value> = { result: make(), waiting: 0 };
     // Behind all others, as the newest.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     this.#forget(nowMs);
     this.#running += 1;
     try {
-      const value = await entry.result;
+      const value = await this.#waitedFor(entry);
       entry.keptUntilMs = this.#clock.monotonicMs() + this.#bounds.keptMs;
       return value;
     } catch (error) {
@@ -58,6 +60,16 @@ export class KeptResults<Value> {
       throw error;
     } finally {
       this.#running -= 1;
+    }
+  }
+
+  async #waitedFor(entry: Entry<Value>): Promise<Value> {
+    if (entry.waiting >= this.#bounds.waitingMax) throw overloaded();
+    entry.waiting += 1;
+    try {
+      return await entry.result;
+    } finally {
+      entry.waiting -= 1;
     }
   }
 
@@ -70,4 +82,8 @@ export class KeptResults<Value> {
       }
     }
   }
+}
+
+function overloaded(): Error {
+  return faultFor('overloaded', 'too many such questions at once', { retryAfterS: 2 });
 }

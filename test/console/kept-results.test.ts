@@ -7,7 +7,7 @@ import { ManualClock } from '#test/support/manual-clock';
 const KEPT_MS = 60_000;
 
 /** Results that end when the test says so. */
-function sharing(bounds = { atOnce: 2, keptMax: 4 }) {
+function sharing(bounds = { atOnce: 2, waitingMax: 3, keptMax: 4 }) {
   const clock = new ManualClock();
   const results = new KeptResults<string>(clock, { ...bounds, keptMs: KEPT_MS });
   const made: { key: string; end: PromiseWithResolvers<string> }[] = [];
@@ -61,6 +61,19 @@ shared('is refused as overloaded where too many are made, but not to who shares 
   made.at(-1)?.end.resolve('done');
   assert.is(await next, 'done');
 });
+
+shared(
+  'is refused as overloaded where too many wait for it, and for no one once it is there',
+  async () => {
+    const { ask, end, refused, made } = sharing();
+    const asked = [ask('ada'), ask('ada'), ask('ada')];
+    assert.is(await refused('ada'), 'overloaded');
+    end('done');
+    assert.equal(await Promise.all(asked), ['done', 'done', 'done']);
+    for (let time = 0; time < 5; time += 1) assert.is(await ask('ada'), 'done');
+    assert.is(made.length, 1);
+  },
+);
 
 shared('is made again after it could not be made', async () => {
   const { ask, made } = sharing();

@@ -15,6 +15,9 @@ import { isoTime } from '#platform/iso-time';
 /** Accounts whose usage by instance is looked up at once by one console. Source: decision 263. */
 const LOOK_UPS_MAX = 4;
 
+/** Members of an account who wait for it at once: few of the requests that a console serves. Chosen. */
+const WAITING_MAX = 16;
+
 /** Accounts of which it is kept, a few KiB each. Chosen. */
 const KEPT_MAX = 256;
 
@@ -32,7 +35,7 @@ export function instanceUsageRoutes(
 ): ConsoleRoute[] {
   const { live } = ports;
   const results = new KeptResults<InstanceUsage>(ports.clock, {
-    ...{ atOnce: LOOK_UPS_MAX, keptMax: KEPT_MAX, keptMs: KEPT_MS },
+    ...{ atOnce: LOOK_UPS_MAX, waitingMax: WAITING_MAX, keptMax: KEPT_MAX, keptMs: KEPT_MS },
   });
   const usageOf = (accountId: string): Promise<InstanceUsage> =>
     results.of(accountId, () => instanceUsage(ports, accountId));
