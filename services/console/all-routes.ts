@@ -9,6 +9,7 @@ import type { ConsoleRoute } from '#console/route';
 import { auditRoutes } from '#console/routes/audit-routes';
 import { billingRoutes } from '#console/routes/billing-routes';
 import { credentialRoutes } from '#console/routes/credential-routes';
+import { instanceUsageRoutes } from '#console/routes/instance-usage-routes';
 import { keyRoutes } from '#console/routes/key-routes';
 import { memberRoutes } from '#console/routes/member-routes';
 import { ownRoutes } from '#console/routes/own-routes';
@@ -54,6 +55,7 @@ export function consoleRoutes(
     ...auditRoutes({ live, audit, trail: ports.trail }),
     ...billingRoutes({ live, billing: new AccountBilling(ports.limiter), origin }),
     ...usageRoutes({ live, usage, accounts, clock }),
+    ...instanceUsageRoutes({ live, usage, clock, engine: ports.engine }),
     ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),
   ];
 }

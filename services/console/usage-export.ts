@@ -1,7 +1,13 @@
+import { Readable } from 'node:stream';
 import type { ApiKeyRecord } from '#accounts/account';
+import { monthNameOf } from '#accounts/month';
+import { type Answer, saved } from '#console/answer';
 import { csvOf } from '#console/csv';
+import type { InstanceUsage } from '#console/instance-usage';
 import type { AccountAdmin } from '#limiter/account-admin';
 import { datesOf, usedByKey } from '#limiter/usage-views';
+
+type Format = 'csv' | 'json';
 
 type MonthUsage = Awaited<ReturnType<AccountAdmin['months']>>[number];
 
@@ -28,8 +34,58 @@ export function usageRows(
 
 /** The rows as CSV with a heading. */
 export function usageCsv(rows: readonly UsageRow[]): string {
-  const cells = rows.map((row) => COLUMNS.map((column) => row[column]));
-  return BYTE_ORDER_MARK + csvOf([COLUMNS, ...cells]);
+  return tableOf(COLUMNS, rows);
+}
+
+/** A file of these months, without its ending in `name`. */
+export function usageFile(
+  name: string,
+  format: Format,
+  months: readonly MonthUsage[],
+  keys: readonly ApiKeyRecord[],
+): Answer {
+  const rows = usageRows(months, keys);
+  return fileOf(name, format, rows, usageCsv(rows));
+}
+
+/** What one instance used in a month; `instance_id` is `other` for all that is of none of the shown. */
+type InstanceRow = {
+  readonly month: string;
+  readonly instance_id: string;
+  readonly instance_name: string;
+  readonly cycles: number;
+};
+
+const INSTANCE_COLUMNS = ['month', 'instance_id', 'instance_name', 'cycles'] as const;
+
+/** A row for each instance that is shown, and one for what the month has besides theirs. */
+function instanceUsageRows(used: InstanceUsage): readonly InstanceRow[] {
+  const month = monthNameOf(used.monthBeginsAtMs);
+  const other = { id: 'other', name: '', cycles: used.otherCycles };
+  return [...used.instances, ...(other.cycles > 0 ? [other] : [])].map(({ id, name, cycles }) => ({
+    ...{ month, instance_id: id, instance_name: name, cycles },
+  }));
+}
+
+/** A file of these rows, without its ending in `name`. */
+export function instanceUsageFile(name: string, format: Format, used: InstanceUsage): Answer {
+  const rows = instanceUsageRows(used);
+  return fileOf(name, format, rows, tableOf(INSTANCE_COLUMNS, rows));
+}
+
+function fileOf(name: string, format: Format, rows: readonly object[], csv: string): Answer {
+  const json = `${JSON.stringify(rows, undefined, 2)}\n`;
+  const [type, text] =
+    format === 'csv' ? ['text/csv; charset=utf-8', csv] : ['application/json', json];
+  return saved(`${name}.${format}`, type, Readable.from([Buffer.from(text)]));
+}
+
+function tableOf<Column extends string>(
+  columns: readonly Column[],
+  rows: readonly Readonly<Record<Column, string | number>>[],
+): string {
+  const cells = rows.map((row) => columns.map((column) => row[column]));
+  return BYTE_ORDER_MARK + csvOf([columns, ...cells]);
 }
 
 function rowsOf(month: MonthUsage, keys: readonly ApiKeyRecord[]): UsageRow[] {

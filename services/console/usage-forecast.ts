@@ -1,3 +1,4 @@
+import { monthBeginOf } from '#accounts/month';
 import type { AccountAdmin } from '#limiter/account-admin';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -19,9 +20,8 @@ type Forecast = {
 export function forecastOf(usage: MeterUsage, nowMs: number): Forecast | undefined {
   const { cyclesByDay, cyclesUsed, limits } = usage;
   const endsAtMs = usage.monthResetAtS * 1_000;
-  const end = new Date(endsAtMs);
   const firstDay = cyclesByDay.findIndex((cycles) => cycles > 0);
-  const beganAtMs = Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, 1 + firstDay);
+  const beganAtMs = monthBeginOf(endsAtMs) + firstDay * DAY_MS;
   if (firstDay < 0 || nowMs < beganAtMs + DAY_MS || nowMs >= endsAtMs) return undefined;
   const cyclesPerMs = cyclesUsed / (nowMs - beganAtMs);
   const cycles = Math.round(cyclesUsed + cyclesPerMs * (endsAtMs - nowMs));

@@ -15,6 +15,7 @@ import { DRAIN } from '#ctl/drain-command';
 import { EXPORT } from '#ctl/export-command';
 import { IMPORT } from '#ctl/import-command';
 import { INSTANCE } from '#ctl/instance-command';
+import { USAGE_INSTANCES } from '#ctl/instance-usage-command';
 import { JOURNAL } from '#ctl/journal-command';
 import { LIST_USERS } from '#ctl/list-users-command';
 import { NODES } from '#ctl/nodes-command';
@@ -42,6 +43,8 @@ type CtlIo = {
 
 /** Every command: those of accounts, those of a cluster, those that only compute. */
 export const COMMANDS: readonly Command[] = [
+  // Before `usage`, whose argument it could be taken for.
+  USAGE_INSTANCES,
   ...ACCOUNT_COMMANDS,
   ...AUDIT_COMMANDS,
   ...[

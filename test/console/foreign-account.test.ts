@@ -6,7 +6,13 @@ import type { Browser } from '#test/console/browser';
 import { OTHER_ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
 
 /** Names that only the other account has. */
-const MARKS = ['bob@example.com', 'carol@example.com', 'dan@example.com', 'the key of bob'];
+const MARKS = [
+  'bob@example.com',
+  'carol@example.com',
+  'dan@example.com',
+  'the key of bob',
+  'the agent of bob',
+];
 
 /** What another account has, by where its id stands in a path. */
 type Foreign = Readonly<Record<'member' | 'invitation' | 'session' | 'key', string>>;
@@ -20,6 +26,10 @@ async function otherAccount(desk: TestConsole): Promise<Foreign> {
   const { data: invited } = await bob.expect(201, 'POST', '/members/invitations', invite);
   const wanted = { name: 'the key of bob', scope: 'full' };
   const { data: made } = await bob.expect(201, 'POST', '/keys', wanted);
+  // Usage by instance has names of instances.
+  const agent = await bob.expect(201, 'POST', '/instances', { name: 'the agent of bob' });
+  const observed = { mode_target: 'ORDER', signal_strength: 0.7 };
+  await bob.expect(200, 'POST', `/instances/${idIn(agent.data)}/process`, observed);
   const { data: me } = await carol.expect(200, 'GET', '/me');
   return {
     member: idIn(me['user']),
@@ -41,6 +51,14 @@ const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
   'POST /keys/:id/disable': ['key', {}],
   'POST /keys/:id/enable': ['key', {}],
 };
+
+/** The names that the other account's own usage has. */
+async function named(desk: TestConsole): Promise<string[]> {
+  const bob = desk.browser();
+  await bob.signIn('bob@example.com', 'a fine and private place');
+  const { data } = await bob.expect(200, 'GET', '/usage/instances');
+  return (data['instances'] as { name: string }[]).map(({ name }) => name);
+}
 
 /** Every route that there is; those of instances have tests of their own. */
 function routesOf(desk: TestConsole) {
@@ -87,6 +105,7 @@ foreign('is in no list, page, or file of the console', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();
+  assert.match((await named(desk)).join(), /the agent of bob/, 'who may see it does');
   const readable = routesOf(desk).filter(
     ({ method, path }) => method === 'GET' && !path.includes(':'),
   );

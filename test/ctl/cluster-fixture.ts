@@ -92,7 +92,13 @@ class ClusterInMemory implements AsyncDisposable {
         [Symbol.asyncDispose]: async () => undefined,
       }),
       openActing: async () => ({
-        engine: { ask: async (call) => await (await this.#ownerOf(call.instanceId)).ask(call) },
+        engine: {
+          ask: async (call) => {
+            const { command, accountId, instanceId } = call;
+            const owner = await this.#ownerOf(command.kind === 'list' ? accountId : instanceId);
+            return await owner.ask(call);
+          },
+        },
         announce: (accountId) => void this.announced.push(accountId),
         [Symbol.asyncDispose]: async () => undefined,
       }),

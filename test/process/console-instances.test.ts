@@ -30,6 +30,9 @@ async function useInstances(browser: Browser): Promise<string> {
   assert.is((await reader.until('cycle')).at(-1)?.id, 1);
   const { data } = await browser.expect(200, 'GET', '/usage');
   assert.is(data['cycles_used'], 1);
+  const { data: used } = await browser.expect(200, 'GET', '/usage/instances');
+  assert.equal(used['instances'], [{ id, name: 'Iris', cycles: 1 }]);
+  assert.equal([used['other_cycles'], used['is_complete']], [0, true]);
   const { body: trail } = await browser.expect(200, 'GET', `/audit?target=${id}`);
   assert.equal([trail.data[0].action, trail.data[0].actor.kind], ['instance.create', 'user']);
   return id;

@@ -166,6 +166,29 @@ export type UsageMonth = {
   readonly other_cycles: number;
 };
 
+/** `GET /api/usage/instances`: the present month. */
+export type InstanceUsage = {
+  /** `2026-01`. */
+  readonly month: string;
+  /** When this was found. */
+  readonly as_of: string;
+  /** Of the whole month. */
+  readonly cycles: number;
+  /** At most 20, the most cycles first. */
+  readonly instances: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly cycles: number;
+  }[];
+  /** Of none of them. */
+  readonly other_cycles: number;
+  readonly instances_total: number;
+  /** How many of them were looked at. */
+  readonly instances_listed: number;
+  /** Whether no other instance has more cycles. */
+  readonly is_complete: boolean;
+};
+
 /** `GET /api/billing`. */
 export type Billing = {
   /** Absent: no payment provider is configured. */

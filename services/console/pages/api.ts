@@ -2,6 +2,7 @@ import type {
   AuditPage,
   Billing,
   Enrolment,
+  InstanceUsage,
   Invitation,
   KeyView,
   KeyWanted,
@@ -193,6 +194,7 @@ export const api = {
 
   usage: () => get<Usage>('/usage'),
   usageMonths: () => get<readonly UsageMonth[]>('/usage/months'),
+  usageInstances: () => get<InstanceUsage>('/usage/instances'),
   billing: () => get<Billing>('/billing'),
   checkout: (plan: string) => post<{ url: string }>('/billing/checkout', { plan }),
   portal: () => post<{ url: string }>('/billing/portal'),
@@ -203,6 +205,10 @@ export const api = {
 /** Where usage is downloaded; `month`: one alone, all without it. */
 export const usageExport = (format: 'csv' | 'json', month?: string): string =>
   `/api/usage/export?format=${format}${month === undefined ? '' : `&month=${month}`}`;
+
+/** Where the present month by instance is downloaded. */
+export const instanceUsageExport = (format: 'csv' | 'json'): string =>
+  `/api/usage/instances/export?format=${format}`;
 
 /** Where the audit trail is downloaded, a line of JSON each. */
 export const AUDIT_EXPORT = '/api/audit/export';

@@ -1,20 +1,24 @@
 import { useState } from 'preact/hooks';
 import type { UsageMonth } from '#pages/answers';
 import { api, usageExport } from '#pages/api';
-import { counted, monthText, numberText, percentText } from '#pages/format';
+import { counted, monthText, numberText } from '#pages/format';
 import { useLoaded } from '#pages/loaded';
 import { DayChart } from '#view/day-chart';
+import { InstanceUsagePart } from '#view/instance-usage';
 import { Empty, WhenLoaded } from '#view/notice';
 import { Page } from '#view/page';
 import { UsageCards } from '#view/usage-cards';
+import { UsageTable } from '#view/usage-table';
 
-/** What the account has used: now, by day and by key, in this month and in those before. */
+/** What the account has used: now, by day and by key, in this month and in those before, and by instance. */
 export function UsagePage() {
   const usage = useLoaded(api.usage);
   const months = useLoaded(api.usageMonths);
+  const instances = useLoaded(api.usageInstances);
   const reload = () => {
     void usage.reload();
     void months.reload();
+    void instances.reload();
   };
   return (
     <Page
@@ -41,6 +45,7 @@ export function UsagePage() {
       <WhenLoaded loading={months} what="months">
         {(value) => <Months months={value} />}
       </WhenLoaded>
+      <InstanceUsagePart loading={instances} />
     </Page>
   );
 }
@@ -144,47 +149,20 @@ function KeyUsage({
 }: {
   readonly month: UsageMonth;
 }) {
-  const others = { id: 'other', name: 'No known key', cycles: other_cycles };
-  const rows = other_cycles === 0 ? keys : [...keys, others];
+  const others = {
+    ...{ id: 'other', name: 'No known key', cycles: other_cycles },
+    note: 'From before keys were counted, of keys that are gone, or lost in a crash',
+  };
+  const known = keys.map(({ name = 'Unnamed key', ...key }) => ({ ...key, name }));
   return (
     <section class="card" aria-labelledby="keys">
       <h2 id="keys">Cycles by key</h2>
-      <table class="rows is-plain">
-        <caption class="unseen">Cycles by key in {monthText(month)}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col" class="is-number">
-              Cycles
-            </th>
-            <th scope="col" class="is-number">
-              Share
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((key) => (
-            <tr key={key.id}>
-              <th scope="row">
-                <span class="row-name">{key.name ?? 'Unnamed key'}</span>
-                {key.id === 'other' ? (
-                  <span class="row-more">
-                    From before keys were counted, of keys that are gone, or lost in a crash
-                  </span>
-                ) : (
-                  <code>{key.id}</code>
-                )}
-              </th>
-              <td data-label="Cycles" class="is-number">
-                {numberText(key.cycles)}
-              </td>
-              <td data-label="Share" class="is-number">
-                {percentText(key.cycles / cycles)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <UsageTable
+        of="Key"
+        caption={`Cycles by key in ${monthText(month)}`}
+        rows={other_cycles === 0 ? known : [...known, others]}
+        cycles={cycles}
+      />
     </section>
   );
 }

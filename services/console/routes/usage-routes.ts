@@ -1,12 +1,11 @@
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ApiKeyRecord } from '#accounts/account';
 import { monthNameOf } from '#accounts/month';
-import { saved, shown } from '#console/answer';
+import { shown } from '#console/answer';
 import type { ConsolePorts } from '#console/console-ports';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute, checkedQuery } from '#console/route';
-import { usageCsv, usageRows } from '#console/usage-export';
+import { usageFile } from '#console/usage-export';
 import { forecastOf } from '#console/usage-forecast';
 import { viewOfMonth, viewOfUsage } from '#limiter/usage-views';
 import { isoTime } from '#platform/iso-time';
@@ -53,19 +52,11 @@ export function usageRoutes({ live, usage, accounts, clock }: UsageParts): Conso
       const isWanted = (name: string) => data.month === undefined || data.month === name;
       const months = all.filter(({ endsAtMs }) => isWanted(monthNameOf(endsAtMs - 1)));
       const name = `usage-${accountId}${data.month === undefined ? '' : `-${data.month}`}`;
-      const rows = usageRows(months, keys);
-      const json = `${JSON.stringify(rows, undefined, 2)}\n`;
-      return data.format === 'csv'
-        ? saved(`${name}.csv`, 'text/csv; charset=utf-8', whole(usageCsv(rows)))
-        : saved(`${name}.json`, 'application/json', whole(json));
+      return usageFile(name, data.format, months, keys);
     }),
   ];
 }
 
 function viewOfForecast({ cycles, usedUpAtMs }: NonNullable<ReturnType<typeof forecastOf>>) {
   return { cycles, ...(usedUpAtMs !== undefined && { used_up_at: isoTime(usedUpAtMs) }) };
-}
-
-function whole(text: string): Readable {
-  return Readable.from([Buffer.from(text)]);
 }

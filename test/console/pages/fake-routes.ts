@@ -16,6 +16,8 @@ export type FakeAccount = {
   readonly lives: Map<string, FakeLife>;
   /** Newest first. */
   months: Record<string, unknown>[];
+  /** The present month by instance. */
+  byInstance: Record<string, unknown>;
   billing: Record<string, unknown>;
   /** Bodies that were sent, newest last. */
   readonly sent: {
@@ -54,10 +56,14 @@ export function emptyAccount(): FakeAccount {
     ...{ days: [], keys: [], other_cycles: 3_412 },
   };
   const month = { month: '2026-01', cycles: 0, days: [], keys: [], other_cycles: 0 };
+  const byInstance = {
+    ...{ month: '2026-01', as_of: '2026-01-15T12:00:00.000Z', cycles: 0, instances: [] },
+    ...{ other_cycles: 0, instances_total: 0, instances_listed: 0, is_complete: true },
+  };
   const billing = { plan: 'free', may_subscribe: false, may_manage: false, plans: PLANS };
   const broken = new Map();
   return {
-    ...{ keys: [], lines: [], usage, months: [month], billing },
+    ...{ keys: [], lines: [], usage, months: [month], byInstance, billing },
     ...{ instances: [], lives: new Map(), sent: [], broken },
   };
 }
@@ -104,6 +110,12 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
   addLifeRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/usage/months', () => ({ data: account.months }));
+  add('GET', '/api/usage/instances', () => ({ data: account.byInstance }));
+  add('GET', '/api/usage/instances/export', ({ query }, reply) => {
+    const { format } = query as Record<string, string>;
+    reply.header('content-disposition', `attachment; filename="instances.${format}"`);
+    return reply.type('text/csv').send('month,instance_id,instance_name,cycles\r\n');
+  });
   add('GET', '/api/usage/export', ({ query }, reply) => {
     const { format, month = 'all' } = query as Record<string, string>;
     reply.header('content-disposition', `attachment; filename="usage-${month}.${format}"`);

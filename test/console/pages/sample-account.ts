@@ -62,6 +62,9 @@ const MONTHS = [
   },
 ];
 
+/** What the month has of the instances below, and of one that was deleted. */
+const USED_BY = [1_210, 840, 512, 390, 120, 41];
+
 const BOUGHT = {
   ...{ provider: 'stripe', plan: 'indie', may_manage: true },
   next_plan: { plan: 'free', at: '2026-01-20T09:30:00.000Z' },
@@ -130,12 +133,25 @@ function sampleInstances(): FakeInstance[] {
   });
 }
 
+function usedByInstance(all: readonly FakeInstance[]): Record<string, unknown> {
+  const instances = USED_BY.map((cycles, index) => {
+    const { id = '', name = '' } = all[index] ?? {};
+    return { id, name, cycles };
+  });
+  return {
+    ...{ month: '2026-01', as_of: '2026-01-15T11:59:48.000Z', cycles: 3_412, instances },
+    ...{ other_cycles: 299, instances_total: all.length, instances_listed: all.length },
+    is_complete: true,
+  };
+}
+
 /** Fills an account with what a small company has after half a year. */
 export function fillSample(account: FakeAccount): void {
   account.keys = [...KEYS];
   account.lines = sampleLines(120);
   account.instances = sampleInstances();
   account.months = [...MONTHS];
+  account.byInstance = usedByInstance(account.instances);
   account.usage = { ...account.usage, forecast: { cycles: 7_052 } };
   account.billing = { ...account.billing, ...BOUGHT };
 }

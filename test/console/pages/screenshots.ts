@@ -20,6 +20,7 @@ const PAGES = [
   'overview',
   'keys',
   'usage',
+  'usage-instances',
   'billing',
   'members',
   'audit',
@@ -34,6 +35,7 @@ const PAGES = [
   'instance-lines',
 ] as const;
 const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
+  'usage-instances': '/usage',
   ...{ overview: '/', 'sign-in': '/', 'create-key': '/keys' },
   ...{ 'create-instance': '/instances/new', test: '/instances/test' },
   compare: '/instances/compare?a=inst_0000000000000001&b=inst_0000000000000005',
@@ -42,8 +44,8 @@ const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
 );
 
-/** Scrolls to the lines, and leaves out where the focus is. */
-const SHOW_LINES = `document.getElementById('lines').closest('section').scrollIntoView();
+/** Scrolls to the part with this heading, and leaves out where the focus is. */
+const show = (id: string) => `document.getElementById('${id}').closest('section').scrollIntoView();
   document.activeElement?.blur()`;
 
 mkdirSync(folder, { recursive: true });
@@ -87,11 +89,12 @@ async function takePicture(
       .nth(1)
       .click();
   if (name === 'create-key') await page.getByRole('button', { name: 'Create a key' }).click();
+  if (name === 'usage-instances') await page.evaluate(show('instances'));
   if (life !== undefined) {
     await page.getByText('live', { exact: true }).waitFor();
     for (let count = 0; count < 60; count += 1) observeWildly(life, count);
     await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
-    if (name === 'instance-lines') await page.evaluate(SHOW_LINES);
+    if (name === 'instance-lines') await page.evaluate(show('lines'));
   }
   await keep(opened, `${name}-${width}-${scheme}`);
 }

@@ -86,6 +86,78 @@ usage('says that nothing was used, and when it cannot be loaded', async (pages) 
   await page.getByText('Nothing was used in January 2026').waitFor();
 });
 
+usage(
+  'shows the cycles of the instances that used most, whatever they are called',
+  async (pages) => {
+    fillSample(pages.account);
+    const name = '<img src=x onerror=alert(1)>';
+    const [first] = pages.account.instances;
+    const instances = [{ id: first?.id, name, cycles: 3_000 }];
+    pages.account.byInstance = { ...pages.account.byInstance, instances, other_cycles: 412 };
+    await using opened = await openUsage(pages);
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Cycles by instance, January 2026 so far' }).waitFor();
+    const row = page.getByRole('row', {
+      name: /^<img src=x onerror=alert\(1\)> ?inst_\w+ 3,000 87 %$/,
+    });
+    await row.waitFor();
+    await page.getByRole('row', { name: /^Others.* 412 12 %$/ }).waitFor();
+    await page.getByText('by the time of each observation: its own timestamp').waitFor();
+    for (const format of ['CSV', 'JSON']) {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: `Export ${format} of instances` }).click(),
+      ]);
+      assert.is(download.suggestedFilename(), `instances.${format.toLowerCase()}`);
+    }
+    assertQuiet(opened);
+    await row.getByRole('link').click();
+    await page.waitForURL(`**/instances/${first?.id}`);
+  },
+);
+
+usage('says of the instances where they may not be all', async (pages) => {
+  fillSample(pages.account);
+  const some = { instances_total: 12_345, instances_listed: 10_000, is_complete: false };
+  const sample = pages.account.byInstance;
+  pages.account.byInstance = { ...sample, ...some };
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  await page
+    .getByText('Of 12,345 instances the 10,000 that were created last were looked at.')
+    .waitFor();
+  pages.account.byInstance = { ...sample, is_complete: false };
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.getByText('There was no time to look at every instance').waitFor();
+  assertQuiet(opened);
+});
+
+usage('says that no instance was used, and when they cannot be loaded', async (pages) => {
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  await page.getByText('No instance has observed anything in January 2026').waitFor();
+  assert.is(await page.getByRole('link', { name: /of instances$/ }).count(), 0, 'no export');
+  pages.account.broken.set('GET /api/usage/instances', 503);
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.getByText('The usage by instance could not be loaded.').waitFor();
+  pages.account.broken.clear();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('No instance has observed anything in January 2026').waitFor();
+});
+
+usage('leads to no instance whom the role does not let see them', async (pages) => {
+  fillSample(pages.account);
+  const owner = await pages.desk.owner();
+  const payer = await pages.desk.member(owner, 'pay@example.com', 'billing');
+  await using opened = await pages.open('/usage', payer);
+  const { page } = opened;
+  const table = page.getByRole('table', { name: 'Cycles by instance in January 2026' });
+  await table.waitFor();
+  assert.is(await table.getByRole('row').count(), 8);
+  assert.is(await table.getByRole('link').count(), 0);
+  assertQuiet(opened);
+});
+
 usage('is where the overview leads to', async (pages) => {
   await using opened = await pages.open('/', await pages.desk.owner());
   const { page } = opened;
