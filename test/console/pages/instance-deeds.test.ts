@@ -265,6 +265,7 @@ ending('is done only once the name was typed', async (pages) => {
   await reset.click();
   await untilCycle(page, 0);
   assert.equal(bodiesOf(pages, 'POST /api/instances/:id/reset'), [{ mode: 'initial' }]);
+  await page.getByText('No observation in this generation yet').waitFor();
   await page.getByRole('button', { name: 'Delete …' }).click();
   const remove = page.getByRole('button', { name: 'Delete for ever' });
   assert.ok(await remove.isDisabled());
