@@ -121,7 +121,7 @@ test('says that what it shows is old when the process is gone, and asks for the 
   assert.is(desk.asked(), asked, 'the token is not sent any more');
   await page.getByRole('button', { name: 'Enter the token again' }).click();
   await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
-  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Open' }).click();
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   const answer = { status: 401, body: '{"error":"unauthorized","message":"no"}' };
   await page.route('**/cluster/report', (route) => route.fulfill(answer));
@@ -159,7 +159,7 @@ test('forgets the token that was not used for 15 minutes, and shows what it has'
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   await page.getByRole('button', { name: 'Enter the token again' }).click();
   await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
-  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Open' }).click();
 
   const again = await rest();
   assert.ok(again > asked);

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { FakeLife } from '#test/console/pages/fake-life';
 import {
@@ -71,6 +72,15 @@ live('leads to the sign-in when the session is over, and back', async (pages) =>
   life.cut();
   await page.getByRole('button', { name: 'Sign in' }).waitFor();
   assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Ada', exact: true }).waitFor();
+  await page.getByText('live', { exact: true }).waitFor();
+  assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
+  life.observe(CALM);
+  await untilCycle(page, 1);
+  assert.equal(opened.complaints, []);
 });
 
 live('shows a reset, what is not kept, and that the instance was deleted', async (pages) => {
