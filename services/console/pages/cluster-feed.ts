@@ -99,7 +99,7 @@ function whenWanted(): Promise<boolean> {
     const late = setTimeout(() => end(false), IDLE_MS_MAX);
     const look = (): void => {
       if (document.hidden || isPaused.value) return;
-      // Timers stand still while the machine sleeps.
+      // Timers do not run while the machine sleeps.
       end(Date.now() - beganMs < IDLE_MS_MAX);
     };
     let unsubscribe = (): void => undefined;

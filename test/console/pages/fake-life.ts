@@ -67,7 +67,7 @@ export class FakeLife {
     return this.#until(() => this.opened.length >= count);
   }
 
-  /** Until it is not followed any more, or by so few streams. */
+  /** Until it is not followed any more, or by this many streams at most. */
   untilLeft(count = 0): Promise<void> {
     return this.#until(() => this.#streams.size <= count);
   }

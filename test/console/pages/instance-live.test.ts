@@ -34,6 +34,19 @@ live('shows the state, and each observation as it happens', async (pages) => {
   assertQuiet(opened);
 });
 
+live('costs five requests when it is opened', async (pages) => {
+  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  life.observe(CALM);
+  await using opened = await openLive(pages, life);
+  await opened.page.getByRole('row', { name: /^1 .*order/ }).waitFor();
+  const routes = pages.account.sent.map(({ route }) => route).toSorted();
+  const of = (path: string) => `GET /api/instances/:id${path}`;
+  assert.equal(routes, [
+    ...[of(''), of('/events'), of('/history'), of('/history')],
+    'GET /api/personas',
+  ]);
+});
+
 live('comes back behind the last event when its stream ends, and misses nothing', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;

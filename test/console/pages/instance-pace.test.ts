@@ -11,7 +11,7 @@ const PER_SECOND = 50;
 const SECONDS = 6;
 const TOTAL = PER_SECOND * SECONDS;
 
-/** In bursts of so many, a draw for each observation is more than one for each frame. */
+/** In bursts of this size, a draw for each observation is more than one for each frame. */
 const BURST = 5;
 const BURSTS = TOTAL / BURST;
 
