@@ -147,7 +147,14 @@ live('shows the deviation of a drift mark by click and by Enter', async (pages) 
   const { page, life } = opened;
   for (let count = 0; count < 8; count += 1) life.observe(count % 2 === 0 ? CALM : WILD);
   await untilCycle(page, 8);
-  const marks = page.getByRole('toolbar', { name: 'Drift marks' }).first().getByRole('button');
+  const strip = page.getByRole('toolbar', { name: 'Drift marks' }).first();
+  const [chart, below] = [
+    await page.locator('.line-chart-canvas').first().boundingBox(),
+    await strip.boundingBox(),
+  ];
+  assert.ok(chart !== null && below !== null && below.y >= chart.y + chart.height, 'below it');
+  assert.ok(chart.width > 800, 'as wide as the page');
+  const marks = strip.getByRole('button');
   assert.ok((await marks.count()) > 1, 'it drifted');
   const name = (await marks.first().getAttribute('aria-label')) ?? '';
   const ordinal = /observation (\d+)/.exec(name)?.[1];
