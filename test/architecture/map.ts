@@ -94,7 +94,10 @@ export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
-  'the wall clock': { word: /Date\.now\(/, home: /^services\/platform\/clock\.ts$/ },
+  'the wall clock': {
+    word: /Date\.now\(/,
+    home: /^services\/(platform\/clock|console\/pages\/cluster-feed)\.ts$/,
+  },
 };
 
 /** Pure functions of the standard library that a pure layer may call. */

@@ -20,12 +20,13 @@ if (isChromiumMissing) {
   console.log('skipped because no Chromium was found (apt-get install chromium)');
 }
 
-/** Starts the browser of this machine. */
-export function launchChromium(): Promise<Browser> {
+/** Starts the browser of this machine, with further arguments. */
+export function launchChromium(more: readonly string[] = []): Promise<Browser> {
   if (executablePath === undefined) {
     throw new Error('Chromium is missing: apt-get install chromium');
   }
-  return chromium.launch({ executablePath, args: ARGUMENTS, chromiumSandbox: false });
+  const args = [...ARGUMENTS, ...more];
+  return chromium.launch({ executablePath, args, chromiumSandbox: false });
 }
 
 function findChromium(): string | undefined {

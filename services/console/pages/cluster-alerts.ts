@@ -41,6 +41,19 @@ export function alertsOf(report: ClusterReport): readonly Alert[] {
   return alerts.sort((one, other) => LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level));
 }
 
+/** How many shards of a service are not served now, for whatever reason. */
+export function unservedCountOf({ unserved }: Pick<ServiceReport, 'unserved'>): number {
+  return Object.values(unserved).reduce((sum, count) => sum + count, 0);
+}
+
+/** Whether all shards are served, or how many are on their way, in a few words. */
+export function servedText({ engine, limiter }: OfCluster): string {
+  const services = [engine, limiter].flatMap((known) => valueIn(known) ?? []);
+  const waiting = services.reduce((sum, service) => sum + unservedCountOf(service), 0);
+  if (waiting === 0) return 'All shards are served';
+  return `${counted(waiting, 'shard')} ${waiting === 1 ? 'is' : 'are'} about to be served`;
+}
+
 /** Seconds as people read them: `3.2 s`, `4 min`, `2 h`. */
 export function durationText(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

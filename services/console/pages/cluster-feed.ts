@@ -6,6 +6,15 @@ import { readReport } from '#pages/cluster-api';
 /** How long after an answer the next is asked for, in milliseconds: one report counts for a second. */
 const PAUSE_MS = 1_000;
 
+/** How long the token is kept while no report is asked for, in milliseconds. Source: decision 264. */
+const IDLE_MS_MAX = 15 * 60_000;
+
+/** Why the token is forgotten that was not used for a while. */
+export const IDLE_TOO_LONG = new Refused(
+  'idle_too_long',
+  'This page has asked for no report for 15 minutes, hidden or paused.',
+);
+
 /** What the page has: nothing without a token, then the newest report and whether the next failed. */
 export type Feed =
   | { readonly kind: 'locked'; readonly refusal: Refused | undefined }
@@ -31,13 +40,17 @@ export async function follow(token: string): Promise<void> {
   const own = run;
   feed.value = { kind: 'opening' };
   while (own === run) {
-    await whenWanted();
+    const isWanted = await whenWanted();
     if (own !== run) return;
+    if (!isWanted) {
+      feed.value = failed(feed.value, IDLE_TOO_LONG);
+      return;
+    }
     const next = await nextFeed(token, feed.value);
     if (own !== run) return;
     feed.value = next;
     // Whatever takes the port next must not be sent the token of the process that had it.
-    if (next.kind === 'locked' || isUnreachable(next)) return;
+    if (next.kind === 'locked' || isTokenForgotten(next)) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }
@@ -57,15 +70,20 @@ async function nextFeed(token: string, before: Feed): Promise<Feed> {
     const refusal =
       error instanceof Refused ? error : new Refused('internal', 'This page has a fault.');
     if (refusal.code === 'unauthorized') return { kind: 'locked', refusal: wrongToken };
-    if (before.kind !== 'open') return { kind: 'locked', refusal };
-    const failing = { refusal, sinceMs: before.failing?.sinceMs ?? performance.now() };
-    return { ...before, failing };
+    return failed(before, refusal);
   }
 }
 
-/** Whether the process does not answer: the token is forgotten, and what was shown stays. */
-export function isUnreachable(now: Feed): boolean {
-  return now.kind === 'open' && now.failing?.refusal.code === 'no_answer';
+function failed(before: Feed, refusal: Refused): Feed {
+  if (before.kind !== 'open') return { kind: 'locked', refusal };
+  const failing = { refusal, sinceMs: before.failing?.sinceMs ?? performance.now() };
+  return { ...before, failing };
+}
+
+/** Whether the token is forgotten, while what was shown stays: no answer came, or none was asked for. */
+export function isTokenForgotten(now: Feed): boolean {
+  const code = now.kind === 'open' ? now.failing?.refusal.code : undefined;
+  return code === 'no_answer' || code === IDLE_TOO_LONG.code;
 }
 
 const wrongToken = new Refused(
@@ -74,17 +92,24 @@ const wrongToken = new Refused(
   { field: 'token' },
 );
 
-/** Fulfils when the page is in front and not paused. */
-function whenWanted(): Promise<void> {
+/** Fulfils when the page is in front and not paused: true, or false if that takes too long. */
+function whenWanted(): Promise<boolean> {
   return new Promise((resolve) => {
+    const beganMs = Date.now();
+    const late = setTimeout(() => end(false), IDLE_MS_MAX);
     const look = (): void => {
       if (document.hidden || isPaused.value) return;
-      document.removeEventListener('visibilitychange', look);
-      ended();
-      resolve();
+      // Timers do not run while the machine sleeps.
+      end(Date.now() - beganMs < IDLE_MS_MAX);
     };
-    let ended = (): void => undefined;
+    let unsubscribe = (): void => undefined;
+    const end = (isWanted: boolean): void => {
+      clearTimeout(late);
+      document.removeEventListener('visibilitychange', look);
+      unsubscribe();
+      resolve(isWanted);
+    };
     document.addEventListener('visibilitychange', look);
-    ended = isPaused.subscribe(() => queueMicrotask(look));
+    unsubscribe = isPaused.subscribe(() => queueMicrotask(look));
   });
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { durationText, nodeName } from '#pages/cluster-alerts';
+import { durationText, nodeName, unservedCountOf } from '#pages/cluster-alerts';
 import type { Move, ServiceReport } from '#pages/cluster-answers';
 import { counted, numberText } from '#pages/format';
 import { NodeTable } from '#view/cluster-nodes';
@@ -18,8 +18,7 @@ export function ServicePart({
   readonly service: ServiceReport;
 }) {
   const [chosen, choose] = useState<number | undefined>();
-  const { unserved, shard_count } = service;
-  const unservedCount = unserved.unowned + unserved['not heard'] + unserved.moving;
+  const { shard_count } = service;
   return (
     <>
       <div class="ring-row">
@@ -31,7 +30,8 @@ export function ServicePart({
         </div>
         <div class="card">
           <h3>
-            {numberText(shard_count - unservedCount)} of {counted(shard_count, 'shard')} served
+            {numberText(shard_count - unservedCountOf(service))} of {counted(shard_count, 'shard')}{' '}
+            served
           </h3>
           <MoveList service={service} />
         </div>

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Refused } from '#pages/api';
-import { type Alert, alertsOf, durationText, type Level } from '#pages/cluster-alerts';
+import { type Alert, alertsOf, durationText, type Level, servedText } from '#pages/cluster-alerts';
 import type { ClusterReport, Known, LoadReport, ServiceReport } from '#pages/cluster-answers';
-import { feed, isPaused, isUnreachable, lock } from '#pages/cluster-feed';
+import { feed, IDLE_TOO_LONG, isPaused, isTokenForgotten, lock } from '#pages/cluster-feed';
 import { LoadTable } from '#view/cluster-load';
 import { RunbookEntry } from '#view/cluster-runbook';
 import { ServicePart } from '#view/cluster-service';
@@ -78,13 +78,10 @@ function FailingNotice({ failing: { refusal, sinceMs } }: { readonly failing: Fa
         <strong>What is shown is old.</strong> {sentence(refusal.message)}
       </p>
       <p>
-        No answer for {durationText(Math.max(0, nowMs - sinceMs) / 1_000)};{' '}
-        {isUnreachable(feed.value)
-          ? 'the token is forgotten, as another program could take this port.'
-          : 'asking on.'}{' '}
-        Any limiter’s admin port shows the same cluster.
+        {nextText(refusal, Math.max(0, nowMs - sinceMs) / 1_000)} Any limiter’s admin port shows the
+        same cluster.
       </p>
-      {isUnreachable(feed.value) ? (
+      {isTokenForgotten(feed.value) ? (
         <button type="button" onClick={lock}>
           Enter the token again
         </button>
@@ -93,11 +90,20 @@ function FailingNotice({ failing: { refusal, sinceMs } }: { readonly failing: Fa
   );
 }
 
-const VERDICTS: Readonly<Record<Level | 'well', string>> = {
+function nextText({ code }: Refused, seconds: number): string {
+  if (code === IDLE_TOO_LONG.code) {
+    return 'The token is forgotten, as another program could have this port by now.';
+  }
+  const next = isTokenForgotten(feed.value)
+    ? 'the token is forgotten, as another program could take this port.'
+    : 'asking on.';
+  return `No answer for ${durationText(seconds)}; ${next}`;
+}
+
+/** What is said of the worst alerts; what is only good to know leaves what is served. */
+const VERDICTS: Partial<Record<Level, string>> = {
   critical: 'Callers suffer, or may soon',
   warning: 'Something needs a look',
-  notice: 'All shards are served',
-  well: 'All shards are served',
 };
 
 /** Whether something is wrong, in one line, and what it is. */
@@ -108,11 +114,11 @@ function Verdict({
   readonly alerts: readonly Alert[];
   readonly report: Extract<ClusterReport, { kind: 'cluster' }>;
 }) {
-  const worst = alerts[0]?.level ?? 'well';
+  const worst = alerts[0]?.level;
   return (
-    <section class={`card verdict is-${worst}`} aria-labelledby="verdict">
+    <section class={`card verdict is-${worst ?? 'well'}`} aria-labelledby="verdict">
       <h2 id="verdict" aria-live="polite">
-        {VERDICTS[worst]}
+        {(worst && VERDICTS[worst]) ?? servedText(report)}
       </h2>
       {alerts.length === 0 ? (
         <p class="quiet">

@@ -69,7 +69,7 @@ function Followed({ begun: { instance, personas, generation } }: { readonly begu
       <Now {...{ instance, personas, live }} begunWith={generation} />
       <div class="cards is-wide">
         <ObservationPanel id={instance.id} maySend={may('instances.write')} />
-        <WhatIfPanel id={instance.id} now={() => live.view.value.now} />
+        <WhatIfPanel id={instance.id} now={live.now} />
       </div>
       <LiveHistory {...{ instance, live }} begunWith={generation} />
       {may('instances.write') ? <DangerPart instance={instance} /> : null}

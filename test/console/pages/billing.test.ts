@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { ROLES } from '#accounts/role';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
@@ -89,14 +90,31 @@ billing('shows why the provider cannot be reached', async (pages) => {
   await opened.page.getByRole('alert').filter({ hasText: 'The store is away.' }).waitFor();
 });
 
-billing('is shown to no developer and no viewer', async (pages) => {
-  const owner = await pages.desk.owner();
-  const viewer = await pages.desk.member(owner, 'vera@example.com', 'viewer');
-  await using opened = await pages.open('/billing', viewer);
-  const { page } = opened;
-  await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
-  assert.is(await page.getByRole('link', { name: 'Billing' }).count(), 0);
-  assertQuiet(opened);
-});
+for (const role of ROLES) {
+  const isAllowed = role === 'owner' || role === 'billing';
+  billing(`is ${isAllowed ? 'usable by' : 'shown to no'} ${role}`, async (pages) => {
+    pages.account.billing = { ...pages.account.billing, provider: 'stripe', may_subscribe: true };
+    const owner = await pages.desk.owner();
+    const member =
+      role === 'owner' ? owner : await pages.desk.member(owner, 'vera@example.com', role);
+    await using opened = await pages.open('/billing', member);
+    const { page } = opened;
+    const link = page.getByRole('link', { name: 'Billing' });
+    if (isAllowed) {
+      await standIn(opened);
+      await link.waitFor();
+      await page.getByRole('button', { name: 'Buy indie' }).click();
+      await page.getByRole('heading', { name: 'Pay here' }).waitFor();
+      assert.equal(opened.complaints, ['asked http://pay.example/checkout']);
+    } else {
+      await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
+      assert.is(await link.count(), 0);
+      assert.is(await page.getByRole('button', { name: /^Buy/ }).count(), 0);
+      const asked = pages.account.sent.filter(({ route }) => route.includes('/api/billing'));
+      assert.equal(asked, [], 'nothing of it is asked for');
+      assertQuiet(opened);
+    }
+  });
+}
 
 billing.run();

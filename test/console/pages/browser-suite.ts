@@ -23,6 +23,9 @@ export function browserSuite(name: string) {
 }
 
 /** Fails if a page complained, or if others of its requests were refused than are named. */
-export function assertQuiet({ complaints, refused }: WatchedPage, expected: string[] = []): void {
+export function assertQuiet(
+  { complaints, refused }: Pick<WatchedPage, 'complaints' | 'refused'>,
+  expected: string[] = [],
+): void {
   assert.equal([complaints, refused], [[], expected]);
 }

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runbookEntries } from '#deploy/console/runbook-entries';
-import { alertsOf, durationText } from '#pages/cluster-alerts';
+import { alertsOf, durationText, servedText } from '#pages/cluster-alerts';
 import { troubleFirst } from '#pages/node-order';
 import { arcPath, arcsOf } from '#pages/ring-arcs';
 import {
@@ -109,6 +109,16 @@ const CASES: readonly (readonly [
     'ForgedMessages',
   ],
 ];
+
+alerts('say that all shards are served only when they are', () => {
+  assert.is(servedText(clusterReport()), 'All shards are served');
+  const one = engines([nodeReport('engine-1')], 64, unserved('moving', 0.4));
+  assert.equal(alertsOf(one), [], 'it is on its way');
+  assert.is(servedText(one), '1 shard is about to be served');
+  assert.is(servedText({ ...one, limiter: one.engine }), '2 shards are about to be served');
+  const unknown = clusterReport({ limiter: { not_known: 'late' } });
+  assert.is(servedText(unknown), 'All shards are served');
+});
 
 for (const [what, report, text, entry] of CASES) {
   alerts(`say of ${what} what it is and where to read on`, () => {

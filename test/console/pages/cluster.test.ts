@@ -121,13 +121,53 @@ test('says that what it shows is old when the process is gone, and asks for the 
   assert.is(desk.asked(), asked, 'the token is not sent any more');
   await page.getByRole('button', { name: 'Enter the token again' }).click();
   await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
-  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Open' }).click();
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   const answer = { status: 401, body: '{"error":"unauthorized","message":"no"}' };
   await page.route('**/cluster/report', (route) => route.fulfill(answer));
   await page.getByRole('alert').filter({ hasText: 'may have started again' }).waitFor();
   const others = opened.complaints.filter((text) => !/ERR_FAILED/.test(text));
   assert.equal([others, opened.refused], [[], ['401 /cluster/report']]);
+});
+
+const MINUTE_MS = 60_000;
+
+test('forgets the token that was not used for 15 minutes, and shows what it has', async (desk) => {
+  await using opened = await desk.open();
+  const { page } = opened;
+  await page.clock.install();
+  const pause = page.getByRole('button', { name: 'Pause' });
+  const goOn = page.getByRole('button', { name: 'Go on' });
+  /** Pauses, and waits until the report that was under way has come. */
+  const rest = async () => {
+    await pause.click();
+    await page.waitForTimeout(1_500);
+    return desk.asked();
+  };
+  const before = await rest();
+  await page.clock.fastForward(14 * MINUTE_MS);
+  await goOn.click();
+  await pause.waitFor();
+  while (desk.asked() === before) await page.waitForTimeout(50);
+  assert.is(await page.getByRole('alert').count(), 0);
+
+  // The machine sleeps, and its timers with it.
+  const asked = await rest();
+  await page.clock.setSystemTime(Date.now() + 60 * MINUTE_MS);
+  await goOn.click();
+  await page.getByText('asked for no report for 15 minutes').waitFor();
+  await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
+  await page.getByRole('button', { name: 'Enter the token again' }).click();
+  await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
+  await page.getByRole('button', { name: 'Open' }).click();
+
+  const again = await rest();
+  assert.ok(again > asked);
+  await page.clock.fastForward(16 * MINUTE_MS);
+  await page.getByText('The token is forgotten, as another program could').waitFor();
+  await page.waitForTimeout(1_500);
+  assert.is(desk.asked(), again, 'the token is not sent any more');
+  assertQuiet(opened);
 });
 
 test('of a process on memory is no error, but one node without shards', async (desk) => {

@@ -22,6 +22,9 @@ import { type FakeInstance, fakeInstance } from '#test/console/pages/fake-instan
 /** When a stream is come back to, in milliseconds. */
 const RETRY_MS = 50;
 
+/** How long a page may take to open or to leave a stream, in milliseconds. */
+const CHANGE_MS_MAX = 20_000;
+
 /** The first observation of a fake; the others follow a minute apart. */
 const BEGIN_MS = Date.UTC(2026, 0, 15, 12);
 
@@ -64,13 +67,14 @@ export class FakeLife {
     return this.#until(() => this.opened.length >= count);
   }
 
-  /** Until it is not followed any more. */
-  untilLeft(): Promise<void> {
-    return this.#until(() => this.#streams.size === 0);
+  /** Until it is not followed any more, or by this many streams at most. */
+  untilLeft(count = 0): Promise<void> {
+    return this.#until(() => this.#streams.size <= count);
   }
 
   async #until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) await once(this.#changes, 'change');
+    const signal = AbortSignal.timeout(CHANGE_MS_MAX);
+    while (!isSo()) await once(this.#changes, 'change', { signal });
   }
 
   /** One observation, on all streams. */

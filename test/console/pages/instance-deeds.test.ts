@@ -1,8 +1,9 @@
 import type { Route } from 'playwright-core';
 import * as assert from 'uvu/assert';
+import { levelText } from '#pages/format';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { FakeLife } from '#test/console/pages/fake-life';
-import { ANALYST, CALM, openLive, untilCycle } from '#test/console/pages/instance/live-page';
+import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
 import type { TestPages } from '#test/console/pages/pages-fixture';
 
 const bodiesOf = (pages: TestPages, route: string) =>
@@ -120,11 +121,34 @@ simulating('is shown step by step, while nothing of the instance changes', async
   await panel.getByRole('region', { name: 'Drift of the copy at step 19' }).waitFor();
   await panel.getByText('Show the numbers').click();
   const table = panel.getByRole('table', { name: /^Modes, energy and stability of the copy/ });
+  await table.waitFor();
   assert.is(await table.getByRole('row').count(), 20);
   await panel.getByRole('toolbar', { name: 'Drift marks' }).getByRole('button').first().click();
   await panel.getByRole('region', { name: /^Drift of the copy at step \d$/ }).waitFor();
   assert.is(JSON.stringify(life.report), before);
   await untilCycle(page, 1);
+  assertQuiet(opened);
+});
+
+simulating('is compared with the present state while an older one is drawn', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  await page.getByRole('button', { name: 'Pause' }).click();
+  for (let count = 0; count < 5; count += 1) life.observe(WILD);
+  // Its next stream begins behind the newest event: all of them have come.
+  life.cut();
+  await life.untilOpened(2);
+  assert.is(life.opened[1], '5');
+  const panel = page.getByRole('region', { name: 'What if' });
+  await panel.getByRole('button', { name: 'Try it on a copy' }).click();
+  await panel.getByText('1 observation applied to a copy.').waitFor();
+  await panel.getByText('Show the numbers').click();
+  const table = panel.getByRole('table', { name: /^Modes, energy and stability of the copy/ });
+  const before = await table.getByRole('row').nth(1).innerText();
+  const assertion = levelText(life.report.snapshot.mode_strengths.assertion);
+  assert.not.equal(assertion, levelText(ANALYST[3] ?? 0));
+  assert.ok(before.split(/\s{2,}|\n|\t/).includes(assertion), `${before}, ${assertion}`);
+  await untilCycle(page, 0);
   assertQuiet(opened);
 });
 
@@ -241,6 +265,7 @@ ending('is done only once the name was typed', async (pages) => {
   await reset.click();
   await untilCycle(page, 0);
   assert.equal(bodiesOf(pages, 'POST /api/instances/:id/reset'), [{ mode: 'initial' }]);
+  await page.getByText('No observation in this generation yet').waitFor();
   await page.getByRole('button', { name: 'Delete …' }).click();
   const remove = page.getByRole('button', { name: 'Delete for ever' });
   assert.ok(await remove.isDisabled());

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { FakeLife } from '#test/console/pages/fake-life';
 import {
@@ -31,6 +32,19 @@ live('shows the state, and each observation as it happens', async (pages) => {
   await page.getByText('2 states and 1 observation since').waitFor();
   await page.getByRole('row', { name: /^1 .*order/ }).waitFor();
   assertQuiet(opened);
+});
+
+live('costs five requests when it is opened', async (pages) => {
+  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  life.observe(CALM);
+  await using opened = await openLive(pages, life);
+  await opened.page.getByRole('row', { name: /^1 .*order/ }).waitFor();
+  const routes = pages.account.sent.map(({ route }) => route).toSorted();
+  const of = (path: string) => `GET /api/instances/:id${path}`;
+  assert.equal(routes, [
+    ...[of(''), of('/events'), of('/history'), of('/history')],
+    'GET /api/personas',
+  ]);
 });
 
 live('comes back behind the last event when its stream ends, and misses nothing', async (pages) => {
@@ -71,6 +85,15 @@ live('leads to the sign-in when the session is over, and back', async (pages) =>
   life.cut();
   await page.getByRole('button', { name: 'Sign in' }).waitFor();
   assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Ada', exact: true }).waitFor();
+  await page.getByText('live', { exact: true }).waitFor();
+  assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
+  life.observe(CALM);
+  await untilCycle(page, 1);
+  assert.equal(opened.complaints, []);
 });
 
 live('shows a reset, what is not kept, and that the instance was deleted', async (pages) => {
@@ -124,7 +147,14 @@ live('shows the deviation of a drift mark by click and by Enter', async (pages) 
   const { page, life } = opened;
   for (let count = 0; count < 8; count += 1) life.observe(count % 2 === 0 ? CALM : WILD);
   await untilCycle(page, 8);
-  const marks = page.getByRole('toolbar', { name: 'Drift marks' }).first().getByRole('button');
+  const strip = page.getByRole('toolbar', { name: 'Drift marks' }).first();
+  const [chart, below] = [
+    await page.locator('.line-chart-canvas').first().boundingBox(),
+    await strip.boundingBox(),
+  ];
+  assert.ok(chart !== null && below !== null && below.y >= chart.y + chart.height, 'below it');
+  assert.ok(chart.width > 800, 'as wide as the page');
+  const marks = strip.getByRole('button');
   assert.ok((await marks.count()) > 1, 'it drifted');
   const name = (await marks.first().getAttribute('aria-label')) ?? '';
   const ordinal = /observation (\d+)/.exec(name)?.[1];

@@ -88,7 +88,13 @@ export async function openPage(
     ...options,
   });
   await context.addCookies(cookies.map((each) => ({ ...each, url: origin })));
-  const page = await context.newPage();
+  const watched = watchPage(await context.newPage(), origin);
+  await watched.page.goto(`${origin}${path}`);
+  return { ...watched, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** Notes from now on what a page complains about, of a console at this origin. */
+export function watchPage(page: Page, origin: string): Omit<WatchedPage, keyof AsyncDisposable> {
   page.setDefaultTimeout(SHOWN_MS_MAX);
   const complaints: string[] = [];
   const refused: string[] = [];
@@ -106,6 +112,5 @@ export async function openPage(
       complaints.push(`asked ${request.url()}`);
     }
   });
-  await page.goto(`${origin}${path}`);
-  return { page, complaints, refused, [Symbol.asyncDispose]: () => context.close() };
+  return { page, complaints, refused };
 }

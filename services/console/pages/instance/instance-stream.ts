@@ -12,6 +12,12 @@ import { refreshMe } from '#pages/session';
 const AGAIN_MS_MIN = 1_000;
 const AGAIN_MS_MAX = 15_000;
 
+/**
+ * How long a tab is hidden before it gives its connection up, in milliseconds. Chosen: a look at another
+ * tab costs no request, and a page that waits for a connection gets one long before it gives up.
+ */
+const HIDDEN_MS_MAX = 5_000;
+
 /** How a stream is; `ended` it does not come back. */
 export type StreamStatus = 'connecting' | 'live' | 'reconnecting' | 'ended';
 
@@ -25,27 +31,51 @@ type Listeners = {
  * The events of an instance for as long as it is open. The browser itself comes back behind the last event
  * when a stream ends; one that is refused it gives up, so that is opened again here, once it is clear
  * that someone is signed in and the instance is not gone. Source: decision 256.
+ *
+ * A browser has six connections to a console for all of its tabs: a tab that is hidden has no stream, and
+ * goes on behind the last event once it is shown. Source: decision 264.
  */
 export class InstanceStream implements Disposable {
   readonly #id: string;
   readonly #listeners: Listeners;
+  /** None while the tab is hidden, and none at the end. */
   #source: EventSource | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #hiding: ReturnType<typeof setTimeout> | undefined;
   /** The id of the last event, for a stream that does not send it by itself. */
   #lastId = '';
   #refusals = 0;
-  #isOver = false;
 
   constructor(id: string, listeners: Listeners) {
     this.#id = id;
     this.#listeners = listeners;
     this.#open();
+    document.addEventListener('visibilitychange', this.#look);
+    this.#look();
   }
 
   [Symbol.dispose](): void {
-    this.#isOver = true;
+    document.removeEventListener('visibilitychange', this.#look);
+    clearTimeout(this.#hiding);
+    this.#close();
+  }
+
+  readonly #look = (): void => {
+    clearTimeout(this.#hiding);
+    if (!document.hidden) {
+      if (this.#source === undefined) this.#open();
+      return;
+    }
+    this.#hiding = setTimeout(() => {
+      this.#close();
+      this.#listeners.onStatus('reconnecting');
+    }, HIDDEN_MS_MAX);
+  };
+
+  #close(): void {
     clearTimeout(this.#timer);
     this.#source?.close();
+    this.#source = undefined;
   }
 
   #open(): void {
@@ -58,9 +88,9 @@ export class InstanceStream implements Disposable {
       this.#listeners.onEvent({ kind: 'opened' });
     };
     source.onerror = () => {
-      if (this.#isOver) return;
+      if (source !== this.#source) return;
       this.#listeners.onStatus('reconnecting');
-      if (source.readyState === EventSource.CLOSED) void this.#comeBack();
+      if (source.readyState === EventSource.CLOSED) void this.#comeBack(source);
     };
     for (const name of EVENT_NAMES) {
       source.addEventListener(name, (message: MessageEvent<string>) => this.#take(name, message));
@@ -68,20 +98,22 @@ export class InstanceStream implements Disposable {
   }
 
   #take(name: EventName, { lastEventId, data }: MessageEvent<string>): void {
-    this.#lastId = lastEventId;
-    this.#listeners.onEvent(eventOf(name, lastEventId, data));
+    // A stream that began with `after` has no id until something has happened.
+    if (lastEventId !== '') this.#lastId = lastEventId;
+    this.#listeners.onEvent(eventOf(name, this.#lastId, data));
     if (name === 'deleted') this.#end();
   }
 
   /** A refused stream says nothing of the reason: it may be the session, the instance, or the service. */
-  async #comeBack(): Promise<void> {
+  async #comeBack(refused: EventSource): Promise<void> {
     let refusal = await this.#refusal();
     if (refusal === 'not_found' || refusal === 'forbidden') {
       // Another account that this browser looks at meanwhile, or another role, is another page.
       await refreshMe();
-      refusal = this.#isOver ? undefined : await this.#refusal();
+      refusal = refused === this.#source ? await this.#refusal() : undefined;
     }
-    if (this.#isOver) return;
+    // It was left, or hidden, meanwhile.
+    if (refused !== this.#source) return;
     if (refusal === 'not_found') {
       this.#listeners.onEvent({ kind: 'deleted' });
       this.#end();

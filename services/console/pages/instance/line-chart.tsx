@@ -31,8 +31,8 @@ export function LineChart({ points, marks, chosen, onMark, unit, label }: LineCh
   };
   const newest = points[plot.pointed ?? points.length - 1] ?? points.at(-1);
   return (
-    <figure class="chart">
-      <div ref={canvas} class="chart-canvas" role="img" aria-label={label} />
+    <figure class="line-chart">
+      <div ref={canvas} class="line-chart-canvas" role="img" aria-label={label} />
       <DriftMarks
         {...{ marks, chosen, width }}
         range={xRangeOf(points)}

@@ -78,6 +78,11 @@ export class LiveInstance {
     }
   }
 
+  /** The newest state. */
+  get now(): FollowedState | undefined {
+    return this.#now;
+  }
+
   /** All of it as it is now. */
   view(): InstanceView {
     return {

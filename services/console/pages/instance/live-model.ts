@@ -6,6 +6,8 @@ import { type InstanceView, LiveInstance } from '#pages/instance/live-instance';
 /** An instance that is followed, as it is drawn. */
 export type LiveModel = {
   readonly view: ReadonlySignal<InstanceView>;
+  /** The newest state that is known, also while another one is drawn. */
+  readonly now: () => InstanceView['now'];
   readonly status: ReadonlySignal<StreamStatus>;
   readonly isPaused: ReadonlySignal<boolean>;
   /** While it is paused nothing that is drawn changes; what happens is not lost. */
@@ -37,7 +39,7 @@ function makeModel(): LiveModel & { readonly follow: (id: string) => () => void 
     frame ??= requestAnimationFrame(draw);
   };
   return {
-    ...{ view, status, isPaused },
+    ...{ view, status, isPaused, now: () => live.now },
     pause(now) {
       isPaused.value = now;
       drawSoon();

@@ -1,0 +1,155 @@
+import type { Page } from 'playwright-core';
+import * as assert from 'uvu/assert';
+import { ACCOUNT_ID, PASSWORD, tokenIn } from '#test/console/console-fixture';
+import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import { FakeLife } from '#test/console/pages/fake-life';
+import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-page';
+import type { TestPages } from '#test/console/pages/pages-fixture';
+import { fillSample } from '#test/console/pages/sample-account';
+
+/** What no JSON writes otherwise. */
+const PLAIN = '<script>ran()</script> <img src=x onerror=ran()> javascript:ran()';
+
+/** What runs in a page that takes it for markup or for an address: each part calls `ran`. */
+const HOSTILE = [
+  PLAIN,
+  '"><svg onload=ran()></svg>',
+  '</script></title></textarea><iframe srcdoc="<script>parent.ran()</script>"></iframe>',
+].join(' ');
+
+/** Elements that only such a text would make. */
+const MADE = `img, iframe, svg[onload], body script, a[href^="javascript:"]`;
+
+/** Opens a page whose policy does not help it: what is taken for markup runs. */
+async function openBare(pages: TestPages, path: string, owner = pages.desk.owner()) {
+  const opened = await pages.open('/', await owner, { bypassCSP: true });
+  await opened.page.addInitScript('globalThis.runs = 0; globalThis.ran = () => { runs += 1; };');
+  await opened.page.goto(`${pages.origin}${path}`);
+  return opened;
+}
+
+/** Fails if the text is not shown as it is, at least so often, or if anything of it was made or run. */
+async function assertText(page: Page, timesMin = 1): Promise<void> {
+  const hostile = page.getByText(PLAIN, { exact: false });
+  await hostile.nth(timesMin - 1).waitFor({ state: 'attached' });
+  assert.is(await page.locator(MADE).count(), 0, page.url());
+  assert.is(await page.evaluate('runs'), 0, page.url());
+}
+
+const scripts = browserSuite('texts that are scripts');
+
+scripts(
+  'are run by a page that takes them for markup, which this test would notice',
+  async (pages) => {
+    await using opened = await openBare(pages, '/');
+    const { page } = opened;
+    await page.evaluate(`document.body.innerHTML = ${JSON.stringify(HOSTILE)}`);
+    await page.waitForFunction('runs > 1');
+    assert.ok((await page.locator(MADE).count()) > 2);
+  },
+);
+
+scripts('are texts as context, name and description of an instance', async (pages) => {
+  const life = new FakeLife(pages.account, HOSTILE, ANALYST, HOSTILE);
+  const context = { [HOSTILE]: HOSTILE, link: 'javascript:ran()' };
+  life.observe(CALM, context);
+  await using opened = await openBare(pages, `/instances/${life.instance.id}`);
+  const { page } = opened;
+  // Loaded, and then observed.
+  for (const cycle of [1, 2]) {
+    if (cycle === 2) life.observe(CALM, context);
+    await untilCycle(page, cycle);
+    await page.getByRole('button', { name: `Context of cycle ${cycle}` }).click();
+    await assertText(page, 3 + cycle);
+    await page.getByRole('button', { name: 'Close' }).click();
+  }
+  await page.getByRole('textbox', { name: 'Context' }).fill(JSON.stringify({ text: HOSTILE }));
+  for (const language of ['curl', 'TypeScript', 'Python']) {
+    await page.getByRole('button', { name: language, exact: true }).click();
+    await page.locator('.code pre').getByText('<img src=x onerror=ran()>').waitFor();
+    await assertText(page);
+  }
+  await page.getByRole('button', { name: 'Delete …' }).click();
+  await assertText(page, 4);
+  assertQuiet(opened);
+});
+
+scripts('are texts in the lists of instances, keys, usage and the audit trail', async (pages) => {
+  const { account } = pages;
+  fillSample(account);
+  new FakeLife(account, HOSTILE, ANALYST, HOSTILE);
+  account.keys = account.keys.map((key) => ({
+    ...{ ...key, name: HOSTILE, networks: [HOSTILE] },
+    last_used: { at: '2026-01-15T11:58:00.000Z', address: HOSTILE, client: HOSTILE },
+  }));
+  account.months = account.months.map((month) => ({
+    ...month,
+    keys: [{ id: 'key_x', name: HOSTILE, cycles: 12 }],
+  }));
+  account.lines = account.lines.map((line) => ({
+    ...line,
+    ...{ action: HOSTILE, target: HOSTILE, address: HOSTILE, request_id: HOSTILE },
+    ...{ actor: { kind: 'operator', name: HOSTILE, id: HOSTILE, session: HOSTILE } },
+    ...{ before: { [HOSTILE]: HOSTILE }, after: { [HOSTILE]: { [HOSTILE]: HOSTILE } } },
+  }));
+  const query = encodeURIComponent(HOSTILE);
+  await using opened = await openBare(pages, '/keys');
+  const { page } = opened;
+  await assertText(page, account.keys.length);
+  await page
+    .getByRole('button', { name: /^Rename/ })
+    .first()
+    .click();
+  await assertText(page, account.keys.length);
+  await page.goto(`${pages.origin}/usage`);
+  await assertText(page);
+  await page.goto(`${pages.origin}/instances`);
+  await assertText(page, 2);
+  // Of the address too.
+  await page.goto(`${pages.origin}/instances?search=${query}`);
+  await page.getByText('1 to 1 of 1 instances').waitFor();
+  await assertText(page, 2);
+  await page.goto(`${pages.origin}/audit`);
+  await page
+    .getByRole('button', { name: /^Details/ })
+    .first()
+    .click();
+  await assertText(page, 10);
+  await page.goto(`${pages.origin}/audit?actor=${query}&target=${query}`);
+  await assertText(page);
+  assertQuiet(opened);
+});
+
+scripts('are texts as names and emails of members, and as clients of sessions', async (pages) => {
+  const { desk } = pages;
+  const signedIn = desk.owner();
+  const owner = await signedIn;
+  const invited = { email: 'vera@example.com', role: 'viewer' };
+  const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
+  const body = { token: tokenIn(data['link']), password: PASSWORD, name: HOSTILE.slice(0, 100) };
+  await desk.browser().expect(201, 'POST', '/invitations/accept', body);
+  // No route takes such an address: the page must not rely on that.
+  const times = { createdAtMs: desk.clock.wallMs(), expiresAtMs: desk.clock.wallMs() + 60_000 };
+  const link = { kind: 'invitation', accountId: ACCOUNT_ID, digest: 'd'.repeat(43) } as const;
+  await desk.ports.members.addLink({ ...link, ...times, email: HOSTILE, role: 'viewer' });
+  await using opened = await openBare(pages, '/members', signedIn);
+  const { page } = opened;
+  await assertText(page);
+  await page.getByText(HOSTILE.slice(0, 60), { exact: false }).nth(1).waitFor();
+  await page.getByRole('button', { name: /^Take back the invitation/ }).click();
+  await assertText(page, 2);
+  assertQuiet(opened);
+});
+
+scripts('leave as files that no browser shows', async ({ desk }) => {
+  const owner = await desk.owner();
+  for (const path of ['/usage/export?format=csv', '/usage/export?format=json', '/audit/export']) {
+    const { status, headers } = await owner.send('GET', path);
+    assert.is(status, 200, path);
+    assert.match(String(headers['content-disposition']), /^attachment; filename="[\w.-]+"$/, path);
+    assert.is(headers['x-content-type-options'], 'nosniff', path);
+    assert.not.match(String(headers['content-type']), /html|xml|svg/, path);
+  }
+});
+
+scripts.run();

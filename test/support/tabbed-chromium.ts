@@ -1,0 +1,23 @@
+import { type BrowserContext, chromium } from 'playwright-core';
+import { freePort } from '#deploy/local/free-port';
+import { launchChromium } from '#test/support/chromium';
+
+/** A browser with one window, whose pages are tabs of it. */
+type TabbedChromium = AsyncDisposable & { readonly context: BrowserContext };
+
+/**
+ * Starts a browser in which one tab is seen, and all others are hidden, as people have it. Pages of
+ * `launchChromium` are all made to believe that they are seen.
+ */
+export async function launchTabbedChromium(): Promise<TabbedChromium> {
+  await using opening = new AsyncDisposableStack();
+  const port = await freePort();
+  const browser = await launchChromium([`--remote-debugging-port=${port}`]);
+  opening.defer(() => browser.close());
+  const attached = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true });
+  opening.defer(() => attached.close());
+  const [context] = attached.contexts();
+  if (context === undefined) throw new Error('a browser has a window of its own');
+  const opened = opening.move();
+  return { context, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
