@@ -24,16 +24,20 @@ export class Deadline {
   }
 
   /**
-   * Runs `work` with a signal that is aborted after `ms` or by the caller. Leaves neither a timer nor a
-   * listener behind.
+   * Runs `work` with a signal that is aborted after `ms` or by the caller, and rejects then with its reason, also
+   * where `work` does not. Leaves neither a timer nor a listener behind.
    */
   async limit<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(TIMED_OUT), ms);
+    const { signal } = controller;
     const cancel = () => controller.abort(this.#callerSignal?.reason);
     this.#callerSignal?.addEventListener('abort', cancel, { once: true });
+    const timer = setTimeout(() => controller.abort(TIMED_OUT), ms);
     try {
-      return await work(controller.signal);
+      return await new Promise<T>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        work(signal).then(resolve, reject);
+      });
     } finally {
       clearTimeout(timer);
       this.#callerSignal?.removeEventListener('abort', cancel);

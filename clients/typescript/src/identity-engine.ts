@@ -45,6 +45,15 @@ export {
 } from './guard.ts';
 export type { Limits } from './limits.ts';
 export type * from './models.ts';
+export { BufferClosedError } from './observation-buffer/backlog.ts';
+export type {
+  AcknowledgedBatch,
+  BufferOptions,
+  CloseResult,
+  RejectedObservation,
+  UnacknowledgedBatch,
+} from './observation-buffer/buffer-types.ts';
+export { ObservationBuffer } from './observation-buffer/observation-buffer.ts';
 export type { Page } from './pages.ts';
 export type { BatchOptions, InstanceHandle } from './resources/instance-handle.ts';
 export type { SubmitOptions } from './resources/tests.ts';

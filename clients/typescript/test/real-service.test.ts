@@ -9,6 +9,7 @@ import {
   type InstanceEvent,
   InvalidRequestError,
   NotFoundError,
+  ObservationBuffer,
   ThrottledError,
   UnauthorizedError,
 } from '../src/identity-engine.ts';
@@ -147,6 +148,34 @@ real('a simulation changes nothing', async () => {
   const { data } = await instance.simulate([observation, observation]);
   assert.is(data.processed_count, 2);
   assert.is((await instance.snapshot()).data.cycle, 0);
+});
+
+real('a buffer brings everything of a fleet, each instance in order', async () => {
+  const instances = await Promise.all(Array.from({ length: 20 }, () => newInstance()));
+  const buffer = new ObservationBuffer(client, { delayMaxMs: 5 });
+  for (let turn = 0; turn < 150; turn += 1) {
+    for (const { id } of instances) {
+      await buffer.add(id, { mode_target: 'ORDER', signal_strength: 0.5, context: { turn } });
+    }
+  }
+  await buffer.add('inst_0000000000000000', { mode_target: 'ORDER', signal_strength: 0.5 });
+  const bad = { mode_target: 'ORDER', signal_strength: 2 } as const;
+  await buffer.add(instances[0]?.id ?? '', bad);
+  await buffer.flush();
+  const { acknowledged, rejected, unacknowledged } = await buffer.close();
+  assert.equal([acknowledged, unacknowledged], [3_000, []]);
+  assert.equal(rejected.map(({ error }) => error.code).toSorted(), [
+    'invalid_request',
+    'not_found',
+  ]);
+  for (const instance of instances) {
+    const turns: unknown[] = [];
+    for await (const { context } of instance.iterateHistory()) turns.unshift(context['turn']);
+    assert.equal(
+      turns,
+      Array.from({ length: 150 }, (_, turn) => turn),
+    );
+  }
 });
 
 real('keys that are not good are refused as such', async () => {
