@@ -28,6 +28,12 @@ export async function unkeyedCases(tape: Tape): Promise<void> {
   const urls = { success_url: 'https://app.example/done', cancel_url: 'https://app.example/no' };
   const checkout: Call = { method: 'billing.checkout', arguments: { plan: 'pro', ...urls } };
   await tape.record('billing: not again after a connection that ends', checkout, lost);
+  const portal: Call = {
+    method: 'billing.portal',
+    arguments: { return_url: 'https://app.example/billing' },
+  };
+  const before = [certain];
+  await tape.record('billing: again after what changed nothing', portal, composed({ before }));
   await deleteCases(tape, certain, open);
 }
 
