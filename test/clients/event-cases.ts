@@ -22,12 +22,14 @@ class Recording {
     this.#reader = response.body.getReader();
   }
 
-  static async open(tape: Tape, call: Call, headers: Record<string, string>): Promise<Recording> {
-    const { path, query } = requestOfCall(call);
-    const url = `${tape.url}${path}?${new URLSearchParams(query)}`;
+  static async open(tape: Tape, call: Call): Promise<Recording> {
+    const { path, headers } = requestOfCall(call);
     const authorization = `Bearer ${tape.key}`;
-    const id = { 'x-request-id': 'req_of_a_stream' };
-    return new Recording(await fetch(url, { headers: { authorization, ...id, ...headers } }));
+    const all = { authorization, 'x-request-id': 'req_of_a_stream', ...headers };
+    const given = Object.entries(all).flatMap(([name, value]) =>
+      value === null ? [] : [[name, value]],
+    );
+    return new Recording(await fetch(`${tape.url}${path}`, { headers: Object.fromEntries(given) }));
   }
 
   /** Reads on until a further block has this text. Throws when the stream ends before. */
@@ -51,7 +53,7 @@ class Recording {
 export async function eventCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape, 'Followed');
   const events: Call = { method: 'instance.events', instance };
-  const first = await Recording.open(tape, events, {});
+  const first = await Recording.open(tape, events);
   await first.until('event: state');
   for (let cycle = 0; cycle < 2; cycle += 1) {
     tape.service.wait(5_000);
@@ -193,6 +195,25 @@ const SHUTTING_DOWN = {
   details: { reason: 'shutting_down', request_id: 'req_of_a_stream' },
 };
 
+/** Opened while the key has as many streams as it may have: the client comes back. */
+async function tooManyCase(tape: Tape, call: Call, headers: Json, state: string): Promise<void> {
+  const open = new AbortController();
+  const url = `${tape.url}${requestOfCall(call).path}`;
+  const authorization = `Bearer ${tape.key}`;
+  for (let stream = 0; stream < STREAMS_OF_A_KEY; stream += 1) {
+    await fetch(url, { headers: { authorization }, signal: open.signal });
+  }
+  const refused = await tape.ask(requestOfCall(call), tape.key);
+  open.abort();
+  const now = { ...refused, headers: { ...refused.headers, 'retry-after': '0' } };
+  const stream = streamed(headers, [state], 'open');
+  const name = 'events: too many streams are waited out';
+  tape.keep({ ...caseOf(tape, name, call, [now, stream], false), origin: 'composed' });
+}
+
+/** Source: interface 6.5. */
+const STREAMS_OF_A_KEY = 20;
+
 /** What the text of a stream may look like. */
 async function textCases(tape: Tape, call: Call, headers: Json, blocks: readonly string[]) {
   const state = blocks.find((block) => block.includes('event: state')) ?? '';
@@ -245,9 +266,12 @@ async function resumeCase(tape: Tape): Promise<void> {
     await tape.play(processing(instance, { ...ORDER, context: { cycle } }));
   }
   const call: Call = { method: 'instance.events', instance, arguments: { after: 2 } };
-  const recording = await Recording.open(tape, call, {});
+  const recording = await Recording.open(tape, call);
   await recording.until('event: state');
   await recording.leave();
   const answer = streamed(recording.headers, recording.blocks, 'open');
   tape.keep(caseOf(tape, 'events: behind an ordinal', call, [answer], false));
+  const state = recording.blocks.find((block) => block.includes('event: state')) ?? '';
+  const events: Call = { method: 'instance.events', instance };
+  await tooManyCase(tape, events, recording.headers, state);
 }

@@ -36,23 +36,6 @@ export async function callerCases(tape: Tape, accounts: Accounts): Promise<void>
   await tape.record('429: no cycle left this month, not sent again', processing(id), {
     key: poor.full,
   });
-  await streamCase(tape, await anInstance(tape));
-}
-
-/** More streams of events than a key may have. */
-async function streamCase(tape: Tape, instance: string): Promise<void> {
-  const open = new AbortController();
-  const headers = { authorization: `Bearer ${tape.key}` };
-  const url = `${tape.url}/v1/instances/${instance}/events`;
-  for (let stream = 0; stream < 20; stream += 1) {
-    await fetch(url, { headers, signal: open.signal });
-  }
-  await tape.record(
-    '429: too many streams of events',
-    { method: 'instance.events', instance },
-    ONCE,
-  );
-  open.abort();
 }
 
 /** Refused for what is asked, in calls that a client can make. */
