@@ -1,6 +1,7 @@
 /*
  * Everything that the package `identity-engine` exports.
  */
+export type { Fetch } from './attempt.ts';
 export type { AttemptEvent } from './attempt-event.ts';
 export type {
   CallOptions,
@@ -28,6 +29,7 @@ export {
   NotFoundError,
   QuotaExceededError,
   RateLimitedError,
+  type Refusal,
   ServiceUnavailableError,
   ThrottledError,
   UnauthorizedError,
@@ -46,6 +48,7 @@ export {
 export type { Limits } from './limits.ts';
 export type * from './models.ts';
 export { BufferClosedError } from './observation-buffer/backlog.ts';
+export type { BufferClock } from './observation-buffer/buffer-clock.ts';
 export type {
   AcknowledgedBatch,
   BufferOptions,
@@ -55,8 +58,13 @@ export type {
 } from './observation-buffer/buffer-types.ts';
 export { ObservationBuffer } from './observation-buffer/observation-buffer.ts';
 export type { Page } from './pages.ts';
+export type { AccountResource } from './resources/account.ts';
+export type { Audit } from './resources/audit.ts';
+export type { Billing } from './resources/billing.ts';
 export type { BatchOptions, InstanceHandle } from './resources/instance-handle.ts';
-export type { SubmitOptions } from './resources/tests.ts';
+export type { Instances } from './resources/instances.ts';
+export type { Personas } from './resources/personas.ts';
+export type { SubmitOptions, Tests } from './resources/tests.ts';
 export type { AnswerFacts, NotModified, ProcessResult, Result } from './result.ts';
 export { uuid7 } from './uuid7.ts';
 export { VERSION } from './version.ts';
