@@ -84,6 +84,6 @@ async function react(answer: Exchange['answer'], response: ServerResponse): Prom
     await new Promise<unknown>((resolve) => response.write(chunk, resolve));
     await turn();
   }
-  if (answer.then === 'end') response.end();
-  if (answer.then === 'cut') response.socket?.destroy();
+  if (answer.after === 'end') response.end();
+  if (answer.after === 'cut') response.socket?.destroy();
 }

@@ -40,7 +40,7 @@ export type Exchange = {
         readonly body?: unknown;
         readonly text?: string;
         readonly chunks?: readonly string[];
-        readonly then?: 'end' | 'cut' | 'open';
+        readonly after?: 'end' | 'cut' | 'open';
       };
 };
 
@@ -50,7 +50,7 @@ export type Expected = {
   readonly data?: unknown;
   readonly items_of?: readonly number[];
   readonly pages?: number;
-  readonly events?: readonly { readonly event: string; readonly id?: string; data: unknown }[];
+  readonly events?: readonly { readonly event: string; readonly id?: string; readonly data?: unknown }[];
   readonly ends?: boolean;
   readonly last_event_id?: string;
   readonly takes_at_least_s?: number;
