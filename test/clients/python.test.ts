@@ -30,7 +30,7 @@ if (lack === undefined) {
   await using service = await startStandalone();
   const { key } = await newCaller(service);
   const env = { IDENTITY_ENGINE_BASE_URL: service.api, IDENTITY_ENGINE_API_KEY: key };
-  const { outcomes, run } = await runPytest(['-m', 'not packaging'], env);
+  const { outcomes, run } = await runPytest(['-m', 'not packaging', 'tests'], env);
   python('has its tests found and run', () => {
     assert.ok(outcomes.length >= TESTS_MIN, run.output);
     assert.ok(run.isOk || outcomes.some(({ outcome }) => outcome === 'failed'), run.output);

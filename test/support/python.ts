@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ProgramRun, runProgram } from '#deploy/local/run-program';
@@ -56,8 +56,9 @@ export async function runPytest(
 ): Promise<{ readonly outcomes: readonly PythonOutcome[]; readonly run: ProgramRun }> {
   const file = join(tmpdir(), `identity-engine-outcomes-${randomUUID()}`);
   try {
-    const run = await runTool('pytest', ['--outcomes', file, ...args], env);
-    const lines = readFileSync(file, 'utf8').split('\n').filter((line) => line !== '');
+    const run = await runTool('pytest', [`--outcomes=${file}`, ...args], env);
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    const lines = text.split('\n').filter((line) => line !== '');
     return { outcomes: lines.map((line) => JSON.parse(line) as PythonOutcome), run };
   } finally {
     rmSync(file, { force: true });

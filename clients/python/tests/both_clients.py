@@ -68,11 +68,11 @@ def client_of(kind: Kind, base_url: str, **options: Any) -> Iterator[Any]:
         return
     with asyncio.Runner() if hasattr(asyncio, "Runner") else _Runner() as runner:
         loop = runner.get_loop()
-        client = AsyncIdentityEngine(**given)
+        other = AsyncIdentityEngine(**given)
         try:
-            yield Driven(client, loop)
+            yield Driven(other, loop)
         finally:
-            loop.run_until_complete(client.aclose())
+            loop.run_until_complete(other.aclose())
 
 
 class _Runner:

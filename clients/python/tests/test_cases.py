@@ -176,10 +176,10 @@ def _check(case: Mapping[str, Any], outcome: Any) -> None:
         result = outcome[0]
     if "items_of" in expect:
         bodies = [case["exchanges"][number]["answer"]["body"] for number in expect["items_of"]]
-        wanted = [item for body in bodies for item in body["data"]]
+        wanted_items = [item for body in bodies for item in body["data"]]
         pages = outcome if "pages" in expect else None
         items = [item for page in pages for item in page.data] if pages is not None else outcome
-        _same_data(items, wanted)
+        _same_data(items, wanted_items)
     if "data_of" in expect:
         _same_data(result.data, case["exchanges"][expect["data_of"]]["answer"]["body"]["data"])
     if "data" in expect:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -93,17 +94,17 @@ def test_every_answer_through_its_handle_updates_it(kind: Kind) -> None:
     with serving(answer) as server, client_of(kind, server.base_url) as client:
         instance = client.instance(INSTANCE)
         guard = instance.guard()
-        assert guard.contract is None
-        assert guard.age_s is None
+        assert (guard.contract, guard.age_s) == (None, None)
         forbidden: list[list[str]] = []
-        for call in (
+        calls: list[Callable[[], object]] = [
             lambda: instance.contract(),
             lambda: instance.process(OBSERVATION),
             lambda: instance.process_batch([OBSERVATION]),
             lambda: instance.process_batch([OBSERVATION], include_intermediate=True),
             lambda: next(iter(instance.events())),
             lambda: guard.refresh(),
-        ):
+        ]
+        for call in calls:
             call()
             forbidden.append(guard.contract.forbidden_actions)
     wanted = ["explore", "pivot", "comfort", "challenge", "question", "explore"]
