@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from formatting import formatted
+
 PACKAGE = Path(__file__).resolve().parent.parent
 SOURCE = PACKAGE.parent / "models" / "models.json"
 TARGET = PACKAGE / "src" / "identity_engine" / "_generated.py"
@@ -64,7 +66,7 @@ def generated() -> str:
         command = [*program, "--input", str(given), "--output", str(made), *OPTIONS]
         subprocess.run(command, check=True, timeout=120)
         text = made.read_text("utf-8")
-    return formatted(text)
+    return formatted(text, TARGET)
 
 
 def as_api_document(models: dict[str, Any]) -> Any:
@@ -86,15 +88,6 @@ def with_times(schema: Any) -> Any:
     is_time = schema.get("type") == "string" and "RFC 3339" in str(schema.get("description"))
     changed = {name: with_times(item) for name, item in schema.items() if name != "tsType"}
     return {**changed, "format": "date-time"} if is_time else changed
-
-
-def formatted(text: str) -> str:
-    """The text as ``ruff format`` writes it."""
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(TARGET), "-"]
-    ran = subprocess.run(
-        command, input=text, capture_output=True, text=True, check=True, timeout=60
-    )
-    return ran.stdout
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ python tools/generate_sync.py --check    fails when what is committed is another
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from formatting import formatted
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "identity_engine"
 SOURCE = PACKAGE / "_async"
@@ -57,17 +58,6 @@ def generated(path: Path) -> str:
     for pattern, word in WORDS:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)
     return formatted(text, TARGET / path.name)
-
-
-def formatted(text: str, path: Path) -> str:
-    """The text with imports sorted and as ``ruff format`` writes it."""
-    for command in (["check", "--select", "I", "--fix", "--quiet"], ["format"]):
-        program = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(path), "-"]
-        ran = subprocess.run(
-            program, input=text, capture_output=True, text=True, check=True, timeout=60
-        )
-        text = ran.stdout
-    return text
 
 
 if __name__ == "__main__":

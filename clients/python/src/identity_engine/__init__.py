@@ -11,6 +11,10 @@ from identity_engine._async.events import AsyncEventStream
 from identity_engine._async.guard import AsyncContractGuard
 from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._async.page import AsyncPage
+from identity_engine._buffer.async_buffer import AsyncObservationBuffer
+from identity_engine._buffer.batch import UnacknowledgedBatch
+from identity_engine._buffer.options import Acknowledged, BufferClosed, Rejected
+from identity_engine._buffer.sync_buffer import ObservationBuffer
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.uuid7 import uuid7
 from identity_engine._sync.client import IdentityEngine
@@ -23,6 +27,7 @@ from identity_engine.errors import (
     ActionForbiddenError,
     ApiError,
     BillingProviderNotConfiguredError,
+    BufferClosedError,
     ConfigurationError,
     ConflictError,
     ConnectionError,
@@ -64,15 +69,19 @@ from identity_engine.results import (
 )
 
 __all__ = [
+    "Acknowledged",
     "ActionForbiddenError",
     "ApiError",
     "AsyncContractGuard",
     "AsyncEventStream",
     "AsyncIdentityEngine",
     "AsyncInstanceHandle",
+    "AsyncObservationBuffer",
     "AsyncPage",
     "AttemptEvent",
     "BillingProviderNotConfiguredError",
+    "BufferClosed",
+    "BufferClosedError",
     "ConfigurationError",
     "ConflictError",
     "ConnectionError",
@@ -96,11 +105,13 @@ __all__ = [
     "NotFoundError",
     "NotModified",
     "Observation",
+    "ObservationBuffer",
     "Observed",
     "Page",
     "PageInfo",
     "QuotaExceededError",
     "RateLimitedError",
+    "Rejected",
     "RequestLimit",
     "ResetEvent",
     "Result",
@@ -109,6 +120,7 @@ __all__ = [
     "StateEvent",
     "Throttled",
     "ThrottledError",
+    "UnacknowledgedBatch",
     "UnauthorizedError",
     "UnknownEvent",
     "WebhookVerificationFailedError",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from identity_engine._core.model import Model
 from pydantic import AwareDatetime, ConfigDict, Field
 from typing_extensions import TypeAliasType
+
+from identity_engine._core.model import Model
 
 Action = TypeAliasType(
     "Action",

@@ -200,6 +200,10 @@ class StaleContractError(IdentityEngineError):
         """The age that the guard allows, in seconds."""
 
 
+class BufferClosedError(IdentityEngineError):
+    """An observation was added to a buffer that is closed."""
+
+
 ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "unauthorized": UnauthorizedError,
     "forbidden": ForbiddenError,

@@ -114,10 +114,10 @@ class AsyncEventStream:
                         yield event
             finally:
                 await blocks.aclose()
-        except httpx.HTTPError as error:
-            raise connection_error_of(error) from error
         except SSEError as error:
             raise MalformedAnswerError(str(error), status=response.status_code) from error
+        except httpx.HTTPError as error:
+            raise connection_error_of(error) from error
         finally:
             await response.aclose()
 

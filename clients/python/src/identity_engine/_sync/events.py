@@ -112,10 +112,10 @@ class EventStream:
                         yield event
             finally:
                 blocks.close()
-        except httpx.HTTPError as error:
-            raise connection_error_of(error) from error
         except SSEError as error:
             raise MalformedAnswerError(str(error), status=response.status_code) from error
+        except httpx.HTTPError as error:
+            raise connection_error_of(error) from error
         finally:
             response.close()
 
