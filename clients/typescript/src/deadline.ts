@@ -29,14 +29,17 @@ export class Deadline {
    */
   async limit<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
-    const { signal } = controller;
-    const cancel = () => controller.abort(this.#callerSignal?.reason);
+    let end = (_reason: unknown): void => {};
+    const cancel = () => end(this.#callerSignal?.reason);
+    const timer = setTimeout(() => end(TIMED_OUT), ms);
     this.#callerSignal?.addEventListener('abort', cancel, { once: true });
-    const timer = setTimeout(() => controller.abort(TIMED_OUT), ms);
     try {
       return await new Promise<T>((resolve, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-        work(signal).then(resolve, reject);
+        end = (reason) => {
+          controller.abort(reason);
+          reject(reason);
+        };
+        work(controller.signal).then(resolve, reject);
       });
     } finally {
       clearTimeout(timer);

@@ -1,13 +1,6 @@
-/** How many bits of a UUIDv7 count within one millisecond here: those of `rand_a`. */
+/** The largest number of the counter within one millisecond: it has the 12 bits of `rand_a`. */
 const SEQUENCE_MAX = 0xfff;
 
-/** How many random values are drawn at once, so that a key costs no call into the system. */
-const POOL_BYTES = 2_048;
-
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-
-const pool = new Uint8Array(POOL_BYTES);
-let poolOffset = POOL_BYTES;
 let lastMs = 0;
 let sequence = 0;
 
@@ -18,34 +11,19 @@ let sequence = 0;
  * call whose key is a UUIDv7 of the last ten seconds without a look-up (interface 7.2).
  */
 export function uuid7(nowMs = Date.now()): string {
+  // The platform draws random bits for many of these at once; the last 64 bits are the same in both versions.
+  const random = crypto.randomUUID();
   if (nowMs > lastMs) {
     lastMs = nowMs;
     // Half of the counter is left for what follows in the same millisecond.
-    sequence = (randomByte() << 3) | (randomByte() & 7);
-  } else {
+    sequence = Number.parseInt(random.slice(0, 3), 16) >> 1;
+  } else if (sequence < SEQUENCE_MAX) {
     sequence += 1;
-    if (sequence > SEQUENCE_MAX) {
-      lastMs += 1;
-      sequence = 0;
-    }
+  } else {
+    lastMs += 1;
+    sequence = 0;
   }
   const time = lastMs.toString(16).padStart(12, '0');
   const counter = sequence.toString(16).padStart(3, '0');
-  const variant = hex((randomByte() & 0x3f) | 0x80) + hex(randomByte());
-  const node = Array.from({ length: 6 }, () => hex(randomByte())).join('');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${variant}-${node}`;
-}
-
-function hex(byte: number): string {
-  return HEX[byte] ?? '00';
-}
-
-function randomByte(): number {
-  if (poolOffset >= POOL_BYTES) {
-    crypto.getRandomValues(pool);
-    poolOffset = 0;
-  }
-  const byte = pool[poolOffset] ?? 0;
-  poolOffset += 1;
-  return byte;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}${random.slice(18)}`;
 }

@@ -50,7 +50,11 @@ export type Expected = {
   readonly data?: unknown;
   readonly items_of?: readonly number[];
   readonly pages?: number;
-  readonly events?: readonly { readonly event: string; readonly id?: string; readonly data?: unknown }[];
+  readonly events?: readonly {
+    readonly event: string;
+    readonly id?: string;
+    readonly data?: unknown;
+  }[];
   readonly ends?: boolean;
   readonly last_event_id?: string;
   readonly takes_at_least_s?: number;
