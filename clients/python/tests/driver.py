@@ -54,7 +54,7 @@ MODES = (
 
 
 class Subject:
-    """What one instance has been told so far: the time of the next observation follows from it."""
+    """What one instance was sent so far: the time of its next observation follows from that."""
 
     def __init__(self, id: str) -> None:
         self.id = id
