@@ -254,7 +254,7 @@ async function textCases(tape: Tape, call: Call, headers: Json, blocks: readonly
     const error = { class: status === 401 ? 'UnauthorizedError' : 'ForbiddenError', code, status };
     const refused = { status, headers: JSON_TYPE, body: { error: code, message: 'not this key' } };
     const made = caseOf(tape, `events: ${status} ends the iteration`, call, [refused], true);
-    tape.keep({ ...made, origin: 'composed', expect: { events: [], error } });
+    tape.keep({ ...made, origin: 'composed', expect: { events: [], ends: true, error } });
   }
 }
 

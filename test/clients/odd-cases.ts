@@ -37,6 +37,11 @@ export async function oddRequestCases(tape: Tape): Promise<void> {
     const name = `${instead.status}: ${reason} (no client sends that)`;
     await tape.record(name, call, { origin: 'provoked', instead });
   }
+  const create: Call = { method: 'instances.create', arguments: { name: 'Ada' } };
+  const half = { body: '{"name": "A\\ud800a"}' };
+  const ill = await tape.ask(requestOfCall(create), tape.key, half);
+  const asWell = { origin: 'provoked', instead: ill } as const;
+  await tape.record('422: invalid_text (no client sends that)', create, asWell);
   const question = { answers: [{ question_id: 'q99', value: 3 }] };
   const submit: Call = { method: 'tests.submit', arguments: question };
   const unknown = await tape.ask(requestOfCall(submit), tape.key);

@@ -9,9 +9,8 @@ import time
 from base64 import urlsafe_b64encode
 from typing import Any, TypedDict
 
-from recorded_wire import Traffic
-
 from identity_engine import ApiError, IdentityEngineError, Throttled
+from recorded_wire import Traffic
 
 Outcome = dict[str, Any]
 """How a call ended."""

@@ -15,15 +15,16 @@ from datetime import datetime, timezone
 from typing import Any, TypeVar
 
 import httpx
-from call_line import Outcome, SentObservation, outcome_of_error, outcome_of_result, write_line
-from recorded_wire import RecordedWire
 
+from call_line import Outcome, SentObservation, outcome_of_error, outcome_of_result, write_line
 from identity_engine import (
     AsyncIdentityEngine,
     AsyncObservationBuffer,
     IdentityEngineError,
     Result,
 )
+from identity_engine.models import CreatedInstance, ResetMode
+from recorded_wire import RecordedWire
 
 R = TypeVar("R", bound=Result[Any])
 
@@ -39,6 +40,8 @@ STEP_MS = 60_000
 SINCE_MS = int(time.time() * 1_000) - 200 * 24 * 3_600_000
 """Of the first one: before any create or reset."""
 
+RESET_MODES: tuple[ResetMode, ...] = ("initial", "default")
+
 MODES = (
     "PERCEPTION",
     "EXPLORATION",
@@ -51,7 +54,7 @@ MODES = (
 
 
 class Subject:
-    """What one instance has been told so far: the time of the next observation follows from it."""
+    """What one instance was sent so far: the time of its next observation follows from that."""
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -107,10 +110,8 @@ class Driver:
             await asyncio.sleep(PAUSE_S / 4)
         left = await buffer.close(timeout_s=CLOSE_S)
         for batch in left.unacknowledged:
-            outcome: Outcome = {"kind": "refused", "status": 0, "reason": "handed_back"}
-            if batch.may_have_happened:
-                outcome = {"kind": "unknown", "why": "handed back"}
-            self._batch_ended(batch.instance_id, batch.observations, lambda _, o=outcome: o)
+            outcome_of = left_open if batch.may_have_happened else never_sent
+            self._batch_ended(batch.instance_id, batch.observations, outcome_of)
 
     async def _step(self, subject: Subject) -> bool:
         """One call of an agent. False: its instance is deleted."""
@@ -127,7 +128,7 @@ class Driver:
                 lambda r: self._client.instances.update(id, name=name, request_id=r),
             )
         elif chance < 0.11:
-            mode = random.choice(("initial", "default"))
+            mode = random.choice(RESET_MODES)
             await self._called(
                 {"kind": "reset", "mode": mode},
                 id,
@@ -171,6 +172,14 @@ class Driver:
             "mode_strengths": {mode.lower(): s for mode, s in zip(MODES, strengths, strict=True)},
             "energy_level": energy,
         }
+
+        async def make(request_id: str) -> Result[CreatedInstance]:
+            # The call has its number by now.
+            name = f"n{self._calls}"
+            return await self._client.instances.create(
+                name, initial_config=config, request_id=request_id
+            )
+
         while True:
             name = f"n{self._calls + 1}"
             made = await self._called(
@@ -181,9 +190,7 @@ class Driver:
                     "energyLevel": energy,
                 },
                 None,
-                lambda r, name=name: self._client.instances.create(
-                    name, initial_config=config, request_id=r
-                ),
+                make,
             )
             if made is not None:
                 return made.data.id
@@ -219,6 +226,16 @@ class Driver:
         traffic = self._wire.take(observations[0]["context"]["mark"])
         requested = process_of([sent_of(body) for body in observations], is_batch=True)
         write_line(self._calls, requested, instance, traffic, outcome_of(traffic))
+
+
+def left_open(_: object) -> Outcome:
+    """Of a batch that was handed back and may have been applied."""
+    return {"kind": "unknown", "why": "handed back"}
+
+
+def never_sent(_: object) -> Outcome:
+    """Of a batch that was handed back and was not applied."""
+    return {"kind": "refused", "status": 0, "reason": "handed_back"}
 
 
 def hundredth() -> float:

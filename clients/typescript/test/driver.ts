@@ -98,7 +98,7 @@ async function create(): Promise<string> {
   }
 }
 
-/** What one instance has been told so far: the time of the next observation follows from it. */
+/** What one instance was sent so far: the time of its next observation follows from that. */
 class Subject {
   readonly id: string;
   #sent = 0;
