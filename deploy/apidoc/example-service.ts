@@ -3,7 +3,8 @@ import { text } from 'node:stream/consumers';
 import { AuditTrail } from '#audit/audit-trail';
 import { signatureOf } from '#billing/signed-notification';
 import { readConfig } from '#config';
-import { buildApp, type EdgePorts } from '#edge/app';
+import { type AppConfig, buildApp, type EdgePorts } from '#edge/app';
+import { composeEdge } from '#edge/compose';
 import { composeEngine } from '#engine/compose';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import { type Clock, systemClock } from '#platform/clock';
@@ -11,6 +12,7 @@ import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { type Randomness, randomnessFrom } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
+import type { Running } from '#platform/run';
 import { openBillingDesk } from '#process/billing';
 import { foundationOf } from '#process/foundation';
 import { openStores } from '#process/ports';
@@ -61,6 +63,14 @@ export type ExampleService = AsyncDisposable & {
   wait(ms: number): void;
   /** The same service with some of its parts replaced. */
   broken(parts: Partial<EdgePorts>): Pick<ExampleService, 'ask'>;
+  /** The same service behind a socket of this machine, with some of its parts replaced. */
+  listen(parts?: Partial<EdgePorts>): Promise<Running>;
+};
+
+const EDGE: AppConfig = {
+  clusterSecrets: unchanging(['only for examples']),
+  trustedProxies: [],
+  drainMs: 0,
 };
 
 /** Opens the example service. */
@@ -106,15 +116,16 @@ export async function openExampleService(): Promise<ExampleService> {
     },
     ask: askerOf(edgePorts),
     broken: (parts) => ({ ask: askerOf({ ...edgePorts, ...parts, metrics: createMetrics() }) }),
+    listen: (parts) => {
+      const listening = { ...EDGE, host: '127.0.0.1', port: 0, isDocumented: false };
+      return composeEdge(listening, { ...edgePorts, ...parts, metrics: createMetrics() });
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
 function askerOf(ports: EdgePorts) {
-  const app = buildApp(
-    { clusterSecrets: unchanging(['only for examples']), trustedProxies: [], drainMs: 0 },
-    ports,
-  );
+  const app = buildApp(EDGE, ports);
   return async ({ method, url, headers, body }: ExampleRequest): Promise<ExampleReply> => {
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
     const payload = typeof body === 'string' ? body : JSON.stringify(body);

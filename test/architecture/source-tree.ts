@@ -4,7 +4,13 @@ import { globSync, readFileSync } from 'node:fs';
 export const SERVICES = globSync('services/**/*.{ts,tsx}', { exclude: ['services/wire/gen/**'] });
 
 /** All source of this repository, without generated code. */
-export const ALL = [...SERVICES, ...globSync('{test,bench,deploy,loadtest}/**/*.ts')];
+export const ALL = [
+  ...SERVICES,
+  ...globSync('{test,bench,deploy,loadtest,clients/models}/**/*.ts'),
+  ...globSync('clients/typescript/{src,test,examples,models}/**/*.ts', {
+    exclude: ['clients/typescript/src/models.ts'],
+  }),
+];
 
 /** The text of a file. */
 export const sourceOf = (file: string): string => readFileSync(file, 'utf8');

@@ -1,0 +1,60 @@
+import type { Schema } from '#clients/models/open-schema';
+
+const model = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
+const ordinal: Schema = { type: 'integer', description: 'Ordinal of an observation.' };
+
+function data(
+  description: string,
+  fields: Readonly<Record<string, Schema>>,
+  optional = [''],
+): Schema {
+  const required = Object.keys(fields).filter((name) => !optional.includes(name));
+  return { description, type: 'object', properties: fields, required, additionalProperties: true };
+}
+
+/** The `data` of every event of a stream, by the name of the event (interface 6). */
+export const EVENT_DATA: Readonly<
+  Record<string, { readonly name: string; readonly schema: Schema }>
+> = {
+  state: {
+    name: 'StateEventData',
+    schema: data(
+      'The state: first of all, and after the newest cycle, rename or reset.',
+      {
+        snapshot: model('Snapshot'),
+        contract: model('Contract'),
+        drift: model('Drift'),
+        set_point: model('ModeStrengths'),
+        last_stable: model('ModeStrengths'),
+      },
+      ['set_point', 'last_stable'],
+    ),
+  },
+  cycle: {
+    name: 'CycleEventData',
+    schema: data('A processed observation, once durable. The `id` of the event is its ordinal.', {
+      observation: model('HistoryRecord'),
+      drift: {
+        anyOf: [model('DriftEvent'), { type: 'null' }],
+        description: 'The drift event that it brought; null at level D0.',
+      },
+    }),
+  },
+  reset: {
+    name: 'ResetEventData',
+    schema: data('A reset: the cycles after it are of a new generation.', {
+      generation: { type: 'integer', description: 'The generation that begins. At least 1.' },
+    }),
+  },
+  gap: {
+    name: 'GapEventData',
+    schema: data('Cycles that were asked for and are no longer kept.', {
+      from: ordinal,
+      to: ordinal,
+    }),
+  },
+  deleted: {
+    name: 'DeletedEventData',
+    schema: data('The instance is deleted; the stream ends.', {}),
+  },
+};

@@ -1,0 +1,95 @@
+/*
+ * The names of the models of client libraries, for what the API document leaves without one. What is
+ * missing here stops the generation: every model has a name that a person chose.
+ */
+
+/** Names of what an operation answers as `data`, where the API document has none. */
+export const ANSWER_NAMES: Readonly<Record<string, string>> = {
+  createInstance: 'CreatedInstance',
+  listInstances: 'ListedInstance',
+  updateInstance: 'UpdatedInstance',
+  deleteInstance: 'DeletedInstance',
+  resetInstance: 'ResetDone',
+  processBatch: 'BatchResult',
+  simulateObservations: 'States',
+  createCheckout: 'BillingPage',
+  openPortal: 'BillingPage',
+};
+
+/** Names of what an operation takes as its body, where the API document has none. */
+export const BODY_NAMES: Readonly<Record<string, string>> = {
+  createCheckout: 'Checkout',
+  openPortal: 'Portal',
+};
+
+/** Names of the query parameters of an operation together. */
+export const QUERY_NAMES: Readonly<Record<string, string>> = {
+  listInstances: 'InstancesQuery',
+  getHistory: 'HistoryQuery',
+  getDrift: 'DriftQuery',
+  listPersonas: 'PersonasQuery',
+  streamEvents: 'EventsQuery',
+  getAudit: 'AuditQuery',
+};
+
+/** Operations that are the payment provider's business (interface 4.6). */
+export const NOT_SHOWN: ReadonlySet<string> = new Set(['notifyBilling']);
+
+/** Names of objects within others, by their place. */
+export const NESTED_NAMES: Readonly<Record<string, string>> = {
+  'Account.key': 'KeyDescription',
+  'Account.plan': 'Plan',
+  'Account.usage': 'Usage',
+  'Account.usage.minute': 'MinuteUsage',
+  'Account.usage.month': 'MonthUsage',
+  'AuditLine.actor': 'AuditActor',
+  'BatchResult|0': 'BatchProcessed',
+  'BatchResult|1': 'States',
+  'Contract.recovery_profile': 'RecoveryProfile',
+  'CreateInstance.initial_config': 'InitialConfig',
+  'CreateInstance.initial_config.mode_strengths': 'InitialModeStrengths',
+  'Deviation.modes[]': 'ModeDeviation',
+  'Deviation.sustained': 'SustainedShift',
+  'Error.details': 'ErrorDetails',
+  'PersonaDetail.stress_recovery': 'StressRecovery',
+  'Questionnaire.questions[]': 'Question',
+  'Questionnaire.scale': 'AnswerScale',
+  'Submission.answers[]': 'TestAnswer',
+  'TestResult.initial_config': 'SuggestedConfig',
+  'TestResult.nearest_personas[]': 'NearestPersona',
+  'TestResult.quality': 'AnswerQuality',
+  'TestResult.scores': 'ModeScores',
+};
+
+/** Names of enumerations, by their first value. */
+export const ENUMERATION_NAMES: Readonly<Record<string, string>> = {
+  D0: 'DriftLevel',
+  D1: 'DriftEventLevel',
+  LOW: 'StressState',
+  PERCEPTION: 'ModeTarget',
+  Perception: 'ModeName',
+  asc: 'SortOrder',
+  avoidant: 'Risk',
+  begun: 'AuditOutcome',
+  created_at: 'InstancesSort',
+  current: 'GenerationChoice',
+  explore: 'Action',
+  free: 'PlanName',
+  full: 'KeyScope',
+  initial: 'ResetMode',
+  key: 'ActorKind',
+  knowledge_focused_relationship_aware: 'Composite',
+  low: 'CommitmentThreshold',
+  malformed_json: 'ErrorReason',
+  minimal: 'Expressiveness',
+  none: 'RecoveryPath',
+  ok: 'QualityVerdict',
+  perception: 'ModeKey',
+  persona_analytical: 'PersonaId',
+  q01: 'QuestionId',
+  slow: 'Tempo',
+  unauthorized: 'ErrorCode',
+  up: 'ShiftDirection',
+  v1: 'PersonasVersion',
+  within_band: 'DriftReason',
+};

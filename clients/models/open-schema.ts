@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { ENUMERATION_NAMES, NESTED_NAMES } from '#clients/models/model-names';
+import { rulesOf } from '#clients/models/rules-in-words';
+
+/** A piece of JSON Schema. */
+export type Schema = {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly [rule: string]: unknown;
+};
+
+/** Who writes what a schema describes: the caller, or the service. */
+export type Side = 'request' | 'answer';
+
+/**
+ * Collects models: schemas of the API document as a client should hold them. What the service writes
+ * is open: a later release may add fields and values of enumerations (decision 269). Bounds and
+ * patterns stand in descriptions, because the service checks them and a client must not.
+ */
+export class ModelBook {
+  readonly #models = new Map<string, Schema>();
+
+  /** All models, by name. */
+  get models(): Readonly<Record<string, Schema>> {
+    return Object.fromEntries([...this.#models].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** Adds a model. The same name twice must mean the same. */
+  add(name: string, schema: Schema, side: Side): void {
+    this.#keep(name, this.#held(schema, name, side));
+  }
+
+  /** Adds a model that is written as a client should hold it. */
+  addAsIs(name: string, schema: Schema): void {
+    this.#keep(name, schema);
+  }
+
+  #keep(name: string, model: Schema): void {
+    const known = this.#models.get(name);
+    if (known !== undefined) assert.deepEqual(model, known, `two models named ${name}`);
+    this.#models.set(name, model);
+  }
+
+  /** The schema as a client holds it; `place` names it where it needs a name. */
+  #held(schema: Schema, place: string, side: Side): Schema {
+    const { $ref, enum: values, anyOf, properties, items } = schema;
+    if ($ref !== undefined) return { $ref: localName($ref) };
+    if (values !== undefined) return this.#enumeration(values, side);
+    if (anyOf !== undefined) {
+      const kinds = anyOf.map((kind, index) => this.#inner(kind, `${place}|${index}`, side));
+      return { ...wordsOf(schema), anyOf: kinds };
+    }
+    if (properties !== undefined) return this.#object(schema, place, side);
+    if (items !== undefined) {
+      const item = this.#inner(items, `${place}[]`, side);
+      return { ...wordsOf(schema), type: 'array', items: item };
+    }
+    if (schema.additionalProperties !== undefined) {
+      const values = this.#valuesOf(schema.additionalProperties, place, side);
+      return { ...wordsOf(schema), type: 'object', additionalProperties: values };
+    }
+    const { type } = schema;
+    return { ...wordsOf(schema), ...(type === undefined ? {} : { type }) };
+  }
+
+  #object(schema: Schema, place: string, side: Side): Schema {
+    const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => [
+      name,
+      this.#inner(field, `${place}.${name}`, side),
+    ]);
+    return {
+      ...wordsOf(schema),
+      type: 'object',
+      properties: Object.fromEntries(fields),
+      ...(schema.required === undefined ? {} : { required: schema.required }),
+      additionalProperties: side === 'answer',
+    };
+  }
+
+  /** What stands within another schema: an object of fields becomes a model of its own. */
+  #inner(schema: Schema, place: string, side: Side): Schema {
+    if (schema.properties === undefined) return this.#held(schema, place, side);
+    const name = NESTED_NAMES[place];
+    assert.ok(name, `${place} is an object without a name: give it one in model-names.ts`);
+    this.#keep(name, this.#object(schema, place, side));
+    return { $ref: `#/$defs/${name}` };
+  }
+
+  #valuesOf(values: boolean | Schema, place: string, side: Side): boolean | Schema {
+    const isAny = typeof values === 'boolean' || Object.keys(values).length === 0;
+    return isAny ? true : this.#inner(values, `${place}{}`, side);
+  }
+
+  /** Closed as callers write it; open, under the same name with `Open`, where both sides do. */
+  #enumeration(values: readonly string[], side: Side): Schema {
+    const name = ENUMERATION_NAMES[values[0] ?? ''];
+    assert.ok(name, `an enumeration without a name begins with ${values[0]}`);
+    if (side === 'request') {
+      this.#keep(name, { type: 'string', enum: values });
+      return { $ref: `#/$defs/${name}` };
+    }
+    const isBoth = WRITTEN_BY_CALLERS.has(name);
+    const shown = isBoth ? `Open${name}` : name;
+    const literals = values.map((value) => JSON.stringify(value)).join(' | ');
+    this.#keep(shown, {
+      description: 'A later release may answer other values than these.',
+      anyOf: [{ type: 'string', enum: values }, { type: 'string' }],
+      tsType: `${literals} | (string & {})`,
+    });
+    return { $ref: `#/$defs/${shown}` };
+  }
+}
+
+/** Enumerations whose values callers send and the service answers. */
+const WRITTEN_BY_CALLERS: ReadonlySet<string> = new Set(['ModeTarget', 'QuestionId', 'ResetMode']);
+
+function localName(reference: string): string {
+  const name = reference.replace('#/components/schemas/', '');
+  return `#/$defs/${name === '__schema0' ? 'JsonValue' : name}`;
+}
+
+/** The description with what the service checks in words. */
+function wordsOf(schema: Schema): Schema {
+  const words = [schema.description, rulesOf(schema)].filter((text) => text !== undefined);
+  return words.length === 0 ? {} : { description: words.join(' ') };
+}

@@ -1,0 +1,131 @@
+"""Client of the Identity Engine: stateful personalities for software agents.
+
+``AsyncIdentityEngine`` is for programs with an event loop, ``IdentityEngine`` has the same surface
+without one. What calls take and answer is in ``identity_engine.models``, what they raise in
+``identity_engine.errors``.
+"""
+
+from identity_engine import errors, models
+from identity_engine._async.client import AsyncIdentityEngine
+from identity_engine._async.events import AsyncEventStream
+from identity_engine._async.guard import AsyncContractGuard
+from identity_engine._async.instance import AsyncInstanceHandle
+from identity_engine._async.page import AsyncPage
+from identity_engine._buffer.async_buffer import AsyncObservationBuffer
+from identity_engine._buffer.batch import UnacknowledgedBatch
+from identity_engine._buffer.options import Acknowledged, BufferClosed, Rejected
+from identity_engine._buffer.sync_buffer import ObservationBuffer
+from identity_engine._core.attempt_event import AttemptEvent
+from identity_engine._core.uuid7 import uuid7
+from identity_engine._sync.client import IdentityEngine
+from identity_engine._sync.events import EventStream
+from identity_engine._sync.guard import ContractGuard
+from identity_engine._sync.instance import InstanceHandle
+from identity_engine._sync.page import Page
+from identity_engine._version import __version__
+from identity_engine.errors import (
+    ActionForbiddenError,
+    ApiError,
+    BillingProviderNotConfiguredError,
+    BufferClosedError,
+    ConfigurationError,
+    ConflictError,
+    ConnectionError,
+    DeadlineError,
+    ForbiddenError,
+    IdentityEngineError,
+    InternalServerError,
+    InvalidPlanError,
+    InvalidRequestError,
+    MalformedAnswerError,
+    NoContractError,
+    NotFoundError,
+    QuotaExceededError,
+    RateLimitedError,
+    ServiceUnavailableError,
+    StaleContractError,
+    ThrottledError,
+    UnauthorizedError,
+    WebhookVerificationFailedError,
+)
+from identity_engine.events import (
+    CycleEvent,
+    DeletedEvent,
+    Event,
+    GapEvent,
+    ResetEvent,
+    StateEvent,
+    UnknownEvent,
+)
+from identity_engine.models import Observation
+from identity_engine.results import (
+    Limits,
+    NotModified,
+    Observed,
+    PageInfo,
+    RequestLimit,
+    Result,
+    Throttled,
+)
+
+__all__ = [
+    "Acknowledged",
+    "ActionForbiddenError",
+    "ApiError",
+    "AsyncContractGuard",
+    "AsyncEventStream",
+    "AsyncIdentityEngine",
+    "AsyncInstanceHandle",
+    "AsyncObservationBuffer",
+    "AsyncPage",
+    "AttemptEvent",
+    "BillingProviderNotConfiguredError",
+    "BufferClosed",
+    "BufferClosedError",
+    "ConfigurationError",
+    "ConflictError",
+    "ConnectionError",
+    "ContractGuard",
+    "CycleEvent",
+    "DeadlineError",
+    "DeletedEvent",
+    "Event",
+    "EventStream",
+    "ForbiddenError",
+    "GapEvent",
+    "IdentityEngine",
+    "IdentityEngineError",
+    "InstanceHandle",
+    "InternalServerError",
+    "InvalidPlanError",
+    "InvalidRequestError",
+    "Limits",
+    "MalformedAnswerError",
+    "NoContractError",
+    "NotFoundError",
+    "NotModified",
+    "Observation",
+    "ObservationBuffer",
+    "Observed",
+    "Page",
+    "PageInfo",
+    "QuotaExceededError",
+    "RateLimitedError",
+    "Rejected",
+    "RequestLimit",
+    "ResetEvent",
+    "Result",
+    "ServiceUnavailableError",
+    "StaleContractError",
+    "StateEvent",
+    "Throttled",
+    "ThrottledError",
+    "UnacknowledgedBatch",
+    "UnauthorizedError",
+    "UnknownEvent",
+    "WebhookVerificationFailedError",
+    "__version__",
+    "errors",
+    "models",
+    "uuid7",
+]

@@ -1,0 +1,30 @@
+"""``client.account``: the account of the key."""
+
+from __future__ import annotations
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._core.call import get
+from identity_engine._core.envelope import One, result_of
+from identity_engine.models import Account
+from identity_engine.results import Result
+
+_ACCOUNT = One[Account]
+
+
+class AsyncOwnAccount:
+    """The account of the key."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def get(
+        self, *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> Result[Account]:
+        """Plan, usage of minute and month, and the key; after this request.
+
+        Args:
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+        """
+        call = get("/account", request_id=request_id)
+        return result_of(await self._caller.send(call, timeout_s), _ACCOUNT)

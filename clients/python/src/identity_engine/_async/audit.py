@@ -1,0 +1,101 @@
+"""``client.audit``: the audit trail of the account."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._async.page import AsyncPage, fetch_page, items_of
+from identity_engine._core.envelope import Many
+from identity_engine.models import AuditLine, AuditOutcome
+
+_LINES = Many[AuditLine]
+
+
+class AsyncAudit:
+    """Who did what to keys, plan, members and instances of the account."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        action: str | None = None,
+        actor: str | None = None,
+        target: str | None = None,
+        outcome: AuditOutcome | None = None,
+        from_: datetime | str | None = None,
+        until: datetime | str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncPage[AuditLine]:
+        """One page of lines, newest first. A page that found nothing yet may have a next one.
+
+        Args:
+            limit: 1 to 100 lines; 20 if left out.
+            cursor: The ``next_cursor`` of the page before.
+            action: What was done, or the first words of it: ``key`` is every ``key.…``.
+            actor: Id of the key, user or token that did it.
+            target: Id of what it was done to.
+            outcome: ``begun``, ``done``, ``repeated``, or the code of a refusal.
+            from_: No lines before this time, RFC 3339 or an aware datetime.
+            until: Only lines before this time.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            ForbiddenError: The key is a read key.
+        """
+        query = _query(limit, cursor, action, actor, target, outcome, from_, until)
+        return await fetch_page(
+            self._caller, "/audit", query, _LINES, request_id=request_id, timeout_s=timeout_s
+        )
+
+    def iterate(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        action: str | None = None,
+        actor: str | None = None,
+        target: str | None = None,
+        outcome: AuditOutcome | None = None,
+        from_: datetime | str | None = None,
+        until: datetime | str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[AuditLine]:
+        """All lines from ``cursor`` on, one page of ``limit`` in memory at a time.
+
+        Arguments are those of ``list``; ``timeout_s`` holds for each page.
+        """
+        query = _query(limit, cursor, action, actor, target, outcome, from_, until)
+        return items_of(
+            self._caller, "/audit", query, _LINES, request_id=request_id, timeout_s=timeout_s
+        )
+
+
+def _query(
+    limit: int | None,
+    cursor: str | None,
+    action: str | None,
+    actor: str | None,
+    target: str | None,
+    outcome: AuditOutcome | None,
+    from_: datetime | str | None,
+    until: datetime | str | None,
+) -> dict[str, object]:
+    return {
+        "limit": limit,
+        "cursor": cursor,
+        "action": action,
+        "actor": actor,
+        "target": target,
+        "outcome": outcome,
+        "from": from_,
+        "until": until,
+    }

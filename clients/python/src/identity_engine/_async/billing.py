@@ -1,0 +1,68 @@
+"""``client.billing``: pages of the payment provider."""
+
+from __future__ import annotations
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._core.call import Repeatable, send
+from identity_engine._core.envelope import One, result_of
+from identity_engine.models import BillingPage
+from identity_engine.results import Result
+
+_PAGE = One[BillingPage]
+
+
+class AsyncBilling:
+    """Pages on which a person buys, changes or cancels a plan.
+
+    Both calls are sent again only after attempts that certainly changed nothing.
+    """
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def checkout(
+        self,
+        plan: str,
+        *,
+        success_url: str,
+        cancel_url: str,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[BillingPage]:
+        """A page to buy a plan on. The plan counts when the payment provider says that it is paid.
+
+        Args:
+            plan: ``indie`` or ``pro``.
+            success_url: Where the page leads after payment: https, up to 2,048 characters; http on
+                a loopback address alone.
+            cancel_url: Where it leads otherwise.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            InvalidPlanError: No such plan can be bought.
+            ConflictError: The account has a subscription (``already_exists``) or an agreed plan.
+            BillingProviderNotConfiguredError: The service has no payment provider.
+        """
+        body = {"plan": plan, "success_url": success_url, "cancel_url": cancel_url}
+        call = send("POST", "/billing/checkout", body, Repeatable.UNCHANGED, request_id=request_id)
+        return result_of(await self._caller.send(call, timeout_s), _PAGE)
+
+    async def portal(
+        self, return_url: str, *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> Result[BillingPage]:
+        """A page to change or cancel what was bought.
+
+        Args:
+            return_url: Where the page leads back: https, up to 2,048 characters; http on a loopback
+                address alone.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            NotFoundError: The account never bought anything.
+            BillingProviderNotConfiguredError: The service has no payment provider.
+        """
+        body = {"return_url": return_url}
+        call = send("POST", "/billing/portal", body, Repeatable.UNCHANGED, request_id=request_id)
+        return result_of(await self._caller.send(call, timeout_s), _PAGE)

@@ -1,0 +1,240 @@
+"""``client.instances``: create, read, rename, delete and list instances."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, overload
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._async.page import AsyncPage, fetch_page, items_of
+from identity_engine._core.call import Repeatable, get, path_of, send
+from identity_engine._core.envelope import Many, One, conditional_of, refused_as, result_of
+from identity_engine.errors import NotFoundError
+from identity_engine.models import (
+    CreatedInstance,
+    DeletedInstance,
+    InitialConfig,
+    Instance,
+    InstancesSort,
+    ListedInstance,
+    SortOrder,
+    UpdatedInstance,
+)
+from identity_engine.results import NotModified, Result
+
+_CREATED = One[CreatedInstance]
+_INSTANCE = One[Instance]
+_UPDATED = One[UpdatedInstance]
+_DELETED = One[DeletedInstance]
+_LISTED = Many[ListedInstance]
+
+
+class AsyncInstances:
+    """The instances of the account."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def create(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        initial_config: InitialConfig | Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[CreatedInstance]:
+        """Creates an instance, once however often the request has to be sent.
+
+        Args:
+            name: 1 to 100 code points.
+            description: Up to 2,000 code points; empty if left out.
+            initial_config: ``mode_strengths`` (0 to 1 each, 0 if left out) and ``energy_level``
+                (0 to 1, 0.8 if left out), such as the ``initial_config`` of a test result.
+            idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
+            request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            InvalidRequestError: A field breaks a rule.
+            ForbiddenError: A read key, or the plan allows no further instance (``instance_limit``).
+        """
+        fields = {"name": name, "description": description, "initial_config": initial_config}
+        call = send(
+            "POST",
+            "/instances",
+            {field: value for field, value in fields.items() if value is not None},
+            Repeatable.ALWAYS,
+            is_keyed=True,
+            idempotency_key=idempotency_key,
+            request_id=request_id,
+        )
+        return result_of(await self._caller.send(call, timeout_s), _CREATED)
+
+    @overload
+    async def get(
+        self,
+        id: str,
+        *,
+        if_none_match: None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[Instance]: ...
+
+    @overload
+    async def get(
+        self,
+        id: str,
+        *,
+        if_none_match: str,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[Instance] | NotModified: ...
+
+    async def get(
+        self,
+        id: str,
+        *,
+        if_none_match: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[Instance] | NotModified:
+        """Reads an instance.
+
+        Args:
+            id: ``inst_`` and 16 hexadecimal digits.
+            if_none_match: An ``etag``; while it is the present version the answer is
+                ``NotModified``.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            NotFoundError: There is no such instance in the account.
+        """
+        call = get(path_of("instances", id), request_id=request_id, if_none_match=if_none_match)
+        return conditional_of(await self._caller.send(call, timeout_s), _INSTANCE)
+
+    async def update(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        if_match: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[UpdatedInstance]:
+        """Renames an instance, describes it, or both. Its state stays.
+
+        It is sent again only after attempts that certainly changed nothing: what another caller
+        wrote meanwhile must not be overwritten by a repetition.
+
+        Args:
+            id: ``inst_`` and 16 hexadecimal digits.
+            name: 1 to 100 code points; unchanged if left out.
+            description: Up to 2,000 code points; unchanged if left out.
+            if_match: An ``etag``: the change is made only if it is still the present version.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            ConflictError: The version is another one (``version_mismatch``).
+            NotFoundError: There is no such instance in the account.
+        """
+        fields = {"name": name, "description": description}
+        call = send(
+            "PATCH",
+            path_of("instances", id),
+            {field: value for field, value in fields.items() if value is not None},
+            Repeatable.UNCHANGED,
+            if_match=if_match,
+            request_id=request_id,
+        )
+        return result_of(await self._caller.send(call, timeout_s), _UPDATED)
+
+    async def delete(
+        self,
+        id: str,
+        *,
+        if_match: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[DeletedInstance]:
+        """Deletes an instance with all that belongs to it.
+
+        "Not found" after an attempt whose outcome is not known counts as deleted; the result then
+        has the status 404.
+
+        Args:
+            id: ``inst_`` and 16 hexadecimal digits.
+            if_match: An ``etag``: it is deleted only if this is still the present version.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            ConflictError: The version is another one (``version_mismatch``).
+            NotFoundError: There is no such instance in the account.
+        """
+        call = send(
+            "DELETE",
+            path_of("instances", id),
+            None,
+            Repeatable.DELETE,
+            if_match=if_match,
+            request_id=request_id,
+        )
+        try:
+            answer = await self._caller.send(call, timeout_s)
+        except NotFoundError as error:
+            if not error.may_have_happened:
+                raise
+            return refused_as(error, DeletedInstance(id=id, deleted=True))
+        return result_of(answer, _DELETED)
+
+    async def list(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        sort: InstancesSort | None = None,
+        order: SortOrder | None = None,
+        search: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncPage[ListedInstance]:
+        """One page of the account's instances.
+
+        Args:
+            limit: 1 to 100 entries; 20 if left out.
+            offset: How many entries to leave out at the beginning; 0 if left out.
+            sort: ``created_at`` (if left out) or ``name``.
+            order: ``asc`` or ``desc`` (if left out).
+            search: 1 to 64 code points: instances whose name contains it, or whose id it is.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+        """
+        query = {"limit": limit, "offset": offset, "sort": sort, "order": order, "search": search}
+        return await fetch_page(
+            self._caller, "/instances", query, _LISTED, request_id=request_id, timeout_s=timeout_s
+        )
+
+    def iterate(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        sort: InstancesSort | None = None,
+        order: SortOrder | None = None,
+        search: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[ListedInstance]:
+        """All instances from ``offset`` on, one page of ``limit`` in memory at a time.
+
+        Arguments are those of ``list``; ``timeout_s`` holds for each page.
+        """
+        query = {"limit": limit, "offset": offset, "sort": sort, "order": order, "search": search}
+        return items_of(
+            self._caller, "/instances", query, _LISTED, request_id=request_id, timeout_s=timeout_s
+        )

@@ -1,0 +1,79 @@
+"""Pages of lists, and iterators over all of their entries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._core.call import get
+from identity_engine._core.envelope import Many, listed_of
+from identity_engine._core.paging import query_of_next
+from identity_engine.results import PageInfo, Result
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncPage(Result[list[T]]):
+    """One page of a list: ``data`` are its entries."""
+
+    pagination: PageInfo
+    """Where the page lies in the list."""
+    _fetch_next: Callable[[], Awaitable[AsyncPage[T]]] | None = field(repr=False, compare=False)
+
+    @property
+    def has_next(self) -> bool:
+        """Whether there is a page behind this one."""
+        return self._fetch_next is not None
+
+    async def next(self) -> AsyncPage[T] | None:
+        """The next page; None at the end."""
+        return None if self._fetch_next is None else await self._fetch_next()
+
+
+async def fetch_page(
+    caller: AsyncCaller,
+    path: str,
+    query: Mapping[str, Any],
+    frame: type[Many[T]],
+    *,
+    request_id: str | None,
+    timeout_s: float | None,
+) -> AsyncPage[T]:
+    """The page of a list that a query asks for."""
+    call = get(path, query, request_id=request_id)
+    listed = listed_of(await caller.send(call, timeout_s), frame)
+    following = query_of_next(query, listed.pagination, len(listed.result.data))
+
+    async def fetch_next() -> AsyncPage[T]:
+        return await fetch_page(
+            caller, path, following or {}, frame, request_id=None, timeout_s=timeout_s
+        )
+
+    beside = {each.name: getattr(listed.result, each.name) for each in fields(Result)}
+    return AsyncPage(
+        **beside,
+        pagination=listed.pagination,
+        _fetch_next=None if following is None else fetch_next,
+    )
+
+
+async def items_of(
+    caller: AsyncCaller,
+    path: str,
+    query: Mapping[str, Any],
+    frame: type[Many[T]],
+    *,
+    request_id: str | None,
+    timeout_s: float | None,
+) -> AsyncIterator[T]:
+    """The entries of a page and of all behind it; no more than one page is held."""
+    page: AsyncPage[T] | None = await fetch_page(
+        caller, path, query, frame, request_id=request_id, timeout_s=timeout_s
+    )
+    while page is not None:
+        for item in page.data:
+            yield item
+        page = await page.next()

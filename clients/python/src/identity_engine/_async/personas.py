@@ -1,0 +1,49 @@
+"""``client.personas``: the twelve reference personas."""
+
+from __future__ import annotations
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._async.page import AsyncPage, fetch_page
+from identity_engine._core.call import get, path_of
+from identity_engine._core.envelope import Many, One, result_of
+from identity_engine.models import Persona, PersonaDetail
+from identity_engine.results import Result
+
+_LISTED = Many[Persona]
+_DETAIL = One[PersonaDetail]
+
+
+class AsyncPersonas:
+    """Reference personas; read-only."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def list(
+        self, *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> AsyncPage[Persona]:
+        """All personas, always as one page.
+
+        Args:
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+        """
+        return await fetch_page(
+            self._caller, "/personas", {}, _LISTED, request_id=request_id, timeout_s=timeout_s
+        )
+
+    async def get(
+        self, id: str, *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> Result[PersonaDetail]:
+        """One persona in full.
+
+        Args:
+            id: Such as ``persona_analytical``.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            NotFoundError: There is no such persona.
+        """
+        call = get(path_of("personas", id), request_id=request_id)
+        return result_of(await self._caller.send(call, timeout_s), _DETAIL)

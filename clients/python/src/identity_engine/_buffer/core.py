@@ -1,0 +1,292 @@
+"""The buffer on an event loop: lanes of instances, and what sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from identity_engine._buffer.batch import Batch, UnacknowledgedBatch, restored
+from identity_engine._buffer.item import item_of
+from identity_engine._buffer.lane import Lane
+from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions, Rejected
+from identity_engine._buffer.verdict import Judged, Verdict, judge
+from identity_engine._core.retry import wait_before
+from identity_engine.errors import BufferClosedError, DeadlineError, IdentityEngineError
+from identity_engine.models import BatchProcessed, Observation
+from identity_engine.results import Observed
+
+Send = Callable[[str, Sequence[dict[str, Any]], str], Awaitable[Observed[BatchProcessed]]]
+"""Sends observations of an instance under a key."""
+
+KEY_MS_MAX = 23 * 3_600_000
+"""How long after the first sending a key is used again: the service keeps its answer for 24 h."""
+
+WAIT_S_MAX = 60.0
+"""The longest pause before a batch is tried again: the plan of an account may change meanwhile."""
+
+REJECTED_KEPT = 10_000
+"""Rejected observations that are kept for the one who closes the buffer."""
+
+KNOWN_INSTANCES = 100_000
+"""Instances whose newest timestamp is remembered when nothing of them waits."""
+
+
+class BufferCore:
+    """Takes observations, sends them in batches, keeps the order of each instance."""
+
+    def __init__(self, send: Send, options: BufferOptions, now_ms: Callable[[], int]) -> None:
+        self._send = send
+        self._options = options
+        self._now_ms = now_ms
+        self._lanes: dict[str, Lane] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._more: dict[str, asyncio.Event] = {}
+        self._newest: OrderedDict[str, int] = OrderedDict()
+        self._slots = asyncio.Semaphore(options.instances_at_once)
+        self._room = asyncio.Semaphore(options.pending_max)
+        self._settled = asyncio.Condition()
+        self._flushes = 0
+        self._without_room = 0
+        self._is_closed = False
+        self._rejected: deque[Rejected] = deque(maxlen=REJECTED_KEPT)
+        self.acknowledged = 0
+        self.pending = 0
+        self.error: BaseException | None = None
+
+    async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
+        """Takes an observation, once there is room for it."""
+        item = item_of(observation, self._now_ms())
+        self._assert_open()
+        await self._room.acquire()
+        if self._is_closed or self.error is not None:
+            self._room.release()
+            self._assert_open()
+        lane = self._lane(instance_id)
+        lane.items.append(item)
+        lane.added += 1
+        self.pending += 1
+        self._wake(lane)
+
+    async def flush(self) -> None:
+        """Fulfils when everything that was added before is settled."""
+        marks = [(lane, lane.added) for lane in self._lanes.values()]
+        self._flushes += 1
+        try:
+            for event in self._more.values():
+                event.set()
+            async with self._settled:
+                while marks := [(lane, count) for lane, count in marks if lane.settled < count]:
+                    self._assert_going_on(marks)
+                    await self._settled.wait()
+        finally:
+            self._flushes -= 1
+
+    def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
+        """Takes batches that were handed back, to be sent first. Gives those that are too old."""
+        self._assert_open()
+        too_old: list[UnacknowledgedBatch] = []
+        for given in batches:
+            batch = restored(given)
+            if self._is_too_old(batch):
+                too_old.append(given)
+                continue
+            lane = self._lane(given.instance_id)
+            lane.ready.append(batch)
+            lane.added += len(batch.items)
+            self.pending += len(batch.items)
+            self._without_room += len(batch.items)
+            self._wake(lane)
+        return too_old
+
+    async def close(self, timeout_s: float) -> BufferClosed:
+        """Sends what it can in time, and hands back the rest."""
+        self._is_closed = True
+        with contextlib.suppress(Exception):
+            # Whatever keeps it from sending all: what is left is handed back below.
+            await asyncio.wait_for(self.flush(), timeout_s)
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        left = [
+            batch.handed_back(lane.instance_id)
+            for lane in self._lanes.values()
+            for batch in lane.all_that_waits()
+        ]
+        self._lanes.clear()
+        self.pending = 0
+        return BufferClosed(self.acknowledged, tuple(self._rejected), tuple(left))
+
+    def _lane(self, instance_id: str) -> Lane:
+        lane = self._lanes.get(instance_id)
+        if lane is None:
+            newest_ms = self._newest.pop(instance_id, None)
+            lane = Lane(instance_id, self._options.batch_max, newest_ms)
+            self._lanes[instance_id] = lane
+        return lane
+
+    def _wake(self, lane: Lane) -> None:
+        """Sees to it that the lane is worked on, at once if it has a whole batch."""
+        if lane.instance_id not in self._tasks:
+            self._more[lane.instance_id] = asyncio.Event()
+            self._tasks[lane.instance_id] = asyncio.create_task(self._work(lane))
+        if lane.is_full:
+            self._more[lane.instance_id].set()
+
+    async def _work(self, lane: Lane) -> None:
+        """Sends what waits of one instance until nothing does."""
+        try:
+            while lane.has_work and self.error is None:
+                await self._gather(lane)
+                wait_ms = lane.wait_ms(self._now_ms())
+                if wait_ms > 0:
+                    await asyncio.sleep(min(wait_ms / 1_000, WAIT_S_MAX))
+                    continue
+                wait_s = await self._send_next(lane)
+                if wait_s > 0:
+                    await asyncio.sleep(wait_s)
+        except Exception as error:
+            await self._stop(error)
+        finally:
+            del self._tasks[lane.instance_id], self._more[lane.instance_id]
+            if not lane.ready and not lane.items and lane.instance_id in self._lanes:
+                del self._lanes[lane.instance_id]
+                self._remember(lane)
+
+    async def _gather(self, lane: Lane) -> None:
+        """Waits until the lane has a whole batch, has waited long enough, or is asked for all."""
+        more = self._more[lane.instance_id]
+        if lane.is_full or self._flushes > 0 or self._options.delay_max_s == 0:
+            return
+        more.clear()
+        try:
+            await asyncio.wait_for(more.wait(), self._options.delay_max_s)
+        except (TimeoutError, asyncio.TimeoutError):
+            return
+
+    async def _send_next(self, lane: Lane) -> float:
+        """Sends the next batch once; seconds to wait until the lane goes on."""
+        async with self._slots:
+            if self.error is not None:
+                return 0.0
+            now_ms = self._now_ms()
+            batch = lane.next_batch(now_ms)
+            if self._is_too_old(batch):
+                lane.is_blocked = True
+                await self._notify()
+                return 0.0
+            if batch.first_sent_ms is None:
+                batch.first_sent_ms = now_ms
+            batch.is_under_way = True
+            try:
+                result = await self._send(lane.instance_id, batch.observations, batch.key)
+            except IdentityEngineError as error:
+                batch.is_under_way = False
+                return await self._refused(lane, batch, error)
+            batch.is_under_way = False
+        return await self._answered(lane, batch, result)
+
+    async def _answered(self, lane: Lane, batch: Batch, result: Observed[BatchProcessed]) -> float:
+        if result.throttled is not None:
+            # The service counts Retry-After from the first timestamp of the batch.
+            lane.space_again(batch, batch.first_ms + round(result.throttled.retry_after_s * 1_000))
+            return 0.0
+        lane.acknowledge(batch)
+        self.acknowledged += len(batch.items)
+        await self._release(len(batch.items))
+        self._options.report(Acknowledged(lane.instance_id, batch.observations, result))
+        return 0.0
+
+    async def _refused(self, lane: Lane, batch: Batch, error: IdentityEngineError) -> float:
+        judged = judge(error, len(batch.items))
+        batch.may_have_happened = batch.may_have_happened or error.may_have_happened
+        match judged.verdict:
+            case Verdict.AGAIN:
+                return self._pause(batch, error, judged)
+            case Verdict.SPACE_AGAIN if batch.may_have_happened:
+                # An attempt that is still on its way could count later: only its own key is safe.
+                return max(self._pause(batch, error, judged), 1.0)
+            case Verdict.SPACE_AGAIN:
+                pause_s = self._pause(batch, error, judged)
+                lane.space_again(batch, batch.first_ms)
+                return max(pause_s, 1.0)
+            case Verdict.REJECT_ITEM:
+                assert judged.index is not None, "the verdict names an item"
+                lane.reject(batch, judged.index)
+                await self._reject(lane, [batch.observations[judged.index]], error)
+            case Verdict.REJECT_BATCH:
+                lane.reject_batch(batch)
+                await self._reject(lane, batch.observations, error)
+            case Verdict.REJECT_INSTANCE:
+                batches = lane.all_that_waits()
+                observations = [each for one in batches for each in one.observations]
+                lane.settled += len(observations)
+                await self._reject(lane, observations, error)
+            case Verdict.HALVE:
+                lane.halve(batch)
+            case Verdict.STOP:
+                await self._stop(error)
+        return 0.0
+
+    def _pause(self, batch: Batch, error: IdentityEngineError, judged: Judged) -> float:
+        batch.failures += 1
+        wait_s = wait_before(batch.failures, error, random.random)
+        return min(max(wait_s, judged.retry_after_s or 0.0), WAIT_S_MAX)
+
+    async def _reject(
+        self, lane: Lane, observations: Sequence[dict[str, Any]], error: IdentityEngineError
+    ) -> None:
+        for observation in observations:
+            rejected = Rejected(lane.instance_id, observation, error)
+            self._rejected.append(rejected)
+            self._options.report(rejected)
+        await self._release(len(observations))
+
+    async def _release(self, count: int) -> None:
+        self.pending -= count
+        # Restored observations have taken no room: as many others give theirs back later.
+        kept = min(self._without_room, count)
+        self._without_room -= kept
+        for _ in range(count - kept):
+            self._room.release()
+        await self._notify()
+
+    async def _notify(self) -> None:
+        async with self._settled:
+            self._settled.notify_all()
+
+    async def _stop(self, error: BaseException) -> None:
+        """Nothing is sent any more, and all who wait hear why."""
+        if self.error is None:
+            self.error = error
+            for _ in range(self._options.pending_max):
+                self._room.release()
+        await self._notify()
+
+    def _is_too_old(self, batch: Batch) -> bool:
+        sent_ms = batch.first_sent_ms
+        is_old = sent_ms is not None and self._now_ms() - sent_ms > KEY_MS_MAX
+        return is_old and batch.may_have_happened
+
+    def _remember(self, lane: Lane) -> None:
+        if lane.newest_ms is None:
+            return
+        self._newest[lane.instance_id] = lane.newest_ms
+        if len(self._newest) > KNOWN_INSTANCES:
+            self._newest.popitem(last=False)
+
+    def _assert_open(self) -> None:
+        if self._is_closed:
+            raise BufferClosedError("the buffer is closed")
+        if self.error is not None:
+            raise self.error
+
+    def _assert_going_on(self, marks: Sequence[tuple[Lane, int]]) -> None:
+        if self.error is not None:
+            raise self.error
+        if any(lane.is_blocked for lane, _ in marks):
+            raise DeadlineError("the service does not know a key any more: close hands it back")

@@ -1,0 +1,66 @@
+"""One observation that waits in a buffer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
+
+from identity_engine._core.call import json_of
+from identity_engine.models import Observation
+
+TIMESTAMP_BYTES = 45
+"""What a timestamp and its name add to an observation in a body."""
+
+_TIME: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An observation as JSON, without its time, and what its time is made of. Milliseconds of
+    1970.
+    """
+
+    fields: Mapping[str, Any]
+    wanted_ms: int
+    """Its own time, or when it was added."""
+    size: int
+    """Bytes in a body, at most."""
+
+    def at(self, timestamp_ms: int) -> dict[str, Any]:
+        """The observation as it is sent."""
+        return {**self.fields, "timestamp": time_text(timestamp_ms)}
+
+
+def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
+    """An observation as it waits. Raises ``ValueError`` for what is no JSON or has no usable
+    time.
+    """
+    text = json_of(observation)
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise ValueError("an observation is an object")
+    own = fields.pop("timestamp", None)
+    wanted_ms = now_ms if own is None else time_ms(own)
+    return Item(fields, wanted_ms, len(text) + TIMESTAMP_BYTES)
+
+
+def time_ms(text: object) -> int:
+    """Milliseconds since 1970 of a time as RFC 3339 writes it, cut as the service cuts them."""
+    try:
+        time = _TIME.validate_python(text)
+    except ValidationError as error:
+        raise ValueError(f"{text!r} is no time with an offset (RFC 3339)") from error
+    since = time - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
+
+
+def time_text(milliseconds: int) -> str:
+    """A time as RFC 3339 writes it, in UTC with milliseconds."""
+    seconds, rest = divmod(milliseconds, 1_000)
+    moment = datetime.fromtimestamp(seconds, timezone.utc)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"

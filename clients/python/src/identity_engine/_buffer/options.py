@@ -1,0 +1,82 @@
+"""How a buffer is set up, and what it hands back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from identity_engine._buffer.batch import UnacknowledgedBatch
+from identity_engine.errors import ConfigurationError, IdentityEngineError
+from identity_engine.models import BatchProcessed
+from identity_engine.results import Observed
+
+logger = logging.getLogger("identity_engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An observation that the service refused; it was not applied."""
+
+    instance_id: str
+    """Whose observation it is."""
+    observation: dict[str, Any]
+    """The observation as it was sent."""
+    error: IdentityEngineError
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """Observations that were applied, as one batch."""
+
+    instance_id: str
+    """Whose observations they are."""
+    observations: Sequence[dict[str, Any]]
+    """The observations as they were sent, with their timestamps."""
+    result: Observed[BatchProcessed]
+    """The answer: state, contract and drift after the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferClosed:
+    """What became of everything that was added or restored."""
+
+    acknowledged: int
+    """How many observations were applied."""
+    rejected: Sequence[Rejected]
+    """Observations that were refused; the last 10,000 of them."""
+    unacknowledged: Sequence[UnacknowledgedBatch]
+    """Exactly what was neither applied for sure nor refused, in the order of each instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferOptions:
+    """Bounds of a buffer."""
+
+    batch_max: int
+    delay_max_s: float
+    pending_max: int
+    instances_at_once: int
+    on_rejected: Callable[[Rejected], None] | None
+    on_acknowledged: Callable[[Acknowledged], None] | None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch_max <= 100:
+            raise ConfigurationError(f"batch_max is {self.batch_max}; it must be 1 to 100")
+        if not 0 <= self.delay_max_s <= 3_600:
+            raise ConfigurationError(f"delay_max_s is {self.delay_max_s}; it must be 0 to 3600 s")
+        if self.pending_max < 1 or self.instances_at_once < 1:
+            raise ConfigurationError("pending_max and instances_at_once must be at least 1")
+
+    def report(self, news: Rejected | Acknowledged) -> None:
+        """Calls the hook for it. What a hook raises is logged."""
+        try:
+            if isinstance(news, Rejected):
+                if self.on_rejected is not None:
+                    self.on_rejected(news)
+            elif self.on_acknowledged is not None:
+                self.on_acknowledged(news)
+        except Exception:
+            logger.exception("a hook of an observation buffer raised an error")

@@ -1,0 +1,153 @@
+"""``ObservationBuffer``: the same buffer for programs without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from identity_engine._buffer.async_buffer import now_ms
+from identity_engine._buffer.batch import UnacknowledgedBatch
+from identity_engine._buffer.core import BufferCore
+from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions, Rejected
+from identity_engine._sync.client import IdentityEngine
+from identity_engine.errors import BufferClosedError
+from identity_engine.models import BatchProcessed, Observation
+from identity_engine.results import Observed
+
+T = TypeVar("T")
+
+
+class ObservationBuffer:
+    """Sends observations of many instances in batches, each instance's in the order of ``add``.
+
+    Runs on a thread of its own, with further threads for batches that are under way; safe to use
+    from several threads. Hooks are called on its thread. Close it: what waits is lost with the
+    process.
+
+    Every observation gets a timestamp: its own, or the time of ``add``; where it would be less than
+    1.000 s behind the one before, it is moved to 1.000 s behind it, so that none is throttled. What
+    is more than 240 s ahead of now waits. What came to an unknown end is sent again with the same
+    key, so that it counts once.
+
+    Args:
+        client: Sends the batches.
+        batch_max: Observations of one batch, 1 to 100.
+        delay_max_s: How long an observation waits for others of its instance, in seconds.
+        pending_max: How many observations wait at most; ``add`` waits for room.
+        instances_at_once: Of how many instances batches are under way at most, a thread each.
+        on_rejected: Called for each observation that the service refused.
+        on_acknowledged: Called for each batch that was applied.
+
+    Raises:
+        ConfigurationError: A bound is out of its range.
+    """
+
+    def __init__(
+        self,
+        client: IdentityEngine,
+        *,
+        batch_max: int = 100,
+        delay_max_s: float = 0.05,
+        pending_max: int = 10_000,
+        instances_at_once: int = 64,
+        on_rejected: Callable[[Rejected], None] | None = None,
+        on_acknowledged: Callable[[Acknowledged], None] | None = None,
+        clock_ms: Callable[[], int] = now_ms,
+    ) -> None:
+        options = BufferOptions(
+            batch_max, delay_max_s, pending_max, instances_at_once, on_rejected, on_acknowledged
+        )
+        self._loop = asyncio.new_event_loop()
+        self._senders = ThreadPoolExecutor(instances_at_once, "identity-engine-sender")
+        self._closed: BufferClosed | None = None
+        self._lock = threading.Lock()
+
+        def send_now(
+            instance_id: str, observations: Sequence[dict[str, Any]], key: str
+        ) -> Observed[BatchProcessed]:
+            handle = client.instance(instance_id)
+            return handle.process_batch(observations, idempotency_key=key)
+
+        async def send(
+            instance_id: str, observations: Sequence[dict[str, Any]], key: str
+        ) -> Observed[BatchProcessed]:
+            running = asyncio.get_running_loop()
+            return await running.run_in_executor(
+                self._senders, send_now, instance_id, observations, key
+            )
+
+        async def make() -> BufferCore:
+            return BufferCore(send, options, clock_ms)
+
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="identity-engine-buffer", daemon=True
+        )
+        self._thread.start()
+        self._core = self._run(make())
+
+    def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
+        """Takes an observation; waits while ``pending_max`` others wait.
+
+        Raises:
+            ValueError: It is no JSON, or its timestamp no time with an offset.
+            UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` hands everything
+            back.
+            BufferClosedError: The buffer is closed.
+        """
+        self._run(self._core.add(instance_id, observation))
+
+    def flush(self) -> None:
+        """Waits until everything that was added is acknowledged or rejected.
+
+        Raises what has stopped the buffer.
+        """
+        self._run(self._core.flush())
+
+    def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
+        """Sends what another buffer handed back, with its keys, before all that is added later.
+
+        Call it before ``add``. Gives back what may have been applied and was sent more than 23 h
+        ago, whose keys the service may have forgotten; that is not sent.
+
+        Raises:
+            BufferClosedError: The buffer is closed.
+        """
+
+        async def restore() -> list[UnacknowledgedBatch]:
+            return self._core.restore(batches)
+
+        return self._run(restore())
+
+    def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
+        """Sends what waits, for at most ``timeout_s`` seconds, and says what became of everything.
+
+        The second time it says the same again.
+        """
+        with self._lock:
+            if self._closed is None:
+                self._closed = self._run(self._core.close(timeout_s))
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
+                self._senders.shutdown(wait=False, cancel_futures=True)
+            return self._closed
+
+    @property
+    def pending(self) -> int:
+        """How many observations are neither acknowledged nor rejected."""
+        return self._core.pending
+
+    @property
+    def error(self) -> BaseException | None:
+        """What has stopped the buffer, such as ``UnauthorizedError``; None while it sends."""
+        return self._core.error
+
+    def _run(self, task: Coroutine[Any, Any, T]) -> T:
+        """The outcome of a coroutine on the thread of the buffer."""
+        if self._loop.is_closed():
+            task.close()
+            raise BufferClosedError("the buffer is closed")
+        return asyncio.run_coroutine_threadsafe(task, self._loop).result()

@@ -1,0 +1,1 @@
+"""What both clients share: rules without input or output."""

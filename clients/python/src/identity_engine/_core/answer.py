@@ -1,0 +1,124 @@
+"""Answers of the service: what they say beside their data, and refusals as errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from identity_engine.errors import (
+    ERROR_CLASSES,
+    ApiError,
+    IdentityEngineError,
+    MalformedAnswerError,
+)
+from identity_engine.results import Limits, RequestLimit
+
+_LEAVE_IT_OPEN = frozenset({"deadline_exceeded", "outcome_unknown", "engine_unavailable"})
+"""Reasons of a 503 after which the call may have happened (interface 7.5)."""
+
+_SHOWN_MAX = 80
+"""Characters of an answer of no known form that its error shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer whose body is read."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    attempts: int = 1
+    began_s: float = 0.0
+    """When the call began, by the monotonic clock, in seconds."""
+
+    @property
+    def request_id(self) -> str | None:
+        """The id under which the service logged the request."""
+        return self.headers.get("x-request-id")
+
+    @property
+    def limits(self) -> Limits:
+        """What is left of the minute and the month."""
+        return limits_of(self.headers)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether there is data, or none because nothing has changed."""
+        return 200 <= self.status < 300 or self.status == 304
+
+
+def limits_of(headers: Mapping[str, str]) -> Limits:
+    """The limits that the headers name (interface 8.2)."""
+    reset = _whole(headers.get("x-ratelimit-reset"))
+    return Limits(
+        requests=RequestLimit(
+            limit=_whole(headers.get("x-ratelimit-limit")),
+            remaining=_whole(headers.get("x-ratelimit-remaining")),
+            reset_at=None if reset is None else datetime.fromtimestamp(reset, timezone.utc),
+        ),
+        monthly_remaining=_whole(headers.get("x-monthly-remaining")),
+    )
+
+
+def retry_after_of(headers: Mapping[str, str]) -> float | None:
+    """``Retry-After`` in seconds. The service and its proxies send seconds, never a date."""
+    value = _whole(headers.get("retry-after"))
+    return None if value is None else float(value)
+
+
+def refusal_of(answer: Answer) -> IdentityEngineError:
+    """The error that a refusal, or an answer of no known form, is raised as."""
+    body = _envelope(answer.content)
+    if body is None:
+        return malformed(answer, "it is no JSON of the service")
+    details = body.get("details")
+    code = str(body["error"])
+    retry_after_s = retry_after_of(answer.headers)
+    if retry_after_s is None and isinstance(body.get("retry_after"), (int, float)):
+        retry_after_s = float(body["retry_after"])
+    error = ERROR_CLASSES.get(code, ApiError)(
+        code=code,
+        message=str(body.get("message", "")),
+        status=answer.status,
+        request_id=answer.request_id,
+        limits=answer.limits,
+        details=details if isinstance(details, dict) else None,
+        retry_after_s=retry_after_s,
+    )
+    error.may_have_happened = leaves_open(answer.status, error.reason)
+    return error
+
+
+def malformed(answer: Answer, why: str) -> MalformedAnswerError:
+    """The error for an answer that cannot be used."""
+    shown = answer.content[:_SHOWN_MAX].decode("utf-8", "replace")
+    error = MalformedAnswerError(
+        f"answer {answer.status} cannot be used, {why}: {shown!r}",
+        status=answer.status,
+        request_id=answer.request_id,
+        retry_after_s=retry_after_of(answer.headers),
+    )
+    error.may_have_happened = leaves_open(answer.status, None) or answer.status < 400
+    return error
+
+
+def leaves_open(status: int, reason: str | None) -> bool:
+    """Whether a call with this answer may have changed something (interface 7.5)."""
+    if status == 503:
+        return reason is None or reason in _LEAVE_IT_OPEN
+    return status >= 500
+
+
+def _envelope(content: bytes) -> dict[str, Any] | None:
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) and isinstance(body.get("error"), str) else None
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None

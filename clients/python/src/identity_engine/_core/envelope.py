@@ -1,0 +1,118 @@
+"""The JSON frame of answers, and what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from identity_engine._core.answer import Answer, malformed, retry_after_of
+from identity_engine.errors import ApiError
+from identity_engine.results import NotModified, Observed, PageInfo, Result, Throttled
+
+T = TypeVar("T")
+E = TypeVar("E", bound=BaseModel)
+
+
+class One(BaseModel, Generic[T]):
+    """``{"data": {…}}``."""
+
+    model_config = ConfigDict(extra="ignore")
+    data: T
+
+
+class Many(BaseModel, Generic[T]):
+    """``{"data": […], "pagination": {…}}``."""
+
+    model_config = ConfigDict(extra="ignore")
+    data: list[T]
+    pagination: PageInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """A page before it knows how to get the next one."""
+
+    result: Result[list[T]]
+    pagination: PageInfo
+
+
+def result_of(answer: Answer, frame: type[One[T]]) -> Result[T]:
+    """The result that an answer carries. Raises ``MalformedAnswerError`` for one of another
+    form.
+    """
+    return _result(answer, _read(answer, frame).data)
+
+
+def observed_of(answer: Answer, frame: type[One[T]]) -> Observed[T]:
+    """The result of observations, with whether they counted."""
+    is_throttled = answer.headers.get("x-throttled") == "true"
+    throttled = Throttled(retry_after_of(answer.headers) or 0.0) if is_throttled else None
+    return Observed(
+        data=_read(answer, frame).data,
+        status=answer.status,
+        request_id=answer.request_id,
+        limits=answer.limits,
+        etag=answer.headers.get("etag"),
+        is_replayed=_is_replayed(answer),
+        attempts=answer.attempts,
+        throttled=throttled,
+    )
+
+
+def conditional_of(answer: Answer, frame: type[One[T]]) -> Result[T] | NotModified:
+    """The result of a read that may be answered with "not modified"."""
+    if answer.status != 304:
+        return result_of(answer, frame)
+    return NotModified(
+        status=304,
+        request_id=answer.request_id,
+        limits=answer.limits,
+        etag=answer.headers.get("etag"),
+        attempts=answer.attempts,
+    )
+
+
+def listed_of(answer: Answer, frame: type[Many[T]]) -> Listed[T]:
+    """The page that an answer carries."""
+    body = _read(answer, frame)
+    return Listed(_result(answer, body.data), body.pagination)
+
+
+def refused_as(error: ApiError, data: T) -> Result[T]:
+    """The result of a call whose refusal says that what it wanted is so."""
+    return Result(
+        data=data,
+        status=error.status,
+        request_id=error.request_id,
+        limits=error.limits,
+        etag=None,
+        is_replayed=False,
+        attempts=error.attempts,
+    )
+
+
+def _result(answer: Answer, data: T) -> Result[T]:
+    return Result(
+        data=data,
+        status=answer.status,
+        request_id=answer.request_id,
+        limits=answer.limits,
+        etag=answer.headers.get("etag"),
+        is_replayed=_is_replayed(answer),
+        attempts=answer.attempts,
+    )
+
+
+def _is_replayed(answer: Answer) -> bool:
+    return answer.headers.get("idempotent-replayed") == "true"
+
+
+def _read(answer: Answer, frame: type[E]) -> E:
+    try:
+        return frame.model_validate_json(answer.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        at = ".".join(str(step) for step in first["loc"])
+        raise malformed(answer, f"{at}: {first['msg']}") from error

@@ -1,0 +1,60 @@
+"""Blocks of an event stream as typed events."""
+
+from __future__ import annotations
+
+import json
+
+from httpx_sse import ServerSentEvent
+from pydantic import ValidationError
+
+from identity_engine.errors import MalformedAnswerError
+from identity_engine.events import (
+    CycleEvent,
+    DeletedEvent,
+    Event,
+    GapEvent,
+    ResetEvent,
+    StateEvent,
+    UnknownEvent,
+)
+from identity_engine.models import (
+    CycleEventData,
+    DeletedEventData,
+    GapEventData,
+    ResetEventData,
+    StateEventData,
+)
+
+
+def event_of(block: ServerSentEvent) -> Event | None:
+    """The event of a block; None for one that only says something of the stream.
+
+    Raises ``MalformedAnswerError`` for data that its kind of event does not have.
+    """
+    if block.data == "":
+        return None
+    try:
+        return _typed(block)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        text = f"an event {block.event} cannot be used: {first['loc']}: {first['msg']}"
+        raise MalformedAnswerError(text, status=200) from error
+
+
+def _typed(block: ServerSentEvent) -> Event:
+    match block.event:
+        case "state":
+            return StateEvent(StateEventData.model_validate_json(block.data))
+        case "cycle" if block.id.isdigit():
+            return CycleEvent(int(block.id), CycleEventData.model_validate_json(block.data))
+        case "reset":
+            return ResetEvent(ResetEventData.model_validate_json(block.data))
+        case "gap":
+            return GapEvent(GapEventData.model_validate_json(block.data))
+        case "deleted":
+            return DeletedEvent(DeletedEventData.model_validate_json(block.data))
+    try:
+        data = json.loads(block.data)
+    except ValueError:
+        data = block.data
+    return UnknownEvent(block.event, data, block.id or None)

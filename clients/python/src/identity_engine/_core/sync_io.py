@@ -1,0 +1,34 @@
+"""What the synchronous client needs of its thread; ``async_io`` has the same for event loops."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+import httpx
+from httpx_sse import EventSource, ServerSentEvent
+
+from identity_engine._core.sync_deadline import bound_by_deadline, deadline
+
+sleep = time.sleep
+
+
+@contextmanager
+def limit_s(seconds: float) -> Iterator[None]:
+    """Ends every wait for the network inside with a time-out of httpx after so long."""
+    token = deadline.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        deadline.reset(token)
+
+
+def new_http(limits: httpx.Limits) -> httpx.Client:
+    """A client with its own connections, whose waits ``limit_s`` bounds together."""
+    return bound_by_deadline(httpx.Client(limits=limits))
+
+
+def blocks_of(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:
+    """The blocks of an event stream. Raises ``SSEError`` for an answer that is none."""
+    yield from EventSource(response).iter_sse()

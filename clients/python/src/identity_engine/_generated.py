@@ -1,0 +1,1616 @@
+"""Data of the API, made of clients/models/models.json: tools/generate_models.py."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, ConfigDict, Field
+from typing_extensions import TypeAliasType
+
+from identity_engine._core.model import Model
+
+Action = TypeAliasType(
+    "Action",
+    Literal[
+        "explore",
+        "question",
+        "elaborate",
+        "suggest",
+        "execute",
+        "pivot",
+        "challenge",
+        "comfort",
+        "clarify",
+        "stabilize",
+        "defer",
+        "withdraw",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+ActorKind = TypeAliasType(
+    "ActorKind", Literal["key", "user", "operator", "provider", "service", "anonymous"] | str
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+class AnswerScale(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    min: int
+    max: int
+    labels: list[str]
+
+
+class AuditActor(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    kind: ActorKind
+    id: str | None = None
+    """
+    1 to 128 characters.
+    """
+
+    session: str | None = None
+    """
+    1 to 128 characters.
+    """
+
+    name: str | None = None
+    """
+    1 to 128 characters.
+    """
+
+
+AuditOutcome = TypeAliasType(
+    "AuditOutcome",
+    Literal[
+        "begun",
+        "done",
+        "repeated",
+        "unauthorized",
+        "forbidden",
+        "not_found",
+        "invalid_request",
+        "conflict",
+        "throttled",
+        "rate_limited",
+        "quota_exceeded",
+        "service_unavailable",
+        "internal",
+        "billing_provider_not_configured",
+        "webhook_verification_failed",
+        "invalid_plan",
+    ],
+)
+
+
+class BillingPage(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    url: str
+    """
+    A page of the payment provider.
+    """
+
+
+class Checkout(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    plan: str
+    """
+    `indie` or `pro`. At most 64 characters.
+    """
+
+    success_url: str
+    """
+    An https address without a user name; http only on the machine itself. At most 2048 characters.
+    """
+
+    cancel_url: str
+    """
+    An https address without a user name; http only on the machine itself. At most 2048 characters.
+    """
+
+
+CommitmentThreshold = TypeAliasType(
+    "CommitmentThreshold", Literal["low", "medium", "high", "very_high"] | str
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+Composite = TypeAliasType(
+    "Composite",
+    Literal[
+        "knowledge_focused_relationship_aware",
+        "visionary_leader",
+        "safe_adventurer",
+        "principled_caregiver",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+class CreatedInstance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    name: str
+    description: str
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    updated_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+
+class CursorPagination(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    limit: int
+    """
+    At least 1.
+    """
+
+    next_cursor: str | None
+    """
+    What `cursor` is for the next page, also where this one is empty. `null`: the end.
+    """
+
+
+class DeletedEventData(Model):
+    """
+    The instance is deleted; the stream ends.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+
+
+class DeletedInstance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    deleted: bool
+    """
+    Always true.
+    """
+
+
+DriftEventLevel = TypeAliasType("DriftEventLevel", Literal["D1", "D2", "D3"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+DriftLevel = TypeAliasType("DriftLevel", Literal["D0", "D1", "D2", "D3"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+DriftReason = TypeAliasType(
+    "DriftReason",
+    Literal["within_band", "situational_departure", "sustained_shift", "identity_breach"] | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+ErrorCode = TypeAliasType(
+    "ErrorCode",
+    Literal[
+        "unauthorized",
+        "forbidden",
+        "not_found",
+        "invalid_request",
+        "conflict",
+        "throttled",
+        "rate_limited",
+        "quota_exceeded",
+        "service_unavailable",
+        "internal",
+        "billing_provider_not_configured",
+        "webhook_verification_failed",
+        "invalid_plan",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+ErrorReason = TypeAliasType(
+    "ErrorReason",
+    Literal[
+        "malformed_json",
+        "duplicate_key",
+        "invalid_utf8",
+        "body_too_large",
+        "unsupported_media_type",
+        "missing_field",
+        "unknown_field",
+        "wrong_type",
+        "out_of_range",
+        "unknown_value",
+        "too_short",
+        "too_long",
+        "too_deep",
+        "invalid_text",
+        "invalid_timestamp",
+        "timestamp_in_future",
+        "timestamp_order",
+        "timestamps_mixed",
+        "unknown_question",
+        "duplicate_question",
+        "too_few_answers",
+        "idempotency_key_reused",
+        "invalid_parameter",
+        "unknown_parameter",
+        "invalid_header",
+        "malformed_request",
+        "request_timeout",
+        "uri_too_long",
+        "expectation_failed",
+        "headers_too_large",
+        "http_version_not_supported",
+        "address_not_allowed",
+        "read_only_key",
+        "account_suspended",
+        "instance_limit",
+        "too_many_streams",
+        "version_mismatch",
+        "already_exists",
+        "deleted",
+        "min_cycle_interval",
+        "limiter_unavailable",
+        "engine_unavailable",
+        "audit_unavailable",
+        "too_many_refused_keys",
+        "too_many_refused_notifications",
+        "too_many_unfinished_bodies",
+        "overloaded",
+        "billing_unavailable",
+        "deadline_exceeded",
+        "outcome_unknown",
+        "shutting_down",
+        "upgrade_in_progress",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+Expressiveness = TypeAliasType("Expressiveness", Literal["minimal", "low", "medium", "high"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class GapEventData(Model):
+    """
+    Cycles that were asked for and are no longer kept.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    from_: int = Field(..., alias="from")
+    """
+    Ordinal of an observation.
+    """
+
+    to: int
+    """
+    Ordinal of an observation.
+    """
+
+
+GenerationChoice = TypeAliasType("GenerationChoice", Literal["current", "all"])
+
+
+class InitialModeStrengths(Model):
+    """
+    Missing keys are 0.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    perception: float | None = None
+    """
+    0 to 1.
+    """
+
+    exploration: float | None = None
+    """
+    0 to 1.
+    """
+
+    order: float | None = None
+    """
+    0 to 1.
+    """
+
+    assertion: float | None = None
+    """
+    0 to 1.
+    """
+
+    connection: float | None = None
+    """
+    0 to 1.
+    """
+
+    identity: float | None = None
+    """
+    0 to 1.
+    """
+
+    stress_response: float | None = None
+    """
+    0 to 1.
+    """
+
+
+InstancesSort = TypeAliasType("InstancesSort", Literal["created_at", "name"])
+
+
+JsonValue = TypeAliasType("JsonValue", Any)
+"""
+Any value of JSON.
+"""
+
+
+KeyScope = TypeAliasType("KeyScope", Literal["full", "read"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class ListedInstance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    name: str
+    description: str
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    cycle_count: int
+    """
+    At least 0.
+    """
+
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+
+class MinuteUsage(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    limit: int
+    """
+    Requests that the plan allows. At least 0.
+    """
+
+    remaining: int
+    """
+    Requests left. At least 0.
+    """
+
+    reset: int
+    """
+    When the next one begins, in Unix seconds. At least 0.
+    """
+
+
+ModeKey = TypeAliasType(
+    "ModeKey",
+    Literal[
+        "perception",
+        "exploration",
+        "order",
+        "assertion",
+        "connection",
+        "identity",
+        "stress_response",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+ModeName = TypeAliasType(
+    "ModeName",
+    Literal[
+        "Perception",
+        "Exploration",
+        "Order",
+        "Assertion",
+        "Connection",
+        "Identity",
+        "Stress_Response",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+class ModeScores(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    perception: float
+    """
+    1 to 5.
+    """
+
+    exploration: float
+    """
+    1 to 5.
+    """
+
+    order: float
+    """
+    1 to 5.
+    """
+
+    assertion: float
+    """
+    1 to 5.
+    """
+
+    connection: float
+    """
+    1 to 5.
+    """
+
+    identity: float
+    """
+    1 to 5.
+    """
+
+    stress_response: float
+    """
+    1 to 5.
+    """
+
+
+class ModeStrengths(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    perception: float
+    """
+    0 to 1.
+    """
+
+    exploration: float
+    """
+    0 to 1.
+    """
+
+    order: float
+    """
+    0 to 1.
+    """
+
+    assertion: float
+    """
+    0 to 1.
+    """
+
+    connection: float
+    """
+    0 to 1.
+    """
+
+    identity: float
+    """
+    0 to 1.
+    """
+
+    stress_response: float
+    """
+    0 to 1.
+    """
+
+
+ModeTarget = TypeAliasType(
+    "ModeTarget",
+    Literal[
+        "PERCEPTION",
+        "EXPLORATION",
+        "ORDER",
+        "ASSERTION",
+        "CONNECTION",
+        "IDENTITY",
+        "STRESS_RESPONSE",
+    ],
+)
+
+
+class MonthUsage(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    limit: int
+    """
+    Cycles that the plan allows. At least 0.
+    """
+
+    remaining: int
+    """
+    Cycles left. At least 0.
+    """
+
+    reset: int
+    """
+    When the next one begins, in Unix seconds. At least 0.
+    """
+
+
+class Observation(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    mode_target: ModeTarget
+    signal_strength: float
+    """
+    Intensity. 0 to 1.
+    """
+
+    confidence: float | None = None
+    """
+    Certainty. 0 to 1; default 1.
+    """
+
+    context: dict[str, Any] | None = None
+    """
+    Arbitrary metadata, up to 8192 bytes of JSON and 16 levels, its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.
+    """
+
+    timestamp: AwareDatetime | None = None
+    """
+    When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
+    """
+
+
+OpenModeTarget = TypeAliasType(
+    "OpenModeTarget",
+    Literal[
+        "PERCEPTION",
+        "EXPLORATION",
+        "ORDER",
+        "ASSERTION",
+        "CONNECTION",
+        "IDENTITY",
+        "STRESS_RESPONSE",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+OpenQuestionId = TypeAliasType(
+    "OpenQuestionId",
+    Literal[
+        "q01",
+        "q02",
+        "q03",
+        "q04",
+        "q05",
+        "q06",
+        "q07",
+        "q08",
+        "q09",
+        "q10",
+        "q11",
+        "q12",
+        "q13",
+        "q14",
+        "q15",
+        "q16",
+        "q17",
+        "q18",
+        "q19",
+        "q20",
+        "q21",
+        "q22",
+        "q23",
+        "q24",
+        "q25",
+        "q26",
+        "q27",
+        "q28",
+        "q29",
+        "q30",
+        "q31",
+        "q32",
+        "q33",
+        "q34",
+        "q35",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+OpenResetMode = TypeAliasType("OpenResetMode", Literal["initial", "default"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class Pagination(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    limit: int
+    """
+    At least 1.
+    """
+
+    offset: int
+    """
+    At least 0.
+    """
+
+    total: int
+    """
+    At least 0.
+    """
+
+    has_more: bool
+
+
+PersonaId = TypeAliasType(
+    "PersonaId",
+    Literal[
+        "persona_analytical",
+        "persona_creative",
+        "persona_leader",
+        "persona_supporter",
+        "persona_explorer",
+        "persona_guardian",
+        "persona_philosopher",
+        "persona_performer",
+        "persona_scholar",
+        "persona_diplomat",
+        "persona_pioneer",
+        "persona_catalyst",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+PersonasVersion = TypeAliasType("PersonasVersion", Literal["v1"])
+
+
+PlanName = TypeAliasType("PlanName", Literal["free", "indie", "pro", "enterprise"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class Portal(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    return_url: str
+    """
+    An https address without a user name; http only on the machine itself. At most 2048 characters.
+    """
+
+
+QualityVerdict = TypeAliasType("QualityVerdict", Literal["ok", "caution", "invalid"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class Question(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: OpenQuestionId
+    position: int
+    """
+    At least 1.
+    """
+
+    text: str
+
+
+QuestionId = TypeAliasType(
+    "QuestionId",
+    Literal[
+        "q01",
+        "q02",
+        "q03",
+        "q04",
+        "q05",
+        "q06",
+        "q07",
+        "q08",
+        "q09",
+        "q10",
+        "q11",
+        "q12",
+        "q13",
+        "q14",
+        "q15",
+        "q16",
+        "q17",
+        "q18",
+        "q19",
+        "q20",
+        "q21",
+        "q22",
+        "q23",
+        "q24",
+        "q25",
+        "q26",
+        "q27",
+        "q28",
+        "q29",
+        "q30",
+        "q31",
+        "q32",
+        "q33",
+        "q34",
+        "q35",
+    ],
+)
+
+
+class Questionnaire(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    test_id: str
+    version: str
+    instructions: str
+    scale: AnswerScale
+    question_count: int
+    questions: list[Question]
+
+
+RecoveryPath = TypeAliasType(
+    "RecoveryPath",
+    Literal[
+        "none",
+        "rest",
+        "disengagement",
+        "structuring",
+        "support_seeking",
+        "reappraisal",
+        "problem_solving",
+    ]
+    | str,
+)
+"""
+A later release may answer other values than these.
+"""
+
+
+class RecoveryProfile(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    preferred_path: RecoveryPath
+    support_required: bool
+    cooldown_required: bool
+
+
+class RenameInstance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    name: str | None = None
+    """
+    1 to 100 characters.
+    """
+
+    description: str | None = None
+    """
+    0 to 2000 characters.
+    """
+
+
+class ResetEventData(Model):
+    """
+    A reset: the cycles after it are of a new generation.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    generation: int
+    """
+    The generation that begins. At least 1.
+    """
+
+
+ResetMode = TypeAliasType("ResetMode", Literal["initial", "default"])
+
+
+Risk = TypeAliasType("Risk", Literal["avoidant", "cautious", "balanced", "bold"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+ShiftDirection = TypeAliasType("ShiftDirection", Literal["up", "down"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class Simulation(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    observations: list[Observation]
+    """
+    1 to 20 items.
+    """
+
+
+SortOrder = TypeAliasType("SortOrder", Literal["asc", "desc"])
+
+
+StressState = TypeAliasType("StressState", Literal["LOW", "MED", "HIGH", "OVER"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class SuggestedConfig(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    mode_strengths: ModeStrengths
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+
+class SustainedShift(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    statistic: float
+    """
+    At least 0.
+    """
+
+    limit: float
+    mode: ModeKey | None
+    direction: ShiftDirection | None
+
+
+Tempo = TypeAliasType("Tempo", Literal["slow", "measured", "brisk", "rapid", "paused"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
+class TestAnswer(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    question_id: QuestionId
+    value: int
+    """
+    1 to 5.
+    """
+
+
+class UpdatedInstance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    name: str
+    description: str
+    updated_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+
+class Usage(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    minute: MinuteUsage
+    month: MonthUsage
+
+
+class WholePagination(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    total: int
+    """
+    At least 0.
+    """
+
+
+class AnswerQuality(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    verdict: QualityVerdict
+    consistency: float
+    """
+    0 to 1.
+    """
+
+    acquiescence: float
+    """
+    -2 to 2.
+    """
+
+    longest_run: int
+    """
+    At least 0.
+    """
+
+    response_sd: float
+    """
+    At least 0.
+    """
+
+    flags: list[str]
+
+
+class AuditLine(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    month: str
+    seq: int
+    """
+    At least 1.
+    """
+
+    at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    actor: AuditActor
+    address: str | None = None
+    request_id: str | None = None
+    action: str
+    target: str | None = None
+    outcome: str
+    of: str | None = None
+    before: dict[str, JsonValue] | None = None
+    after: dict[str, JsonValue] | None = None
+
+
+class Batch(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    observations: list[Observation]
+    """
+    1 to 100 items.
+    """
+
+    include_intermediate: bool | None = None
+    """
+    Default false.
+    """
+
+
+class CurrentSnapshot(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    instance_id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    cycle: int
+    """
+    At least 0.
+    """
+
+    mode_strengths: ModeStrengths
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+    stress_state: StressState
+    stability_index: float
+    """
+    0 to 1.
+    """
+
+    cycle_count: int
+    """
+    At least 0.
+    """
+
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    updated_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+
+class DecisionStyle(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    tempo: Tempo
+    risk: Risk
+    expressiveness: Expressiveness
+    commitment_threshold: CommitmentThreshold
+
+
+class ErrorDetails(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    field: str | None = None
+    reason: ErrorReason | None = None
+    alias: str | None = None
+    """
+    Always "rate_limit_exceeded".
+    """
+
+    mode: ModeKey | None = None
+    request_id: str | None = None
+    """
+    Pattern ^[A-Za-z0-9._-]{8,64}$.
+    """
+
+
+class HistoryRecord(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    cycle: int
+    """
+    At least 1.
+    """
+
+    mode_target: OpenModeTarget
+    signal_strength: float
+    """
+    0 to 1.
+    """
+
+    confidence: float
+    """
+    0 to 1.
+    """
+
+    context: dict[str, Any]
+    timestamp: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    generation: int | None = None
+    """
+    With generation=all only. At least 1.
+    """
+
+
+class InitialConfig(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    mode_strengths: InitialModeStrengths | None = None
+    energy_level: float | None = None
+    """
+    0 to 1; default 0.8.
+    """
+
+
+class Instance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    name: str
+    description: str
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    updated_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    cycle_count: int
+    """
+    At least 0.
+    """
+
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+    stress_state: StressState
+    stability_index: float
+    """
+    0 to 1.
+    """
+
+
+class KeyDescription(Model):
+    """
+    The key that this request was made with.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^key_[0-9a-f]{16}$.
+    """
+
+    scope: KeyScope
+    expires_at: AwareDatetime | None
+    """
+    `null`: never.
+    """
+
+
+class ModeDeviation(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    mode: ModeKey
+    z: float
+    contribution: float
+
+
+class NearestPersona(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: PersonaId
+    distance: float
+    """
+    At least 0.
+    """
+
+    fit: float
+    """
+    0 to 1.
+    """
+
+
+class Persona(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: PersonaId
+    name: str
+    archetype: str
+    description: str
+    mode_profile: ModeStrengths
+    core_values: list[str]
+    decision_style: DecisionStyle
+
+
+class Plan(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    name: PlanName
+    requests_per_minute: int
+    """
+    At least 0.
+    """
+
+    cycles_per_month: int
+    """
+    At least 0.
+    """
+
+    instances_max: int
+    """
+    Instances that you may have at the same time. At least 0.
+    """
+
+
+class ResetDone(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    reset_to: OpenResetMode
+    cycle: int
+    """
+    At least 0.
+    """
+
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+    stress_state: StressState
+
+
+class ResetInstance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    mode: ResetMode
+
+
+class Snapshot(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    instance_id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    cycle: int
+    """
+    At least 0.
+    """
+
+    mode_strengths: ModeStrengths
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+    stress_state: StressState
+    stability_index: float
+    """
+    0 to 1.
+    """
+
+
+class StressRecovery(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    preferred_path: RecoveryPath
+    half_life_minutes: float
+    support_required_at: StressState
+    cooldown_required_at: StressState
+
+
+class Submission(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    version: str | None = None
+    """
+    Always "1.0".
+    """
+
+    answers: list[TestAnswer]
+    """
+    At most 35 items.
+    """
+
+
+class TestResult(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    version: str
+    mode_strengths: ModeStrengths
+    scores: ModeScores
+    dominant_modes: list[ModeName]
+    nearest_personas: list[NearestPersona]
+    """
+    3 items.
+    """
+
+    composite: Composite | None
+    initial_config: SuggestedConfig
+    quality: AnswerQuality
+
+
+class Account(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    plan: Plan
+    usage: Usage
+    key: KeyDescription
+
+
+class Contract(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    dominant_modes: list[ModeName]
+    suppressed_modes: list[ModeName]
+    allowed_actions: list[Action]
+    forbidden_actions: list[Action]
+    decision_style: DecisionStyle
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+    stress_state: StressState
+    recovery_profile: RecoveryProfile
+
+
+class CreateInstance(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    name: str
+    """
+    1 to 100 characters.
+    """
+
+    description: str | None = None
+    """
+    0 to 2000 characters; default "".
+    """
+
+    initial_config: InitialConfig | None = None
+
+
+class Deviation(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    description: str
+    reason: DriftReason
+    distance: float
+    """
+    At least 0.
+    """
+
+    t2: float
+    """
+    At least 0.
+    """
+
+    p_value: float
+    """
+    0 to 1.
+    """
+
+    breach: float
+    """
+    At least 0.
+    """
+
+    run: int
+    """
+    At least 0.
+    """
+
+    sustained: SustainedShift
+    modes: list[ModeDeviation]
+    """
+    7 items.
+    """
+
+    nearest_persona: PersonaId | None
+    composite: Composite | None
+
+
+class Drift(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    level: DriftLevel
+    deviation: Deviation
+
+
+class DriftEvent(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    cycle: int
+    """
+    At least 1.
+    """
+
+    drift_level: DriftEventLevel
+    deviation: Deviation
+    affected_modes: list[ModeKey]
+    """
+    At least 1 items.
+    """
+
+    rolled_back: bool
+    timestamp: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    generation: int | None = None
+    """
+    With generation=all only. At least 1.
+    """
+
+
+class Error(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    error: ErrorCode
+    message: str
+    retry_after: int | None = None
+    """
+    Seconds; on 429. At least 1.
+    """
+
+    details: ErrorDetails | None = None
+
+
+class PersonaDetail(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: PersonaId
+    name: str
+    archetype: str
+    description: str
+    mode_profile: ModeStrengths
+    core_values: list[str]
+    decision_style: DecisionStyle
+    long_description: str
+    preferred_actions: list[Action]
+    stress_recovery: StressRecovery
+
+
+class Processed(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    snapshot: Snapshot
+    contract: Contract
+    drift: Drift
+
+
+class StateEventData(Model):
+    """
+    The state: first of all, and after the newest cycle, rename or reset.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    snapshot: Snapshot
+    contract: Contract
+    drift: Drift
+    set_point: ModeStrengths | None = None
+    last_stable: ModeStrengths | None = None
+
+
+class States(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    states: list[Processed]
+    processed_count: int
+    """
+    At least 0.
+    """
+
+
+class BatchProcessed(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    snapshot: Snapshot
+    contract: Contract
+    drift: Drift
+    processed_count: int
+    """
+    At least 0.
+    """
+
+
+BatchResult = TypeAliasType("BatchResult", BatchProcessed | States)
+
+
+class CycleEventData(Model):
+    """
+    A processed observation, once durable. The `id` of the event is its ordinal.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    observation: HistoryRecord
+    drift: DriftEvent | None
+    """
+    The drift event that it brought; null at level D0.
+    """

@@ -1,0 +1,59 @@
+"""``client.tests``: the personality test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from identity_engine._core.call import Repeatable, get, send
+from identity_engine._core.envelope import One, result_of
+from identity_engine._sync.caller import Caller
+from identity_engine.models import Questionnaire, TestAnswer, TestResult
+from identity_engine.results import Result
+
+_QUESTIONS = One[Questionnaire]
+_RESULT = One[TestResult]
+
+
+class Tests:
+    """The personality test. Nothing of it is stored."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def questions(
+        self, *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> Result[Questionnaire]:
+        """The 35 statements and their scale of 1 to 5.
+
+        Args:
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+        """
+        call = get("/test/questions", request_id=request_id)
+        return result_of(self._caller.send(call, timeout_s), _QUESTIONS)
+
+    def submit(
+        self,
+        answers: Sequence[TestAnswer | Mapping[str, Any]],
+        *,
+        version: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[TestResult]:
+        """Scores answers: strengths, nearest personas, and an ``initial_config`` for a create.
+
+        Args:
+            answers: ``question_id`` and ``value`` (1 to 5) each, a question at most once.
+            version: ``1.0``, which is what the service takes it for if left out.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            InvalidRequestError: An answer breaks a rule, or there are too few of a mode.
+        """
+        body: dict[str, object] = {"answers": list(answers)}
+        if version is not None:
+            body["version"] = version
+        call = send("POST", "/test/submit", body, Repeatable.ALWAYS, request_id=request_id)
+        return result_of(self._caller.send(call, timeout_s), _RESULT)

@@ -1,0 +1,101 @@
+"""The same test for both clients: calls of the asynchronous one run on an event loop of their
+own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from identity_engine import AsyncIdentityEngine, IdentityEngine
+
+Kind = Literal["sync", "async"]
+
+KEY = "svc_sk_" + "0" * 50
+"""A key of the form of keys; servers of tests do not look at it."""
+
+
+class Driven:
+    """A client, or a part of one, whose calls are driven to their ends: awaited where they must
+    be.
+    """
+
+    def __init__(self, target: Any, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._target = target
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if inspect.ismethod(value):
+            return lambda *args, **kwargs: self._driven(value(*args, **kwargs))
+        is_ours = type(value).__module__.startswith(
+            ("identity_engine._sync", "identity_engine._async")
+        )
+        return Driven(value, self._loop) if is_ours else value
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._loop is None:
+            yield from self._target
+            return
+        iterator = self._target.__aiter__()
+        while True:
+            try:
+                yield self._loop.run_until_complete(iterator.__anext__())
+            except StopAsyncIteration:
+                return
+
+    def _driven(self, value: Any) -> Any:
+        if self._loop is not None and inspect.isawaitable(value):
+            value = self._loop.run_until_complete(value)
+        is_ours = type(value).__module__.startswith(
+            ("identity_engine._sync", "identity_engine._async")
+        )
+        if is_ours or isinstance(value, AsyncIterator):
+            return Driven(value, self._loop)
+        return value
+
+
+@contextmanager
+def client_of(kind: Kind, base_url: str, **options: Any) -> Iterator[Any]:
+    """A client of this kind, closed at the end."""
+    given = {"api_key": KEY, "base_url": base_url, **options}
+    if kind == "sync":
+        with IdentityEngine(**given) as client:
+            yield Driven(client, None)
+        return
+    with asyncio.Runner() if hasattr(asyncio, "Runner") else _Runner() as runner:
+        loop = runner.get_loop()
+        other = AsyncIdentityEngine(**given)
+        try:
+            yield Driven(other, loop)
+        finally:
+            loop.run_until_complete(other.aclose())
+
+
+class _Runner:
+    """``asyncio.Runner`` for Python 3.10."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+
+    def __enter__(self) -> _Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+
+def raised(call: Callable[[], object]) -> Exception:
+    """What a call raises."""
+    try:
+        result = call()
+    except Exception as error:
+        return error
+    raise AssertionError(f"it raised nothing but gave {result}")

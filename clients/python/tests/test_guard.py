@@ -1,0 +1,161 @@
+"""The contract guard."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from both_clients import Kind, client_of, raised
+from identity_engine import errors
+from identity_engine.models import Contract
+from wire_server import Reply, Request, data, serving
+
+INSTANCE = "inst_0123456789abcdef"
+
+
+def contract(*forbidden: str) -> dict[str, Any]:
+    style = {
+        "tempo": "slow",
+        "risk": "avoidant",
+        "expressiveness": "low",
+        "commitment_threshold": "low",
+    }
+    recovery = {"preferred_path": "rest", "support_required": False, "cooldown_required": False}
+    return {
+        "dominant_modes": ["Order"],
+        "suppressed_modes": [],
+        "allowed_actions": ["execute"],
+        "forbidden_actions": list(forbidden),
+        "decision_style": style,
+        "energy_level": 0.5,
+        "stress_state": "LOW",
+        "recovery_profile": recovery,
+    }
+
+
+SNAPSHOT = {
+    "instance_id": INSTANCE,
+    "cycle": 1,
+    "mode_strengths": dict.fromkeys(
+        [
+            *("perception", "exploration", "order", "assertion"),
+            *("connection", "identity", "stress_response"),
+        ],
+        0.5,
+    ),
+    "energy_level": 0.5,
+    "stress_state": "LOW",
+    "stability_index": 1,
+}
+DEVIATION = {
+    "description": "",
+    "reason": "within_band",
+    "distance": 0,
+    "t2": 0,
+    "p_value": 1,
+    "breach": 0,
+    "run": 0,
+    "sustained": {"statistic": 0, "limit": 5, "mode": None, "direction": None},
+    "modes": [],
+    "nearest_persona": None,
+    "composite": None,
+}
+
+
+def state(*forbidden: str) -> dict[str, Any]:
+    drift = {"level": "D0", "deviation": DEVIATION}
+    return {"snapshot": SNAPSHOT, "contract": contract(*forbidden), "drift": drift}
+
+
+def answer(request: Request) -> Reply:
+    """Each kind of answer forbids another action."""
+    match request.path.rsplit("/", 1)[1]:
+        case "contract":
+            return data(contract("explore"))
+        case "process":
+            return data(state("pivot"))
+        case "batch" if "include_intermediate" in request.json:
+            return data({"states": [state(), state("challenge")], "processed_count": 2})
+        case "batch":
+            return data({**state("comfort"), "processed_count": 1})
+        case _:
+            text = f"event: state\ndata: {json.dumps(state('question'))}\n\n"
+            return Reply(200, {"Content-Type": "text/event-stream"}, chunks=(text.encode(),))
+
+
+OBSERVATION = {"mode_target": "ORDER", "signal_strength": 0.5}
+
+
+def test_every_answer_through_its_handle_updates_it(kind: Kind) -> None:
+    with serving(answer) as server, client_of(kind, server.base_url) as client:
+        instance = client.instance(INSTANCE)
+        guard = instance.guard()
+        assert (guard.contract, guard.age_s) == (None, None)
+        forbidden: list[list[str]] = []
+        calls: list[Callable[[], object]] = [
+            lambda: instance.contract(),
+            lambda: instance.process(OBSERVATION),
+            lambda: instance.process_batch([OBSERVATION]),
+            lambda: instance.process_batch([OBSERVATION], include_intermediate=True),
+            lambda: next(iter(instance.events())),
+            lambda: guard.refresh(),
+        ]
+        for call in calls:
+            call()
+            forbidden.append(guard.contract.forbidden_actions)
+    wanted = ["explore", "pivot", "comfort", "challenge", "question", "explore"]
+    assert [each for (each,) in forbidden] == wanted
+
+
+def test_it_says_what_the_contract_says(kind: Kind) -> None:
+    with serving(answer) as server, client_of(kind, server.base_url) as client:
+        guard = client.instance(INSTANCE).guard()
+        assert isinstance(raised(lambda: guard.allows("explore")), errors.NoContractError)
+        guard.refresh()
+        verdicts = [guard.verdict(action) for action in ("execute", "explore", "defer")]
+        assert verdicts == ["allowed", "forbidden", "open"]
+        assert [guard.allows(action) for action in ("execute", "explore", "defer")] == [
+            *(True, False, True)
+        ]
+        guard.require("execute")
+        error = raised(lambda: guard.require("explore"))
+        assert isinstance(error, errors.ActionForbiddenError)
+        assert error.action == "explore"
+        assert not isinstance(error, errors.ApiError)
+
+
+def test_an_answer_to_an_earlier_request_is_ignored(kind: Kind) -> None:
+    with client_of(kind, "http://127.0.0.1:9/v1") as client:
+        guard = client.instance(INSTANCE).guard()
+        guard.update(Contract.model_validate(contract("explore")), began_s=20.0)
+        guard.update(Contract.model_validate(contract("pivot")), began_s=10.0)
+        assert guard.contract.forbidden_actions == ["explore"]
+        guard.update(Contract.model_validate(contract("pivot")), began_s=20.0)
+        assert guard.contract.forbidden_actions == ["pivot"]
+
+
+def test_a_contract_that_is_too_old_answers_nothing(kind: Kind) -> None:
+    with serving(answer) as server, client_of(kind, server.base_url) as client:
+        guard = client.instance(INSTANCE).guard(max_age_s=60)
+        guard.update(Contract.model_validate(contract()), began_s=-1_000_000.0)
+        for ask in (guard.allows, guard.verdict, guard.require):
+            with pytest.raises(errors.StaleContractError) as caught:
+                ask("execute")
+        assert caught.value.age_s > 60
+        guard.refresh()
+        assert guard.allows("execute")
+        assert guard.age_s < 60
+
+
+def test_a_guard_that_nothing_holds_is_forgotten(kind: Kind) -> None:
+    with client_of(kind, "http://127.0.0.1:9/v1") as client:
+        handle = client.instance(INSTANCE)
+        guards = handle._target._guards
+        for _ in range(100):
+            handle.guard()
+        gc.collect()
+        assert len(guards._guards) == 0

@@ -1,0 +1,145 @@
+"""Every call against a real service."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from both_clients import Kind, client_of, raised
+from identity_engine import Observation, errors
+
+START = datetime(2026, 1, 15, 8, 0, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def client(kind: Kind, service: str) -> Any:
+    key = os.environ["IDENTITY_ENGINE_API_KEY"]
+    with client_of(kind, service, api_key=key) as made:
+        yield made
+
+
+@pytest.fixture
+def instance(client: Any) -> Any:
+    made = client.instances.create("Ada", description="of a test")
+    yield client.instance(made.data.id)
+    raised_or_done(lambda: client.instances.delete(made.data.id))
+
+
+def raised_or_done(call: Any) -> None:
+    try:
+        call()
+    except errors.NotFoundError:
+        return
+
+
+def observation(seconds: float, strength: float = 0.6) -> Observation:
+    at = START + timedelta(seconds=seconds)
+    return Observation(mode_target="ORDER", signal_strength=strength, timestamp=at)
+
+
+def test_the_life_of_an_instance(client: Any) -> None:
+    created = client.instances.create("Ada", initial_config={"mode_strengths": {"order": 0.5}})
+    assert (created.status, created.attempts, created.is_replayed) == (201, 1, False)
+    name = created.data.id
+    read = client.instances.get(name)
+    assert read.data.cycle_count == 0
+    assert client.instances.get(name, if_none_match=read.etag).is_not_modified
+    assert client.instances.update(name, name="Bob", if_match=read.etag).data.name == "Bob"
+    stale = raised(lambda: client.instances.delete(name, if_match=read.etag))
+    assert isinstance(stale, errors.ConflictError)
+    assert (stale.reason, stale.field) == ("version_mismatch", "If-Match")
+    assert name in [each.id for each in client.instances.iterate(search="Bob", limit=1)]
+    assert client.instances.delete(name).data.deleted
+    assert isinstance(raised(lambda: client.instances.get(name)), errors.NotFoundError)
+
+
+def test_a_key_counts_a_call_once(instance: Any) -> None:
+    key = "a key of the caller"
+    first = instance.process(observation(0), idempotency_key=key)
+    again = instance.process(observation(0), idempotency_key=key)
+    assert (first.is_replayed, again.is_replayed) == (False, True)
+    assert first.data == again.data
+    other = raised(lambda: instance.process(observation(5), idempotency_key=key))
+    assert isinstance(other, errors.InvalidRequestError)
+    assert other.reason == "idempotency_key_reused"
+
+
+def test_too_early_is_a_value_unless_it_is_asked_to_be_an_error(instance: Any) -> None:
+    assert instance.process(observation(0)).throttled is None
+    early = instance.process(observation(0.4))
+    assert early.throttled.retry_after_s == 1
+    assert early.data.snapshot.cycle == 1
+    error = raised(lambda: instance.process(observation(0.4), strict=True))
+    assert isinstance(error, errors.ThrottledError)
+
+
+def test_a_batch_is_one_unit_and_says_which_item_is_wrong(instance: Any) -> None:
+    whole = instance.process_batch([observation(n) for n in range(100)])
+    assert whole.data.processed_count == 100
+    states = instance.process_batch([observation(200), observation(201)], include_intermediate=True)
+    assert [state.snapshot.cycle for state in states.data.states] == [101, 102]
+    wrong = [observation(300), observation(301, strength=7)]
+    error = raised(lambda: instance.process_batch(wrong))
+    assert isinstance(error, errors.InvalidRequestError)
+    assert (error.field, error.reason) == ("observations[1].signal_strength", "out_of_range")
+    assert instance.snapshot().data.cycle == 102
+    assert instance.process_batch([observation(0)]).throttled is not None
+
+
+def test_what_an_instance_remembers(instance: Any) -> None:
+    instance.process_batch([observation(n) for n in range(60)])
+    assert [record.cycle for record in instance.iterate_history(limit=7)] == [*range(60, 0, -1)]
+    page = instance.history(limit=50)
+    assert (len(page.data), page.pagination.total, page.has_next) == (50, 60, True)
+    assert len(page.next().data) == 10
+    assert page.next().next() is None
+    drifted = instance.drift()
+    assert drifted.pagination.total == len(list(instance.iterate_drift(limit=3)))
+    assert instance.reset("initial").data.cycle == 0
+    assert list(instance.iterate_history()) == []
+    assert len(list(instance.iterate_history(generation="all"))) == 60
+    assert instance.simulate([observation(100)]).data.processed_count == 1
+    assert instance.contract().data.allowed_actions
+
+
+def test_events_follow_an_instance(client: Any, instance: Any) -> None:
+    instance.process_batch([observation(n) for n in range(3)])
+    events = instance.events(after=0)
+    seen = []
+    for event in events:
+        seen.append(event.type)
+        if seen.count("cycle") == 3 and event.type == "cycle":
+            client.instances.delete(instance.id)
+    assert seen[-1] == "deleted"
+    assert seen.count("cycle") == 3
+    assert events.last_event_id == "3"
+
+
+def test_what_is_not_an_instance(client: Any) -> None:
+    personas = client.personas.list()
+    assert len(personas.data) == 12
+    assert not personas.has_next
+    assert client.personas.get(personas.data[0].id).data.long_description
+    questions = client.tests.questions().data.questions
+    answers = [{"question_id": each.id, "value": 1 + n % 5} for n, each in enumerate(questions)]
+    result = client.tests.submit(answers).data
+    made = client.instances.create("of a test", initial_config=result.initial_config)
+    assert made.status == 201
+    account = client.account.get()
+    assert account.data.usage.minute.limit == account.limits.requests.limit
+    assert abs(account.limits.requests.reset_at.timestamp() - time.time()) < 120
+    lines = client.audit.list(limit=2, action="instance", from_=START)
+    assert len(lines.data) == 2
+    error = raised(lambda: client.billing.portal("https://app.example"))
+    assert isinstance(error, errors.BillingProviderNotConfiguredError)
+
+
+def test_a_key_that_is_not_valid(kind: Kind, service: str) -> None:
+    with client_of(kind, service, api_key="svc_sk_wrong") as client:
+        error = raised(lambda: client.account.get())
+    assert isinstance(error, errors.UnauthorizedError)
+    assert error.limits.requests.limit == 0

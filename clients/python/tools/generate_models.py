@@ -1,0 +1,94 @@
+"""Writes ``src/identity_engine/_generated.py`` from ``clients/models/models.json``.
+
+python tools/generate_models.py            writes it
+python tools/generate_models.py --check    fails when what is committed is another text
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from formatting import formatted
+
+PACKAGE = Path(__file__).resolve().parent.parent
+SOURCE = PACKAGE.parent / "models" / "models.json"
+TARGET = PACKAGE / "src" / "identity_engine" / "_generated.py"
+
+HEADER = '"""Data of the API, made of clients/models/models.json: tools/generate_models.py."""'
+
+OPTIONS = [
+    *("--input-file-type", "openapi"),
+    *("--output-model-type", "pydantic_v2.BaseModel"),
+    *("--base-class", "identity_engine._core.model.Model"),
+    *("--target-python-version", "3.10"),
+    *("--enum-field-as-literal", "all"),
+    *("--formatters", "builtin"),
+    *("--custom-file-header", HEADER),
+    "--use-type-alias",
+    "--use-union-operator",
+    "--use-standard-collections",
+    "--use-schema-description",
+    "--use-field-description",
+    "--use-inline-field-description",
+    "--disable-timestamp",
+    "--extra-fields=allow",
+]
+
+
+def main() -> int:
+    """Writes or compares; 1 where the committed text is not what the source makes."""
+    text = generated()
+    if sys.argv[1:] == ["--check"]:
+        is_same = TARGET.exists() and TARGET.read_text("utf-8") == text
+        print("models are as their source" if is_same else f"{TARGET.name} is out of date")
+        return 0 if is_same else 1
+    TARGET.write_text(text, "utf-8")
+    return 0
+
+
+def generated() -> str:
+    """The module that the models make."""
+    document = json.loads(SOURCE.read_text("utf-8"))
+    models = {
+        name: with_times(schema)
+        for name, schema in document["$defs"].items()
+        if not name.endswith("Query")
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder, "models.json"), Path(folder, "models.py")
+        given.write_text(json.dumps(as_api_document(models)), "utf-8")
+        program = [sys.executable, "-m", "datamodel_code_generator"]
+        command = [*program, "--input", str(given), "--output", str(made), *OPTIONS]
+        subprocess.run(command, check=True, timeout=120)
+        text = made.read_text("utf-8")
+    return formatted(text, TARGET)
+
+
+def as_api_document(models: dict[str, Any]) -> Any:
+    """The models as components of an API document without paths, which makes no model of its
+    root.
+    """
+    text = json.dumps(models).replace("#/$defs/", "#/components/schemas/")
+    info = {"title": "Identity Engine", "version": "1"}
+    components = {"schemas": json.loads(text)}
+    return {"openapi": "3.1.0", "info": info, "paths": {}, "components": components}
+
+
+def with_times(schema: Any) -> Any:
+    """The schema with times as ``date-time``; the document says it in words (RFC 3339)."""
+    if isinstance(schema, list):
+        return [with_times(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_time = schema.get("type") == "string" and "RFC 3339" in str(schema.get("description"))
+    changed = {name: with_times(item) for name, item in schema.items() if name != "tsType"}
+    return {**changed, "format": "date-time"} if is_time else changed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

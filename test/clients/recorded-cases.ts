@@ -1,0 +1,54 @@
+import { openExampleService } from '#deploy/apidoc/example-service';
+import { Accounts } from '#test/clients/accounts';
+import { accountCases, instanceCases, pageCases } from '#test/clients/endpoint-cases';
+import { engineCases } from '#test/clients/engine-cases';
+import { eventCases } from '#test/clients/event-cases';
+import { brokenHttpCases, failingPartCases, oddRequestCases } from '#test/clients/odd-cases';
+import { callerCases, requestCases } from '#test/clients/refusal-cases';
+import { repeatableCases } from '#test/clients/repeatable-cases';
+import { retryCases } from '#test/clients/retry-cases';
+import { Tape } from '#test/clients/tape';
+import { toleranceCases } from '#test/clients/tolerance-cases';
+import { unkeyedCases } from '#test/clients/unkeyed-cases';
+import type { WireCase } from '#test/clients/wire-case';
+
+/** A group of cases, each recorded in an account of its own. */
+type Group = (tape: Tape, accounts: Accounts) => Promise<void>;
+
+/** Files of cases, by name. */
+const GROUPS: Readonly<Record<string, Group>> = {
+  instances: instanceCases,
+  engine: engineCases,
+  pages: pageCases,
+  'refused-callers': callerCases,
+  'refused-requests': async (tape) => {
+    await requestCases(tape);
+    await oddRequestCases(tape);
+    await brokenHttpCases(tape);
+  },
+  'failing-parts': failingPartCases,
+  retries: async (tape, accounts) => {
+    const limited = await accounts.open({ requestsPerMinute: 1 });
+    await tape.play({ method: 'personas.list' }, limited.full);
+    await retryCases(tape, limited.full);
+    await repeatableCases(tape);
+    await unkeyedCases(tape);
+  },
+  tolerance: toleranceCases,
+  events: eventCases,
+  account: async (tape, accounts) => accountCases(tape, await accounts.buyer()),
+};
+
+/** All cases by file, recorded now. The same on every run. */
+export async function recordedCases(): Promise<Map<string, readonly WireCase[]>> {
+  const files = new Map<string, readonly WireCase[]>();
+  for (const [file, record] of Object.entries(GROUPS)) {
+    await using service = await openExampleService();
+    await using edge = await service.listen();
+    const accounts = new Accounts(service);
+    const tape = new Tape(service, edge.address, (await accounts.open()).full);
+    await record(tape, accounts);
+    files.set(file, tape.cases);
+  }
+  return files;
+}
