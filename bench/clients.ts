@@ -29,7 +29,7 @@ const BUFFER_GAIN_MIN = 5;
 const PAST_MS = 60 * 86_400_000;
 
 const FULL = { pairs: 12, runMs: 2_000, warmUpMs: 3_000 };
-const QUICK = { pairs: 2, runMs: 300, warmUpMs: 300 };
+const QUICK = { pairs: 2, runMs: 500, warmUpMs: 1_500 };
 
 /** One way to make a call, for one of those that make them at the same time. */
 type Make = (worker: number) => Promise<void>;

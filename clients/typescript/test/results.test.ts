@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import packageJson from '../package.json' with { type: 'json' };
@@ -86,6 +87,13 @@ requests('is not sent when its signal has ended', async () => {
   const signal = AbortSignal.abort(new Error('enough'));
   await rejection(clientOf(server).account.get({ signal }), Error);
   assert.is(server.received.length, 0);
+});
+
+requests('leaves nothing behind on a signal that serves many', async () => {
+  await using server = await FakeServer.start(data({ contract: {} }));
+  const { signal } = new AbortController();
+  for (let count = 0; count < 3; count += 1) await clientOf(server).account.get({ signal });
+  assert.is(getEventListeners(signal, 'abort').length, 0);
 });
 
 requests('carries the active context of a trace', async () => {

@@ -5,6 +5,7 @@ import {
   ConnectionError,
   DeadlineError,
   InternalServerError,
+  InvalidRequestError,
   MalformedAnswerError,
   QuotaExceededError,
   RateLimitedError,
@@ -131,6 +132,13 @@ for (const [what, failure] of [
   });
 }
 
+careful('is not made again after 408, though nothing happened', async () => {
+  await using server = await FakeServer.start(refusal(408, 'invalid_request', 'request_timeout'));
+  const update = clientOf(server).instances.update('inst_1', { name: 'Ada' });
+  assert.is((await rejection(update, InvalidRequestError)).mayHaveHappened, false);
+  assert.is(server.received.length, 1);
+});
+
 careful('is made again where no connection came to be', async () => {
   let calls = 0;
   const closed = await closedAddress();
@@ -217,6 +225,19 @@ unclear('stays open in the error of the last one', async () => {
   await using server = await FakeServer.start(cut, refusal(429, 'quota_exceeded'));
   const call = clientOf(server).instance('inst_1').process(OBSERVATION);
   assert.is((await rejection(call, QuotaExceededError)).mayHaveHappened, true);
+});
+
+unclear('stays open where the last one found no connection', async () => {
+  await using server = await FakeServer.start(cut);
+  const closed = await closedAddress();
+  let calls = 0;
+  const fetchOnce = (url: string, init: RequestInit) => {
+    calls += 1;
+    return fetch(calls === 1 ? url : closed, init);
+  };
+  const client = clientOf(server, { fetch: fetchOnce, attemptsMax: 2 });
+  const error = await rejection(client.instance('inst_1').process(OBSERVATION), ConnectionError);
+  assert.is(error.mayHaveHappened, true);
 });
 
 unclear('is none where the connection never came to be', async () => {
