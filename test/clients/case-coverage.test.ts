@@ -94,6 +94,20 @@ covered('there are of every reason', () => {
   );
 });
 
+covered('there are of calls that come back from every reason of a 503', () => {
+  const left = Object.entries(REASONS).filter(([reason, row]) => {
+    const isOfClients = row.code === 'service_unavailable' && reason !== NOT_SHOWN.reason;
+    return isOfClients && !cases.some((each) => comesBackFrom(each, reason));
+  });
+  assert.equal(left, []);
+});
+
+function comesBackFrom({ exchanges, expect }: WireCase, reason: string): boolean {
+  const [{ answer } = {}] = exchanges;
+  const isMet = isSent(answer) && answer.body?.details?.reason === reason;
+  return isMet && exchanges.length > 1 && expect['data_of'] !== undefined;
+}
+
 const isWaitedOut = (reason: unknown) => reason === ('too_many_streams' satisfies FaultReason);
 
 covered('there are of every header of requests and answers', () => {
