@@ -34,7 +34,7 @@ def main() -> int:
 def notebook_picture(folder: Path) -> Path:
     """Executes every cell with ``folder`` as its folder; the picture that it saves there."""
     os.environ["MPLBACKEND"] = "agg"
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, timeout=RUN_S_MAX, resources=resources).execute()
     return folder / "day-of-an-agent.png"
