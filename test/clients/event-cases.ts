@@ -67,6 +67,7 @@ export async function eventCases(tape: Tape): Promise<void> {
   tape.keep(caseOf(tape, 'events: state, cycles and a reset', events, [recorded], false));
   tape.service.wait(5_000);
   await tape.play(processing(instance));
+  await first.until('event: state');
   await tape.play({ method: 'instances.delete', arguments: { id: instance } });
   await first.until('event: deleted');
   const whole = streamed(headers, first.blocks, 'end');

@@ -50,6 +50,7 @@ class ModelService(httpx.AsyncBaseTransport):
         self.missing: set[str] = set()
         self.is_key_valid = True
         self.throttled = 0
+        self.too_far_ahead = 0
         self.most_at_once = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -121,6 +122,7 @@ class ModelService(httpx.AsyncBaseTransport):
             if not 0 <= each["signal_strength"] <= 1:
                 return refusal(422, "invalid_request", f"{field}.signal_strength", "out_of_range")
             if at > self._now_ms() + FUTURE_MS_MAX:
+                self.too_far_ahead += 1
                 return refusal(422, "invalid_request", f"{field}.timestamp", "timestamp_in_future")
             assert previous is None or at >= previous + INTERVAL_MS, "too near in a batch"
             previous = at

@@ -67,7 +67,7 @@ ADDS = st.builds(
 )
 PLANS = st.builds(
     Plan,
-    adds=st.lists(ADDS, min_size=1, max_size=60),
+    adds=st.lists(ADDS, min_size=1, max_size=120),
     faults=st.lists(st.sampled_from(get_args(Fault)), max_size=40),
     batch_max=st.sampled_from([1, 2, 7, 100]),
     pending_max=st.sampled_from([1, 5, 10_000]),
@@ -187,6 +187,28 @@ async def _play(plan: Plan) -> None:
         assert numbers(play.service.applied.get(name, [])) == kept, "restored exactly once"
         assert not set(kept) & {n for n, add in enumerate(plan.adds) if add.is_wrong}
     assert play.service.most_at_once <= 2
+    assert plan.skew_s > 0 or play.service.too_far_ahead == 0
+
+
+def test_a_long_row_is_sent_no_further_ahead_than_the_service_takes() -> None:
+    async def main() -> None:
+        adds = [Add(INSTANCES[0], 0.0, 100.0, False)] * 500
+        play = Play(Plan(adds, (), 100, 10_000, 100_000.0, -10.0, 0.0))
+        closed = await play.first()
+        assert (closed.acknowledged, closed.unacknowledged) == (500, ())
+        assert play.service.too_far_ahead == 0
+
+    run_virtually(main)
+
+
+def test_a_newest_observation_that_the_buffer_does_not_know_throttles_once() -> None:
+    async def main() -> None:
+        adds = [Add(INSTANCES[0], 0.0, None, False)] * 50
+        play = Play(Plan(adds, (), 10, 10_000, 100_000.0, 5.0, 0.0))
+        closed = await play.first()
+        assert (closed.acknowledged, play.service.throttled) == (50, 1)
+
+    run_virtually(main)
 
 
 def test_a_whole_day_without_an_answer_is_waited_out() -> None:

@@ -124,7 +124,7 @@ def test_events_of_a_later_release_come_as_they_are(kind: Kind) -> None:
     with serving(script(stream(later, DELETED))) as server:
         with client_of(kind, server.base_url) as client:
             event = next(iter(client.instance(INSTANCE).events()))
-    assert (event.type, event.data) == ("mood", {"level": 3})
+    assert (event.type, event.name, event.data) == ("unknown", "mood", {"level": 3})
 
 
 def test_blocks_may_be_cut_anywhere(kind: Kind) -> None:

@@ -104,8 +104,8 @@ for (const resolution of ['nodenext', 'bundler'] as const) {
 for (const [index, program] of programs.entries()) {
   packed(`runs program ${index + 1} of its README`, () => {
     const user = userFolder(`readme-${index}`);
-    writeFileSync(join(user, 'try.mts'), program);
-    assert.match(runProgram(user, 'try.mts'), /\S/);
+    writeFileSync(join(user, 'try.mjs'), program);
+    assert.match(runProgram(user, 'try.mjs'), /\S/);
   });
 }
 

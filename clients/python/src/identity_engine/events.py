@@ -65,12 +65,13 @@ class DeletedEvent:
 class UnknownEvent:
     """An event of a kind that this version does not know."""
 
-    type: str
-    """Its name."""
+    name: str
+    """The name of the event on the wire."""
     data: Any
     """Its data as JSON, or as text where it is none."""
     id: str | None
     """Its id, as it came."""
+    type: Literal["unknown"] = "unknown"
 
 
 Event = StateEvent | CycleEvent | ResetEvent | GapEvent | DeletedEvent | UnknownEvent

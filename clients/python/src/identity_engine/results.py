@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, Literal
 
@@ -62,11 +62,8 @@ class Result(Generic[T_co]):
     """Whether this is the stored answer to an earlier call with the same idempotency key."""
     attempts: int
     """How often the request was sent, at least 1."""
-
-    @property
-    def is_not_modified(self) -> Literal[False]:
-        """False: there is data. ``NotModified`` is the other case of a conditional read."""
-        return False
+    is_not_modified: Literal[False] = field(default=False, kw_only=True)
+    """False: there is data. ``NotModified`` is the other case of a conditional read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +94,8 @@ class NotModified:
     """Nothing: what the caller has is current."""
     is_replayed: Literal[False] = False
     """False: reads are never replayed."""
-
-    @property
-    def is_not_modified(self) -> Literal[True]:
-        """True: there is no data."""
-        return True
+    is_not_modified: Literal[True] = True
+    """True: there is no data."""
 
 
 class PageInfo(BaseModel):

@@ -52,16 +52,20 @@ export class Backlog {
       return undefined;
     }
     return new Promise<void>((resolve, reject) => {
-      const waiter = {
-        resolve: () => {
-          signal?.removeEventListener('abort', leave);
-          resolve();
-        },
-        reject,
-      };
       const leave = () => {
         this.#adds.splice(this.#adds.indexOf(waiter), 1);
         reject(signal?.reason);
+      };
+      const settled = (): void => signal?.removeEventListener('abort', leave);
+      const waiter: Waiter = {
+        resolve: () => {
+          settled();
+          resolve();
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
       };
       signal?.addEventListener('abort', leave, { once: true });
       this.#adds.push(waiter);

@@ -4,46 +4,28 @@ from __future__ import annotations
 
 import logging
 import time
-from types import TracebackType
 
 import httpx
-from typing_extensions import Self
 
+from identity_engine._async.connections import GRACE_S, AsyncConnections
 from identity_engine._core.answer import Answer, refusal_of
-from identity_engine._core.async_io import limit_s, new_http, sleep
+from identity_engine._core.async_io import sleep
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.attempts import Attempts
 from identity_engine._core.call import Call
-from identity_engine._core.settings import CONNECTIONS_MAX, KEEP_ALIVE_S, Settings
-from identity_engine._core.tracing import add_trace_context
+from identity_engine._core.settings import Settings
 from identity_engine._core.transport_errors import connection_error_of, is_sent
-from identity_engine._version import __version__
 from identity_engine.errors import IdentityEngineError
 
 logger = logging.getLogger("identity_engine")
 
-GRACE_S = 0.05
-"""How much later than httpx's own time-outs, which know more, the bound of an attempt ends it."""
-
 
 class AsyncCaller:
-    """The connections of a client, and how calls go over them."""
+    """Sends calls over the connections of a client."""
 
     def __init__(self, settings: Settings, http_client: httpx.AsyncClient | None) -> None:
         self.settings = settings
-        self._is_own = http_client is None
-        self._http = http_client or new_http(
-            httpx.Limits(
-                max_connections=CONNECTIONS_MAX,
-                max_keepalive_connections=CONNECTIONS_MAX,
-                keepalive_expiry=KEEP_ALIVE_S,
-            )
-        )
-        self._headers = {
-            "Authorization": f"Bearer {settings.api_key}",
-            "Accept": "application/json",
-            "User-Agent": f"identity-engine-python/{__version__}",
-        }
+        self.connections = AsyncConnections(settings, http_client)
 
     async def send(self, call: Call, timeout_s: float | None = None) -> Answer:
         """The answer to a call, after as many attempts as it takes and may take.
@@ -71,50 +53,11 @@ class AsyncCaller:
                 raise attempts.finished(error)
             await sleep(retry_in_s)
 
-    def request(
-        self, call: Call, timeout: httpx.Timeout, accept: str | None = None
-    ) -> httpx.Request:
-        """The request of one attempt."""
-        headers = {**self._headers, **call.headers}
-        if accept is not None:
-            headers["Accept"] = accept
-        add_trace_context(headers)
-        return self._http.build_request(
-            call.method,
-            self.settings.base_url + call.path,
-            params=call.query or None,
-            headers=headers,
-            content=call.content,
-            timeout=timeout,
-        )
-
-    async def open(self, request: httpx.Request) -> httpx.Response:
-        """Sends a request and gives its answer before the body is read. Raises errors of httpx."""
-        return await self._http.send(request, stream=True)
-
-    async def aclose(self) -> None:
-        """Closes the connections, unless they belong to the caller's own httpx client."""
-        if self._is_own:
-            await self._http.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
     async def _attempt(
         self, attempts: Attempts, may_take_s: float
     ) -> tuple[Answer | None, IdentityEngineError | None]:
-        request = self.request(attempts.call, httpx.Timeout(may_take_s))
         try:
-            with limit_s(may_take_s + GRACE_S):
-                response = await self._http.send(request)
+            response = await self.connections.exchange(attempts.call, may_take_s)
         except httpx.TimeoutException as error:
             return None, attempts.cut(time.monotonic() + GRACE_S, is_sent(error))
         except TimeoutError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager
 
@@ -10,6 +11,18 @@ import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
 sleep = anyio.sleep
+Slots = anyio.Semaphore
+
+
+async def take_slot(slots: Slots, seconds: float) -> None:
+    """Takes one of the slots. Raises ``PoolTimeout`` of httpx when none is free for so long."""
+    if slots.value > 0:
+        slots.acquire_nowait()
+        return
+    with anyio.move_on_after(seconds):
+        await slots.acquire()
+        return
+    raise httpx.PoolTimeout("too many calls at once")
 
 
 def limit_s(seconds: float) -> AbstractContextManager[object]:
@@ -17,9 +30,9 @@ def limit_s(seconds: float) -> AbstractContextManager[object]:
     return anyio.fail_after(seconds)
 
 
-def new_http(limits: httpx.Limits) -> httpx.AsyncClient:
+def new_http(limits: httpx.Limits, verify: ssl.SSLContext) -> httpx.AsyncClient:
     """A client with its own connections."""
-    return httpx.AsyncClient(limits=limits)
+    return httpx.AsyncClient(limits=limits, verify=verify)
 
 
 def blocks_of(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:

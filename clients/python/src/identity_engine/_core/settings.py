@@ -22,8 +22,10 @@ ATTEMPT_TIMEOUT_S_DEFAULT = 10.0
 ATTEMPTS_MAX_DEFAULT = 6
 """With doubled waits from 0.1 s these outlast a fail-over of the service, which takes some 5 s."""
 
-CONNECTIONS_MAX = 100
-"""Connections of one client at once; further calls wait for one within their deadline."""
+CALLS_AT_ONCE = 100
+"""Calls of one client under way at once, a connection each. Further ones wait within their
+deadline, and wait here, because each one that waits in the pool of httpx slows down all others.
+"""
 
 KEEP_ALIVE_S = 60.0
 """How long a connection is kept for the next call: less than the 72 s of the service (interface

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -12,6 +14,13 @@ from httpx_sse import EventSource, ServerSentEvent
 from identity_engine._core.sync_deadline import bound_by_deadline, deadline
 
 sleep = time.sleep
+Slots = threading.Semaphore
+
+
+def take_slot(slots: Slots, seconds: float) -> None:
+    """Takes one of the slots. Raises ``PoolTimeout`` of httpx when none is free for so long."""
+    if not slots.acquire(timeout=seconds):
+        raise httpx.PoolTimeout("too many calls at once")
 
 
 @contextmanager
@@ -24,9 +33,9 @@ def limit_s(seconds: float) -> Iterator[None]:
         deadline.reset(token)
 
 
-def new_http(limits: httpx.Limits) -> httpx.Client:
+def new_http(limits: httpx.Limits, verify: ssl.SSLContext) -> httpx.Client:
     """A client with its own connections, whose waits ``limit_s`` bounds together."""
-    return bound_by_deadline(httpx.Client(limits=limits))
+    return bound_by_deadline(httpx.Client(limits=limits, verify=verify))
 
 
 def blocks_of(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:

@@ -39,7 +39,8 @@ class IdentityEngine:
         attempt_timeout_s: How long one attempt may take until its body is read, in seconds.
         attempts_max: How often a call is sent at most, from 1.
         http_client: An httpx client to send with, for proxies or certificates of one's own. It is
-            not closed with this client. If left out, one with up to 100 connections is made.
+            not closed with this client. If left out, one is made. Up to 100 calls are under way at
+            once.
         on_attempt: Called after every attempt, with neither the key nor bodies. Its errors are
             logged.
 
@@ -91,7 +92,7 @@ class IdentityEngine:
 
     def close(self) -> None:
         """Closes the connections. Calls after it fail."""
-        self._caller.close()
+        self._caller.connections.close()
 
     def __enter__(self) -> Self:
         return self

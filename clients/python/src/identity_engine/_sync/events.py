@@ -121,15 +121,13 @@ class EventStream:
 
     def _open(self) -> httpx.Response:
         attempt_s = self._caller.settings.attempt_timeout_s
-        call = get(self._path)
-        request = self._caller.request(
-            call, httpx.Timeout(attempt_s, read=SILENCE_S_MAX), accept="text/event-stream"
-        )
+        headers = {"Accept": "text/event-stream"}
         if self.last_event_id is not None:
-            request.headers["Last-Event-ID"] = self.last_event_id
+            headers["Last-Event-ID"] = self.last_event_id
+        timeout = httpx.Timeout(attempt_s, read=SILENCE_S_MAX)
         try:
             with limit_s(attempt_s):
-                response = self._caller.open(request)
+                response = self._caller.connections.open(get(self._path), timeout, headers)
                 if response.status_code != 200:
                     self._refused(response)
         except httpx.HTTPError as error:

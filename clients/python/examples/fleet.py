@@ -1,0 +1,75 @@
+"""A fleet of agents whose observations go through one buffer.
+
+    IDENTITY_ENGINE_API_KEY=svc_sk_… python examples/fleet.py [AGENTS] [OBSERVATIONS]
+
+Every agent is observed several times in a second. The buffer keeps each agent's order, sends
+batches, gives the observations times that are a second apart, and says at the end that all of them
+count. What it could not send would be written to a file, and sent again by the next run with the
+same keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from identity_engine import (
+    Acknowledged,
+    AsyncIdentityEngine,
+    AsyncObservationBuffer,
+    Observation,
+    UnacknowledgedBatch,
+)
+
+LEFT = Path("fleet-unacknowledged.json")
+BATCHES: TypeAdapter[list[UnacknowledgedBatch]] = TypeAdapter(list[UnacknowledgedBatch])
+
+
+async def main(agents: int, observations: int) -> None:
+    """Creates agents, observes them, and deletes them."""
+    tired: set[str] = set()
+
+    def note(news: Acknowledged) -> None:
+        if "explore" in news.result.data.contract.forbidden_actions:
+            tired.add(news.instance_id)
+
+    async with AsyncIdentityEngine() as client:
+        ids = await create(client, agents)
+        began_s = time.perf_counter()
+        buffer = AsyncObservationBuffer(client, on_acknowledged=note)
+        if LEFT.exists():
+            buffer.restore(BATCHES.validate_json(LEFT.read_bytes()))
+            LEFT.unlink()
+        for turn in range(observations):
+            for agent in ids:
+                strength = 0.3 + 0.1 * (turn % 5)
+                await buffer.add(agent, Observation(mode_target="ORDER", signal_strength=strength))
+        closed = await buffer.close(timeout_s=60)
+        took_s = time.perf_counter() - began_s
+        if closed.unacknowledged:
+            LEFT.write_bytes(BATCHES.dump_json(list(closed.unacknowledged)))
+        print(f"{closed.acknowledged} observations of {agents} agents in {took_s:.1f} s")
+        print(f"{len(closed.rejected)} rejected, {len(closed.unacknowledged)} batches left")
+        print(f"{len(tired)} agents must not explore")
+        await asyncio.gather(*(client.instances.delete(agent) for agent in ids))
+
+
+async def create(client: AsyncIdentityEngine, agents: int) -> list[str]:
+    """The ids of that many new instances."""
+    made = await asyncio.gather(
+        *(client.instances.create(f"agent {number}") for number in range(agents))
+    )
+    return [each.data.id for each in made]
+
+
+if __name__ == "__main__":
+    asyncio.run(
+        main(
+            agents=int(sys.argv[1]) if len(sys.argv) > 1 else 1_000,
+            observations=int(sys.argv[2]) if len(sys.argv) > 2 else 20,
+        )
+    )

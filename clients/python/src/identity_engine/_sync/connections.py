@@ -1,0 +1,83 @@
+"""The connections of a client: pools of httpx, and how many calls they carry at once."""
+
+from __future__ import annotations
+
+import httpx
+
+from identity_engine._core.call import Call
+from identity_engine._core.settings import CALLS_AT_ONCE, KEEP_ALIVE_S, Settings
+from identity_engine._core.spread import CALLS_OF_A_POOL, Spread
+from identity_engine._core.sync_io import Slots, limit_s, new_http, take_slot
+from identity_engine._core.tracing import add_trace_context
+from identity_engine._version import __version__
+
+GRACE_S = 0.05
+"""How much later than httpx's own time-outs, which know more, the bound of an attempt ends it."""
+
+
+class Connections:
+    """Sends requests, one attempt each."""
+
+    def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
+        self._base_url = settings.base_url
+        self._is_own = http_client is None
+        self._slots = Slots(CALLS_AT_ONCE)
+        self._headers = {
+            "Authorization": f"Bearer {settings.api_key}",
+            "Accept": "application/json",
+            "User-Agent": f"identity-engine-python/{__version__}",
+        }
+        verify = httpx.create_ssl_context()
+        limits = httpx.Limits(
+            max_connections=None,
+            max_keepalive_connections=CALLS_OF_A_POOL,
+            keepalive_expiry=KEEP_ALIVE_S,
+        )
+        self._spread = Spread(
+            lambda: new_http(limits, verify) if http_client is None else http_client,
+            pools_max=CALLS_AT_ONCE // CALLS_OF_A_POOL if http_client is None else 1,
+        )
+
+    def exchange(self, call: Call, may_take_s: float) -> httpx.Response:
+        """The answer to a request, with its body read, within so many seconds.
+
+        Raises errors of httpx, or ``TimeoutError``.
+        """
+        take_slot(self._slots, may_take_s)
+        number, http = self._spread.take()
+        try:
+            request = self._request(http, call, may_take_s, {})
+            with limit_s(may_take_s + GRACE_S):
+                return http.send(request)
+        finally:
+            self._spread.give_back(number)
+            self._slots.release()
+
+    def open(self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]) -> httpx.Response:
+        """The answer to a request before its body is read. Raises errors of httpx."""
+        http = self._spread.pools[0]
+        return http.send(self._request(http, call, timeout, headers), stream=True)
+
+    def close(self) -> None:
+        """Closes the connections, unless they belong to the caller's own httpx client."""
+        if self._is_own:
+            for http in self._spread.pools:
+                http.close()
+
+    def _request(
+        self,
+        http: httpx.Client,
+        call: Call,
+        timeout: float | httpx.Timeout,
+        others: dict[str, str],
+    ) -> httpx.Request:
+        headers = {**self._headers, **call.headers, **others}
+        add_trace_context(headers)
+        return http.build_request(
+            call.method,
+            self._base_url + call.path,
+            params=call.query or None,
+            headers=headers,
+            content=call.content,
+            timeout=timeout,
+        )

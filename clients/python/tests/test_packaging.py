@@ -1,0 +1,134 @@
+"""The package as users install it: wheel and sdist, in an empty environment, under type
+checkers.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from identity_engine import __version__
+from test_readme import BLOCKS
+
+pytestmark = [pytest.mark.packaging, pytest.mark.timeout(180)]
+
+PACKAGE = Path(__file__).resolve().parent.parent
+ROOT = PACKAGE.parent.parent
+PYRIGHT = ROOT / "node_modules" / "pyright" / "index.js"
+NODE = ROOT / "node_modules" / ".bin" / "node"
+RUN_S_MAX = 150
+
+
+def run(*command: object, folder: Path = PACKAGE) -> str:
+    words = [str(word) for word in command]
+    ran = subprocess.run(
+        words, capture_output=True, text=True, timeout=RUN_S_MAX, cwd=folder, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheel and sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheel and what it asks for, and nothing else."""
+    folder = tmp_path_factory.mktemp("empty") / "venv"
+    uv = [sys.executable, "-m", "uv", "--quiet"]
+    run(*uv, "venv", "--python", sys.executable, folder)
+    program = folder / "bin" / "python"
+    locked = ["--constraint", locked_versions(folder)]
+    run(*uv, "pip", "install", "--python", program, *locked, *dist.glob("*.whl"))
+    return program
+
+
+def locked_versions(folder: Path) -> Path:
+    """The lock without its checksums, as a constraint."""
+    lines = (PACKAGE / "requirements.lock").read_text("utf-8").splitlines()
+    kept = [line.rstrip(" \\") for line in lines if "==" in line]
+    path = folder.parent / "constraints.txt"
+    path.write_text("\n".join(kept), "utf-8")
+    return path
+
+
+def test_twine_has_nothing_against_it(dist: Path) -> None:
+    said = run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir())
+    assert said.count("PASSED") == 2
+
+
+def test_the_wheel_has_the_package_and_its_types_alone(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    assert wheel.name == f"identity_engine-{__version__}-py3-none-any.whl"
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "identity_engine/py.typed" in names
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"identity_engine"}
+
+
+def test_the_sdist_makes_the_same_wheel(dist: Path, tmp_path: Path) -> None:
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        source.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", folder)
+    (again,) = (folder / "dist").glob("*.whl")
+    (wheel,) = dist.glob("*.whl")
+    assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
+
+
+def test_it_works_in_an_empty_environment(python: Path, tmp_path: Path) -> None:
+    said = run(
+        python,
+        *("-W", "error", "-c", "import identity_engine as i; print(i.__version__, i.__file__)"),
+        folder=tmp_path,
+    )
+    assert said.startswith(f"{__version__} {python.parent.parent}")
+    installed = run(sys.executable, "-m", "uv", "--quiet", "pip", "list", "--python", python)
+    assert "opentelemetry" not in installed
+    assert "trio" not in installed
+
+
+@pytest.fixture
+def user_folder(tmp_path: Path) -> Path:
+    """A folder with code of a user and the blocks of the README."""
+    (tmp_path / "user_code.py").write_bytes((PACKAGE / "tests" / "user_code.py").read_bytes())
+    for number, block in enumerate(BLOCKS):
+        (tmp_path / f"readme_{number}.py").write_text(block, "utf-8")
+    return tmp_path
+
+
+def test_mypy_takes_a_users_code(python: Path, user_folder: Path) -> None:
+    options = ["--strict", "--warn-unused-ignores", "--python-executable", python]
+    files = sorted(path.name for path in user_folder.glob("*.py"))
+    run(sys.executable, "-m", "mypy", *options, *files, folder=user_folder)
+
+
+def test_pyright_takes_a_users_code(python: Path, user_folder: Path) -> None:
+    if not PYRIGHT.exists():
+        pytest.skip("no node_modules/pyright: run make once")
+    config = '{"typeCheckingMode": "strict", "reportUnnecessaryTypeIgnoreComment": "error",'
+    config += ' "enableTypeIgnoreComments": false, "reportUnnecessaryComparison": "none"}'
+    (user_folder / "pyrightconfig.json").write_text(config, "utf-8")
+    run(NODE, PYRIGHT, "--pythonpath", python, folder=user_folder)
+
+
+def test_the_reference_is_made_of_the_docstrings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import reference
+
+    monkeypatch.setattr(reference, "TARGET", tmp_path)
+    assert reference.main() == 0
+    page = (tmp_path / "identity_engine.html").read_text("utf-8")
+    assert "AsyncObservationBuffer" in page
+    assert "Deadline of this call with all its attempts, in seconds." in page

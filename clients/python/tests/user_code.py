@@ -1,0 +1,66 @@
+"""Code of a user, for type checkers: what is right passes, and what is wrong is marked as such."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from typing_extensions import assert_type
+
+from identity_engine import (
+    AsyncIdentityEngine,
+    IdentityEngine,
+    NotModified,
+    Observation,
+    ObservationBuffer,
+    Observed,
+    Page,
+    Result,
+    Throttled,
+)
+from identity_engine.models import BatchProcessed, HistoryRecord, Instance, Processed, States
+
+
+def sync_use(client: IdentityEngine) -> None:
+    assert_type(client.instances.get("i"), Result[Instance])
+    read = client.instances.get("i", if_none_match="e")
+    assert_type(read, Result[Instance] | NotModified)
+    if isinstance(read, NotModified):
+        assert_type(read, NotModified)
+    else:
+        assert_type(read.data, Instance)
+    if read.is_not_modified is True:
+        assert_type(read, NotModified)
+    else:
+        assert_type(read.data, Instance)
+    agent = client.instance("i")
+    observed = agent.process(Observation(mode_target="ORDER", signal_strength=0.5))
+    assert_type(observed, Observed[Processed])
+    assert_type(observed.throttled, Throttled | None)
+    assert_type(agent.process_batch([{"mode_target": "ORDER"}]), Observed[BatchProcessed])
+    assert_type(agent.process_batch([], include_intermediate=True), Observed[States])
+    assert_type(agent.history(), Page[HistoryRecord])
+    assert_type(agent.iterate_history(), Iterator[HistoryRecord])
+    for event in agent.events():
+        if event.type == "cycle":
+            print(event.data)
+    state = observed.data.snapshot.stress_state
+    print(state == "LOW" or state == "of a later release")
+    ObservationBuffer(client).add("i", {"mode_target": "ORDER", "signal_strength": 1})
+
+
+async def async_use(client: AsyncIdentityEngine) -> None:
+    assert_type(await client.instances.get("i"), Result[Instance])
+    agent = client.instance("i")
+    assert_type(agent.iterate_history(), AsyncIterator[HistoryRecord])
+    async for record in agent.iterate_history(limit=10):
+        print(record.timestamp.isoformat())
+    async with agent.events(after=3) as events:
+        async for event in events:
+            print(event.type)
+
+
+def wrong_use(client: IdentityEngine) -> None:
+    client.instances.create()  # type: ignore[call-arg] # pyright: ignore
+    client.instance("i").reset("never")  # type: ignore[arg-type] # pyright: ignore
+    client.instance("i").history(limit="10")  # type: ignore[arg-type] # pyright: ignore
+    Observation(mode_target=3, signal_strength=1)  # type: ignore[arg-type] # pyright: ignore

@@ -1,0 +1,30 @@
+"""Writes the reference of the public surface, made of its docstrings, to ``reference/``.
+
+    python tools/reference.py
+
+Generated and not committed. Begin at ``reference/index.html``.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import pdoc
+
+PACKAGE = Path(__file__).resolve().parent.parent
+TARGET = PACKAGE / "reference"
+
+
+def main() -> int:
+    """Writes a page for each public module."""
+    # Fields that a class inherits are of a type variable that is not in its own module.
+    warnings.filterwarnings("ignore", message="Error parsing type annotation")
+    pdoc.render.configure(docformat="google", show_source=False)
+    pdoc.pdoc("identity_engine", output_directory=TARGET)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
