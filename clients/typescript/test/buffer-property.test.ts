@@ -29,8 +29,10 @@ const addition = fc.record({
 
 const schedule = fc.record({
   seed: fc.integer(),
-  additions: fc.array(addition, { minLength: 1, maxLength: 250, size: 'max' }),
+  additions: fc.array(addition, { minLength: 1, maxLength: 400, size: 'max' }),
   faultRate: fc.constantFrom(0, 0.1, 0.5, 0.9),
+  instances: fc.constantFrom(1, 4),
+  skewMs: fc.constantFrom(0, 0, -90_000, 90_000),
   restartsEveryMs: fc.constantFrom(0, 300, 3_000),
   closeTimeoutMs: fc.constantFrom(1, 200, 5_000, 600_000),
   batchMax: fc.integer({ min: 1, max: 100 }),
@@ -52,7 +54,9 @@ property('each observation is accepted once and in order, rejected, or handed ba
 async function check(given: Schedule): Promise<void> {
   const random = randomOf(given.seed);
   const clock = new VirtualClock(random);
-  const server = new ModelServer(clock, random, { rate: given.faultRate });
+  const server = new ModelServer(clock, random, {
+    ...{ rate: given.faultRate, skewMs: given.skewMs },
+  });
   // The newest observation of an instance that the buffer knows nothing of: long ago, or ahead of now.
   for (const id of INSTANCES) server.create(id, clock.now() + random() * 20_000 - 15_000);
   const client = new IdentityEngine({
@@ -91,12 +95,12 @@ const INSTANCES = ['inst_0', 'inst_1', 'inst_2', 'inst_3'];
 async function fill(
   buffer: ObservationBuffer,
   clock: VirtualClock,
-  { additions, closeTimeoutMs, pendingMax }: Schedule,
+  { additions, closeTimeoutMs, instances, pendingMax }: Schedule,
   added: Added[],
 ): Promise<CloseResult> {
   for (const [number, { instance, gapMs, isBad, ownMs }] of additions.entries()) {
     if (gapMs > 0) await clock.sleep(gapMs);
-    const instanceId = `inst_${instance}`;
+    const instanceId = `inst_${instance % instances}`;
     const timestamp = ownMs === undefined ? {} : { timestamp: isoOf(clock.now() + ownMs) };
     const signal_strength = isBad ? 2 : 0.5;
     const observation: Observation = { mode_target: 'ORDER', signal_strength, context: { number } };

@@ -4,8 +4,12 @@ import type { VirtualClock } from './virtual-clock.ts';
 type Stored = { readonly body: string; readonly answer: () => Response };
 type Instance = { lastMs: number; readonly accepted: number[] };
 
-/** How often what goes wrong, each from 0 to 1. */
-export type Faults = { readonly rate: number };
+/** How often something goes wrong, from 0 to 1, and what is wrong all the time. */
+export type Faults = {
+  readonly rate: number;
+  /** How far the server's clock is ahead of that of its callers, in milliseconds. */
+  readonly skewMs: number;
+};
 
 /** Observations of a batch at most, and how far ahead of the server a timestamp may be, in milliseconds. */
 const BATCH_MAX = 100;
@@ -44,7 +48,7 @@ export class ModelServer {
 
   /** From here on nothing goes wrong any more. */
   heal(): void {
-    this.#faults = { rate: 0 };
+    this.#faults = { ...this.#faults, rate: 0 };
   }
 
   /** Ends everything that is under way. */
@@ -131,7 +135,7 @@ export class ModelServer {
         );
       }
       const ms = Date.parse(timestamp ?? '');
-      if (ms > this.#clock.now() + AHEAD_MS_MAX) {
+      if (ms > this.#clock.now() + this.#faults.skewMs + AHEAD_MS_MAX) {
         return refusal(422, 'invalid_request', 'timestamp_in_future', undefined, field);
       }
       if (!(ms >= previousMs + INTERVAL_MS)) {
