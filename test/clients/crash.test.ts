@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { DRIVEN_S, type Driven, type Driver, runCrash } from '#test/clients/crash-run';
-import { makeEnvironment, PYTHON_CLIENT, pythonLack } from '#test/support/python';
+import { makeEnvironment, pythonLack } from '#test/support/python';
 import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
 
 /* The cluster has servers of its own, as those of chaos runs have; what is asked is whether there are any. */
@@ -32,8 +32,8 @@ const TYPESCRIPT: Driver = {
 
 const PYTHON: Driver = {
   name: 'python',
-  command: `${PYTHON_CLIENT}/.venv/bin/python`,
-  args: [`${PYTHON_CLIENT}/tests/driver.py`, ...LOAD],
+  command: 'clients/python/.venv/bin/python',
+  args: ['clients/python/tests/driver.py', ...LOAD],
 };
 
 /** Takes a new key for each attempt, as no client may. */

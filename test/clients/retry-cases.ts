@@ -80,7 +80,7 @@ export async function retryCases(tape: Tape, limited: string): Promise<void> {
   await observe('again after 500', [await hindrances.of(undefined)]);
   await observe('again after 408', [await hindrances.of('request_timeout')]);
   await observe('again after a connection that ends without an answer', ['close']);
-  const impatient = { client: { attempt_timeout_s: 0.3 } };
+  const impatient = { client: { attempt_timeout_s: 1 } };
   await observe('again after no answer in time', ['silence'], impatient);
   await observe('again after the 502 of a proxy', [pageOf(502)]);
   await observe('again after the 504 of a proxy', [pageOf(504)]);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type ProgramRun, runProgram } from '#deploy/local/run-program';
 
 /** Where the client library lies. */
-export const PYTHON_CLIENT = 'clients/python';
+const PYTHON_CLIENT = 'clients/python';
 
 /** Where programs of its environment are. */
 const PROGRAMS = `${PYTHON_CLIENT}/.venv/bin`;
@@ -52,7 +52,7 @@ export type PythonOutcome = {
 /** Runs tests with pytest and gives what came of each, and everything that was written. */
 export async function runPytest(
   args: readonly string[],
-  env: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly outcomes: readonly PythonOutcome[]; readonly run: ProgramRun }> {
   const file = join(tmpdir(), `identity-engine-outcomes-${randomUUID()}`);
   try {
