@@ -14,6 +14,8 @@ const FILES = globSync([
   'proto/**/*.proto',
   'deploy/**/*.{yaml,conf,sh,cql}',
   '{services,test,bench,deploy,loadtest}/**/*.{ts,tsx,css,cql,lua,sh}',
+  'clients/typescript/{src,test,examples,models}/**/*.ts',
+  'clients/typescript/*.md',
 ]).filter((file) => !EXEMPT.test(file));
 
 const texts = new Map(FILES.map((file) => [file, wordsOf(readFileSync(file, 'utf8'))]));

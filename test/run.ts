@@ -19,7 +19,7 @@ import { WorkerKeyspace } from '#test/support/worker-keyspace';
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const wanted = process.argv.slice(2);
-const files = globSync('test/**/*.test.ts')
+const files = globSync(['test/**/*.test.ts', 'clients/typescript/test/*.test.ts'])
   .sort()
   .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
 const jobs: Job[] = files.flatMap((file) =>

@@ -27,7 +27,7 @@ sizes('has short functions only, as biome.json has it', () => {
   const { linter, overrides = [], files } = JSON.parse(sourceOf('biome.json'));
   const rule = linter.rules.complexity.noExcessiveLinesPerFunction;
   assert.equal(rule, { level: 'error', options: { maxLines: FUNCTION_LINES_MAX } });
-  for (const folder of ['services', 'test', 'bench', 'deploy', 'loadtest']) {
+  for (const folder of ['services', 'test', 'bench', 'deploy', 'loadtest', 'clients']) {
     assert.ok(files.includes.includes(`${folder}/**`), folder);
   }
   assert.equal(overrides, [], 'no file is left out');
@@ -45,7 +45,7 @@ sizes('of the services says of each export what it promises', () => {
 });
 
 sizes('that declares a suite of tests runs it', () => {
-  for (const file of globSync('test/**/*.test.ts')) {
+  for (const file of globSync(['test/**/*.test.ts', 'clients/typescript/test/*.test.ts'])) {
     const source = sourceOf(file);
     for (const [, name] of source.matchAll(/const (\w+) = suite\b/g)) {
       assert.ok(

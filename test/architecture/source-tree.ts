@@ -7,6 +7,9 @@ export const SERVICES = globSync('services/**/*.{ts,tsx}', { exclude: ['services
 export const ALL = [
   ...SERVICES,
   ...globSync('{test,bench,deploy,loadtest,clients/models}/**/*.ts'),
+  ...globSync('clients/typescript/{src,test,examples,models}/**/*.ts', {
+    exclude: ['clients/typescript/src/models.ts'],
+  }),
 ];
 
 /** The text of a file. */

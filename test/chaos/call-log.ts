@@ -70,9 +70,14 @@ export function markOf(callId: number, index: number): string {
   return `${callId}.${index}`;
 }
 
-/** The call that a mark belongs to; NaN for a mark that is none. */
-export function callIdOf(mark: string): number {
-  return Number.parseInt(mark, 10);
+/** The calls that have sent observations, by the mark of each. */
+export function callsByMark(calls: readonly Call[]): ReadonlyMap<string, Call> {
+  const byMark = new Map<string, Call>();
+  for (const call of calls) {
+    if (call.requested.kind !== 'process') continue;
+    for (const { mark } of call.requested.observations) byMark.set(mark, call);
+  }
+  return byMark;
 }
 
 /** What stands in the log for an answer's body: 132 bits of its SHA-256. */

@@ -74,7 +74,7 @@ const CASSANDRA = 3;
 const PROXY = 99;
 
 /** More than any run needs, so that nothing here is ever refused by a plan. */
-const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
+export const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
 
 /** Accounts and instances whose pages are walked over the API. */
 const HISTORIES_WALKED = 20;
@@ -232,9 +232,9 @@ export async function stopService(cluster: LocalCluster, print: Print): Promise<
  * Checks what the stores hold. Engines that left something in their journals alone have not left in
  * good order: that is a finding, and their successors must be able to recover it.
  */
-async function checkCluster(
+export async function checkCluster(
   cluster: LocalCluster,
-  log: CallLog,
+  log: Pick<CallLog, 'calls'>,
   accounts: readonly string[],
   print: Print,
 ): Promise<CheckResult> {
@@ -251,7 +251,10 @@ async function checkCluster(
   return check;
 }
 
-async function versionsOf(log: CallLog, store: InstanceStore): Promise<Map<string, number>> {
+async function versionsOf(
+  log: Pick<CallLog, 'calls'>,
+  store: InstanceStore,
+): Promise<Map<string, number>> {
   const ids = new Set(log.calls.map(({ instance }) => instance));
   ids.delete('');
   const versions = new Map<string, number>();

@@ -12,7 +12,7 @@ import type { StoredInstance } from '#test/chaos/stored-instance';
 export async function checkInstance(
   stored: StoredInstance,
   calls: InstanceCalls,
-  byId: ReadonlyMap<number, Call>,
+  byMark: ReadonlyMap<string, Call>,
   store: InstanceStore,
   findings: Findings,
 ): Promise<void> {
@@ -24,7 +24,7 @@ export async function checkInstance(
   checkVersion(head, calls, findings);
   if (head.deletedAtMs !== undefined) {
     await checkGone(stored, calls, store, findings);
-    checkOrder(stored, calls, byId, findings);
+    checkOrder(stored, calls, byMark, findings);
     return;
   }
   for (const { id: call } of calls.happened('remove')) {
@@ -33,12 +33,12 @@ export async function checkInstance(
   checkName(head, calls, findings);
   checkCreated(head, calls, findings);
   checkRows(stored, calls, findings);
-  checkOrder(stored, calls, byId, findings);
+  checkOrder(stored, calls, byMark, findings);
   await checkAnswers(calls, store, findings);
   const problem = replayProblem({
     stored,
     create: calls.create?.requested.kind === 'create' ? calls.create.requested : undefined,
-    calls: byId,
+    calls: byMark,
     resets: calls
       .happened('reset')
       .toSorted(

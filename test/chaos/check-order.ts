@@ -12,7 +12,7 @@ import type { StoredInstance } from '#test/chaos/stored-instance';
 export function checkOrder(
   stored: StoredInstance,
   calls: InstanceCalls,
-  byId: ReadonlyMap<number, Call>,
+  byMark: ReadonlyMap<string, Call>,
   findings: Findings,
 ): void {
   const { instance } = calls;
@@ -21,7 +21,7 @@ export function checkOrder(
   }
   checkVersions(calls, findings);
   checkAfterDelete(calls, findings);
-  checkRowOrder(authorsOf(stored, byId), calls, findings);
+  checkRowOrder(authorsOf(stored, byMark), calls, findings);
 }
 
 type Versioned = { readonly call: Call; readonly version: number };

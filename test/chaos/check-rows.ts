@@ -1,5 +1,5 @@
 import type { HistoryRow } from '#storage/instance-store';
-import { type Call, callIdOf, hasHappened, type SentObservation } from '#test/chaos/call-log';
+import { type Call, hasHappened, type SentObservation } from '#test/chaos/call-log';
 import type { Findings } from '#test/chaos/findings';
 import type { InstanceCalls } from '#test/chaos/instance-calls';
 import { markIn } from '#test/chaos/replayed-history';
@@ -84,7 +84,7 @@ function isAsSent(row: HistoryRow, sent: SentObservation): boolean {
 }
 
 /** The calls that the rows of a history came from, in its order. */
-export function authorsOf({ history }: StoredInstance, calls: ReadonlyMap<number, Call>): Call[] {
-  const ids = new Set(history.map((row) => callIdOf(markIn(row))));
-  return [...ids].map((id) => calls.get(id)).filter((call) => call !== undefined);
+export function authorsOf({ history }: StoredInstance, byMark: ReadonlyMap<string, Call>): Call[] {
+  const authors = new Set(history.map((row) => byMark.get(markIn(row))));
+  return [...authors].filter((call) => call !== undefined);
 }

@@ -2,7 +2,7 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
-import type { Call, CallLog } from '#test/chaos/call-log';
+import { type Call, type CallLog, callsByMark } from '#test/chaos/call-log';
 import { checkInstance } from '#test/chaos/check-instance';
 import { checkJournals } from '#test/chaos/check-journals';
 import { Findings } from '#test/chaos/findings';
@@ -44,7 +44,7 @@ export async function checkStores(
   const findings = new Findings();
   const listed = await loadListings(accounts, stores.listings);
   const ofInstance = callsByInstance(calls, listed, findings);
-  const byId = new Map(calls.map((call) => [call.id, call]));
+  const byMark = callsByMark(calls);
   const versions = new Map<string, number>();
   const committed = new Map<string, number>();
   let deleted = 0;
@@ -52,7 +52,7 @@ export async function checkStores(
   await forEachConcurrently([...ofInstance], READS_IN_FLIGHT, async ([id, own]) => {
     const instance = new InstanceCalls(id, own);
     const stored = await readInstance(stores.instances, id, rowsOf(own));
-    await checkInstance(stored, instance, byId, stores.instances, findings);
+    await checkInstance(stored, instance, byMark, stores.instances, findings);
     checkLine(stored, listed.get(id), own, findings);
     if (stored.head?.deletedAtMs !== undefined) deleted += 1;
     versions.set(id, stored.head?.version ?? 0);

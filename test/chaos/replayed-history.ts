@@ -6,7 +6,7 @@ import { MODE_COUNT } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
 import type { DriftRow, HistoryRow } from '#storage/instance-store';
-import { bodyHashOf, type Call, callIdOf } from '#test/chaos/call-log';
+import { bodyHashOf, type Call } from '#test/chaos/call-log';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 
 const report = newReport();
@@ -18,7 +18,8 @@ export type ReplayBasis = {
   readonly stored: StoredInstance;
   /** Undefined when the create was not acknowledged: then what the vector keeps of it counts. */
   readonly create: Extract<Call['requested'], { kind: 'create' }> | undefined;
-  readonly calls: ReadonlyMap<number, Call>;
+  /** By the mark of each observation. */
+  readonly calls: ReadonlyMap<string, Call>;
   /** Resets that have happened, in the order of their versions. */
   readonly resets: readonly Call[];
   /** Resets of unknown outcome. */
@@ -128,10 +129,11 @@ class Replay {
       if (level > 0) {
         drift.push({ generation: generation + 1, cycle, level: `D${level}`, isRolledBack });
       }
-      const call = calls.get(callIdOf(markIn(row)));
+      const call = calls.get(markIn(row));
       states.push(reportJson(stored.id, report));
       const next = rows[place + 1];
-      if (next !== undefined && callIdOf(markIn(next)) === call?.id) continue;
+      const isLast = next === undefined || calls.get(markIn(next)) !== call;
+      if (!isLast && call !== undefined) continue;
       const problem = call === undefined ? undefined : answerProblem(call, states);
       if (problem !== undefined) return problem;
       states = [];

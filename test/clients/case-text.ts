@@ -3,7 +3,7 @@ import type { WireCase } from '#test/clients/wire-case';
 /** Characters of a value that stays on one line. */
 const LINE_CHARACTERS_MAX = 96;
 
-/** Values that are one line each, however long: nobody reads them beside a machine. */
+/** Values that stay on one line, however long: machines read them. */
 const LINES = new Set(['headers', 'body', 'chunks', 'request', 'call', 'limits']);
 
 /** A file of cases as text: a case over few lines, a body on one. */

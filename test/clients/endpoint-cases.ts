@@ -18,7 +18,7 @@ export async function anInstance(tape: Tape, name = 'Ada'): Promise<string> {
   return made.id;
 }
 
-/** An instance with so many cycles, and drift events among them. */
+/** An instance with `cycles` cycles, drift events among them. */
 export async function aLivedInstance(tape: Tape, cycles: number): Promise<string> {
   const id = await anInstance(tape, 'Grace');
   for (let cycle = 0; cycle < cycles; cycle += 1) {

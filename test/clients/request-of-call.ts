@@ -17,7 +17,7 @@ const OPTION_HEADERS: Readonly<Record<string, string>> = {
 export function requestOfCall(call: Call): WireRequest {
   const endpoint = ENDPOINTS.find(({ name }) => name === METHODS[call.method]);
   assert.ok(endpoint, call.method);
-  const { id, ...given } = call.arguments ?? {};
+  const { id, after, ...given } = call.arguments ?? {};
   const path = endpoint.path.replace(':id', encodeURIComponent(call.instance ?? id ?? ''));
   const hasBody = endpoint.body !== undefined;
   const query = hasBody ? {} : given;
@@ -31,6 +31,8 @@ export function requestOfCall(call: Call): WireRequest {
       ...(hasBody ? { 'content-type': 'application/json' } : {}),
       ...key,
       ...noKey,
+      // Where a stream begins is said as where it goes on: one way for both.
+      ...(after === undefined ? {} : { 'last-event-id': String(after) }),
       ...headersOf(call.options ?? {}),
     },
     ...(hasBody ? { body: call.method === 'instance.process' ? given['observation'] : given } : {}),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import type { ExampleService } from '#deploy/apidoc/example-service';
 import { expectedOf } from '#test/clients/expected-of';
+import { OF_CONNECTIONS } from '#test/clients/raw-answer';
 import { ANY_KEY, requestOfCall } from '#test/clients/request-of-call';
 import type {
   Call,
@@ -12,15 +13,6 @@ import type {
   WireCase,
   WireRequest,
 } from '#test/clients/wire-case';
-
-/** Headers that say nothing of the service, or differ with every run. */
-const UNRECORDED = new Set([
-  'connection',
-  'content-length',
-  'date',
-  'keep-alive',
-  'transfer-encoding',
-]);
 
 /** A UUIDv7 of the day of the recording, by its number. */
 const keyNumber = (number: number) => `019bc155-2a00-7c3e-9a41-${String(number).padStart(12, '0')}`;
@@ -37,8 +29,8 @@ export type Parts = {
   readonly instead?: WireAnswer;
   /** Added to what is expected. */
   readonly expect?: Record<string, Json>;
-  /** Another edge than the usual one. */
-  readonly origin_url?: string;
+  /** Address of another edge than the usual one. */
+  readonly edge?: string;
 };
 
 /** A request that no client sends, for an answer that one may get. */
@@ -74,7 +66,7 @@ export class Tape {
   async record(name: string, call: Call, parts: Parts = {}): Promise<Json> {
     const request = requestOfCall(call);
     const { key = this.key, before = [], client, expect = {}, origin = 'recorded' } = parts;
-    const answer = parts.instead ?? (await this.ask(request, key, {}, parts.origin_url));
+    const answer = parts.instead ?? (await this.ask(request, key, {}, parts.edge));
     const exchanges = [...before, answer].map((each) => ({ request, answer: each }));
     const expected = { ...expectedOf(call, exchanges), ...expect };
     this.keep({
@@ -134,7 +126,7 @@ export class Tape {
 }
 
 async function answerOf(response: Response): Promise<Exclude<WireAnswer, string>> {
-  const kept = [...response.headers].filter(([name]) => !UNRECORDED.has(name)).sort();
+  const kept = [...response.headers].filter(([name]) => !OF_CONNECTIONS.has(name)).sort();
   const headers = Object.fromEntries(kept);
   const said = response.body === null ? '' : await text(response.body);
   const { status } = response;

@@ -39,7 +39,7 @@ export type WireAnswer =
       /** Pieces of a stream, a write each. */
       readonly chunks?: readonly string[];
       /** What follows the last of them. */
-      readonly then?: 'end' | 'cut' | 'open';
+      readonly after?: 'end' | 'cut' | 'open';
     };
 
 /** One request with its answer. */

@@ -48,6 +48,7 @@ const files = globSync(
     'services/**/*.{ts,cql}',
     'test/**/*.ts',
     '{bench,loadtest}/**/*.ts',
+    'clients/typescript/{src,test,examples}/**/*.ts',
     'deploy/**/*',
     'proto/**/*.proto',
   ],

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { describeVariables } from '#config';
@@ -10,7 +11,12 @@ const VARIABLES = new Set(describeVariables().map(({ name }) => name));
 const TARGETS = [...readFileSync('Makefile', 'utf8').matchAll(/^([a-z-]+):.*## /gm)].map(
   ([, target = '']) => target,
 );
-const SCRIPTS: object = JSON.parse(readFileSync('package.json', 'utf8')).scripts;
+
+/** The scripts that npm has where a document lies: those of its own package, or of the whole. */
+function scriptsAt(path: string): object {
+  const own = join(dirname(path), 'package.json');
+  return JSON.parse(readFileSync(existsSync(own) ? own : 'package.json', 'utf8')).scripts;
+}
 
 /** Reads what stands in code of a document: its spans and its blocks. */
 function codeOf({ spans, codeLines }: Document): string[] {
@@ -44,8 +50,9 @@ function unknownScripts(document: Document): string[] {
   const named = codeOf(document).flatMap((code) => [
     ...code.matchAll(/\bnpm run (?:--\w+ )?([\w:-]+)/g),
   ]);
+  const scripts = scriptsAt(document.path);
   return named
-    .filter(([, script = '']) => !(script in SCRIPTS))
+    .filter(([, script = '']) => !(script in scripts))
     .map(([, script]) => `${document.path}: npm run ${script}`);
 }
 

@@ -17,7 +17,13 @@ type Span = { readonly code: string; readonly follows: string | undefined };
 const FENCE = /^```.*\n([\s\S]*?)^```$/gm;
 
 /** Every document that people read; what measurements print is left out. */
-export const DOCUMENTS: readonly Document[] = globSync(['*.md', 'docs/**/*.md', 'loadtest/*.md'])
+export const DOCUMENTS: readonly Document[] = globSync([
+  '*.md',
+  'docs/**/*.md',
+  'loadtest/*.md',
+  'clients/*.md',
+  'clients/{cases,typescript,python}/*.md',
+])
   .toSorted()
   .map((path) => documentOf(path, readFileSync(path, 'utf8')));
 

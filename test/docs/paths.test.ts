@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 
 /** Folders that a path in a document begins with; those of `services` may stand without it. */
-const ROOTS = ['services', 'test', 'docs', 'deploy', 'bench', 'loadtest', 'proto'];
+const ROOTS = ['services', 'test', 'docs', 'deploy', 'bench', 'loadtest', 'proto', 'clients'];
 const LAYERS = globSync('services/*/').map((folder) => folder.split('/')[1] ?? '');
 
 const PATH = /^([a-z][\w-]*)\/([\w.*/-]*)(?:#(\w+))?$/;

@@ -37,7 +37,7 @@ const compiled = new Map<string, ValidateFunction>();
  * Asserts that an answer is what the API document promises for this method, path and status: body
  * and headers by their schemas, no undocumented header, and what every answer under `/v1` carries.
  */
-function assertDocumented(method: string, template: string, answer: Answer): void {
+export function assertDocumented(method: string, template: string, answer: Answer): void {
   assertCommon(answer);
   const where = `${method} ${template} ${answer.status}`;
   const place = ['paths', template, method.toLowerCase(), 'responses', String(answer.status)];
@@ -52,14 +52,19 @@ function assertDocumented(method: string, template: string, answer: Answer): voi
   assert.ok(validate(answer.body), `${where}: ${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
+/** The path of the API document for a path under `/v1`; undefined: it is in none. */
+export function templateOf(method: string, path: string): string | undefined {
+  return patterns.find((row) => row.method === method && row.pattern.test(path))?.template;
+}
+
 /** The same caller, with every answer checked against the API document. */
 export function documented(caller: Caller): Caller {
   return {
     ...caller,
     async send(method, path, sent) {
       const answer = await caller.send(method, path, sent);
-      const known = patterns.find((row) => row.method === method && row.pattern.test(path));
-      if (known !== undefined) assertDocumented(method, known.template, answer);
+      const template = templateOf(method, path);
+      if (template !== undefined) assertDocumented(method, template, answer);
       else assertRefusalShape(answer);
       return answer;
     },

@@ -1,0 +1,201 @@
+/**
+ * What the TypeScript client adds to a bare `fetch` that does the same, with 64 calls under way, in turns on one
+ * service; and how many more observations a second go through the buffer than through single calls. Every
+ * full run replaces bench/CLIENTS.md.
+ *
+ *   node bench/clients.ts [--quick]
+ */
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { describeRun } from '#bench/machine';
+import { tableOf, verdict } from '#bench/report-table';
+import { startStandalone } from '#bench/service';
+import { numberText, quartilesOf } from '#bench/statistics';
+import { IdentityEngine, ObservationBuffer } from '#clients/typescript/src/identity-engine';
+
+const FILE = 'bench/CLIENTS.md';
+
+/** Calls under way. Source: issue 21. */
+const CALLS_IN_FLIGHT = 64;
+
+/** The most that a call through the client may take, as a multiple of a bare one. Source: issue 21. */
+const OVERHEAD_MAX = 1.3;
+
+/** How many times as many observations a second go through the buffer at least. Source: issue 21. */
+const BUFFER_GAIN_MIN = 5;
+
+/** The first timestamp of an instance lies this far back, so that observations 1 s apart reach no future. */
+const PAST_MS = 60 * 86_400_000;
+
+const FULL = { pairs: 12, runMs: 2_000, warmUpMs: 3_000 };
+const QUICK = { pairs: 2, runMs: 500, warmUpMs: 1_500 };
+
+/** One way to make a call, for one of those that make them at the same time. */
+type Make = (worker: number) => Promise<void>;
+
+/** What a run came to: calls a second, and microseconds of this process for each. */
+type Rate = { readonly perS: number; readonly cpuMicros: number };
+
+/** Instances with the time that each has come to. */
+class Fleet {
+  readonly ids: string[] = [];
+  readonly #timesMs: number[] = [];
+  readonly #startMs = Date.now() - PAST_MS;
+
+  async fill(client: IdentityEngine): Promise<void> {
+    for (let count = 0; count < CALLS_IN_FLIGHT; count += 1) {
+      this.ids.push((await client.instances.create({ name: `agent ${count}` })).data.id);
+      this.#timesMs.push(this.#startMs);
+    }
+  }
+
+  id(worker: number): string {
+    return this.ids[worker] ?? '';
+  }
+
+  /** The next observation of an instance. */
+  observation(worker: number) {
+    const ms = (this.#timesMs[worker] ?? 0) + 1_000;
+    this.#timesMs[worker] = ms;
+    const timestamp = new Date(ms).toISOString();
+    return { mode_target: 'ORDER' as const, signal_strength: 0.5, timestamp };
+  }
+}
+
+/** Makes calls for `ms` milliseconds, as many at a time as may be. */
+async function run(make: Make, ms: number): Promise<Rate> {
+  const startedMs = performance.now();
+  const before = process.cpuUsage();
+  let calls = 0;
+  const worker = async (_: unknown, number: number) => {
+    while (performance.now() - startedMs < ms) {
+      await make(number);
+      calls += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: CALLS_IN_FLIGHT }, worker));
+  const { user, system } = process.cpuUsage(before);
+  const seconds = (performance.now() - startedMs) / 1_000;
+  return { perS: calls / seconds, cpuMicros: (user + system) / calls };
+}
+
+/** The ratios of pairs of runs in turns: time a call, and CPU of this process a call, of one to the other. */
+async function ratiosOf(
+  one: Make,
+  other: Make,
+  { pairs, runMs, warmUpMs }: typeof FULL,
+): Promise<{ readonly time: number[]; readonly cpu: number[] }> {
+  const [time, cpu]: [number[], number[]] = [[], []];
+  for (const make of [one, other]) await run(make, warmUpMs);
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const order = pair % 2 === 0 ? [one, other] : [other, one];
+    const rates = new Map<Make, Rate>();
+    for (const make of order) rates.set(make, await run(make, runMs));
+    const [mine, theirs] = [rates.get(one), rates.get(other)];
+    time.push((theirs?.perS ?? 0) / (mine?.perS ?? 0));
+    cpu.push((mine?.cpuMicros ?? 0) / (theirs?.cpuMicros ?? 0));
+  }
+  return { time, cpu };
+}
+
+/** The same calls without a client. */
+function bareCalls(base: string, key: string, fleet: Fleet): { snapshot: Make; process: Make } {
+  const authorization = `Bearer ${key}`;
+  const read = async (response: Response) => {
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    await response.json();
+  };
+  return {
+    async snapshot(worker) {
+      const headers = { authorization };
+      await read(await fetch(`${base}/instances/${fleet.id(worker)}/snapshot`, { headers }));
+    },
+    async process(worker) {
+      const headers = {
+        ...{ authorization, 'content-type': 'application/json' },
+        'idempotency-key': randomUUID(),
+      };
+      const body = JSON.stringify(fleet.observation(worker));
+      const init = { method: 'POST', headers, body };
+      await read(await fetch(`${base}/instances/${fleet.id(worker)}/process`, init));
+    },
+  };
+}
+
+function clientCalls(client: IdentityEngine, fleet: Fleet): { snapshot: Make; process: Make } {
+  const instances = fleet.ids.map((id) => client.instance(id));
+  return {
+    snapshot: async (worker) => void (await instances[worker]?.snapshot()),
+    process: async (worker) => void (await instances[worker]?.process(fleet.observation(worker))),
+  };
+}
+
+/** Observations a second through a buffer, each added by one of as many as make calls. */
+async function bufferRate(client: IdentityEngine, fleet: Fleet, ms: number): Promise<number> {
+  const buffer = new ObservationBuffer(client);
+  const startedMs = performance.now();
+  await run((worker) => buffer.add(fleet.id(worker), fleet.observation(worker)), ms);
+  const { acknowledged, rejectedCount, unacknowledged } = await buffer.close();
+  if (rejectedCount + unacknowledged.length > 0) throw new Error('the buffer did not end well');
+  return acknowledged / ((performance.now() - startedMs) / 1_000);
+}
+
+async function measured(sizes: typeof FULL): Promise<string[]> {
+  await using service = await startStandalone();
+  const base = `${service.address}/v1`;
+  const client = new IdentityEngine({ apiKey: service.key, baseUrl: base });
+  const fleet = new Fleet();
+  await fleet.fill(client);
+  const [bare, own] = [bareCalls(base, service.key, fleet), clientCalls(client, fleet)];
+  const rows: string[][] = [];
+  for (const name of ['snapshot', 'process'] as const) {
+    const { time, cpu } = await ratiosOf(own[name], bare[name], sizes);
+    const isMet = quartilesOf(time)[1] <= OVERHEAD_MAX;
+    rows.push([name, `${sizes.pairs}`, textOf(time), textOf(cpu), verdict(isMet)]);
+  }
+  const gains: number[] = [];
+  for (let pair = 0; pair < sizes.pairs; pair += 1) {
+    const single = await run(own.process, sizes.runMs);
+    gains.push((await bufferRate(client, fleet, sizes.runMs)) / single.perS);
+  }
+  const isGained = quartilesOf(gains)[1] >= BUFFER_GAIN_MIN;
+  const head = ['time a call, ratio (25 / 50 / 75 %)', 'CPU of the caller, ratio'];
+  return [
+    tableOf(['client to bare fetch', 'pairs', ...head, `median ≤ ${OVERHEAD_MAX}`], rows),
+    tableOf(
+      ['', 'pairs', 'observations/s, ratio (25 / 50 / 75 %)', `median ≥ ${BUFFER_GAIN_MIN}`],
+      [['buffer to single calls', `${sizes.pairs}`, textOf(gains), verdict(isGained)]],
+    ),
+  ];
+}
+
+function textOf(ratios: readonly number[]): string {
+  return quartilesOf(ratios)
+    .map((ratio) => numberText(ratio, 3))
+    .join(' / ');
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const circumstances = await describeRun({
+  // No wrk is used here; `true` has no version either.
+  wrk: 'true',
+  k6: undefined,
+  postgres: undefined,
+  redis: undefined,
+});
+const tables = await measured(values.quick ? QUICK : FULL);
+const text = [
+  '# What the TypeScript client costs',
+  'Written by the measurement itself; every run replaces it. One standalone service is called by one process ' +
+    `with ${CALLS_IN_FLIGHT} calls under way, through the client and by a bare fetch with the same key, body ` +
+    'and parsing, in turns and in changing order.',
+  '    node bench/clients.ts',
+  tableOf(
+    ['', ''],
+    circumstances.map(({ name, value }) => [name, value]),
+  ),
+  ...tables,
+].join('\n\n');
+process.stdout.write(`${text}\n`);
+if (!values.quick) await writeFile(FILE, `${text}\n`);

@@ -1,0 +1,302 @@
+"""Puts calls on a service for some seconds and writes each with its outcome as a line of JSON.
+
+For the check that proves from the stores that nothing was lost or doubled (``test/clients/crash``
+of the service). Address and key are the environment's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any, TypeVar
+
+import httpx
+
+from call_line import Outcome, SentObservation, outcome_of_error, outcome_of_result, write_line
+from identity_engine import (
+    AsyncIdentityEngine,
+    AsyncObservationBuffer,
+    IdentityEngineError,
+    Result,
+)
+from identity_engine.models import CreatedInstance, ResetMode
+from recorded_wire import RecordedWire
+
+R = TypeVar("R", bound=Result[Any])
+
+PAUSE_S = 0.06
+"""Pause of an agent between two calls, in seconds."""
+
+CLOSE_S = 60.0
+"""How long the end waits for what is open, in seconds."""
+
+STEP_MS = 60_000
+"""Observations are a minute apart."""
+
+SINCE_MS = int(time.time() * 1_000) - 200 * 24 * 3_600_000
+"""Of the first one: before any create or reset."""
+
+RESET_MODES: tuple[ResetMode, ...] = ("initial", "default")
+
+MODES = (
+    "PERCEPTION",
+    "EXPLORATION",
+    "ORDER",
+    "ASSERTION",
+    "CONNECTION",
+    "IDENTITY",
+    "STRESS_RESPONSE",
+)
+
+
+class Subject:
+    """What one instance was sent so far: the time of its next observation follows from that."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self._sent = 0
+
+    def next(self) -> SentObservation:
+        self._sent += 1
+        return {
+            "mark": f"{self.id[-8:]}.{self._sent}",
+            "mode": random.randrange(len(MODES)),
+            "signal": hundredth(),
+            "confidence": hundredth(),
+            "timestampMs": SINCE_MS + self._sent * STEP_MS,
+        }
+
+
+class Driver:
+    """The calls of one run."""
+
+    def __init__(self, client: AsyncIdentityEngine, wire: RecordedWire, seconds: float) -> None:
+        self._client = client
+        self._wire = wire
+        self._end_s = time.monotonic() + seconds
+        self._calls = 0
+
+    async def agent(self) -> None:
+        """Does one thing at a time with an instance of its own, until the end."""
+        subject = Subject(await self._create())
+        while time.monotonic() < self._end_s:
+            await asyncio.sleep(random.random() * 2 * PAUSE_S)
+            if not await self._step(subject):
+                subject = Subject(await self._create())
+
+    async def buffered(self, count: int) -> None:
+        """Observations of several instances through one buffer."""
+        subjects = [Subject(await self._create()) for _ in range(count)]
+        buffer = AsyncObservationBuffer(
+            self._client,
+            on_acknowledged=lambda batch: self._batch_ended(
+                batch.instance_id,
+                batch.observations,
+                lambda traffic: outcome_of_result(batch.result.etag, None, traffic),
+            ),
+            on_rejected=lambda rejected: self._batch_ended(
+                rejected.instance_id,
+                [rejected.observation],
+                lambda _: outcome_of_error(rejected.error),
+            ),
+        )
+        while time.monotonic() < self._end_s:
+            subject = random.choice(subjects)
+            await buffer.add(subject.id, body_of(subject.next()))
+            await asyncio.sleep(PAUSE_S / 4)
+        left = await buffer.close(timeout_s=CLOSE_S)
+        for batch in left.unacknowledged:
+            outcome_of = left_open if batch.may_have_happened else never_sent
+            self._batch_ended(batch.instance_id, batch.observations, outcome_of)
+
+    async def _step(self, subject: Subject) -> bool:
+        """One call of an agent. False: its instance is deleted."""
+        id = subject.id
+        instance = self._client.instance(id)
+        chance = random.random()
+        if chance < 0.05:
+            await self._called({"kind": "read"}, id, lambda r: instance.snapshot(request_id=r))
+        elif chance < 0.08:
+            name = f"n{self._calls + 1}"
+            await self._called(
+                {"kind": "rename", "name": name},
+                id,
+                lambda r: self._client.instances.update(id, name=name, request_id=r),
+            )
+        elif chance < 0.11:
+            mode = random.choice(RESET_MODES)
+            await self._called(
+                {"kind": "reset", "mode": mode},
+                id,
+                lambda r: instance.reset(mode, request_id=r),
+            )
+        elif chance < 0.13:
+            await self._called(
+                {"kind": "remove"},
+                id,
+                lambda r: self._client.instances.delete(id, request_id=r),
+            )
+            return False
+        else:
+            await self._observe(subject, random.randrange(2, 8) if chance < 0.25 else 1)
+        return True
+
+    async def _observe(self, subject: Subject, count: int) -> None:
+        observations = [subject.next() for _ in range(count)]
+        bodies = [body_of(observation) for observation in observations]
+        is_batch = count > 1
+        is_every = is_batch and random.random() < 0.3
+        requested = process_of(observations, is_batch=is_batch, is_every=is_every)
+        instance = self._client.instance(subject.id)
+
+        async def make(request_id: str) -> Result[Any]:
+            if not is_batch:
+                return await instance.process(bodies[0], request_id=request_id)
+            if is_every:
+                return await instance.process_batch(
+                    bodies, include_intermediate=True, request_id=request_id
+                )
+            return await instance.process_batch(bodies, request_id=request_id)
+
+        await self._called(requested, subject.id, make)
+
+    async def _create(self) -> str:
+        """The id of a new instance; tries until there is one."""
+        strengths = [hundredth() for _ in MODES]
+        energy = hundredth()
+        config = {
+            "mode_strengths": {mode.lower(): s for mode, s in zip(MODES, strengths, strict=True)},
+            "energy_level": energy,
+        }
+
+        async def make(request_id: str) -> Result[CreatedInstance]:
+            # The call has its number by now.
+            name = f"n{self._calls}"
+            return await self._client.instances.create(
+                name, initial_config=config, request_id=request_id
+            )
+
+        while True:
+            name = f"n{self._calls + 1}"
+            made = await self._called(
+                {
+                    "kind": "create",
+                    "name": name,
+                    "modeStrengths": strengths,
+                    "energyLevel": energy,
+                },
+                None,
+                make,
+            )
+            if made is not None:
+                return made.data.id
+
+    async def _called(
+        self,
+        requested: dict[str, Any],
+        instance: str | None,
+        make: Callable[[str], Awaitable[R]],
+    ) -> R | None:
+        """Makes a call and writes it down. None after an error."""
+        self._calls += 1
+        id = self._calls
+        request_id = f"call-of-driver-{id}"
+        try:
+            result = await make(request_id)
+        except IdentityEngineError as error:
+            traffic = self._wire.take(request_id)
+            write_line(id, requested, instance or "", traffic, outcome_of_error(error))
+            return None
+        traffic = self._wire.take(request_id)
+        outcome = outcome_of_result(result.etag, getattr(result, "throttled", None), traffic)
+        write_line(id, requested, instance or result.data.id, traffic, outcome)
+        return result
+
+    def _batch_ended(
+        self,
+        instance: str,
+        observations: Sequence[Mapping[str, Any]],
+        outcome_of: Callable[[Any], Outcome],
+    ) -> None:
+        self._calls += 1
+        traffic = self._wire.take(observations[0]["context"]["mark"])
+        requested = process_of([sent_of(body) for body in observations], is_batch=True)
+        write_line(self._calls, requested, instance, traffic, outcome_of(traffic))
+
+
+def left_open(_: object) -> Outcome:
+    """Of a batch that was handed back and may have been applied."""
+    return {"kind": "unknown", "why": "handed back"}
+
+
+def never_sent(_: object) -> Outcome:
+    """Of a batch that was handed back and was not applied."""
+    return {"kind": "refused", "status": 0, "reason": "handed_back"}
+
+
+def hundredth() -> float:
+    """A number from 0 to 1 that every notation writes alike."""
+    return random.randrange(101) / 100
+
+
+def process_of(
+    observations: Sequence[SentObservation], *, is_batch: bool, is_every: bool = False
+) -> dict[str, Any]:
+    """What a call of observations asks for."""
+    return {
+        "kind": "process",
+        "observations": observations,
+        "isBatch": is_batch,
+        "isEveryStateWanted": is_every,
+    }
+
+
+def body_of(sent: SentObservation) -> dict[str, Any]:
+    """The observation as the client takes it."""
+    time_ = datetime.fromtimestamp(sent["timestampMs"] / 1_000, timezone.utc)
+    return {
+        "mode_target": MODES[sent["mode"]],
+        "signal_strength": sent["signal"],
+        "confidence": sent["confidence"],
+        "context": {"mark": sent["mark"]},
+        "timestamp": time_.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
+
+
+def sent_of(body: Mapping[str, Any]) -> SentObservation:
+    """The same as it was sent."""
+    time_ = datetime.fromisoformat(body["timestamp"].replace("Z", "+00:00"))
+    return {
+        "mark": body["context"]["mark"],
+        "mode": MODES.index(body["mode_target"]),
+        "signal": body["signal_strength"],
+        "confidence": body["confidence"],
+        "timestampMs": round(time_.timestamp() * 1_000),
+    }
+
+
+async def main() -> None:
+    """Runs all agents and the buffer."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--agents", type=int, default=8)
+    parser.add_argument("--buffered", type=int, default=8)
+    parser.add_argument("--lose", type=float, default=0)
+    parser.add_argument("--new-keys", action="store_true")
+    options = parser.parse_args()
+    wire = RecordedWire(lost_share=options.lose, has_new_keys=options.new_keys)
+    async with (
+        httpx.AsyncClient(transport=wire) as http,
+        AsyncIdentityEngine(http_client=http) as client,
+    ):
+        driver = Driver(client, wire, options.seconds)
+        agents = [driver.agent() for _ in range(options.agents)]
+        await asyncio.gather(*agents, driver.buffered(options.buffered))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

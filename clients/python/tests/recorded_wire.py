@@ -1,0 +1,70 @@
+"""Keeps what goes over the wire for each call of a driver, and loses some of the answers."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+import uuid
+from dataclasses import dataclass
+
+import httpx
+
+_MARK = re.compile(rb'"mark":\s*"([^"]+)"')
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What went over the wire for one call, over all its attempts."""
+
+    start_ms: float
+    """When the first attempt began, in monotonic milliseconds."""
+    attempts: int = 0
+    key: str | None = None
+    """Idempotency key of the newest attempt."""
+    content: bytes = b""
+    """Body of the newest answer that was passed on."""
+
+
+class RecordedWire(httpx.AsyncBaseTransport):
+    """Stands between a client and the network.
+
+    ``lost_share`` of the answers to changes are lost after the service has given them; with
+    ``has_new_keys`` each attempt gets another idempotency key, as of a client that is broken.
+    """
+
+    def __init__(self, *, lost_share: float, has_new_keys: bool) -> None:
+        self._inner = httpx.AsyncHTTPTransport()
+        self._lost_share = lost_share
+        self._has_new_keys = has_new_keys
+        self._traffic: dict[str, Traffic] = {}
+
+    def take(self, name: str) -> Traffic | None:
+        """The traffic of the call of this name, once: its request id, or a mark that it sent."""
+        return self._traffic.pop(name, None)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self._has_new_keys and "idempotency-key" in request.headers:
+            request.headers["idempotency-key"] = str(uuid.uuid4())
+        traffic = self._note(request, await request.aread())
+        response = await self._inner.handle_async_request(request)
+        content = await response.aread()
+        await response.aclose()
+        if request.method != "GET" and random.random() < self._lost_share:
+            raise httpx.ReadError("the answer is lost", request=request)
+        if traffic is not None:
+            traffic.content = content
+        return httpx.Response(response.status_code, headers=response.headers, content=content)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def _note(self, request: httpx.Request, body: bytes) -> Traffic | None:
+        mark = _MARK.search(body)
+        name = request.headers.get("x-request-id") or (mark and mark[1].decode())
+        if not name:
+            return None
+        traffic = self._traffic.setdefault(name, Traffic(time.perf_counter() * 1_000))
+        traffic.attempts += 1
+        traffic.key = request.headers.get("idempotency-key")
+        return traffic

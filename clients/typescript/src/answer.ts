@@ -1,0 +1,133 @@
+import type { Attempt } from './attempt.ts';
+import { apiError, ConnectionError, MalformedAnswerError } from './errors.ts';
+import { limitsOf, retryAfterMsOf } from './limits.ts';
+import type { ErrorBody } from './models.ts';
+import type { AnswerFacts } from './result.ts';
+
+/** A success of the service. */
+export type Answer = {
+  readonly kind: 'success';
+  readonly facts: AnswerFacts;
+  readonly headers: Headers;
+  /** The parsed body; undefined for 304 and 204. */
+  readonly body: Envelope | undefined;
+};
+
+/** The JSON frame of a success (interface 2.1). */
+type Envelope = { readonly data: unknown; readonly pagination?: unknown };
+
+/** An attempt that did not succeed. */
+export type Failure = {
+  readonly kind: 'failure';
+  readonly error: FailureError;
+  /** How long the answer asks to wait, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+};
+
+type FailureError = ReturnType<typeof apiError> | ConnectionError | MalformedAnswerError;
+
+/** What decides how an attempt is read. */
+export type Reading = {
+  /** Whether the call may change something. */
+  readonly isChange: boolean;
+  /** Whether an earlier attempt of the same call may have. */
+  readonly wasUnclear: boolean;
+  /** Ordinal of the attempt, from 1. */
+  readonly attempts: number;
+  readonly attemptTimeoutMs: number;
+};
+
+/** Reads what an attempt came to. */
+export function readAttempt(attempt: Attempt, reading: Reading): Answer | Failure {
+  if (attempt.kind === 'answered') return readAnswer(attempt.response, attempt.text, reading);
+  const { wasSent, isLate, cause } = attempt;
+  const text = isLate ? `no answer within ${reading.attemptTimeoutMs} ms` : textOf(cause);
+  const mayHaveHappened = reading.wasUnclear || (reading.isChange && wasSent);
+  const error = new ConnectionError(text, mayHaveHappened, isLate ? undefined : { cause });
+  return { kind: 'failure', error, retryAfterMs: undefined };
+}
+
+function readAnswer(response: Response, text: string, reading: Reading): Answer | Failure {
+  const { status, headers } = response;
+  const body = text === '' ? undefined : parsed(text);
+  const isEmpty = status === 304 || status === 204;
+  if (!isEmpty && !(response.ok && isEnvelope(body)))
+    return failureOf(response, text, body, reading);
+  const facts = {
+    ...{ status, attempts: reading.attempts, limits: limitsOf(headers) },
+    requestId: headers.get('x-request-id') ?? undefined,
+    etag: headers.get('etag') ?? undefined,
+    isReplayed: headers.get('idempotent-replayed') === 'true',
+  };
+  return { kind: 'success', facts, headers, body: isEnvelope(body) ? body : undefined };
+}
+
+function failureOf(
+  { status, headers, ok }: Response,
+  text: string,
+  body: unknown,
+  { isChange, wasUnclear }: Reading,
+): Failure {
+  const requestId = headers.get('x-request-id') ?? undefined;
+  const askedMs = retryAfterMsOf(headers, Date.now());
+  if (ok || !isErrorBody(body)) {
+    const mayHaveHappened = wasUnclear || (isChange && isOpen(status, undefined));
+    const error = new MalformedAnswerError({ status, requestId, text }, mayHaveHappened);
+    return { kind: 'failure', error, retryAfterMs: askedMs };
+  }
+  const { error: code, message, details, retry_after: retryAfterS } = body;
+  const retryAfterMs = askedMs ?? (retryAfterS === undefined ? undefined : retryAfterS * 1_000);
+  const error = apiError({
+    ...{ code, message, details, status, requestId, limits: limitsOf(headers) },
+    retryAfterS: retryAfterMs === undefined ? undefined : retryAfterMs / 1_000,
+    mayHaveHappened: wasUnclear || (isChange && isOpen(status, body)),
+  });
+  return { kind: 'failure', error, retryAfterMs };
+}
+
+/** Reasons of a 503 that leave open whether something happened. Source: interface 7.5. */
+const OPEN_REASONS: ReadonlySet<unknown> = new Set([
+  'deadline_exceeded',
+  'outcome_unknown',
+  'engine_unavailable',
+]);
+
+/** Codes of refusals that come before anything is done, whatever their status. */
+const CERTAIN_CODES: ReadonlySet<string> = new Set([
+  ...['invalid_request', 'billing_provider_not_configured'],
+]);
+
+/** Whether an answer leaves open that the call took effect. A proxy's answer always does, but for a 4xx. */
+function isOpen(status: number, body: ErrorBody | undefined): boolean {
+  if (status < 400) return true;
+  if (status < 500) return false;
+  if (body === undefined) return true;
+  if (status === 503) return OPEN_REASONS.has(body.details?.reason);
+  return !CERTAIN_CODES.has(body.error);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isEnvelope(body: unknown): body is Envelope {
+  return typeof body === 'object' && body !== null && 'data' in body;
+}
+
+function isErrorBody(body: unknown): body is ErrorBody {
+  if (typeof body !== 'object' || body === null) return false;
+  const { error, message } = body as Partial<ErrorBody>;
+  return typeof error === 'string' && typeof message === 'string';
+}
+
+function textOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const { cause: inner } = cause;
+  return inner instanceof Error && inner.message !== ''
+    ? `${cause.message}: ${inner.message}`
+    : cause.message;
+}

@@ -1,0 +1,127 @@
+import { type Answer, type Failure, readAttempt } from './answer.ts';
+import { attempt, type Request } from './attempt.ts';
+import { type Call, targetOf } from './call.ts';
+import { assertTimeMs, type Settings } from './client-options.ts';
+import { Deadline } from './deadline.ts';
+import { DeadlineError, NotFoundError } from './errors.ts';
+import { reportAttempt } from './report-attempt.ts';
+import { mayRepeat, waitMs } from './retry.ts';
+import { injectContext } from './tracing.ts';
+import { VERSION } from './version.ts';
+
+/** Makes calls for one client: attempts, retries and the deadline over them. */
+export class Caller {
+  readonly settings: Settings;
+
+  constructor(settings: Settings) {
+    this.settings = settings;
+  }
+
+  /**
+   * The answer to a call. Throws what the last attempt came to (`ApiError`, `ConnectionError`,
+   * `MalformedAnswerError`), `DeadlineError`, or the reason of the caller's signal.
+   */
+  async call(call: Call): Promise<Answer> {
+    const { timeoutMs = this.settings.timeoutMs, signal } = call.options;
+    const deadline = new Deadline(assertTimeMs('timeoutMs', timeoutMs), signal);
+    const request = await this.#requestOf(call);
+    let last: Failure | undefined;
+    for (let attempts = 1; ; attempts += 1) {
+      const outcome = await this.#attempt(call, request, deadline, attempts, last);
+      if (outcome.kind === 'success') return outcome;
+      last = outcome;
+      await deadline.pause(outcome.waitMs);
+    }
+  }
+
+  /** Headers that every request has, those of the call and the context of its trace. */
+  async headersOf(call: Pick<Call, 'headers' | 'options'>): Promise<Record<string, string>> {
+    const headers: Record<string, string> = {
+      accept: 'application/json',
+      authorization: `Bearer ${this.settings.apiKey}`,
+      'user-agent': USER_AGENT,
+    };
+    if (call.options.requestId !== undefined) headers['x-request-id'] = call.options.requestId;
+    for (const [name, value] of Object.entries(call.headers ?? {})) {
+      if (value !== undefined) headers[name] = value;
+    }
+    await injectContext(headers);
+    return headers;
+  }
+
+  async #requestOf(call: Call): Promise<Request> {
+    const headers = await this.headersOf(call);
+    if (call.body !== undefined) headers['content-type'] = 'application/json';
+    return {
+      url: this.settings.baseUrl + targetOf(call),
+      method: call.method,
+      headers,
+      body: call.body === undefined ? undefined : JSON.stringify(call.body),
+    };
+  }
+
+  /** One attempt: its success, or its failure with the time to wait before the next one. Throws the last failure. */
+  async #attempt(
+    call: Call,
+    request: Request,
+    deadline: Deadline,
+    attempts: number,
+    before: Failure | undefined,
+  ): Promise<Answer | (Failure & { readonly waitMs: number })> {
+    const { attemptTimeoutMs, attemptsMax, fetch, onAttempt } = this.settings;
+    const startedMs = performance.now();
+    const leftMs = deadline.leftMs();
+    const attempted = await attempt(fetch, request, deadline, Math.min(attemptTimeoutMs, leftMs));
+    const outcome = readAttempt(attempted, {
+      ...{ isChange: call.isChange, attempts, attemptTimeoutMs },
+      wasUnclear: before?.error.mayHaveHappened ?? false,
+    });
+    const { method, path } = call;
+    const report = (retryInMs?: number) => {
+      const said = outcome.kind === 'success' ? outcome.facts : outcome.error;
+      reportAttempt(onAttempt, { method, path, attempts, startedMs }, said, retryInMs);
+    };
+    if (outcome.kind === 'success') {
+      report();
+      return outcome;
+    }
+    const { error, retryAfterMs } = outcome;
+    if (call.repeatable === 'until_deleted' && isDeletedNow(error, before)) {
+      report();
+      return deletedAnswer(error, attempts);
+    }
+    const wait = waitMs(attempts, retryAfterMs, Math.random);
+    const isAgain = attempts < attemptsMax && mayRepeat(outcome, call.repeatable);
+    if (isAgain && wait < deadline.leftMs()) {
+      report(wait);
+      return { ...outcome, waitMs: wait };
+    }
+    report();
+    const isLate = attempted.kind === 'unanswered' && attempted.isLate;
+    if (isLate && leftMs <= attemptTimeoutMs) {
+      throw new DeadlineError(deadline.timeoutMs, error.mayHaveHappened, before?.error ?? error);
+    }
+    throw error;
+  }
+}
+
+const USER_AGENT = `identity-engine-typescript/${VERSION}`;
+
+/** Whether "not found" means that an earlier attempt of this DELETE was carried out. */
+function isDeletedNow(
+  error: Failure['error'],
+  before: Failure | undefined,
+): error is NotFoundError {
+  return error instanceof NotFoundError && (before?.error.mayHaveHappened ?? false);
+}
+
+/** The success of a DELETE whose own answer was lost; the instance's id is the caller's to add. */
+function deletedAnswer(error: NotFoundError, attempts: number): Answer {
+  const { status, requestId, limits } = error;
+  return {
+    kind: 'success',
+    facts: { status, requestId, limits, attempts, etag: undefined, isReplayed: false },
+    headers: new Headers(),
+    body: undefined,
+  };
+}

@@ -1,0 +1,96 @@
+import type { Fetch } from './attempt.ts';
+import type { AttemptEvent } from './attempt-event.ts';
+import { IdentityEngineError } from './errors.ts';
+
+/** How a client is set up. */
+export type ClientOptions = {
+  /** API key, `svc_sk_…`; default the environment's `IDENTITY_ENGINE_API_KEY`. */
+  readonly apiKey?: string;
+  /** Ends in `/v1`; default `IDENTITY_ENGINE_BASE_URL`, then `http://127.0.0.1:8000/v1`. */
+  readonly baseUrl?: string;
+  /** Deadline of one call with all its retries, in milliseconds, > 0; default 30,000. */
+  readonly timeoutMs?: number;
+  /** How long one attempt may take until its body is read, in milliseconds, > 0; default 10,000. */
+  readonly attemptTimeoutMs?: number;
+  /** How many requests one call makes at most; an integer ≥ 1, default 6. 1: no retry. */
+  readonly attemptsMax?: number;
+  /** A stand-in for the platform's `fetch`, for a proxy or a test. */
+  readonly fetch?: Fetch;
+  /** Called after each attempt, for a log. It sees neither the key nor a body. What it throws is ignored. */
+  readonly onAttempt?: (event: AttemptEvent) => void;
+};
+
+/** What a client works with. */
+export type Settings = {
+  readonly apiKey: string;
+  readonly baseUrl: string;
+  readonly timeoutMs: number;
+  readonly attemptTimeoutMs: number;
+  readonly attemptsMax: number;
+  readonly fetch: Fetch;
+  readonly onAttempt: ((event: AttemptEvent) => void) | undefined;
+};
+
+const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
+
+/** Defaults of `ClientOptions`. */
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
+const DEFAULT_ATTEMPTS_MAX = 6;
+
+/** The largest time that a timer takes, in milliseconds. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** Options with defaults and environment. Throws an `IdentityEngineError` for what cannot work. */
+export function settingsOf(options: ClientOptions): Settings {
+  const environment = typeof process === 'undefined' ? {} : process.env;
+  const apiKey = options.apiKey ?? environment['IDENTITY_ENGINE_API_KEY'];
+  if (apiKey === undefined || apiKey === '') {
+    throw new IdentityEngineError('no API key: set IDENTITY_ENGINE_API_KEY or pass apiKey');
+  }
+  if (!/^[!-~]+$/.test(apiKey)) {
+    throw new IdentityEngineError('the API key has characters that no header can carry');
+  }
+  const attemptsMax = options.attemptsMax ?? DEFAULT_ATTEMPTS_MAX;
+  if (!Number.isInteger(attemptsMax) || attemptsMax < 1) {
+    throw new IdentityEngineError(`attemptsMax is an integer of at least 1, not ${attemptsMax}`);
+  }
+  return {
+    ...{ apiKey, attemptsMax },
+    baseUrl: baseUrlOf(
+      options.baseUrl ?? environment['IDENTITY_ENGINE_BASE_URL'] ?? DEFAULT_BASE_URL,
+    ),
+    timeoutMs: assertTimeMs('timeoutMs', options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
+    attemptTimeoutMs: assertTimeMs(
+      'attemptTimeoutMs',
+      options.attemptTimeoutMs ?? DEFAULT_ATTEMPT_TIMEOUT_MS,
+    ),
+    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    onAttempt: options.onAttempt,
+  };
+}
+
+/** A time in milliseconds that a timer can wait for. Throws for any other. */
+export function assertTimeMs(name: string, ms: number): number {
+  if (ms > 0 && ms <= TIMER_MS_MAX) return ms;
+  throw new IdentityEngineError(`${name} is more than 0 and at most ${TIMER_MS_MAX}, not ${ms}`);
+}
+
+function baseUrlOf(text: string): string {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new IdentityEngineError(`the base address is no URL: ${text}`);
+  }
+  const path = url.pathname.replace(/\/+$/, '');
+  if (!/^https?:$/.test(url.protocol) || url.username !== '' || url.search + url.hash !== '') {
+    throw new IdentityEngineError(
+      'the base address is http or https, without a user name, a query or a fragment',
+    );
+  }
+  if (!path.endsWith('/v1')) {
+    throw new IdentityEngineError(`the base address ends in /v1, unlike ${url.origin}${path}`);
+  }
+  return url.origin + path;
+}

@@ -1,0 +1,46 @@
+import { Caller } from './caller.ts';
+import { type ClientOptions, settingsOf } from './client-options.ts';
+import { AccountResource } from './resources/account.ts';
+import { Audit } from './resources/audit.ts';
+import { Billing } from './resources/billing.ts';
+import { InstanceHandle } from './resources/instance-handle.ts';
+import { Instances } from './resources/instances.ts';
+import { Personas } from './resources/personas.ts';
+import { Tests } from './resources/tests.ts';
+
+/**
+ * A client of the Identity Engine, for one API key. Safe to share: calls run side by side and reuse the
+ * platform's connections. Every call throws an `ApiError` for a refusal, a `ConnectionError` without an answer,
+ * a `DeadlineError` when its time is over, or its signal's reason.
+ */
+export class IdentityEngine {
+  /** The account's instances. */
+  readonly instances: Instances;
+  /** Reference personas. */
+  readonly personas: Personas;
+  /** The personality test. */
+  readonly tests: Tests;
+  /** The account of the key. */
+  readonly account: AccountResource;
+  /** Who did what to the account. */
+  readonly audit: Audit;
+  /** Pages of the payment provider. */
+  readonly billing: Billing;
+  readonly #caller: Caller;
+
+  /** Throws an `IdentityEngineError` for options that cannot work, such as a missing key. */
+  constructor(options: ClientOptions = {}) {
+    this.#caller = new Caller(settingsOf(options));
+    this.instances = new Instances(this.#caller);
+    this.personas = new Personas(this.#caller);
+    this.tests = new Tests(this.#caller);
+    this.account = new AccountResource(this.#caller);
+    this.audit = new Audit(this.#caller);
+    this.billing = new Billing(this.#caller);
+  }
+
+  /** A handle of one instance. Asks nothing of the service. */
+  instance(id: string): InstanceHandle {
+    return new InstanceHandle(this.#caller, id);
+  }
+}

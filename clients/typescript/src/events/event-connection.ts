@@ -1,0 +1,92 @@
+import type { Attempt, Fetch, Request } from '../attempt.ts';
+import { TIMED_OUT } from '../deadline.ts';
+import { type EventBlock, EventBlocks } from './event-block.ts';
+
+/**
+ * How long a connection may be silent before it counts as dead, in milliseconds: three comments of the
+ * service. Source: interface 6.3.
+ */
+export const SILENCE_MS_MAX = 45_000;
+
+/** One open stream of blocks. */
+export class EventConnection {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #controller: AbortController;
+  readonly #unlink: () => void;
+  readonly #decoder = new TextDecoder();
+  readonly #blocks = new EventBlocks();
+
+  private constructor(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    controller: AbortController,
+    unlink: () => void,
+  ) {
+    this.#reader = reader;
+    this.#controller = controller;
+    this.#unlink = unlink;
+  }
+
+  /**
+   * Opens a stream within `openMs` milliseconds. Anything else than a stream is answered as the attempt that
+   * it was. Rejects only with the reason of `signal`.
+   */
+  static async open(
+    fetch: Fetch,
+    { url, headers }: Request,
+    openMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<{ connection: EventConnection; response: Response } | Attempt> {
+    const controller = new AbortController();
+    const cancel = () => controller.abort(signal?.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', cancel, { once: true });
+    const unlink = () => signal?.removeEventListener('abort', cancel);
+    const timer = setTimeout(() => controller.abort(TIMED_OUT), openMs);
+    try {
+      const init = { headers, signal: controller.signal, redirect: 'manual' as const };
+      const response = await fetch(url, init);
+      if (response.ok && response.body !== null && isStream(response)) {
+        const reader = response.body.getReader();
+        return { connection: new EventConnection(reader, controller, unlink), response };
+      }
+      const text = await response.text();
+      unlink();
+      return { kind: 'answered', response, text };
+    } catch (cause) {
+      unlink();
+      signal?.throwIfAborted();
+      return { kind: 'unanswered', wasSent: true, isLate: cause === TIMED_OUT, cause };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /**
+   * The blocks that come next, which may be none; undefined at the end of the stream, however it ends, or after
+   * `silenceMsMax` milliseconds of silence.
+   */
+  async next(silenceMsMax: number): Promise<EventBlock[] | undefined> {
+    const timer = setTimeout(() => this.#controller.abort(TIMED_OUT), silenceMsMax);
+    let chunk: { readonly done: boolean; readonly value?: Uint8Array | undefined };
+    try {
+      chunk = await this.#reader.read();
+    } catch {
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+    }
+    if (chunk.done) return undefined;
+    return this.#blocks.take(this.#decoder.decode(chunk.value, { stream: true }));
+  }
+
+  /** Ends the connection. */
+  close(): void {
+    this.#unlink();
+    this.#controller.abort();
+    this.#reader.cancel().catch(() => undefined);
+  }
+}
+
+function isStream(response: Response): boolean {
+  return response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+}

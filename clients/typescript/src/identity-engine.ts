@@ -1,0 +1,70 @@
+/*
+ * Everything that the package `identity-engine` exports.
+ */
+export type { Fetch } from './attempt.ts';
+export type { AttemptEvent } from './attempt-event.ts';
+export type {
+  CallOptions,
+  ConditionalOptions,
+  GuardedOptions,
+  KeyedOptions,
+  ProcessOptions,
+  ResetOptions,
+} from './call-options.ts';
+// biome-ignore lint/performance/noBarrelFile: this is the one entry of the package.
+export { IdentityEngine } from './client.ts';
+export type { ClientOptions } from './client-options.ts';
+export {
+  ApiError,
+  BillingProviderNotConfiguredError,
+  ConflictError,
+  ConnectionError,
+  DeadlineError,
+  ForbiddenError,
+  IdentityEngineError,
+  InternalServerError,
+  InvalidPlanError,
+  InvalidRequestError,
+  MalformedAnswerError,
+  NotFoundError,
+  QuotaExceededError,
+  RateLimitedError,
+  type Refusal,
+  ServiceUnavailableError,
+  ThrottledError,
+  UnauthorizedError,
+  WebhookVerificationFailedError,
+} from './errors.ts';
+export type { EventStream, EventsOptions } from './events/event-stream.ts';
+export type { InstanceEvent } from './events/instance-event.ts';
+export {
+  ActionForbiddenError,
+  type ContractGuard,
+  type GuardOptions,
+  NoContractError,
+  StaleContractError,
+  type Verdict,
+} from './guard.ts';
+export type { Limits } from './limits.ts';
+export type * from './models.ts';
+export { BufferClosedError } from './observation-buffer/backlog.ts';
+export type { BufferClock } from './observation-buffer/buffer-clock.ts';
+export type {
+  AcknowledgedBatch,
+  BufferOptions,
+  CloseResult,
+  RejectedObservation,
+  UnacknowledgedBatch,
+} from './observation-buffer/buffer-types.ts';
+export { ObservationBuffer } from './observation-buffer/observation-buffer.ts';
+export type { Page } from './pages.ts';
+export type { AccountResource } from './resources/account.ts';
+export type { Audit } from './resources/audit.ts';
+export type { Billing } from './resources/billing.ts';
+export type { BatchOptions, InstanceHandle } from './resources/instance-handle.ts';
+export type { Instances } from './resources/instances.ts';
+export type { Personas } from './resources/personas.ts';
+export type { SubmitOptions, Tests } from './resources/tests.ts';
+export type { AnswerFacts, NotModified, ProcessResult, Result } from './result.ts';
+export { uuid7 } from './uuid7.ts';
+export { VERSION } from './version.ts';

@@ -1,0 +1,110 @@
+import { IdentityEngineError } from '../errors.ts';
+import type { Item } from './batch.ts';
+
+/** The buffer was closed. */
+export class BufferClosedError extends IdentityEngineError {
+  constructor() {
+    super('the buffer is closed');
+  }
+}
+
+type Waiter = { readonly resolve: () => void; readonly reject: (error: unknown) => void };
+type Flush = Waiter & { readonly upTo: number; left: number };
+
+/** Counts what the buffer holds: who waits for room, and who for what is there to be done with. */
+export class Backlog {
+  readonly #max: number;
+  readonly #adds: Waiter[] = [];
+  readonly #flushes = new Set<Flush>();
+  #held = 0;
+  #ordinal = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Observations held, and places given to those that are about to be. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Ordinal of the newest observation. */
+  get newest(): number {
+    return this.#ordinal;
+  }
+
+  /** The next ordinal. */
+  nextOrdinal(): number {
+    this.#ordinal += 1;
+    return this.#ordinal;
+  }
+
+  /** Takes a place without waiting, beyond the bound if need be. */
+  take(count: number): void {
+    this.#held += count;
+  }
+
+  /** Takes a place once there is one, in the order of asking; undefined where there is one now. */
+  room(signal: AbortSignal | undefined): Promise<void> | undefined {
+    signal?.throwIfAborted();
+    if (this.#adds.length === 0 && this.#held < this.#max) {
+      this.#held += 1;
+      return undefined;
+    }
+    return new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        this.#adds.splice(this.#adds.indexOf(waiter), 1);
+        reject(signal?.reason);
+      };
+      const settled = (): void => signal?.removeEventListener('abort', leave);
+      const waiter: Waiter = {
+        resolve: () => {
+          settled();
+          resolve();
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      this.#adds.push(waiter);
+    });
+  }
+
+  /** Resolves when `left` of the observations up to the newest one are done with. */
+  async done(left: number): Promise<void> {
+    if (left === 0) return;
+    await new Promise<void>((resolve, reject) => {
+      this.#flushes.add({ upTo: this.#ordinal, left, resolve, reject });
+    });
+  }
+
+  /** Observations that are done with; their places go to who waits longest. */
+  settle(items: readonly Item[]): void {
+    this.#held -= items.length;
+    this.pass(items);
+    while (this.#held < this.#max && this.#adds.length > 0) {
+      this.#held += 1;
+      this.#adds.shift()?.resolve();
+    }
+  }
+
+  /** Observations that a flush need not wait for any longer, though they are held. */
+  pass(items: readonly Pick<Item, 'ordinal'>[]): void {
+    for (const flush of this.#flushes) {
+      for (const { ordinal } of items) if (ordinal <= flush.upTo) flush.left -= 1;
+      if (flush.left > 0) continue;
+      this.#flushes.delete(flush);
+      flush.resolve();
+    }
+  }
+
+  /** Ends all waiting for room, and with `error` that for a flush. */
+  end(reason: unknown, isFlushOver: boolean): void {
+    for (const { reject } of this.#adds.splice(0)) reject(reason);
+    if (!isFlushOver) return;
+    for (const { reject } of this.#flushes) reject(reason);
+    this.#flushes.clear();
+  }
+}

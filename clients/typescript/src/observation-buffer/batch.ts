@@ -1,0 +1,104 @@
+import type { Observation } from '../models.ts';
+import { uuid7 } from '../uuid7.ts';
+import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
+
+/** One observation that the buffer has taken in. */
+export type Item = {
+  /** Ordinal in the buffer, from 1. */
+  readonly ordinal: number;
+  /** A copy of what was added. */
+  readonly observation: Observation;
+  /** When it was added, in Unix milliseconds. */
+  readonly addedAtMs: number;
+  /** Upper bound of its size in a body, in bytes. */
+  readonly bytes: number;
+};
+
+/** Observations of one instance that go as one call, under one key for as long as its outcome is open. */
+export type Batch = {
+  readonly idempotencyKey: string;
+  readonly items: readonly Item[];
+  /** Those of the items, with the timestamps that are sent. */
+  readonly observations: readonly Observation[];
+  /** The newest of these timestamps in Unix milliseconds; undefined where none is valid. */
+  readonly newestMs: number | undefined;
+  /** Whether an attempt of it may have been carried out. */
+  mayHaveHappened: boolean;
+  /** When it was first sent, in Unix milliseconds. */
+  sentAtMs: number | undefined;
+};
+
+/** Observations of a batch at most. Source: interface 8.4. */
+export const BATCH_ITEMS_MAX = 100;
+
+/** Body of a batch at most, in bytes. Source: interface 8.4. */
+const BODY_BYTES_MAX = 262_144;
+
+/** What the frame of a body has, and what a timestamp and a comma add to an observation, in bytes. */
+const FRAME_BYTES = 64;
+
+/**
+ * Copies an observation at once, so that what its owner does to it later changes nothing, and answers what makes
+ * an item of it. Throws a TypeError for one that is no JSON.
+ */
+export function itemOf(observation: Observation, addedAtMs: number): (ordinal: number) => Item {
+  const text = JSON.stringify(observation);
+  const bytes = new TextEncoder().encode(text).length + FRAME_BYTES;
+  const copy: Observation = JSON.parse(text);
+  return (ordinal) => ({ ordinal, observation: copy, addedAtMs, bytes });
+}
+
+/** What is cut to, and from when on. */
+export type Cut = {
+  readonly itemsMax: number;
+  /** The earliest timestamp that the instance takes, in Unix milliseconds; undefined where it is not known. */
+  readonly floorMs: number | undefined;
+  /** The latest one, in Unix milliseconds. */
+  readonly ceilingMs: number;
+};
+
+/**
+ * The next batch of what waits, in order: each observation at its own time or at that of its adding, moved to
+ * 1.000 s after the one before it where it would be nearer. None where even the first is beyond the ceiling.
+ */
+export function cutBatch(
+  waiting: readonly Item[],
+  { itemsMax, floorMs, ceilingMs }: Cut,
+): Batch | undefined {
+  const observations: Observation[] = [];
+  let [floor, bytes, newestMs] = [floorMs, FRAME_BYTES, undefined as number | undefined];
+  for (const item of waiting.slice(0, itemsMax)) {
+    bytes += item.bytes;
+    if (bytes > BODY_BYTES_MAX && observations.length > 0) break;
+    const placed = placedAt(item, floor);
+    if (placed.ms !== undefined) {
+      if (placed.ms > ceilingMs) break;
+      newestMs = placed.ms;
+      floor = placed.ms + INTERVAL_MS;
+    }
+    observations.push({ ...item.observation, timestamp: placed.timestamp });
+  }
+  if (observations.length === 0) return undefined;
+  return {
+    ...{ idempotencyKey: uuid7(), items: waiting.slice(0, observations.length), observations },
+    ...{ newestMs, mayHaveHappened: false, sentAtMs: undefined },
+  };
+}
+
+/** When the first of what waits may be sent, in Unix milliseconds. */
+export function sendableAtMs(first: Item, floorMs: number | undefined): number {
+  return (placedAt(first, floorMs).ms ?? 0) - AHEAD_MS_MAX;
+}
+
+/** The timestamp of an observation. One that is not valid stays as it is: the service says what is wrong. */
+function placedAt(
+  { observation, addedAtMs }: Item,
+  floorMs = Number.NEGATIVE_INFINITY,
+): { readonly ms: number | undefined; readonly timestamp: string } {
+  const { timestamp } = observation;
+  const wantedMs = timestamp === undefined ? addedAtMs : timeOf(timestamp);
+  if (wantedMs === undefined) return { ms: undefined, timestamp: timestamp ?? '' };
+  const ms = Math.max(wantedMs, floorMs);
+  if (ms === wantedMs && timestamp !== undefined) return { ms, timestamp };
+  return { ms, timestamp: new Date(ms).toISOString() };
+}

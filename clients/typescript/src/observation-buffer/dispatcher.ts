@@ -1,0 +1,98 @@
+import type { Batch } from './batch.ts';
+import type { BufferClock } from './buffer-clock.ts';
+import type { InstanceQueue, QueuePolicy } from './instance-queue.ts';
+
+/** What a dispatcher works with. */
+export type DispatcherPorts = {
+  readonly clock: BufferClock;
+  /** How many queues are sent from at the same time at most. */
+  readonly queuesAtOnce: number;
+  policy(): QueuePolicy;
+  /** Sends a batch and settles it with its queue. Never rejects. */
+  send(queue: InstanceQueue, batch: Batch): Promise<void>;
+  /** A queue whose first batch must not be sent again. */
+  onExpired(queue: InstanceQueue): void;
+};
+
+/** Sends from each queue when it is due, one batch of it at a time, and from a bounded number of them at once. */
+export class Dispatcher {
+  readonly #ports: DispatcherPorts;
+  readonly #timers = new Map<InstanceQueue, () => void>();
+  readonly #due = new Set<InstanceQueue>();
+  readonly #sending = new Map<InstanceQueue, Promise<void>>();
+  #pausedUntilMs = 0;
+  #endPause: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(ports: DispatcherPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks at a queue again, after it has changed. */
+  plan(queue: InstanceQueue): void {
+    if (this.#isStopped || this.#sending.has(queue)) return;
+    this.#timers.get(queue)?.();
+    this.#timers.delete(queue);
+    const { clock, policy, onExpired } = this.#ports;
+    const nowMs = clock.now();
+    if (queue.isExpired(nowMs)) onExpired(queue);
+    const dueMs = queue.dueAtMs(nowMs, policy());
+    if (dueMs === undefined) return;
+    if (dueMs > nowMs) {
+      this.#timers.set(
+        queue,
+        clock.after(dueMs - nowMs, () => this.plan(queue)),
+      );
+      return;
+    }
+    this.#due.add(queue);
+    this.#pump();
+  }
+
+  /** Begins nothing for `ms` milliseconds. */
+  pause(ms: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#ports.clock.now() + ms);
+  }
+
+  /** Begins nothing any more. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const cancel of this.#timers.values()) cancel();
+    this.#timers.clear();
+    this.#endPause?.();
+    this.#due.clear();
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#sending.size > 0) await Promise.all(this.#sending.values());
+  }
+
+  #pump(): void {
+    const { clock, queuesAtOnce, policy } = this.#ports;
+    const nowMs = clock.now();
+    if (nowMs < this.#pausedUntilMs) {
+      this.#endPause ??= clock.after(this.#pausedUntilMs - nowMs, () => {
+        this.#endPause = undefined;
+        this.#pump();
+      });
+      return;
+    }
+    for (const queue of this.#due) {
+      if (this.#isStopped || this.#sending.size >= queuesAtOnce) return;
+      this.#due.delete(queue);
+      const batch = queue.take(nowMs, policy());
+      if (batch === undefined) this.plan(queue);
+      else this.#send(queue, batch);
+    }
+  }
+
+  #send(queue: InstanceQueue, batch: Batch): void {
+    const sent = this.#ports.send(queue, batch).then(() => {
+      this.#sending.delete(queue);
+      this.plan(queue);
+      this.#pump();
+    });
+    this.#sending.set(queue, sent);
+  }
+}

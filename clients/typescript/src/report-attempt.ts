@@ -1,0 +1,45 @@
+import type { AttemptEvent } from './attempt-event.ts';
+import { ApiError, type IdentityEngineError, MalformedAnswerError } from './errors.ts';
+
+/** What is known of an attempt before its outcome. */
+export type AttemptFacts = {
+  readonly method: string;
+  readonly path: string;
+  readonly attempts: number;
+  readonly startedMs: number;
+};
+
+/** Says to the hook, if there is one, what an attempt came to. Never throws. */
+export function reportAttempt(
+  onAttempt: ((event: AttemptEvent) => void) | undefined,
+  { method, path, attempts, startedMs }: AttemptFacts,
+  outcome: Response | AnsweredFacts | IdentityEngineError,
+  retryInMs?: number,
+): void {
+  if (onAttempt === undefined) return;
+  const durationMs = performance.now() - startedMs;
+  const error = outcome instanceof Error ? outcome : undefined;
+  const { status, requestId } = answeredWith(outcome);
+  try {
+    onAttempt({ method, path, attempt: attempts, durationMs, status, requestId, retryInMs, error });
+  } catch {
+    // A log that fails is no reason for the call to.
+  }
+}
+
+/** What every answer says. */
+type AnsweredFacts = { readonly status: number; readonly requestId: string | undefined };
+
+function answeredWith(
+  outcome: Response | AnsweredFacts | IdentityEngineError,
+): Partial<AnsweredFacts> {
+  if (outcome instanceof Response) {
+    return {
+      status: outcome.status,
+      requestId: outcome.headers.get('x-request-id') ?? undefined,
+    };
+  }
+  if (!(outcome instanceof Error)) return outcome;
+  const isAnswer = outcome instanceof ApiError || outcome instanceof MalformedAnswerError;
+  return isAnswer ? { status: outcome.status, requestId: outcome.requestId } : {};
+}

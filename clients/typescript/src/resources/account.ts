@@ -1,0 +1,23 @@
+import type { CallOptions } from '../call-options.ts';
+import type { Caller } from '../caller.ts';
+import type { Account } from '../models.ts';
+import { resultOf } from '../read-result.ts';
+import type { Result } from '../result.ts';
+
+/** The account of the key (interface 4.5). */
+export class AccountResource {
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** Plan, use of the minute and the month, and the key of this call. */
+  async get(options: CallOptions = {}): Promise<Result<Account>> {
+    return resultOf(
+      await this.#caller.call({
+        ...{ method: 'GET', path: '/account', options, repeatable: 'always', isChange: false },
+      }),
+    );
+  }
+}

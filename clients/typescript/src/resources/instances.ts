@@ -1,0 +1,121 @@
+import type {
+  CallOptions,
+  ConditionalOptions,
+  GuardedOptions,
+  KeyedOptions,
+} from '../call-options.ts';
+import type { Caller } from '../caller.ts';
+import { instancePath } from '../instance-path.ts';
+import type {
+  CreatedInstance,
+  CreateInstance,
+  DeletedInstance,
+  Instance,
+  InstancesQuery,
+  ListedInstance,
+  Pagination,
+  RenameInstance,
+  UpdatedInstance,
+} from '../models.ts';
+import { nextByOffset, type Page, pageOf, rowsOf } from '../pages.ts';
+import { conditionalResultOf, resultOf } from '../read-result.ts';
+import type { NotModified, Result } from '../result.ts';
+import { uuid7 } from '../uuid7.ts';
+
+/** The instances of the account (interface 4.1). */
+export class Instances {
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /**
+   * Creates an instance. Repeated with the same key, so it is created once.
+   * Throws `ForbiddenError` with the reason `instance_limit` where the plan allows no more.
+   */
+  async create(
+    fields: CreateInstance,
+    options: KeyedOptions = {},
+  ): Promise<Result<CreatedInstance>> {
+    const headers = { 'idempotency-key': options.idempotencyKey ?? uuid7() };
+    return resultOf(
+      await this.#caller.call({
+        ...{ method: 'POST', path: '/instances', body: fields, headers, options },
+        ...{ repeatable: 'always', isChange: true },
+      }),
+    );
+  }
+
+  /** Describes an instance. Throws `NotFoundError` where there is none of this id in the account. */
+  get(id: string, options?: CallOptions): Promise<Result<Instance>>;
+  /** The same, or "not modified" where `ifNoneMatch` names the present version. */
+  get(id: string, options: ConditionalOptions): Promise<Result<Instance> | NotModified>;
+  async get(
+    id: string,
+    options: CallOptions & Partial<ConditionalOptions> = {},
+  ): Promise<Result<Instance> | NotModified> {
+    return conditionalResultOf(
+      await this.#caller.call({
+        ...{ method: 'GET', path: instancePath(id), options },
+        ...{ headers: { 'if-none-match': options.ifNoneMatch } },
+        ...{ repeatable: 'always', isChange: false },
+      }),
+    );
+  }
+
+  /**
+   * Changes name, description or both. Sent again only where an attempt certainly changed nothing; an error
+   * whose `mayHaveHappened` is set leaves it open. Throws `ConflictError` where `ifMatch` names another version.
+   */
+  async update(
+    id: string,
+    fields: RenameInstance,
+    options: GuardedOptions = {},
+  ): Promise<Result<UpdatedInstance>> {
+    return resultOf(
+      await this.#caller.call({
+        ...{ method: 'PATCH', path: instancePath(id), body: fields, options },
+        ...{ headers: { 'if-match': options.ifMatch } },
+        ...{ repeatable: 'if_nothing_happened', isChange: true },
+      }),
+    );
+  }
+
+  /**
+   * Deletes an instance and all that belongs to it. A 404 after an attempt whose outcome is unclear counts as
+   * deleted (`status` is then 404). Throws `ConflictError` where `ifMatch` names another version.
+   */
+  async delete(id: string, options: GuardedOptions = {}): Promise<Result<DeletedInstance>> {
+    const answer = await this.#caller.call({
+      ...{ method: 'DELETE', path: instancePath(id), options },
+      ...{ headers: { 'if-match': options.ifMatch } },
+      ...{ repeatable: 'until_deleted', isChange: true },
+    });
+    const result = resultOf<DeletedInstance | undefined>(answer);
+    return { ...result, data: result.data ?? { id, deleted: true } };
+  }
+
+  /** A page of the account's instances, newest first unless asked otherwise. */
+  async list(
+    query: InstancesQuery = {},
+    options: CallOptions = {},
+  ): Promise<Page<ListedInstance, Pagination>> {
+    const answer = await this.#caller.call({
+      ...{ method: 'GET', path: '/instances', query, options },
+      ...{ repeatable: 'always', isChange: false },
+    });
+    return pageOf(
+      answer,
+      nextByOffset(query, (next) => this.list(next, options)),
+    );
+  }
+
+  /** All instances, one page at a time in memory. */
+  iterate(query: InstancesQuery = {}, options: CallOptions = {}): AsyncIterable<ListedInstance> {
+    return rowsOf(() => this.list({ limit: PAGE_ROWS, ...query }, options));
+  }
+}
+
+/** Rows of a page where an iterator chooses: as many as the service gives at once. Source: interface 8.4. */
+const PAGE_ROWS = 100;

@@ -1,0 +1,37 @@
+import type { CallOptions } from '../call-options.ts';
+import type { Caller } from '../caller.ts';
+import type { Persona, PersonaDetail, PersonasQuery, WholePagination } from '../models.ts';
+import { type Page, pageOf } from '../pages.ts';
+import { resultOf } from '../read-result.ts';
+import type { Result } from '../result.ts';
+
+/** The twelve reference personas (interface 2.8). */
+export class Personas {
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** All personas; the list is always whole. */
+  async list(
+    query: PersonasQuery = {},
+    options: CallOptions = {},
+  ): Promise<Page<Persona, WholePagination>> {
+    const answer = await this.#caller.call({
+      ...{ method: 'GET', path: '/personas', query, options },
+      ...{ repeatable: 'always', isChange: false },
+    });
+    return pageOf(answer, () => undefined);
+  }
+
+  /** One persona in full. Throws `NotFoundError` for an id that none has. */
+  async get(id: string, options: CallOptions = {}): Promise<Result<PersonaDetail>> {
+    const path = `/personas/${encodeURIComponent(id)}`;
+    return resultOf(
+      await this.#caller.call({
+        ...{ method: 'GET', path, options, repeatable: 'always', isChange: false },
+      }),
+    );
+  }
+}

@@ -1,0 +1,20 @@
+/** What orders the rows of an instance. */
+type Row = { readonly cycle: number; readonly generation?: number };
+
+/**
+ * Rows that come newest first, without those that come again because newer ones have moved them to a later
+ * page meanwhile.
+ */
+export async function* eachRowOnce<T extends Row>(rows: AsyncIterable<T>): AsyncGenerator<T, void> {
+  let last: T | undefined;
+  for await (const row of rows) {
+    if (last !== undefined && !isOlder(row, last)) continue;
+    last = row;
+    yield row;
+  }
+}
+
+function isOlder(row: Row, than: Row): boolean {
+  const [generation, other] = [row.generation ?? 0, than.generation ?? 0];
+  return generation === other ? row.cycle < than.cycle : generation < other;
+}

@@ -1,0 +1,159 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type AcknowledgedBatch, IdentityEngineError } from '../src/identity-engine.ts';
+import {
+  done,
+  numbersOf,
+  observation,
+  type Reply,
+  refused,
+  START_MS,
+  sceneOf,
+  timesOf,
+} from './support/buffer-scene.ts';
+
+const batches = suite('a buffer');
+
+batches('sends what comes within its delay as one batch of each instance', async () => {
+  const { buffer, clock, sent } = sceneOf();
+  for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
+  await buffer.add('inst_b', observation(3));
+  await clock.run(clock.sleep(49));
+  assert.is(sent.length, 0);
+  await clock.run(clock.sleep(2));
+  assert.equal(sent.map(numbersOf), [[1, 2], [3]]);
+  assert.equal(sent.map(timesOf), [[0, 1], [0]]);
+});
+
+batches('sends a full batch at once, and one batch of an instance at a time', async () => {
+  let answer = () => {};
+  const held: Reply = async (request) => {
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return await done(request);
+  };
+  const { buffer, clock, sent } = sceneOf({ batchMax: 2 }, held, done);
+  for (const number of [1, 2, 3, 4, 5]) await buffer.add('inst_a', observation(number));
+  await clock.run(clock.sleep(1_000));
+  assert.equal(sent.map(numbersOf), [[1, 2]]);
+  answer();
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(numbersOf), [[1, 2], [3, 4], [5]]);
+});
+
+batches('keeps a batch below 256 KiB of body', async () => {
+  const { buffer, clock, sent } = sceneOf();
+  const context = { text: 'é'.repeat(4_000) };
+  for (let number = 0; number < 60; number += 1) {
+    await buffer.add('inst_a', { ...observation(number), context: { number, ...context } });
+  }
+  await clock.run(buffer.flush());
+  assert.ok(sent.length === 2, `${sent.length}`);
+  for (const { observations } of sent) {
+    assert.ok(Buffer.byteLength(JSON.stringify({ observations })) <= 262_144);
+  }
+});
+
+batches('sends to no more instances at once than it may', async () => {
+  let [now, most] = [0, 0];
+  const slow: Reply = async (request) => {
+    now += 1;
+    most = Math.max(most, now);
+    await scene.clock.sleep(10);
+    now -= 1;
+    return await done(request);
+  };
+  const scene = sceneOf({ instancesAtOnce: 3 }, slow);
+  for (let number = 0; number < 20; number += 1) {
+    await scene.buffer.add(`inst_${number}`, observation(number));
+  }
+  await scene.clock.run(scene.buffer.flush());
+  assert.equal([most, scene.sent.length], [3, 20]);
+});
+
+batches('sends what was added, whatever becomes of the object', async () => {
+  const { buffer, clock, sent } = sceneOf();
+  const mine = observation(1);
+  await buffer.add('inst_a', mine);
+  mine.signal_strength = 7;
+  await clock.run(buffer.flush());
+  assert.is(sent[0]?.observations[0]?.signal_strength, 0.5);
+});
+
+batches('does not lose its way when a hook throws, and says what is durable', async () => {
+  const acknowledged: AcknowledgedBatch[] = [];
+  const { buffer, clock } = sceneOf({
+    onAcknowledged: (batch) => {
+      acknowledged.push(batch);
+      throw new Error('of the hook');
+    },
+  });
+  await buffer.add('inst_a', observation(1));
+  await clock.run(buffer.flush());
+  assert.is((await buffer.close()).acknowledged, 1);
+  assert.is(acknowledged[0]?.result.data.processed_count, 1);
+});
+
+for (const options of [{ batchMax: 101 }, { pendingMax: 0 }, { delayMaxMs: -1 }]) {
+  batches(`cannot be made with ${JSON.stringify(options)}`, () => {
+    assert.throws(
+      () => sceneOf(options),
+      (error: Error) => error instanceof IdentityEngineError,
+    );
+  });
+}
+
+const spacing = suite('timestamps');
+
+spacing('are moved to 1.000 s after the one before, and kept where they are apart', async () => {
+  const { buffer, clock, sent } = sceneOf();
+  const [own, later] = ['2026-01-15T12:00:00.25+00:00', '2026-01-15T12:00:09.999999999Z'];
+  await buffer.add('inst_a', observation(1, own));
+  await buffer.add('inst_a', observation(2));
+  await buffer.add('inst_a', observation(3, later));
+  await clock.run(buffer.flush());
+  const times = sent[0]?.observations.map(({ timestamp }) => timestamp);
+  assert.equal(times, [own, '2026-01-15T12:00:01.250Z', later]);
+  await buffer.add('inst_a', observation(4));
+  await clock.run(buffer.flush());
+  assert.equal(timesOf(sent[1] ?? (assert.unreachable() as never)), [10.999]);
+});
+
+spacing('further ahead than 240 s wait until they are not', async () => {
+  const { buffer, clock, sent } = sceneOf();
+  for (let number = 0; number < 245; number += 1) await buffer.add('inst_a', observation(number));
+  await clock.run(buffer.flush());
+  const newest = sent.map((each) => (timesOf(each).at(-1) ?? 0) - each.atMs / 1_000);
+  assert.ok(Math.max(...newest) <= 240, `${newest}`);
+  assert.equal(
+    sent.flatMap(numbersOf),
+    Array.from({ length: 245 }, (_, number) => number),
+  );
+  assert.ok(clock.now() - START_MS >= 4_000);
+});
+
+spacing('begin again after what a throttled answer asks for, under a new key', async () => {
+  const throttled: Reply = () => {
+    const headers = { 'x-throttled': 'true', 'retry-after': '7' };
+    return new Response(JSON.stringify({ data: { processed_count: 0 } }), { headers });
+  };
+  const { buffer, clock, sent } = sceneOf({}, throttled, done);
+  for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(timesOf), [
+    [0, 1],
+    [7, 8],
+  ]);
+  assert.is.not(sent[1]?.key, sent[0]?.key);
+});
+
+spacing('that the service finds too far ahead are sent again later', async () => {
+  const details = { reason: 'timestamp_in_future', field: 'observations[0].timestamp' };
+  const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
+  await buffer.add('inst_a', observation(1));
+  await clock.run(buffer.flush());
+  assert.equal([sent.length, (await buffer.close()).rejectedCount], [2, 0]);
+});
+
+for (const each of [batches, spacing]) each.run();

@@ -1,0 +1,161 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { BufferClosedError, NotFoundError, UnauthorizedError } from '../src/identity-engine.ts';
+import {
+  done,
+  numbersOf,
+  observation,
+  type Reply,
+  refused,
+  START_MS,
+  sceneOf,
+} from './support/buffer-scene.ts';
+import { rejection } from './support/clients.ts';
+
+const refusals = suite('a refusal');
+
+refusals('of one observation rejects that one, and sends the others under a new key', async () => {
+  const details = { reason: 'out_of_range', field: 'observations[1].signal_strength' };
+  const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
+  for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(numbersOf), [
+    [1, 2, 3],
+    [1, 3],
+  ]);
+  assert.is.not(sent[1]?.key, sent[0]?.key);
+  const { rejected } = await buffer.close();
+  assert.equal(
+    rejected.map((each) => [each.instanceId, each.observation, each.error.reason]),
+    [['inst_a', observation(2), 'out_of_range']],
+  );
+});
+
+refusals('of an instance that is not there rejects all of it, and of no other', async () => {
+  const gone: Reply = (request) =>
+    request.instanceId === 'inst_a' ? refused(404, 'not_found')(request) : done(request);
+  const { buffer, clock } = sceneOf({ batchMax: 2 }, gone);
+  for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
+  await buffer.add('inst_b', observation(4));
+  await clock.run(buffer.flush());
+  const { acknowledged, rejected } = await buffer.close();
+  assert.equal([acknowledged, rejected.length], [1, 3]);
+  assert.instance(rejected[0]?.error, NotFoundError);
+});
+
+refusals('of the key stops everything, and hands everything back', async () => {
+  const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(401, 'unauthorized'));
+  for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
+  const waiting = buffer.add('inst_a', observation(3));
+  waiting.catch(() => undefined);
+  await rejection(clock.run(buffer.flush()), UnauthorizedError);
+  await rejection(waiting, UnauthorizedError);
+  await rejection(buffer.add('inst_a', observation(4)), UnauthorizedError);
+  assert.instance(buffer.error, UnauthorizedError);
+  const { unacknowledged } = await clock.run(buffer.close());
+  assert.equal(unacknowledged.map(numbersOf), [[1, 2]]);
+  assert.is(unacknowledged[0]?.mayHaveHappened, false);
+});
+
+refusals('for want of cycles holds back all instances until it is over', async () => {
+  const poor = refused(429, 'quota_exceeded', {}, { 'retry-after': '2000000' });
+  const { buffer, clock, sent } = sceneOf({ instancesAtOnce: 1 }, poor, done);
+  for (const id of ['inst_a', 'inst_b']) await buffer.add(id, observation(1));
+  await clock.run(buffer.flush());
+  assert.is(sent.length, 3);
+  for (const { atMs } of sent.slice(1)) assert.ok(atMs >= 60_000 && atMs < 61_000, `${atMs}`);
+});
+
+const bounded = suite('a full buffer');
+
+bounded('makes adds wait in their order, until there is room', async () => {
+  const { buffer, clock, sent } = sceneOf({ pendingMax: 1 });
+  const adds = [1, 2, 3].map((number) => buffer.add('inst_a', observation(number)));
+  await clock.run(Promise.all(adds));
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(numbersOf), [[1], [2], [3]]);
+});
+
+bounded('does not keep an add that has been cancelled', async () => {
+  const { buffer, clock, sent } = sceneOf({ pendingMax: 1 });
+  await buffer.add('inst_a', observation(1));
+  const controller = new AbortController();
+  const second = buffer.add('inst_a', observation(2), { signal: controller.signal });
+  const third = buffer.add('inst_a', observation(3));
+  controller.abort(new Error('enough'));
+  assert.is((await rejection(second, Error)).message, 'enough');
+  await clock.run(third);
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(numbersOf), [[1], [3]]);
+});
+
+bounded('keeps no more rejected observations than it may hold, and counts all', async () => {
+  const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(404, 'not_found'));
+  for (const number of [1, 2, 3]) {
+    await buffer.add('inst_a', observation(number));
+    await clock.run(buffer.flush());
+  }
+  const { rejected, rejectedCount } = await buffer.close();
+  assert.equal([rejected.length, rejectedCount], [2, 3]);
+});
+
+const closing = suite('a closed buffer');
+
+closing('takes nothing more in, and answers the same again', async () => {
+  const { buffer, clock } = sceneOf();
+  await buffer.add('inst_a', observation(1));
+  const [first, second] = [buffer.close(), buffer.close()];
+  await rejection(buffer.add('inst_a', observation(2)), BufferClosedError);
+  assert.is(await clock.run(first), await second);
+  assert.equal([(await first).acknowledged, (await first).unacknowledged], [1, []]);
+});
+
+closing('hands back what hangs as it was sent, and the rest behind it', async () => {
+  const silent: Reply = () => new Promise(() => {});
+  const { buffer, clock, sent } = sceneOf({ batchMax: 2 }, silent);
+  for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
+  // This stand-in for fetch does not even end with its signal.
+  const { unacknowledged } = await clock.run(buffer.close({ timeoutMs: 1_000 }));
+  assert.equal(unacknowledged.map(numbersOf), [[1, 2], [3]]);
+  assert.equal(
+    unacknowledged.map(({ mayHaveHappened }) => mayHaveHappened),
+    [true, false],
+  );
+  assert.is(unacknowledged[0]?.idempotencyKey, sent[0]?.key);
+  assert.equal(unacknowledged[0]?.observations, sent[0]?.observations);
+});
+
+const restored = suite('what was handed back');
+
+const handedBack = (sentAtMs: number) => ({
+  ...{ instanceId: 'inst_a', idempotencyKey: 'of before', mayHaveHappened: true, sentAtMs },
+  observations: [observation(1, '2026-01-15T11:00:00.000Z')],
+});
+
+restored('goes first, under its own key and as it was', async () => {
+  const { buffer, clock, sent } = sceneOf();
+  await buffer.add('inst_a', observation(2));
+  buffer.restore([handedBack(START_MS - 60_000)]);
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(numbersOf), [[1], [2]]);
+  assert.is(sent[0]?.key, 'of before');
+  assert.equal(sent[0]?.observations, handedBack(0).observations);
+});
+
+restored(
+  'and is older than the service keeps keys is not sent, nor what is behind it',
+  async () => {
+    const { buffer, clock, sent } = sceneOf();
+    const old = handedBack(START_MS - 24 * 3_600_000);
+    buffer.restore([old]);
+    await buffer.add('inst_a', observation(2));
+    await buffer.add('inst_b', observation(3));
+    await clock.run(buffer.flush());
+    assert.equal(sent.map(numbersOf), [[3]]);
+    const { unacknowledged } = await clock.run(buffer.close());
+    assert.equal(unacknowledged[0], old);
+    assert.equal(unacknowledged.map(numbersOf), [[1], [2]]);
+  },
+);
+
+for (const each of [refusals, bounded, closing, restored]) each.run();

@@ -1,0 +1,171 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type CloseResult,
+  IdentityEngine,
+  type Observation,
+  ObservationBuffer,
+  type RejectedObservation,
+} from '../src/identity-engine.ts';
+import { ModelServer } from './support/model-server.ts';
+import { randomOf, VirtualClock } from './support/virtual-clock.ts';
+
+/** One observation that is added: where, how long after the one before, and how it is. */
+const addition = fc.record({
+  instance: fc.nat({ max: 3 }),
+  gapMs: fc.oneof(
+    { weight: 4, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.nat({ max: 900 }) },
+    { weight: 1, arbitrary: fc.nat({ max: 8_000 }) },
+  ),
+  isBad: fc.oneof(
+    { weight: 30, arbitrary: fc.constant(false) },
+    { weight: 1, arbitrary: fc.constant(true) },
+  ),
+  /** Its own timestamp against the time of adding, in milliseconds; undefined: none of its own. */
+  ownMs: fc.option(fc.integer({ min: -20_000, max: 20_000 }), { nil: undefined, freq: 5 }),
+});
+
+const schedule = fc.record({
+  seed: fc.integer(),
+  additions: fc.array(addition, { minLength: 1, maxLength: 400, size: 'max' }),
+  faultRate: fc.constantFrom(0, 0.1, 0.5, 0.9),
+  instances: fc.constantFrom(1, 4),
+  skewMs: fc.constantFrom(0, 0, -90_000, 90_000),
+  restartsEveryMs: fc.constantFrom(0, 300, 3_000),
+  closeTimeoutMs: fc.constantFrom(1, 200, 5_000, 600_000),
+  batchMax: fc.integer({ min: 1, max: 100 }),
+  delayMaxMs: fc.constantFrom(0, 50),
+  pendingMax: fc.constantFrom(1, 10, 1_000),
+  instancesAtOnce: fc.integer({ min: 1, max: 4 }),
+});
+
+type Schedule = typeof schedule extends fc.Arbitrary<infer T> ? T : never;
+type Added = { readonly instanceId: string; readonly number: number };
+
+const property = suite('whatever the server does to the calls of a buffer');
+
+property('each observation is accepted once and in order, rejected, or handed back', async () => {
+  const runs = Number(process.env['BUFFER_RUNS'] ?? 60);
+  await fc.assert(fc.asyncProperty(schedule, check), { numRuns: runs });
+});
+
+async function check(given: Schedule): Promise<void> {
+  const random = randomOf(given.seed);
+  const clock = new VirtualClock(random);
+  const server = new ModelServer(clock, random, {
+    ...{ rate: given.faultRate, skewMs: given.skewMs },
+  });
+  // The newest observation of an instance that the buffer knows nothing of: long ago, or ahead of now.
+  for (const id of INSTANCES) server.create(id, clock.now() + random() * 20_000 - 15_000);
+  const client = new IdentityEngine({
+    ...{ apiKey: 'k', attemptsMax: 1, baseUrl: 'http://model.test/v1', fetch: server.fetch },
+  });
+  const rejected = new Set<number>();
+  const onRejected = (each: RejectedObservation) => void rejected.add(numberOf(each));
+  const first = new ObservationBuffer(client, { ...given, onRejected }, clock);
+  const stopRestarts = restarting(server, clock, given.restartsEveryMs);
+  const added: Added[] = [];
+  const left = await clock.run(fill(first, clock, given, added));
+  stopRestarts();
+  assertAccounted(server, added, left, rejected);
+  // Calls that were applied late are past.
+  await clock.run(clock.sleep(10_000));
+  server.heal();
+  const second = new ObservationBuffer(client, { ...given, onRejected }, clock);
+  second.restore(JSON.parse(JSON.stringify(left.unacknowledged)));
+  const end = await clock.run(second.close({ timeoutMs: 3_600_000 }));
+  assert.equal(end.unacknowledged, []);
+  assert.is(first.pending + second.pending - handedBackOf(left).length, 0, 'pending');
+  for (const id of INSTANCES) {
+    const wanted = added.filter(({ instanceId, number }) => {
+      return instanceId === id && !rejected.has(number);
+    });
+    assert.equal(
+      server.acceptedOf(id),
+      wanted.map(({ number }) => number),
+    );
+  }
+}
+
+const INSTANCES = ['inst_0', 'inst_1', 'inst_2', 'inst_3'];
+
+/** Adds what the schedule says, each once there is room, and closes the buffer. */
+async function fill(
+  buffer: ObservationBuffer,
+  clock: VirtualClock,
+  { additions, closeTimeoutMs, instances, pendingMax }: Schedule,
+  added: Added[],
+): Promise<CloseResult> {
+  for (const [number, { instance, gapMs, isBad, ownMs }] of additions.entries()) {
+    if (gapMs > 0) await clock.sleep(gapMs);
+    const instanceId = `inst_${instance % instances}`;
+    const timestamp = ownMs === undefined ? {} : { timestamp: isoOf(clock.now() + ownMs) };
+    const signal_strength = isBad ? 2 : 0.5;
+    const observation: Observation = { mode_target: 'ORDER', signal_strength, context: { number } };
+    await buffer.add(instanceId, { ...observation, ...timestamp });
+    assert.ok(buffer.pending <= pendingMax, 'more than there is room for');
+    added.push({ instanceId, number });
+  }
+  return await buffer.close({ timeoutMs: closeTimeoutMs });
+}
+
+/** After the first close: every observation is in one of three places, and what was acknowledged is there. */
+function assertAccounted(
+  server: ModelServer,
+  added: readonly Added[],
+  left: CloseResult,
+  rejected: ReadonlySet<number>,
+): void {
+  const handedBack = handedBackOf(left);
+  assert.is(left.acknowledged + left.rejectedCount + handedBack.length, added.length, 'count');
+  assert.is(rejected.size, left.rejectedCount);
+  const out = new Set([...handedBack, ...rejected]);
+  const neverSent = left.unacknowledged.filter(({ mayHaveHappened }) => !mayHaveHappened);
+  const untouched = new Set(
+    neverSent.flatMap(({ observations }) =>
+      observations.map((observation) => numberOf({ observation })),
+    ),
+  );
+  for (const id of INSTANCES) {
+    const accepted = server.acceptedOf(id);
+    assert.equal(accepted, [...new Set(accepted)], 'none twice');
+    assert.equal(
+      accepted,
+      accepted.toSorted((a, b) => a - b),
+      'in order',
+    );
+    for (const number of accepted) assert.not(untouched.has(number), `${number} was not sent`);
+    for (const { instanceId, number } of added) {
+      if (instanceId === id && !out.has(number)) assert.ok(accepted.includes(number), `${number}`);
+    }
+  }
+}
+
+function restarting(server: ModelServer, clock: VirtualClock, everyMs: number): () => void {
+  if (everyMs === 0) return () => {};
+  let cancel = () => {};
+  const again = () => {
+    server.restart();
+    cancel = clock.after(everyMs, again);
+  };
+  cancel = clock.after(everyMs, again);
+  return () => cancel();
+}
+
+function handedBackOf({ unacknowledged }: CloseResult): number[] {
+  return unacknowledged.flatMap(({ observations }) =>
+    observations.map((observation) => numberOf({ observation })),
+  );
+}
+
+function numberOf({ observation }: { readonly observation: Observation }): number {
+  return Number(observation.context?.['number']);
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+property.run();

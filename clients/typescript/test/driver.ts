@@ -1,0 +1,234 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import {
+  IdentityEngine,
+  type ModeTarget,
+  type Observation,
+  ObservationBuffer,
+} from '../src/identity-engine.ts';
+import {
+  outcomeOfError,
+  outcomeOfResult,
+  type Requested,
+  type SentObservation,
+  writeLine,
+} from './support/call-line.ts';
+import { RecordedWire } from './support/recorded-wire.ts';
+
+/*
+ * Puts calls on a service for some seconds and writes each with its outcome as a line of JSON, for the check
+ * that proves from the stores that nothing was lost or doubled (`test/clients/crash.test.ts` of the
+ * service). Address and key are the environment's.
+ */
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '30' },
+    agents: { type: 'string', default: '8' },
+    buffered: { type: 'string', default: '8' },
+    lose: { type: 'string', default: '0' },
+    'new-keys': { type: 'boolean', default: false },
+  },
+});
+
+/** Pause of an agent between two calls, and of the buffer between two observations, in milliseconds. */
+const PAUSE_MS = 60;
+
+/** How long the end waits for what is open, in milliseconds. */
+const CLOSE_MS = 60_000;
+
+/** Observations are a minute apart, from this long before the run on: before any create or reset. */
+const STEP_MS = 60_000;
+const SINCE_MS = Date.now() - 200 * 24 * 3_600_000;
+
+const MODES: readonly ModeTarget[] = [
+  ...(['PERCEPTION', 'EXPLORATION', 'ORDER', 'ASSERTION'] as const),
+  ...(['CONNECTION', 'IDENTITY', 'STRESS_RESPONSE'] as const),
+];
+
+const endMs = performance.now() + Number(values.seconds) * 1_000;
+const wire = new RecordedWire({
+  lostShare: Number(values.lose),
+  hasNewKeys: values['new-keys'],
+});
+const client = new IdentityEngine({ fetch: wire.fetch });
+let calls = 0;
+
+type Answered = { readonly etag: string | undefined; readonly throttled?: unknown };
+
+/** Makes a call and writes it down. Answers its result; undefined after an error. */
+async function called<T extends Answered>(
+  requested: Requested,
+  instance: string,
+  make: (requestId: string) => Promise<T>,
+  instanceOf: (result: T) => string = () => instance,
+): Promise<T | undefined> {
+  calls += 1;
+  const id = calls;
+  const requestId = `call-of-driver-${id}`;
+  try {
+    const result = await make(requestId);
+    const traffic = wire.take(requestId);
+    const outcome = outcomeOfResult(result, traffic);
+    writeLine({ id, requested, instance: instanceOf(result), traffic, outcome });
+    return result;
+  } catch (error) {
+    const outcome = outcomeOfError(error);
+    writeLine({ id, requested, instance, traffic: wire.take(requestId), outcome });
+    return undefined;
+  }
+}
+
+const hundredth = () => Math.floor(Math.random() * 101) / 100;
+
+/** A new instance. Answers its id; tries until there is one. */
+async function create(): Promise<string> {
+  const modeStrengths = MODES.map(hundredth);
+  const energyLevel = hundredth();
+  const strengths = MODES.map((mode, index) => [mode.toLowerCase(), modeStrengths[index]]);
+  const config = { mode_strengths: Object.fromEntries(strengths), energy_level: energyLevel };
+  for (;;) {
+    const name = `n${calls + 1}`;
+    const made = await called(
+      { kind: 'create', name, modeStrengths, energyLevel },
+      '',
+      (requestId) => client.instances.create({ name, initial_config: config }, { requestId }),
+      ({ data }) => data.id,
+    );
+    if (made !== undefined) return made.data.id;
+  }
+}
+
+/** What one instance was sent so far: the time of its next observation follows from that. */
+class Subject {
+  readonly id: string;
+  #sent = 0;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  next(): SentObservation {
+    this.#sent += 1;
+    return {
+      mark: `${this.id.slice(-8)}.${this.#sent}`,
+      mode: Math.floor(Math.random() * MODES.length),
+      signal: hundredth(),
+      confidence: hundredth(),
+      timestampMs: SINCE_MS + this.#sent * STEP_MS,
+    };
+  }
+}
+
+function bodyOf({ mark, mode, signal, confidence, timestampMs }: SentObservation): Observation {
+  return {
+    mode_target: MODES[mode] ?? 'ORDER',
+    signal_strength: signal,
+    confidence,
+    context: { mark },
+    timestamp: new Date(timestampMs).toISOString(),
+  };
+}
+
+/** One agent that does one thing at a time, with an instance of its own. */
+async function agent(): Promise<void> {
+  let subject = new Subject(await create());
+  while (performance.now() < endMs) {
+    await sleep(Math.random() * 2 * PAUSE_MS);
+    if (await step(subject)) continue;
+    subject = new Subject(await create());
+  }
+}
+
+/** One call of an agent. False: its instance is deleted. */
+async function step(subject: Subject): Promise<boolean> {
+  const { id } = subject;
+  const instance = client.instance(id);
+  const chance = Math.random();
+  if (chance < 0.05) {
+    await called({ kind: 'read' }, id, (requestId) => instance.snapshot({ requestId }));
+  } else if (chance < 0.08) {
+    const name = `n${calls + 1}`;
+    const rename = { kind: 'rename', name };
+    await called(rename, id, (requestId) => client.instances.update(id, { name }, { requestId }));
+  } else if (chance < 0.11) {
+    const mode = Math.random() < 0.5 ? 'initial' : 'default';
+    await called({ kind: 'reset', mode }, id, (requestId) => instance.reset(mode, { requestId }));
+  } else if (chance < 0.13) {
+    await called({ kind: 'remove' }, id, (requestId) => client.instances.delete(id, { requestId }));
+    return false;
+  } else {
+    await observe(subject, chance < 0.25 ? 2 + Math.floor(Math.random() * 6) : 1);
+  }
+  return true;
+}
+
+async function observe(subject: Subject, count: number): Promise<void> {
+  const { id } = subject;
+  const observations = Array.from({ length: count }, () => subject.next());
+  const bodies = observations.map(bodyOf);
+  const isBatch = count > 1;
+  const isEveryStateWanted = isBatch && Math.random() < 0.3;
+  const requested = { kind: 'process', observations, isBatch, isEveryStateWanted };
+  const instance = client.instance(id);
+  await called(requested, id, (requestId): Promise<Answered> => {
+    const [body] = bodies;
+    if (!isBatch && body !== undefined) return instance.process(body, { requestId });
+    return isEveryStateWanted
+      ? instance.processBatch(bodies, { requestId, includeIntermediate: true })
+      : instance.processBatch(bodies, { requestId });
+  });
+}
+
+/** The observations of several instances through one buffer. */
+async function buffered(count: number): Promise<void> {
+  const subjects = await Promise.all(
+    Array.from({ length: count }, async () => new Subject(await create())),
+  );
+  const buffer = new ObservationBuffer(client, {
+    onAcknowledged: ({ instanceId, observations, result }) => {
+      const traffic = wire.take(markIn(observations[0]));
+      const outcome = outcomeOfResult(result, traffic);
+      writeLine({ ...batchOf(instanceId, observations), traffic, outcome });
+    },
+    onRejected: ({ instanceId, observation, error }) => {
+      const outcome = { kind: 'refused', status: error.status, reason: error.code };
+      writeLine({ ...batchOf(instanceId, [observation]), traffic: undefined, outcome });
+    },
+  });
+  while (performance.now() < endMs) {
+    const subject = subjects[Math.floor(Math.random() * subjects.length)];
+    if (subject !== undefined) await buffer.add(subject.id, bodyOf(subject.next()));
+    await sleep(PAUSE_MS / 4);
+  }
+  const { unacknowledged } = await buffer.close({ timeoutMs: CLOSE_MS });
+  for (const { instanceId, observations, mayHaveHappened } of unacknowledged) {
+    const left = { status: 0, reason: 'handed_back' };
+    const outcome = mayHaveHappened
+      ? { kind: 'unknown', why: left.reason }
+      : { kind: 'refused', ...left };
+    const traffic = wire.take(markIn(observations[0]));
+    writeLine({ ...batchOf(instanceId, observations), traffic, outcome });
+  }
+}
+
+function batchOf(instance: string, observations: readonly Observation[]) {
+  calls += 1;
+  const sent = observations.map((observation) => ({
+    mark: markIn(observation),
+    mode: MODES.indexOf(observation.mode_target),
+    signal: observation.signal_strength,
+    confidence: observation.confidence,
+    timestampMs: Date.parse(observation.timestamp ?? ''),
+  }));
+  const shape = { kind: 'process', isBatch: true, isEveryStateWanted: false };
+  return { id: calls, instance, requested: { ...shape, observations: sent } };
+}
+
+function markIn(observation: Observation | undefined): string {
+  return String(observation?.context?.['mark']);
+}
+
+await Promise.all([
+  ...Array.from({ length: Number(values.agents) }, agent),
+  buffered(Number(values.buffered)),
+]);

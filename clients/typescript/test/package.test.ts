@@ -1,0 +1,196 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newCaller } from '../../../test/support/caller.ts';
+import { startStandalone } from '../../../test/support/service.ts';
+
+/*
+ * The package as a user has it: built, packed, installed into an empty project, and every program of README and
+ * examples run there against a real service. Installs the tools of this package once, from its lockfile.
+ */
+
+const HERE = new URL('..', import.meta.url).pathname;
+const TOOLS = join(HERE, 'node_modules/.bin');
+
+/** How long a program of README or examples, a build or an installation may take, in milliseconds. */
+const RUN_MS_MAX = 120_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'identity-engine-'));
+const service = await startStandalone();
+const { key } = await newCaller(service);
+
+const packed = suite('the package');
+
+packed.before(() => {
+  installTools();
+  run('npm', ['run', '--silent', 'build'], HERE);
+  run('npm', ['pack', '--silent', '--pack-destination', folder], HERE);
+  const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  writeFileSync(
+    join(folder, 'package.json'),
+    '{"name":"of-a-user","private":true,"type":"module"}',
+  );
+  run(
+    'npm',
+    ['install', '--silent', '--no-audit', '--no-fund', '--offline', `./${tarball}`],
+    folder,
+  );
+});
+
+packed.after(async () => {
+  rmSync(folder, { recursive: true });
+  await service[Symbol.asyncDispose]();
+});
+
+packed('has its models from the document that they are made from', () => {
+  run(process.execPath, ['models/write-models.ts', '--check'], HERE);
+});
+
+packed('is well-formed for every tool that reads it', () => {
+  run(join(TOOLS, 'publint'), ['--strict', join(folder, 'node_modules/identity-engine')], HERE);
+  const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  run(join(TOOLS, 'attw'), [join(folder, tarball), '--profile', 'esm-only'], HERE);
+});
+
+packed('has the code, its types, two documents and nothing else', () => {
+  const files = readdirSync(join(folder, 'node_modules/identity-engine')).sort();
+  assert.equal(files, ['CHANGELOG.md', 'README.md', 'dist', 'package.json']);
+  assert.equal(readdirSync(join(folder, 'node_modules')).sort(), [
+    '.package-lock.json',
+    'identity-engine',
+  ]);
+});
+
+packed('documents every export without a warning', () => {
+  run(join(TOOLS, 'typedoc'), ['--out', join(folder, 'docs')], HERE);
+});
+
+const programs = programsOfReadme();
+
+packed('shows programs in its README', () => assert.ok(programs.length >= 10));
+
+for (const resolution of ['nodenext', 'bundler'] as const) {
+  packed(`has types that a strict user of ${resolution} compiles with`, () => {
+    const user = userFolder(`types-${resolution}`);
+    writeFileSync(join(user, 'user.ts'), USER);
+    for (const [index, program] of programs.entries()) {
+      writeFileSync(join(user, `readme-${index}.ts`), program);
+    }
+    for (const name of readdirSync(join(HERE, 'examples'))) {
+      cpSync(join(HERE, 'examples', name), join(user, name));
+    }
+    const module = resolution === 'nodenext' ? 'nodenext' : 'esnext';
+    const options = ['--strict', '--noEmit', '--exactOptionalPropertyTypes', '--target', 'es2022'];
+    const types = ['--types', 'node', '--typeRoots', join(HERE, 'node_modules/@types')];
+    const how = ['--module', module, '--moduleResolution', resolution];
+    const files = readdirSync(user).filter((name) => name.endsWith('.ts'));
+    run(join(TOOLS, 'tsc'), [...options, ...types, ...how, ...files], user);
+  });
+}
+
+for (const [index, program] of programs.entries()) {
+  packed(`runs program ${index + 1} of its README`, () => {
+    const user = userFolder(`readme-${index}`);
+    writeFileSync(join(user, 'try.mjs'), program);
+    assert.match(runProgram(user, 'try.mjs'), /\S/);
+  });
+}
+
+for (const [name, sizes, said] of [
+  ['agent-loop.ts', ['5'], /^5: \w+; stress/m],
+  ['fleet.ts', ['40', '30'], /^1200 observations of 40 agents in \d+ batches/m],
+] as const) {
+  packed(`runs examples/${name}`, () => {
+    const user = userFolder(name);
+    cpSync(join(HERE, 'examples', name), join(user, name));
+    assert.match(runProgram(user, name, ...sizes), said);
+  });
+}
+
+packed('is imported as a module, and its version is that of the file', () => {
+  const user = userFolder('import');
+  const text = "import { VERSION } from 'identity-engine'; console.log(VERSION);";
+  writeFileSync(join(user, 'try.mjs'), text);
+  const { version } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'));
+  assert.is(runProgram(user, 'try.mjs').trim(), version);
+});
+
+/** A user's own code: what must compile, and what must not. */
+const USER = `
+import { type Contract, IdentityEngine, type Result, type StressState } from 'identity-engine';
+const client = new IdentityEngine({ apiKey: 'k' });
+const instance = client.instance('inst_0000000000000000');
+export const contract: Promise<Result<Contract>> = instance.contract();
+export const tomorrow: StressState = 'BEYOND';
+export async function all() {
+  const plain = await instance.snapshot();
+  const cycle: number = plain.data.cycle;
+  const maybe = await instance.snapshot({ ifNoneMatch: 'x' });
+  // @ts-expect-error: there may be no data
+  maybe.data.cycle;
+  const states = await instance.processBatch([], { includeIntermediate: true });
+  const last = states.data.states.at(-1)?.contract.allowed_actions.includes('explore');
+  // @ts-expect-error: a mode that does not exist is not sent
+  await instance.process({ mode_target: 'MOOD', signal_strength: 1 });
+  return { cycle, last };
+}
+`;
+
+function programsOfReadme(): string[] {
+  const text = readFileSync(join(HERE, 'README.md'), 'utf8');
+  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, program = '']) => program);
+}
+
+/** A folder in the project of the user, which finds the installed package. */
+function userFolder(name: string): string {
+  const path = join(folder, name);
+  mkdirSync(path);
+  return path;
+}
+
+/** Runs a program with key and address in its environment, and answers what it writes. */
+function runProgram(cwd: string, ...args: string[]): string {
+  const env = {
+    PATH: process.env['PATH'],
+    IDENTITY_ENGINE_API_KEY: key,
+    IDENTITY_ENGINE_BASE_URL: service.api,
+  };
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    ...{ cwd, env, encoding: 'utf8', timeout: RUN_MS_MAX },
+  });
+  assert.is(status, 0, `${args[0]}: ${stderr}${stdout}`);
+  return stdout;
+}
+
+/** The tools of the lockfile, unless they are there. */
+function installTools(): void {
+  const installed = join(HERE, 'node_modules/.package-lock.json');
+  const lockedMs = statSync(join(HERE, 'package-lock.json')).mtimeMs;
+  if (existsSync(installed) && statSync(installed).mtimeMs >= lockedMs) return;
+  run('npm', ['ci', '--silent', '--no-audit', '--no-fund'], HERE);
+}
+
+/** Runs a tool. Throws with all that it says where it fails. */
+function run(command: string, args: readonly string[], cwd: string): void {
+  try {
+    execFileSync(command, args, { cwd, encoding: 'utf8', stdio: 'pipe', timeout: RUN_MS_MAX });
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${command} ${args.join(' ')}: ${stderr}${stdout}`, { cause: error });
+  }
+}
+
+packed.run();

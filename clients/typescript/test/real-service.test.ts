@@ -1,0 +1,191 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newCaller } from '../../../test/support/caller.ts';
+import { startStandalone } from '../../../test/support/service.ts';
+import {
+  ConflictError,
+  ForbiddenError,
+  IdentityEngine,
+  type InstanceEvent,
+  InvalidRequestError,
+  NotFoundError,
+  ObservationBuffer,
+  ThrottledError,
+  UnauthorizedError,
+} from '../src/identity-engine.ts';
+import { rejection } from './support/clients.ts';
+
+const real = suite('against a real service');
+
+const service = await startStandalone();
+const { key } = await newCaller(service);
+const client = new IdentityEngine({ apiKey: key, baseUrl: service.api });
+
+real.after(async () => await service[Symbol.asyncDispose]());
+
+async function newInstance(name = 'Ada') {
+  return client.instance((await client.instances.create({ name })).data.id);
+}
+
+real('an instance is created, described, renamed, listed and deleted', async () => {
+  const created = await client.instances.create({ name: 'Ada', description: 'writes' });
+  const { id } = created.data;
+  assert.is(created.status, 201);
+  const got = await client.instances.get(id);
+  assert.is(got.data.name, 'Ada');
+  assert.ok(got.etag && got.limits && got.requestId);
+  const same = await client.instances.get(id, { ifNoneMatch: got.etag });
+  assert.is(same.isNotModified, true);
+  const renamed = await client.instances.update(id, { name: 'Eva' }, { ifMatch: got.etag });
+  assert.is(renamed.data.name, 'Eva');
+  const stale = client.instances.update(id, { name: 'Ida' }, { ifMatch: got.etag });
+  assert.is((await rejection(stale, ConflictError)).reason, 'version_mismatch');
+  const listed = await client.instances.list({ search: id });
+  assert.equal([listed.data.length, await listed.next()], [1, undefined]);
+  assert.equal((await client.instances.delete(id)).data, { id, deleted: true });
+  await rejection(client.instances.get(id), NotFoundError);
+});
+
+real('a create with the same key is answered with the same instance', async () => {
+  const idempotencyKey = 'the same';
+  const first = await client.instances.create({ name: 'Ada' }, { idempotencyKey });
+  const second = await client.instances.create({ name: 'Ada' }, { idempotencyKey });
+  assert.is(second.data.id, first.data.id);
+  assert.equal([first.isReplayed, second.isReplayed], [false, true]);
+});
+
+real('an observation counts, one too early is throttled as a value or as an error', async () => {
+  const instance = await newInstance();
+  const observation = { mode_target: 'ORDER', signal_strength: 0.7 } as const;
+  const first = await instance.process(observation);
+  assert.equal([first.throttled, first.data.snapshot.cycle], [undefined, 1]);
+  const second = await instance.process(observation);
+  assert.equal([second.throttled, second.data.snapshot.cycle], [{ retryAfterMs: 1_000 }, 1]);
+  const strict = await rejection(instance.process(observation, { strict: true }), ThrottledError);
+  assert.equal([strict.retryAfterS, strict.mayHaveHappened], [1, false]);
+});
+
+real('batches, histories and drift are read to their end', async () => {
+  const instance = await newInstance();
+  const startMs = Date.now() - 3_600_000;
+  const observations = Array.from({ length: 25 }, (_, index) => ({
+    mode_target: 'STRESS_RESPONSE' as const,
+    signal_strength: 1,
+    timestamp: new Date(startMs + index * 1_000).toISOString(),
+  }));
+  const batch = await instance.processBatch(observations);
+  assert.is(batch.data.processed_count, 25);
+  const cycles: number[] = [];
+  for await (const { cycle } of instance.iterateHistory({ limit: 10 })) cycles.push(cycle);
+  assert.equal(
+    cycles,
+    Array.from({ length: 25 }, (_, index) => 25 - index),
+  );
+  const whole = await instance.drift();
+  const drifts: number[] = [];
+  for await (const { cycle } of instance.iterateDrift({ limit: 2 })) drifts.push(cycle);
+  assert.ok(drifts.length > 2);
+  assert.equal(
+    drifts,
+    whole.data.map(({ cycle }) => cycle),
+  );
+});
+
+real('a batch that breaks a rule names the place', async () => {
+  const instance = await newInstance();
+  const bad = { mode_target: 'ORDER', signal_strength: 2 } as const;
+  const error = await rejection(instance.processBatch([bad]), InvalidRequestError);
+  assert.equal(
+    [error.status, error.field, error.reason],
+    [422, 'observations[0].signal_strength', 'out_of_range'],
+  );
+});
+
+real('a guard obeys what the answers say, also after a reset', async () => {
+  const instance = await newInstance();
+  const guard = instance.guard({ maxAgeMs: 60_000 });
+  const { data } = await instance.process({ mode_target: 'ORDER', signal_strength: 0.9 });
+  for (const action of data.contract.forbidden_actions) assert.is(guard.allows(action), false);
+  for (const action of data.contract.allowed_actions) assert.is(guard.verdict(action), 'allowed');
+  assert.is((await instance.reset('initial')).data.cycle, 0);
+  await guard.refresh();
+  assert.equal(guard.contract, (await instance.contract()).data);
+});
+
+real('events show cycles, and end when the instance is deleted', async () => {
+  const instance = await newInstance();
+  await instance.process({ mode_target: 'ORDER', signal_strength: 0.9 });
+  const events: InstanceEvent[] = [];
+  for await (const event of instance.events({ after: 0 })) {
+    events.push(event);
+    if (event.type === 'cycle') await client.instances.delete(instance.id);
+  }
+  const types = events.map(({ type }) => type);
+  assert.equal([types.includes('state'), types.at(-1)], [true, 'deleted']);
+  const cycle = events.find((event) => event.type === 'cycle');
+  assert.equal([cycle?.id, cycle?.data.observation.mode_target], ['1', 'ORDER']);
+});
+
+real('personas, the test, the account and the audit trail answer', async () => {
+  const personas = await client.personas.list();
+  assert.is(personas.data.length, 12);
+  const persona = await client.personas.get(personas.data[0]?.id ?? '');
+  assert.ok(persona.data.stress_recovery.half_life_minutes > 0);
+  const { questions } = (await client.tests.questions()).data;
+  const answers = questions.map(({ id }) => ({ question_id: id, value: 4 }));
+  const scored = await client.tests.submit(answers as never);
+  assert.is(scored.data.nearest_personas.length, 3);
+  assert.is((await client.account.get()).data.plan.name, 'enterprise');
+  await client.instances.create({ name: 'of the trail' });
+  const actions: string[] = [];
+  for await (const { action } of client.audit.iterate({ limit: 2 })) actions.push(action);
+  assert.ok(actions.includes('instance.create'));
+});
+
+real('a simulation changes nothing', async () => {
+  const instance = await newInstance();
+  const observation = { mode_target: 'ORDER', signal_strength: 0.9 } as const;
+  const { data } = await instance.simulate([observation, observation]);
+  assert.is(data.processed_count, 2);
+  assert.is((await instance.snapshot()).data.cycle, 0);
+});
+
+real('a buffer brings everything of a fleet, each instance in order', async () => {
+  const instances = await Promise.all(Array.from({ length: 20 }, () => newInstance()));
+  const buffer = new ObservationBuffer(client, { delayMaxMs: 5 });
+  for (let turn = 0; turn < 150; turn += 1) {
+    for (const { id } of instances) {
+      await buffer.add(id, { mode_target: 'ORDER', signal_strength: 0.5, context: { turn } });
+    }
+  }
+  await buffer.add('inst_0000000000000000', { mode_target: 'ORDER', signal_strength: 0.5 });
+  const bad = { mode_target: 'ORDER', signal_strength: 2 } as const;
+  await buffer.add(instances[0]?.id ?? '', bad);
+  await buffer.flush();
+  const { acknowledged, rejected, unacknowledged } = await buffer.close();
+  assert.equal([acknowledged, unacknowledged], [3_000, []]);
+  assert.equal(rejected.map(({ error }) => error.code).toSorted(), [
+    'invalid_request',
+    'not_found',
+  ]);
+  for (const instance of instances) {
+    const turns: unknown[] = [];
+    for await (const { context } of instance.iterateHistory()) turns.unshift(context['turn']);
+    assert.equal(
+      turns,
+      Array.from({ length: 150 }, (_, turn) => turn),
+    );
+  }
+});
+
+real('keys that are not good are refused as such', async () => {
+  const baseUrl = service.api;
+  const none = new IdentityEngine({ apiKey: 'svc_sk_none', baseUrl });
+  await rejection(none.account.get(), UnauthorizedError);
+  const { key: readOnly } = await newCaller(service, { scope: 'read' });
+  const reader = new IdentityEngine({ apiKey: readOnly, baseUrl });
+  const error = await rejection(reader.instances.create({ name: 'Ada' }), ForbiddenError);
+  assert.is(error.reason, 'read_only_key');
+});
+
+real.run();

@@ -1,0 +1,209 @@
+import { getEventListeners } from 'node:events';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import packageJson from '../package.json' with { type: 'json' };
+import {
+  type ClientOptions,
+  IdentityEngine,
+  IdentityEngineError,
+  uuid7,
+  VERSION,
+} from '../src/identity-engine.ts';
+import { eachRowOnce } from '../src/rows-once.ts';
+import { clientOf, rejection } from './support/clients.ts';
+import { answer, data, FakeServer, silence } from './support/fake-server.ts';
+
+const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 } as const;
+
+const results = suite('a result');
+
+results('has what the headers say', async () => {
+  const headers = { etag: '"snap_1"', 'idempotent-replayed': 'true' };
+  await using server = await FakeServer.start(data({ contract: {} }, headers));
+  const result = await clientOf(server).instance('inst_1').process(OBSERVATION);
+  assert.equal(result, {
+    ...{ status: 200, requestId: 'req_of_the_fake', attempts: 1, etag: '"snap_1"' },
+    limits: {
+      requests: { limit: 60, remaining: 59, resetAt: new Date(1_800_000_000_000) },
+      monthlyRemaining: 99_999,
+    },
+    ...{ isReplayed: true, data: { contract: {} }, isNotModified: false, throttled: undefined },
+  });
+});
+
+results('says that it was throttled, and when to come back', async () => {
+  const headers = { 'x-throttled': 'true', 'retry-after': '1' };
+  await using server = await FakeServer.start(data({ contract: {} }, headers));
+  const result = await clientOf(server).instance('inst_1').process(OBSERVATION);
+  assert.equal(result.throttled, { retryAfterMs: 1_000 });
+});
+
+results('says that nothing was modified', async () => {
+  await using server = await FakeServer.start((response) => {
+    response.writeHead(304, { etag: '"snap_1"' }).end();
+  });
+  const result = await clientOf(server).instance('inst_1').snapshot({ ifNoneMatch: '"snap_1"' });
+  assert.equal([result.isNotModified, result.data, result.limits], [true, undefined, undefined]);
+  assert.is(server.received[0]?.headers['if-none-match'], '"snap_1"');
+});
+
+results('keeps fields and values that this version does not know', async () => {
+  const instance = { id: 'inst_1', stress_state: 'BEYOND', mood: { of: 'tomorrow' } };
+  await using server = await FakeServer.start(data(instance));
+  assert.equal((await clientOf(server).instances.get('inst_1')).data, instance);
+});
+
+const requests = suite('a request');
+
+requests('has key, version, id and preference', async () => {
+  await using server = await FakeServer.start(data({ contract: {} }));
+  const options = { requestId: 'req_of_mine', strict: true, idempotencyKey: 'k' };
+  await clientOf(server).instance('inst/1').process(OBSERVATION, options);
+  const [{ headers, path } = assert.unreachable() as never] = server.received;
+  assert.is(path, '/v1/instances/inst%2F1/process');
+  assert.is(headers['user-agent'], `identity-engine-typescript/${VERSION}`);
+  assert.equal(
+    [headers['x-request-id'], headers['prefer'], headers['idempotency-key']],
+    ['req_of_mine', 'handling=strict', 'k'],
+  );
+});
+
+requests('is not sent to where a redirect points', async () => {
+  await using target = await FakeServer.start(data({}));
+  await using server = await FakeServer.start(answer(307, {}, { location: target.baseUrl }));
+  await rejection(clientOf(server).account.get(), IdentityEngineError);
+  assert.is(target.received.length, 0);
+});
+
+requests('ends when its signal does, with the reason of that', async () => {
+  await using server = await FakeServer.start(silence);
+  const signal = AbortSignal.timeout(30);
+  const error = await rejection(clientOf(server).account.get({ signal }), DOMException);
+  assert.is(error.name, 'TimeoutError');
+});
+
+requests('is not sent when its signal has ended', async () => {
+  await using server = await FakeServer.start(data({}));
+  const signal = AbortSignal.abort(new Error('enough'));
+  await rejection(clientOf(server).account.get({ signal }), Error);
+  assert.is(server.received.length, 0);
+});
+
+requests('leaves nothing behind on a signal that serves many', async () => {
+  await using server = await FakeServer.start(data({ contract: {} }));
+  const { signal } = new AbortController();
+  for (let count = 0; count < 3; count += 1) await clientOf(server).account.get({ signal });
+  assert.is(getEventListeners(signal, 'abort').length, 0);
+});
+
+requests('carries the active context of a trace', async () => {
+  const { context, propagation } = await import('@opentelemetry/api');
+  propagation.setGlobalPropagator({
+    inject: (_, carrier, setter) => setter.set(carrier, 'traceparent', '00-trace-span-01'),
+    extract: () => context.active(),
+    fields: () => ['traceparent'],
+  });
+  await using server = await FakeServer.start(data({}));
+  await clientOf(server).account.get();
+  propagation.disable();
+  await clientOf(server).account.get();
+  const sent = server.received.map(({ headers }) => headers['traceparent']);
+  assert.equal(sent, ['00-trace-span-01', undefined]);
+});
+
+const pages = suite('a list');
+
+pages('is iterated one page at a time', async () => {
+  const page = (rows: number[], has_more: boolean) =>
+    answer(200, { data: rows.map((id) => ({ id })), pagination: { total: 3, has_more } });
+  await using server = await FakeServer.start(page([1, 2], true), page([3], false));
+  const ids: unknown[] = [];
+  for await (const { id } of clientOf(server).instances.iterate({ limit: 2 })) {
+    ids.push(id);
+    assert.is(server.received.length, ids.length < 3 ? 1 : 2);
+  }
+  assert.equal(ids, [1, 2, 3]);
+  assert.is(server.received[1]?.path, '/v1/instances?limit=2&offset=2');
+});
+
+pages('with an empty page that says that more come is an error, and no endless loop', async () => {
+  const page = answer(200, { data: [], pagination: { total: 3, has_more: true } });
+  await using server = await FakeServer.start(page);
+  const first = await clientOf(server).instances.list();
+  await rejection(first.next(), IdentityEngineError);
+});
+
+pages('of rows that move while it is read has each once', async () => {
+  const rows = [
+    ...[
+      { cycle: 2, generation: 2 },
+      { cycle: 1, generation: 2 },
+      { cycle: 2, generation: 2 },
+    ],
+    ...[
+      { cycle: 1, generation: 2 },
+      { cycle: 9, generation: 1 },
+    ],
+  ];
+  const seen: number[] = [];
+  const moving = (async function* () {
+    yield* rows;
+  })();
+  for await (const { cycle } of eachRowOnce(moving)) seen.push(cycle);
+  assert.equal(seen, [2, 1, 9]);
+});
+
+const keys = suite('keys of calls');
+
+keys('are UUIDs of version 7 that grow, also when the clock steps back', () => {
+  const made: string[] = [];
+  for (let count = 0; count < 10_000; count += 1) made.push(uuid7(1_760_000_000_000 - count));
+  const last = made.at(-1) ?? '';
+  assert.match(last, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.equal(made, made.toSorted());
+  assert.is(new Set(made).size, made.length);
+});
+
+keys('have the time of their making', () => {
+  const time = Number.parseInt(uuid7().replaceAll('-', '').slice(0, 12), 16);
+  assert.ok(Math.abs(Date.now() - time) < 1_000);
+});
+
+const options = suite('a client');
+
+const UNUSABLE: readonly (readonly [string, ClientOptions, RegExp])[] = [
+  ['no key', {}, /IDENTITY_ENGINE_API_KEY/],
+  ['a key no header can carry', { apiKey: 'a\nb' }, /no header/],
+  ['a base address without /v1', { apiKey: 'k', baseUrl: 'https://a.test' }, /ends in \/v1/],
+  ['a base address that is none', { apiKey: 'k', baseUrl: 'a.test' }, /no URL/],
+  ['a base address with a query', { apiKey: 'k', baseUrl: 'https://a.test/v1?a' }, /without/],
+  ['no attempt', { apiKey: 'k', attemptsMax: 0 }, /attemptsMax/],
+  ['no time', { apiKey: 'k', timeoutMs: 0 }, /timeoutMs/],
+];
+
+for (const [what, given, message] of UNUSABLE) {
+  options(`cannot be made with ${what}`, () => {
+    assert.throws(
+      () => new IdentityEngine(given),
+      (error: Error) => error instanceof IdentityEngineError && message.test(error.message),
+    );
+  });
+}
+
+options('is as new as its package', () => assert.is(VERSION, packageJson.version));
+
+options('takes key and address from the environment', async () => {
+  await using server = await FakeServer.start(data({}));
+  process.env['IDENTITY_ENGINE_API_KEY'] = 'svc_sk_of_the_environment';
+  process.env['IDENTITY_ENGINE_BASE_URL'] = `${server.baseUrl}/`;
+  try {
+    await new IdentityEngine().account.get();
+  } finally {
+    delete process.env['IDENTITY_ENGINE_API_KEY'];
+    delete process.env['IDENTITY_ENGINE_BASE_URL'];
+  }
+  assert.is(server.received[0]?.headers['authorization'], 'Bearer svc_sk_of_the_environment');
+  assert.is(server.received[0]?.path, '/v1/account');
+});
+
+for (const each of [results, requests, pages, keys, options]) each.run();

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { ApiError, IdentityEngineError } from '../../src/identity-engine.ts';
+import type { Traffic } from './recorded-wire.ts';
+
+/** An observation as the log of calls has it. */
+export type SentObservation = {
+  readonly mark: string;
+  /** Position in mode order. */
+  readonly mode: number;
+  readonly signal: number;
+  readonly confidence: number;
+  readonly timestampMs: number;
+};
+
+/** What was asked for. */
+export type Requested = { readonly kind: string } & Readonly<Record<string, unknown>>;
+
+/** How a call ended: `test/chaos/call-log` of the service says what each kind means. */
+export type Outcome = { readonly kind: string } & Readonly<Record<string, unknown>>;
+
+type Line = {
+  readonly id: number;
+  readonly requested: Requested;
+  readonly instance: string;
+  readonly traffic: Traffic | undefined;
+  readonly outcome: Outcome;
+};
+
+/** Writes a call that has ended as a line of JSON to standard output. */
+export function writeLine({ id, requested, instance, traffic, outcome }: Line): void {
+  const endMs = performance.now();
+  const { startMs = endMs, attempts: tries = 0, key } = traffic ?? {};
+  const call = { id, requested, instance, key, dueMs: startMs, startMs, endMs, tries, outcome };
+  process.stdout.write(`${JSON.stringify(call)}\n`);
+}
+
+/** What a result means for the log. */
+export function outcomeOfResult(
+  result: { readonly etag: string | undefined; readonly throttled?: unknown },
+  traffic: Traffic | undefined,
+): Outcome {
+  const etag = result.etag ?? '';
+  if (result.throttled !== undefined) return { kind: 'throttled', etag };
+  const hash = createHash('sha256').update(traffic?.text ?? '');
+  return { kind: 'acknowledged', etag, bodyHash: hash.digest('base64url').slice(0, 22) };
+}
+
+/** What an error means for the log. Throws what is no error of the client. */
+export function outcomeOfError(error: unknown): Outcome {
+  if (!(error instanceof IdentityEngineError)) throw error;
+  const { mayHaveHappened } = error as { mayHaveHappened?: boolean };
+  if (mayHaveHappened !== false) return { kind: 'unknown', why: `${error.name}: ${error.message}` };
+  if (!(error instanceof ApiError)) return { kind: 'refused', status: 0, reason: error.name };
+  return { kind: 'refused', status: error.status, reason: error.reason ?? error.code };
+}

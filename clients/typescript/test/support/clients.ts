@@ -1,0 +1,25 @@
+import * as assert from 'uvu/assert';
+import { type ClientOptions, IdentityEngine } from '../../src/identity-engine.ts';
+import type { FakeServer } from './fake-server.ts';
+
+/** The key of clients of a fake server. */
+export const KEY = 'svc_sk_of_the_tests';
+
+/** A client of a fake server that does not take long over anything. */
+export function clientOf(server: Pick<FakeServer, 'baseUrl'>, options: ClientOptions = {}) {
+  return new IdentityEngine({ apiKey: KEY, baseUrl: server.baseUrl, ...options });
+}
+
+/** What a promise rejects with, which is of this class. */
+export async function rejection<T>(
+  promise: Promise<unknown>,
+  expected: abstract new (...parameters: never[]) => T,
+): Promise<T> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof expected) return error;
+    throw error;
+  }
+  return assert.unreachable(`nothing was thrown, not even ${expected.name}`) as never;
+}

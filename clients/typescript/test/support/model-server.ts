@@ -1,0 +1,177 @@
+import type { Observation } from '../../src/identity-engine.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+type Stored = { readonly body: string; readonly answer: () => Response };
+type Instance = { lastMs: number; readonly accepted: number[] };
+
+/** How often something goes wrong, from 0 to 1, and what is wrong all the time. */
+export type Faults = {
+  readonly rate: number;
+  /** How far the server's clock is ahead of that of its callers, in milliseconds. */
+  readonly skewMs: number;
+};
+
+/** Observations of a batch at most, and how far ahead of the server a timestamp may be, in milliseconds. */
+const BATCH_MAX = 100;
+const AHEAD_MS_MAX = 300_000;
+const INTERVAL_MS = 1_000;
+
+/**
+ * The service as far as batches go, in memory and virtual time: keys, intervals, rules of timestamps, all or
+ * nothing. It loses requests before and after applying them, applies some later, refuses and restarts.
+ */
+export class ModelServer {
+  readonly #clock: VirtualClock;
+  readonly #random: () => number;
+  readonly #instances = new Map<string, Instance>();
+  readonly #keys = new Map<string, Stored>();
+  #faults: Faults;
+  #epoch = 0;
+  /** Requests that have come. */
+  requests = 0;
+
+  constructor(clock: VirtualClock, random: () => number, faults: Faults) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#faults = faults;
+  }
+
+  /** Makes an instance whose newest observation has this time. */
+  create(id: string, lastMs: number): void {
+    this.#instances.set(id, { lastMs, accepted: [] });
+  }
+
+  /** The numbers of what an instance has accepted, in order. */
+  acceptedOf(id: string): readonly number[] {
+    return this.#instances.get(id)?.accepted ?? [];
+  }
+
+  /** From here on nothing goes wrong any more. */
+  heal(): void {
+    this.#faults = { ...this.#faults, rate: 0 };
+  }
+
+  /** Ends everything that is under way. */
+  restart(): void {
+    this.#epoch += 1;
+  }
+
+  /** What a client is given for `fetch`. */
+  readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    this.requests += 1;
+    const work = this.#serve(url, init);
+    const { signal } = init;
+    return await new Promise<Response>((resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+      work.then(resolve, reject);
+    });
+  };
+
+  async #serve(url: string, init: RequestInit): Promise<Response> {
+    const epoch = this.#epoch;
+    const [fate] = this.#random() < this.#faults.rate ? this.#pick(FATES) : ['well'];
+    if (fate === 'refused') throw lost('ECONNREFUSED');
+    await this.#clock.sleep(this.#random() * 50);
+    if (fate === 'lost_before') throw lost('ECONNRESET');
+    if (fate === 'late') {
+      void this.#clock.sleep(this.#random() * 5_000).then(() => this.#apply(url, init));
+      throw lost('ECONNRESET');
+    }
+    if (fate === 'overloaded') return refusal(503, 'service_unavailable', fate);
+    if (fate === 'rate_limited') return refusal(429, 'rate_limited', undefined, '1');
+    if (fate === 'quota') return refusal(429, 'quota_exceeded', undefined, '900');
+    if (fate === 'open_before') return refusal(503, 'service_unavailable', 'outcome_unknown');
+    if (epoch !== this.#epoch) throw lost('ECONNRESET');
+    const answer = this.#apply(url, init);
+    await this.#clock.sleep(this.#random() * 50);
+    if (fate === 'lost_after' || epoch !== this.#epoch) throw lost('ECONNRESET');
+    if (fate === 'internal') return refusal(500, 'internal');
+    if (fate === 'open_after') return refusal(503, 'service_unavailable', 'deadline_exceeded');
+    if (fate === 'page') return new Response('<h1>Bad Gateway</h1>', { status: 502 });
+    return answer;
+  }
+
+  #pick<T>(values: readonly T[]): [T | undefined] {
+    return [values[Math.floor(this.#random() * values.length)]];
+  }
+
+  #apply(url: string, init: RequestInit): Response {
+    const body = String(init.body);
+    const key = (init.headers as Record<string, string>)['idempotency-key'] ?? '';
+    const stored = this.#keys.get(key);
+    if (stored !== undefined) {
+      if (stored.body !== body) return refusal(422, 'invalid_request', 'idempotency_key_reused');
+      return stored.answer();
+    }
+    const instance = this.#instances.get(/instances\/([^/]+)\//.exec(url)?.[1] ?? '');
+    if (instance === undefined) return refusal(404, 'not_found');
+    const { observations } = JSON.parse(body) as { observations: Observation[] };
+    const fault = this.#faultOf(observations);
+    if (fault !== undefined) return fault;
+    const times = observations.map(({ timestamp }) => Date.parse(timestamp ?? ''));
+    if ((times[0] ?? 0) < instance.lastMs + INTERVAL_MS) return throttled();
+    instance.lastMs = times.at(-1) ?? 0;
+    instance.accepted.push(...observations.map(({ context }) => Number(context?.['number'])));
+    const answer = () => success({ processed_count: observations.length, contract: {} });
+    this.#keys.set(key, { body, answer });
+    return answer();
+  }
+
+  /** What the service holds against a batch before it looks at the instance. */
+  #faultOf(observations: readonly Observation[]): Response | undefined {
+    if (observations.length < 1 || observations.length > BATCH_MAX) {
+      return refusal(422, 'invalid_request', 'too_long', undefined, 'observations');
+    }
+    let previousMs = Number.NEGATIVE_INFINITY;
+    for (const [index, { signal_strength: strength, timestamp }] of observations.entries()) {
+      const field = `observations[${index}]`;
+      if (strength > 1) {
+        return refusal(
+          422,
+          'invalid_request',
+          'out_of_range',
+          undefined,
+          `${field}.signal_strength`,
+        );
+      }
+      const ms = Date.parse(timestamp ?? '');
+      if (ms > this.#clock.now() + this.#faults.skewMs + AHEAD_MS_MAX) {
+        return refusal(422, 'invalid_request', 'timestamp_in_future', undefined, field);
+      }
+      if (!(ms >= previousMs + INTERVAL_MS)) {
+        return refusal(422, 'invalid_request', 'timestamp_order', undefined, field);
+      }
+      previousMs = ms;
+    }
+    return undefined;
+  }
+}
+
+const FATES = [
+  ...['refused', 'lost_before', 'lost_after', 'late', 'overloaded', 'rate_limited', 'quota'],
+  ...['open_before', 'open_after', 'internal', 'page'],
+];
+
+function lost(code: string): TypeError {
+  return new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
+}
+
+function success(data: object, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify({ data }), { status: 200, headers });
+}
+
+function throttled(): Response {
+  return success({ processed_count: 0 }, { 'x-throttled': 'true', 'retry-after': '1' });
+}
+
+function refusal(
+  status: number,
+  error: string,
+  reason?: string,
+  retryAfter?: string,
+  field?: string,
+): Response {
+  const details = { ...(reason && { reason }), ...(field && { field }) };
+  const headers: Record<string, string> = retryAfter ? { 'retry-after': retryAfter } : {};
+  return new Response(JSON.stringify({ error, message: error, details }), { status, headers });
+}

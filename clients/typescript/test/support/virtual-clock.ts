@@ -1,0 +1,63 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BufferClock } from '../../src/observation-buffer/buffer-clock.ts';
+
+/** Time that moves only where nothing else can happen. */
+export class VirtualClock implements BufferClock {
+  readonly random: () => number;
+  readonly #timers = new Map<() => void, number>();
+  #nowMs: number;
+
+  constructor(random: () => number, nowMs = Date.UTC(2026, 0, 15)) {
+    this.random = random;
+    this.#nowMs = nowMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  after(ms: number, work: () => void): () => void {
+    const timer = () => work();
+    this.#timers.set(timer, this.#nowMs + Math.max(0, ms));
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** Resolves after `ms` milliseconds of this time. */
+  async sleep(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => this.after(ms, resolve));
+  }
+
+  /** Moves on until the promise settles. Throws where nothing is left to wait for. */
+  async run<T>(promise: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settle = () => {
+      isSettled = true;
+    };
+    promise.then(settle, settle);
+    for (let idle = 0; ; ) {
+      await turn();
+      if (isSettled) return await promise;
+      const [first] = [...this.#timers].sort(([, left], [, right]) => left - right);
+      if (first !== undefined) {
+        const [work, dueMs] = first;
+        this.#timers.delete(work);
+        this.#nowMs = Math.max(this.#nowMs, dueMs);
+        work();
+        idle = 0;
+      } else if (++idle > 100) {
+        throw new Error('nothing is left that anything waits for');
+      }
+    }
+  }
+}
+
+/** Numbers from 0 up to 1 that a seed decides (mulberry32). */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,33 @@
+import { globSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { importsOf, sourceOf } from '#test/architecture/source-tree';
+
+const files = globSync('clients/typescript/src/**/*.ts');
+const client = suite('the TypeScript client');
+
+client('is looked at', () => {
+  assert.ok(files.length > 20, `${files.length}`);
+});
+
+client('imports nothing but its own files', () => {
+  for (const file of files) {
+    for (const target of importsOf(file)) {
+      assert.match(target, /^\.\.?\/[\w/.-]+\.ts$/, `${file}: ${target}`);
+      const path = new URL(target, `file:///${file}`).pathname;
+      assert.match(path, /^\/clients\/typescript\/src\//, `${file}: ${target}`);
+    }
+  }
+});
+
+client('says of each export what it promises', () => {
+  for (const file of files.filter((name) => !/\/(models|identity-engine)\.ts$/.test(name))) {
+    const lines = sourceOf(file).split('\n');
+    for (const [index, line] of lines.entries()) {
+      if (!/^export (async )?(function|class|const|type|interface) /.test(line)) continue;
+      assert.match(lines[index - 1] ?? '', /\*\/$/, `${file}:${index + 1} has no doc line`);
+    }
+  }
+});
+
+client.run();

@@ -1,0 +1,43 @@
+import type { ExampleService } from '#deploy/apidoc/example-service';
+
+type Limits = {
+  readonly requestsPerMinute?: number;
+  readonly cyclesPerMonth?: number;
+  readonly instances?: number;
+};
+
+/** Makes accounts of a service with keys. */
+export class Accounts {
+  readonly #service: ExampleService;
+
+  constructor(service: ExampleService) {
+    this.#service = service;
+  }
+
+  /** An account with these limits, ample if left out, and an API key of each scope. */
+  async open(limits: Limits = {}) {
+    const ample = { requestsPerMinute: 1_000, cyclesPerMonth: 100_000 };
+    const choice = { plan: 'enterprise', limits: { ...ample, ...limits } } as const;
+    return this.#keysOf(await this.#service.admin.createAccount({ name: 'cases', choice }));
+  }
+
+  /** A key of an account that has a customer at the payment provider. */
+  async buyer(): Promise<string> {
+    const account = { name: 'cases', choice: { plan: 'free' } } as const;
+    const { id, full } = await this.#keysOf(await this.#service.admin.createAccount(account));
+    const object = { id: 'cs_0', object: 'checkout.session', mode: 'subscription' };
+    const bought = { ...object, customer: 'cus_0', client_reference_id: id };
+    const type = 'checkout.session.completed';
+    const event = { id: 'evt_0', object: 'event', type, created: 1, data: { object: bought } };
+    const body = JSON.stringify(event);
+    const headers = { 'stripe-signature': this.#service.signatureOf(body) };
+    await this.#service.ask({ method: 'POST', url: '/billing/notifications', headers, body });
+    return full;
+  }
+
+  async #keysOf({ id }: { readonly id: string }) {
+    const full = await this.#service.admin.createKey(id, { scope: 'full' });
+    const read = await this.#service.admin.createKey(id, { scope: 'read' });
+    return { id, full: full.key, read: read.key };
+  }
+}

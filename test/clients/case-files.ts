@@ -1,0 +1,17 @@
+import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { WireCase } from '#test/clients/wire-case';
+
+/** The form of the files. */
+export const CASE_SCHEMA = 'clients/cases/case.schema.json';
+
+/** The committed wire cases by the name of their file. */
+export function caseFiles(): Map<string, { readonly text: string; readonly cases: WireCase[] }> {
+  const paths = globSync('clients/cases/*.json').filter((path) => path !== CASE_SCHEMA);
+  return new Map(
+    paths.sort().map((path) => {
+      const text = readFileSync(path, 'utf8');
+      return [basename(path, '.json'), { text, cases: JSON.parse(text).cases }];
+    }),
+  );
+}

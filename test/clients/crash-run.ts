@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
+import { newAccount } from '#deploy/local/new-account';
+import type { Print } from '#deploy/local/progress';
+import { finalUsagesOf } from '#test/chaos/account-usage';
+import type { Call } from '#test/chaos/call-log';
+import { checkCluster, LIMITS, stopService } from '#test/chaos/chaos-run';
+import { checkCharges } from '#test/chaos/check-charges';
+import type { CheckResult } from '#test/chaos/check-stores';
+
+/** A program that drives the service through a client library, each in an account of its own. */
+export type Driver = {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Added to its environment. */
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** What became of the calls of one driver. */
+export type Driven = {
+  readonly calls: readonly Call[];
+  /** What the check found wrong, with what the account was charged. */
+  readonly check: CheckResult;
+};
+
+/**
+ * What is killed, one after the other. Which engine an edge asks differs with every instance. What a killed edge
+ * had reserved is waited for at the end, until it expires.
+ */
+const KILLED = ['edge1', 'engine1', 'edge2', 'engine2'] as const;
+
+/** Before the first kill, while everything is cold, and between two, in milliseconds. */
+const WARM_MS = 8_000;
+const APART_MS = 8_000;
+
+/** How long drivers put calls on the service, in seconds: until the last kill is over, and some. */
+export const DRIVEN_S = 45;
+
+/** How long a driver may take beyond that to finish what is open, in milliseconds. */
+const FINISH_MS = 120_000;
+
+/**
+ * Has drivers call a cluster of three engines and two edges behind their balancer while engines and edges
+ * are killed, and checks from its stores what the drivers say they were answered. Rejects when the
+ * cluster cannot be started or a driver fails.
+ */
+export async function runCrash(
+  folder: string,
+  ports: number,
+  drivers: readonly Driver[],
+  print: Print,
+): Promise<Map<string, Driven>> {
+  await mkdir(folder, { recursive: true });
+  const place = { folder: join(folder, 'cluster'), ports, consoles: 0, print };
+  await using cluster = await openLocalCluster(place);
+  const started = await Promise.all(drivers.map((driver) => start(driver, cluster, folder)));
+  await kill(cluster, print);
+  const ended = await Promise.all(started.map(({ calls }) => calls));
+  const accounts = started.map(({ accountId }) => accountId);
+  const usages = await finalUsagesOf(cluster.plan.adminUrl, accounts);
+  await stopService(cluster, print);
+  const results = new Map<string, Driven>();
+  for (const [index, { driver, accountId }] of started.entries()) {
+    const calls = (ended[index] ?? []).map((call) => ({ ...call, accountId }));
+    const check = await checkCluster(cluster, { calls }, [accountId], print);
+    const own = usages.filter(({ account_id }) => account_id === accountId);
+    checkCharges(own, check.committed, check.findings);
+    results.set(driver.name, { calls, check });
+  }
+  return results;
+}
+
+async function kill(cluster: LocalCluster, print: Print): Promise<void> {
+  await sleep(WARM_MS);
+  for (const name of KILLED) {
+    print(`kill -9 ${name}`);
+    cluster.signal(name, 'SIGKILL');
+    await sleep(APART_MS);
+  }
+}
+
+/** Starts a driver in a new account; `calls` is what it writes until its end. */
+async function start(driver: Driver, cluster: LocalCluster, folder: string) {
+  const { name, command, args, env = {} } = driver;
+  const { address, adminUrl } = cluster.plan;
+  const { accountId, apiKey } = await newAccount(adminUrl, name, LIMITS);
+  const own = { IDENTITY_ENGINE_BASE_URL: `${address}/v1`, IDENTITY_ENGINE_API_KEY: apiKey };
+  const child = spawn(command, args, {
+    env: { ...process.env, ...own, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: DRIVEN_S * 1_000 + FINISH_MS,
+    killSignal: 'SIGKILL',
+  });
+  const written = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  const calls = written.then(async ([lines, errors, [code]]): Promise<Call[]> => {
+    await writeFile(join(folder, `${name}.jsonl`), lines);
+    if (code !== 0) throw new Error(`${name} ended with ${code}: ${errors}`);
+    return lines.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+  });
+  // Looked at when all kills are over.
+  calls.catch(() => undefined);
+  return { driver, accountId, calls };
+}

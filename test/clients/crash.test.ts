@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { DRIVEN_S, type Driven, type Driver, runCrash } from '#test/clients/crash-run';
+import { makeEnvironment, PYTHON_CLIENT, pythonLack } from '#test/support/python';
+import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
+
+/* The cluster has servers of its own, as those of chaos runs have; what is asked is whether there are any. */
+const cassandra = cassandraOrSkip();
+const nats = natsOrSkip();
+const missing = cassandra.address === '' || nats.address === '';
+const { suite } = cassandra.address === '' ? cassandra : nats;
+
+/** A block of 100 ports that neither the defaults of the service nor other tests use. */
+const PORTS = 23_500;
+
+/** Keyed calls that are given up though they may be sent again until their deadline. Chosen. */
+const FAILED_SHARE_MAX = 0.01;
+
+/** Some answers are lost beside those that the kills cost: calls that must be sent again. */
+const LOSSY = ['--seconds', `${DRIVEN_S}`, '--lose', '0.03'];
+const LOAD = [...LOSSY, '--agents', '5', '--buffered', '5'];
+
+const DRIVER = 'clients/typescript/test/driver.ts';
+
+const TYPESCRIPT: Driver = {
+  name: 'typescript',
+  command: process.execPath,
+  args: [DRIVER, ...LOAD],
+};
+
+const PYTHON: Driver = {
+  name: 'python',
+  command: `${PYTHON_CLIENT}/.venv/bin/python`,
+  args: [`${PYTHON_CLIENT}/tests/driver.py`, ...LOAD],
+};
+
+/** Takes a new key for each attempt, as no client may. */
+const BROKEN: Driver = {
+  name: 'broken',
+  command: process.execPath,
+  args: [DRIVER, ...LOSSY, '--agents', '2', '--buffered', '2', '--new-keys'],
+};
+
+const lack = pythonLack();
+const isPythonThere = lack === undefined && !missing;
+const killed = suite('when engines and edges are killed under the TypeScript client');
+const python = isPythonThere
+  ? suite('when they are killed under the Python client')
+  : suiteUnless(lack ?? 'Python has no servers')('when they are killed under the Python client');
+const broken = suite('a client that takes a new key for each attempt');
+
+let folder = '';
+let results = new Map<string, Driven>();
+
+killed.before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'crash-'));
+  if (isPythonThere) await makeEnvironment();
+  const drivers = [TYPESCRIPT, BROKEN, ...(isPythonThere ? [PYTHON] : [])];
+  results = await runCrash(folder, PORTS, drivers, () => undefined);
+});
+
+broken.after(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+function driven({ name }: Driver): Driven {
+  const found = results.get(name);
+  if (found === undefined) throw new Error(`${name} has not run`);
+  return found;
+}
+
+for (const [each, driver] of [
+  [killed, TYPESCRIPT],
+  [python, PYTHON],
+] as const) {
+  each('the stores hold what callers were answered, and nothing else', () => {
+    const { check } = driven(driver);
+    assert.equal(check.findings.lines, []);
+    assert.ok(check.observations > 500, `only ${check.observations} observations were checked`);
+  });
+
+  each('calls were sent again, and hardly any was given up', () => {
+    const { calls } = driven(driver);
+    const again = calls.filter(({ tries }) => tries > 1);
+    assert.ok(again.length > 10, `only ${again.length} of ${calls.length} calls`);
+    const keyed = calls.filter(({ key }) => key !== undefined);
+    const failed = keyed.filter(({ outcome }) => outcome.kind !== 'acknowledged');
+    const found = failed.map(({ outcome }) => JSON.stringify(outcome)).join('\n');
+    assert.ok(failed.length <= FAILED_SHARE_MAX * keyed.length, found);
+  });
+}
+
+broken('is noticed', () => {
+  const { findings } = driven(BROKEN).check;
+  assert.ok(findings.count > 0, 'nothing was noticed');
+});
+
+killed.run();
+python.run();
+broken.run();
