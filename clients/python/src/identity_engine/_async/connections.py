@@ -41,7 +41,7 @@ class AsyncConnections:
         )
 
     async def exchange(self, call: Call, may_take_s: float) -> httpx.Response:
-        """The answer to a request, with its body read, within so many seconds.
+        """The answer to a request, with its body read, within that many seconds.
 
         Raises errors of httpx, or ``TimeoutError``.
         """
