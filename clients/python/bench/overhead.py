@@ -85,7 +85,7 @@ async def ratio(name: str, left: Turn, right: Turn, turns: int, calls: int) -> f
 
 
 async def timed(call: Turn, calls: int) -> float:
-    """Seconds for so many calls, 64 at once."""
+    """Seconds for that many calls, 64 at once."""
     left = iter(range(calls))
 
     async def work() -> None:

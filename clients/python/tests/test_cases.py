@@ -141,15 +141,21 @@ def _spelled(name: str) -> str:
 
 
 def _followed(stream: Any, expect: Mapping[str, Any]) -> dict[str, Any]:
-    """The events that are expected, and whether nothing comes behind them."""
+    """The events that are expected, and how the iteration ends behind them."""
     events: list[Any] = []
+    error: Exception | None = None
     iterator = iter(stream)
     for _ in expect.get("events", []):
         events.append(next(iterator))
-    ends = expect.get("ends") is True and next(iterator, None) is None
     last = stream.last_event_id
+    has_ended = False
+    if expect.get("ends") is True:
+        try:
+            has_ended = next(iterator, None) is None
+        except errors.IdentityEngineError as raised:
+            has_ended, error = True, raised
     stream.close() if hasattr(stream._target, "close") else stream.aclose()
-    return {"events": events, "ends": ends, "last_event_id": last}
+    return {"events": events, "ends": has_ended, "last_event_id": last, "error": error}
 
 
 def _with_pages(result: Any, expect: Mapping[str, Any]) -> Any:
@@ -165,11 +171,12 @@ def _with_pages(result: Any, expect: Mapping[str, Any]) -> Any:
 
 def _check(case: Mapping[str, Any], outcome: Any) -> None:
     expect = case["expect"]
+    if "events" in expect:
+        assert isinstance(outcome, dict), repr(outcome)
+        return _check_events(expect, outcome)
     if "error" in expect:
         return _check_error(expect["error"], outcome)
     assert not isinstance(outcome, Exception), repr(outcome)
-    if "events" in expect:
-        return _check_events(expect, outcome)
     result = outcome
     if "pages" in expect:
         assert len(outcome) == expect["pages"]
@@ -257,6 +264,9 @@ def _check_events(expect: Mapping[str, Any], outcome: dict[str, Any]) -> None:
         if "id" in wanted:
             assert str(event.id) == wanted["id"]
     assert outcome["ends"] == (expect.get("ends") is True)
+    assert (outcome["error"] is not None) == ("error" in expect), repr(outcome["error"])
+    if "error" in expect:
+        _check_error(expect["error"], outcome["error"])
     if "last_event_id" in expect:
         assert outcome["last_event_id"] == expect["last_event_id"]
 

@@ -11,6 +11,7 @@ import generate_models
 import generate_sync
 import identity_engine
 from identity_engine import AsyncIdentityEngine, IdentityEngine, models
+from identity_engine._core.model import Model
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -81,3 +82,10 @@ def test_every_public_member_has_a_docstring() -> None:
             if is_ours and not member.startswith("_") and not inspect.getdoc(method):
                 missing.append(f"{name}.{member}")
     assert missing == []
+
+
+def test_every_model_has_a_docstring_of_its_own() -> None:
+    made = [value for value in vars(models).values() if inspect.isclass(value)]
+    ours = [value for value in made if issubclass(value, Model) and value is not Model]
+    assert len(ours) > 50
+    assert [each.__name__ for each in ours if each.__doc__ in (None, Model.__doc__)] == []

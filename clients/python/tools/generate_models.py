@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from formatting import formatted
+from model_words import WORDS
 
 PACKAGE = Path(__file__).resolve().parent.parent
 SOURCE = PACKAGE.parent / "models" / "models.json"
@@ -55,7 +56,7 @@ def generated() -> str:
     """The module that the models make."""
     document = json.loads(SOURCE.read_text("utf-8"))
     models = {
-        name: with_times(schema)
+        name: with_times({"description": WORDS[name], **schema} if name in WORDS else schema)
         for name, schema in document["$defs"].items()
         if not name.endswith("Query")
     }

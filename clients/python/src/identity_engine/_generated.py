@@ -41,6 +41,10 @@ A later release may answer other values than these.
 
 
 class AnswerScale(Model):
+    """
+    The scale of answers, with a label for each of its values.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -50,6 +54,10 @@ class AnswerScale(Model):
 
 
 class AuditActor(Model):
+    """
+    Who did something.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -94,6 +102,10 @@ AuditOutcome = TypeAliasType(
 
 
 class BillingPage(Model):
+    """
+    A page of the payment provider.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -104,6 +116,10 @@ class BillingPage(Model):
 
 
 class Checkout(Model):
+    """
+    The body of a checkout.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -147,6 +163,10 @@ A later release may answer other values than these.
 
 
 class CreatedInstance(Model):
+    """
+    An instance as its create answers it.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -169,6 +189,10 @@ class CreatedInstance(Model):
 
 
 class CursorPagination(Model):
+    """
+    Where a page of the audit trail lies.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -194,6 +218,10 @@ class DeletedEventData(Model):
 
 
 class DeletedInstance(Model):
+    """
+    The answer to a delete.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -404,6 +432,10 @@ A later release may answer other values than these.
 
 
 class ListedInstance(Model):
+    """
+    An instance as lists show it.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -431,6 +463,10 @@ class ListedInstance(Model):
 
 
 class MinuteUsage(Model):
+    """
+    Requests of the present minute; `reset` is in Unix seconds.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -487,6 +523,10 @@ A later release may answer other values than these.
 
 
 class ModeScores(Model):
+    """
+    Scores of the personality test, 1 to 5 for each mode.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -527,6 +567,10 @@ class ModeScores(Model):
 
 
 class ModeStrengths(Model):
+    """
+    The strength of each mode, 0 to 1.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -581,6 +625,10 @@ ModeTarget = TypeAliasType(
 
 
 class MonthUsage(Model):
+    """
+    Cycles of the calendar month in UTC; `reset` is in Unix seconds.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -601,6 +649,10 @@ class MonthUsage(Model):
 
 
 class Observation(Model):
+    """
+    What an agent did, as it is sent (interface 2.7).
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -697,6 +749,10 @@ A later release may answer other values than these.
 
 
 class Pagination(Model):
+    """
+    Where a page lies in its list.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -751,6 +807,10 @@ A later release may answer other values than these.
 
 
 class Portal(Model):
+    """
+    The body of a portal call.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -767,6 +827,10 @@ A later release may answer other values than these.
 
 
 class Question(Model):
+    """
+    A statement of the personality test.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -822,6 +886,10 @@ QuestionId = TypeAliasType(
 
 
 class Questionnaire(Model):
+    """
+    The personality test.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -852,6 +920,10 @@ A later release may answer other values than these.
 
 
 class RecoveryProfile(Model):
+    """
+    How the agent recovers from stress.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -861,6 +933,10 @@ class RecoveryProfile(Model):
 
 
 class RenameInstance(Model):
+    """
+    The body of an update.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -905,6 +981,10 @@ A later release may answer other values than these.
 
 
 class Simulation(Model):
+    """
+    The body of a simulation.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -924,6 +1004,10 @@ A later release may answer other values than these.
 
 
 class SuggestedConfig(Model):
+    """
+    A configuration that a create takes as it is.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -935,6 +1019,10 @@ class SuggestedConfig(Model):
 
 
 class SustainedShift(Model):
+    """
+    The test for a shift that lasts.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -955,6 +1043,10 @@ A later release may answer other values than these.
 
 
 class TestAnswer(Model):
+    """
+    The answer to one statement, 1 to 5.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -966,6 +1058,10 @@ class TestAnswer(Model):
 
 
 class UpdatedInstance(Model):
+    """
+    An instance as its update answers it.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -983,6 +1079,10 @@ class UpdatedInstance(Model):
 
 
 class Usage(Model):
+    """
+    What is used of minute and month.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -991,6 +1091,10 @@ class Usage(Model):
 
 
 class WholePagination(Model):
+    """
+    The length of a list that is always whole.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1001,6 +1105,10 @@ class WholePagination(Model):
 
 
 class AnswerQuality(Model):
+    """
+    Whether answers of the personality test can be relied on.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1029,6 +1137,10 @@ class AnswerQuality(Model):
 
 
 class AuditLine(Model):
+    """
+    A line of the audit trail: who did what, from where, and how it ended.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1055,6 +1167,10 @@ class AuditLine(Model):
 
 
 class Batch(Model):
+    """
+    The body of a batch.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1070,6 +1186,10 @@ class Batch(Model):
 
 
 class CurrentSnapshot(Model):
+    """
+    The state after the last cycle, with times of the instance.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1112,6 +1232,10 @@ class CurrentSnapshot(Model):
 
 
 class DecisionStyle(Model):
+    """
+    How the agent should decide now.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1122,6 +1246,10 @@ class DecisionStyle(Model):
 
 
 class ErrorDetails(Model):
+    """
+    What a refusal is about.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1140,6 +1268,10 @@ class ErrorDetails(Model):
 
 
 class HistoryRecord(Model):
+    """
+    A processed observation as the service keeps it.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1172,6 +1304,10 @@ class HistoryRecord(Model):
 
 
 class InitialConfig(Model):
+    """
+    The state that an instance begins with.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1183,6 +1319,10 @@ class InitialConfig(Model):
 
 
 class Instance(Model):
+    """
+    An instance with its present state.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1241,6 +1381,10 @@ class KeyDescription(Model):
 
 
 class ModeDeviation(Model):
+    """
+    The departure of one mode, in standard deviations, and its share.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1250,6 +1394,10 @@ class ModeDeviation(Model):
 
 
 class NearestPersona(Model):
+    """
+    A persona and how near it is.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1266,6 +1414,10 @@ class NearestPersona(Model):
 
 
 class Persona(Model):
+    """
+    A reference persona as the list shows it.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1279,6 +1431,10 @@ class Persona(Model):
 
 
 class Plan(Model):
+    """
+    What the plan of an account allows.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1300,6 +1456,10 @@ class Plan(Model):
 
 
 class ResetDone(Model):
+    """
+    The answer to a reset.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1323,6 +1483,10 @@ class ResetDone(Model):
 
 
 class ResetInstance(Model):
+    """
+    The body of a reset.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1330,6 +1494,10 @@ class ResetInstance(Model):
 
 
 class Snapshot(Model):
+    """
+    The state of an instance after a cycle.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1357,6 +1525,10 @@ class Snapshot(Model):
 
 
 class StressRecovery(Model):
+    """
+    How a persona recovers from stress; the half-life is in minutes.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1367,6 +1539,10 @@ class StressRecovery(Model):
 
 
 class Submission(Model):
+    """
+    The body of a submitted test.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1382,6 +1558,10 @@ class Submission(Model):
 
 
 class TestResult(Model):
+    """
+    What the personality test comes to.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1400,6 +1580,10 @@ class TestResult(Model):
 
 
 class Account(Model):
+    """
+    The account of a key, after the request that asked for it.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1409,6 +1593,10 @@ class Account(Model):
 
 
 class Contract(Model):
+    """
+    What the agent should and should not do now (interface 2.6).
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1427,6 +1615,10 @@ class Contract(Model):
 
 
 class CreateInstance(Model):
+    """
+    The body of a create.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1444,6 +1636,10 @@ class CreateInstance(Model):
 
 
 class Deviation(Model):
+    """
+    How far the behaviour is from what is usual, and in which modes (model 3.6).
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1485,6 +1681,10 @@ class Deviation(Model):
 
 
 class Drift(Model):
+    """
+    The classification of the last observation.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1493,6 +1693,10 @@ class Drift(Model):
 
 
 class DriftEvent(Model):
+    """
+    A cycle whose drift level is not D0.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1521,6 +1725,10 @@ class DriftEvent(Model):
 
 
 class Error(Model):
+    """
+    The body of a refusal.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1535,6 +1743,10 @@ class Error(Model):
 
 
 class PersonaDetail(Model):
+    """
+    A reference persona in full.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1551,6 +1763,10 @@ class PersonaDetail(Model):
 
 
 class Processed(Model):
+    """
+    State, contract and drift after an observation.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1575,6 +1791,10 @@ class StateEventData(Model):
 
 
 class States(Model):
+    """
+    The state after each of several observations.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1586,6 +1806,10 @@ class States(Model):
 
 
 class BatchProcessed(Model):
+    """
+    The state after the last observation of a batch, and how many counted.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )

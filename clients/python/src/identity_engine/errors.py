@@ -58,8 +58,8 @@ class ApiError(IdentityEngineError):
         self.details = details
         """All of ``details``, fields that this version does not know included; None without any."""
         self.retry_after_s = retry_after_s
-        """How long to wait before the same call can succeed, in seconds; None where nobody
-        knows.
+        """How long to wait before the same call can succeed, in seconds; None where that is
+        not known.
         """
 
     @property

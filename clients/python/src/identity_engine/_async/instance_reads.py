@@ -1,0 +1,243 @@
+"""What is read of one instance: state, contract, history, drift, events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import overload
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._async.events import AsyncEventStream
+from identity_engine._async.guard import AsyncContractGuard
+from identity_engine._async.page import AsyncPage, fetch_page, items_of
+from identity_engine._core.call import get, path_of
+from identity_engine._core.envelope import Many, One, conditional_of
+from identity_engine._core.guards import Guards
+from identity_engine.models import (
+    Contract,
+    CurrentSnapshot,
+    DriftEvent,
+    GenerationChoice,
+    HistoryRecord,
+)
+from identity_engine.results import NotModified, Result
+
+_SNAPSHOT = One[CurrentSnapshot]
+_CONTRACT = One[Contract]
+_HISTORY = Many[HistoryRecord]
+_DRIFT = Many[DriftEvent]
+
+
+class AsyncInstanceReads:
+    """The part of a handle that changes nothing."""
+
+    def __init__(self, caller: AsyncCaller, id: str) -> None:
+        self._caller = caller
+        self._guards = Guards()
+        self.id = id
+        """``inst_`` and 16 hexadecimal digits."""
+
+    @overload
+    async def snapshot(
+        self,
+        *,
+        if_none_match: None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[CurrentSnapshot]: ...
+
+    @overload
+    async def snapshot(
+        self,
+        *,
+        if_none_match: str,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[CurrentSnapshot] | NotModified: ...
+
+    async def snapshot(
+        self,
+        *,
+        if_none_match: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[CurrentSnapshot] | NotModified:
+        """The state after the last cycle; processes nothing.
+
+        Args:
+            if_none_match: An ``etag``; while it is the present version the answer is
+                ``NotModified``.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            NotFoundError: There is no such instance in the account.
+        """
+        call = get(
+            path_of("instances", self.id, "snapshot"),
+            request_id=request_id,
+            if_none_match=if_none_match,
+        )
+        return conditional_of(await self._caller.send(call, timeout_s), _SNAPSHOT)
+
+    @overload
+    async def contract(
+        self,
+        *,
+        if_none_match: None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[Contract]: ...
+
+    @overload
+    async def contract(
+        self,
+        *,
+        if_none_match: str,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[Contract] | NotModified: ...
+
+    async def contract(
+        self,
+        *,
+        if_none_match: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result[Contract] | NotModified:
+        """What the agent should and should not do now; processes nothing.
+
+        Args:
+            if_none_match: An ``etag``; while it is the present version the answer is
+                ``NotModified``.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            NotFoundError: There is no such instance in the account.
+        """
+        call = get(
+            path_of("instances", self.id, "contract"),
+            request_id=request_id,
+            if_none_match=if_none_match,
+        )
+        answer = await self._caller.send(call, timeout_s)
+        result = conditional_of(answer, _CONTRACT)
+        if not result.is_not_modified:
+            self._guards.update(result.data, answer.began_s)
+        return result
+
+    async def history(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        generation: GenerationChoice | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncPage[HistoryRecord]:
+        """One page of processed observations, newest first. It may be shorter than ``limit``.
+
+        Args:
+            limit: 1 to 1,000 entries; 100 if left out.
+            offset: How many of the newest to leave out; 0 if left out.
+            generation: ``current`` (if left out) or ``all``: those before resets too.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            NotFoundError: There is no such instance in the account.
+        """
+        query = {"limit": limit, "offset": offset, "generation": generation}
+        path = path_of("instances", self.id, "history")
+        return await fetch_page(
+            self._caller, path, query, _HISTORY, request_id=request_id, timeout_s=timeout_s
+        )
+
+    def iterate_history(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        generation: GenerationChoice | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[HistoryRecord]:
+        """All processed observations from ``offset`` on, one page of ``limit`` in memory at a time.
+
+        Cycles that are processed meanwhile move all others back, so some may come twice. Arguments
+        are those of ``history``; ``timeout_s`` holds for each page.
+        """
+        query = {"limit": limit, "offset": offset, "generation": generation}
+        path = path_of("instances", self.id, "history")
+        return items_of(
+            self._caller, path, query, _HISTORY, request_id=request_id, timeout_s=timeout_s
+        )
+
+    async def drift(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        generation: GenerationChoice | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncPage[DriftEvent]:
+        """Drift events, newest first. Without ``limit`` and ``offset`` up to 1,000 and no further
+        page.
+
+        Args:
+            limit: 1 to 1,000 entries.
+            offset: How many of the newest to leave out.
+            generation: ``current`` (if left out) or ``all``: those before resets too.
+            request_id: The caller's own id of the request.
+            timeout_s: Deadline of this call with all its attempts, in seconds.
+
+        Raises:
+            NotFoundError: There is no such instance in the account.
+        """
+        query = {"limit": limit, "offset": offset, "generation": generation}
+        path = path_of("instances", self.id, "drift")
+        return await fetch_page(
+            self._caller, path, query, _DRIFT, request_id=request_id, timeout_s=timeout_s
+        )
+
+    def iterate_drift(
+        self,
+        *,
+        limit: int = 100,
+        offset: int | None = None,
+        generation: GenerationChoice | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[DriftEvent]:
+        """All drift events from ``offset`` on, one page of ``limit`` in memory at a time.
+
+        Arguments are those of ``drift``; ``timeout_s`` holds for each page.
+        """
+        query = {"limit": limit, "offset": offset, "generation": generation}
+        path = path_of("instances", self.id, "drift")
+        return items_of(
+            self._caller, path, query, _DRIFT, request_id=request_id, timeout_s=timeout_s
+        )
+
+    def events(self, *, after: int | None = None) -> AsyncEventStream:
+        """Follows the instance: every cycle in order, none left out and none twice.
+
+        The stream reconnects by itself. It is an iterator, and a context manager that closes it.
+
+        Args:
+            after: Ordinal of the last cycle that the caller has; 0 is the beginning. What happens
+                from now on if left out.
+        """
+        return AsyncEventStream(self._caller, self.id, after, self._guards)
+
+    def guard(self, *, max_age_s: float | None = None) -> AsyncContractGuard:
+        """A guard that holds the newest contract of what this handle receives.
+
+        Args:
+            max_age_s: How old its contract may be, in seconds; any age if left out.
+        """
+        guard = AsyncContractGuard(self.contract, max_age_s, time.monotonic)
+        self._guards.add(guard)
+        return guard
