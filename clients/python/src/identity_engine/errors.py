@@ -23,6 +23,20 @@ class IdentityEngineError(Exception):
     attempts: int = 0
     """How often the request was sent, or tried to be; 0 where no call was made."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are made again from their arguments, which these do not all keep.
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(
+    kind: type[IdentityEngineError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> IdentityEngineError:
+    """The error as it was pickled."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
 
 class ConfigurationError(IdentityEngineError, ValueError):
     """The client cannot be made like this: no key, or a base address that does not end in

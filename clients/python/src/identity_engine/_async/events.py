@@ -143,7 +143,7 @@ class AsyncEventStream:
             content = await response.aread()
         finally:
             await response.aclose()
-        answer = Answer(response.status_code, response.headers, content)
+        answer = Answer(response.status_code, response.headers, content, is_read=True)
         raise malformed(answer, "it is no stream") if answer.is_success else refusal_of(answer)
 
     def _taken(self, block: ServerSentEvent) -> Event | None:

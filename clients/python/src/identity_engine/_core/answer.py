@@ -19,9 +19,6 @@ from identity_engine.results import Limits, RequestLimit
 _LEAVE_IT_OPEN = frozenset({"deadline_exceeded", "outcome_unknown", "engine_unavailable"})
 """Reasons of a 503 after which the call may have happened (interface 7.5)."""
 
-_SHOWN_MAX = 80
-"""Characters of an answer of no known form that its error shows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -33,6 +30,11 @@ class Answer:
     attempts: int = 1
     began_s: float = 0.0
     """When the call began, by the monotonic clock, in seconds."""
+    is_read: bool = False
+    """Whether the call changes nothing at the service, whatever comes of it."""
+
+    is_conditional: bool = False
+    """Whether the call asked for data only if it has changed."""
 
     @property
     def request_id(self) -> str | None:
@@ -71,6 +73,8 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
 
 def refusal_of(answer: Answer) -> IdentityEngineError:
     """The error that a refusal, or an answer of no known form, is raised as."""
+    if answer.request_id is None:
+        return malformed(answer, "it has no X-Request-Id, as all of the service have")
     body = _envelope(answer.content)
     if body is None:
         return malformed(answer, "it is no JSON of the service")
@@ -93,15 +97,15 @@ def refusal_of(answer: Answer) -> IdentityEngineError:
 
 
 def malformed(answer: Answer, why: str) -> MalformedAnswerError:
-    """The error for an answer that cannot be used."""
-    shown = answer.content[:_SHOWN_MAX].decode("utf-8", "replace")
+    """The error for an answer that cannot be used: it says nothing of what became of the call."""
     error = MalformedAnswerError(
-        f"answer {answer.status} cannot be used, {why}: {shown!r}",
+        f"answer {answer.status} cannot be used, {why}",
         status=answer.status,
         request_id=answer.request_id,
         retry_after_s=retry_after_of(answer.headers),
     )
-    error.may_have_happened = leaves_open(answer.status, None) or answer.status < 400
+    error.may_have_happened = not answer.is_read
+    error.attempts = answer.attempts
     return error
 
 

@@ -62,8 +62,8 @@ def observed_of(answer: Answer, frame: type[One[T]]) -> Observed[T]:
 
 
 def conditional_of(answer: Answer, frame: type[One[T]]) -> Result[T] | NotModified:
-    """The result of a read that may be answered with "not modified"."""
-    if answer.status != 304:
+    """The result of a read that may be answered with "not modified", if it asked for that."""
+    if answer.status != 304 or not answer.is_conditional:
         return result_of(answer, frame)
     return NotModified(
         status=304,

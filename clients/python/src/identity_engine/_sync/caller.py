@@ -70,6 +70,8 @@ class Caller:
             response.content,
             attempts.count,
             attempts.began_s,
+            attempts.call.is_read,
+            "If-None-Match" in attempts.call.headers,
         )
         return (answer, None) if answer.is_success else (answer, refusal_of(answer))
 
