@@ -30,10 +30,17 @@ Fault = Literal[
     "proxy before",
     "proxy after",
     "cut answer",
+    "foreign 404 before",
+    "foreign 404 after",
+    "other count",
+    "no data after",
 ]
 
 FUTURE_MS_MAX = 300_000
 INTERVAL_MS = 1_000
+WRONG_WITHOUT_INDEX = 8
+"""The strength of an observation that is refused as a part of the body that nests too deep is."""
+OF_THE_SERVICE = {"X-Request-Id": "req_0123456789abcdef"}
 
 
 class ModelService(httpx.AsyncBaseTransport):
@@ -75,7 +82,9 @@ class ModelService(httpx.AsyncBaseTransport):
         certain = _certain(fault)
         if certain is not None:
             return certain
-        is_applied = fault in ("fine", "slow", "cut answer") or fault.endswith("after")
+        is_applied = fault in ("fine", "slow", "cut answer", "other count") or fault.endswith(
+            "after"
+        )
         answer = self._answer(instance, request) if is_applied else None
         if answer is not None and fault in ("fine", "slow"):
             return answer
@@ -119,6 +128,8 @@ class ModelService(httpx.AsyncBaseTransport):
         for index, each in enumerate(observations):
             field = f"observations[{index}]"
             at = time_ms(each["timestamp"])
+            if each["signal_strength"] == WRONG_WITHOUT_INDEX:
+                return refusal(422, "invalid_request", None, "too_deep")
             if not 0 <= each["signal_strength"] <= 1:
                 return refusal(422, "invalid_request", f"{field}.signal_strength", "out_of_range")
             if at > self._now_ms() + FUTURE_MS_MAX:
@@ -150,6 +161,12 @@ async def _lost(fault: Fault) -> httpx.Response:
         raise httpx.RemoteProtocolError("cut off")
     if kind == "silent":
         await asyncio.sleep(3_600)
+    if kind == "foreign":
+        return httpx.Response(404, json={"error": "not_found", "message": "no route"})
+    if kind == "other":
+        return processed(0, {})
+    if kind == "no":
+        return httpx.Response(204, headers=OF_THE_SERVICE)
     if kind == "500":
         return refusal(500, "internal")
     if kind == "unknown":
@@ -160,9 +177,8 @@ async def _lost(fault: Fault) -> httpx.Response:
 def processed(count: int, headers: dict[str, str]) -> httpx.Response:
     from test_guard import state
 
-    return httpx.Response(
-        200, headers=headers, json={"data": {**state(), "processed_count": count}}
-    )
+    body = {"data": {**state(), "processed_count": count}}
+    return httpx.Response(200, headers={**OF_THE_SERVICE, **headers}, json=body)
 
 
 def refusal(
@@ -175,5 +191,6 @@ def refusal(
     details = {"field": field, "reason": reason}
     given = {name: value for name, value in details.items() if value is not None}
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    headers |= OF_THE_SERVICE
     body = {"error": code, "message": code, "details": given}
     return httpx.Response(status, headers=headers, json=body)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from both_clients import KEY
 from identity_engine import AsyncIdentityEngine, AsyncObservationBuffer, BufferClosed, Rejected
 from identity_engine._buffer.item import time_text
-from model_service import Fault, ModelService
+from model_service import WRONG_WITHOUT_INDEX, Fault, ModelService
 from virtual_time import run_virtually
 
 EXAMPLES = int(os.environ.get("BUFFER_EXAMPLES", "150"))
@@ -40,7 +40,12 @@ class Add:
     pause_s: float
     own_offset_s: float | None
     """Its own timestamp, from the moment on at which it is added."""
-    is_wrong: bool
+    wrong_strength: int | None
+    """A strength with which it is refused: with its index, or without."""
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.wrong_strength is not None
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ ADDS = st.builds(
     instance=st.sampled_from(INSTANCES),
     pause_s=st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.2, 3.0]),
     own_offset_s=st.sampled_from([None, None, None, -60.0, 0.0, 0.3, 2.0, 250.0]),
-    is_wrong=st.sampled_from([False] * 9 + [True]),
+    wrong_strength=st.sampled_from([None] * 9 + [7, WRONG_WITHOUT_INDEX]),
 )
 PLANS = st.builds(
     Plan,
@@ -135,8 +140,8 @@ class Play:
     def _fields(self, number: int, add: Add) -> dict[str, Any]:
         fields: dict[str, Any] = {"mode_target": "ORDER", "signal_strength": 0.5}
         fields["context"] = {"number": number}
-        if add.is_wrong:
-            fields["signal_strength"] = 7
+        if add.wrong_strength is not None:
+            fields["signal_strength"] = add.wrong_strength
         if add.own_offset_s is not None:
             fields["timestamp"] = time_text(self.now_ms() + round(add.own_offset_s * 1_000))
         return fields
@@ -192,7 +197,7 @@ async def _play(plan: Plan) -> None:
 
 def test_a_long_row_is_sent_no_further_ahead_than_the_service_takes() -> None:
     async def main() -> None:
-        adds = [Add(INSTANCES[0], 0.0, 100.0, False)] * 500
+        adds = [Add(INSTANCES[0], 0.0, 100.0, None)] * 500
         play = Play(Plan(adds, (), 100, 10_000, 100_000.0, -10.0, 0.0))
         closed = await play.first()
         assert (closed.acknowledged, closed.unacknowledged) == (500, ())
@@ -203,7 +208,7 @@ def test_a_long_row_is_sent_no_further_ahead_than_the_service_takes() -> None:
 
 def test_a_newest_observation_that_the_buffer_does_not_know_throttles_once() -> None:
     async def main() -> None:
-        adds = [Add(INSTANCES[0], 0.0, None, False)] * 50
+        adds = [Add(INSTANCES[0], 0.0, None, None)] * 50
         play = Play(Plan(adds, (), 10, 10_000, 100_000.0, 5.0, 0.0))
         closed = await play.first()
         assert (closed.acknowledged, play.service.throttled) == (50, 1)
@@ -215,7 +220,7 @@ def test_a_whole_day_without_an_answer_is_waited_out() -> None:
     """Six hours of faults, far below the age at which a key is forgotten."""
 
     async def main() -> None:
-        adds = [Add(INSTANCES[n % 3], 0.0, None, False) for n in range(30)]
+        adds = [Add(INSTANCES[n % 3], 0.0, None, None) for n in range(30)]
         plan = Plan(adds, (), 100, 10_000, 100_000.0, -10.0, 0.0)
         play = Play(plan)
         faults: list[Fault] = ["lost after", "silent before", "refused", "unknown after"]

@@ -94,14 +94,14 @@ class AsyncObservationBuffer:
 
     async def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
         """Sends what waits, for at most ``timeout_s`` seconds, and says what became of
-        everything.
+        everything. It says the same however often it is called, also after one that was cancelled.
         """
         return await self._core.close(timeout_s)
 
     @property
     def pending(self) -> int:
         """How many observations are neither acknowledged nor rejected."""
-        return self._core.pending
+        return self._core.ledger.pending
 
     @property
     def error(self) -> BaseException | None:

@@ -65,7 +65,7 @@ class Batch:
 def restored(given: UnacknowledgedBatch) -> Batch:
     """A batch that was handed back, with its key and its observations as they were."""
     observations = [dict(each) for each in given.observations]
-    items = [item_of(each, 0) for each in observations]
+    items = [item_of(each, time_ms(each["timestamp"])) for each in observations]
     sent = given.first_sent_at
     return Batch(
         items=items,

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from identity_engine._buffer.batch import Batch, UnacknowledgedBatch, restored
 from identity_engine._buffer.item import item_of
-from identity_engine._buffer.lane import Lane
-from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions, Rejected
+from identity_engine._buffer.lane import INTERVAL_MS, Lane
+from identity_engine._buffer.ledger import Ledger
+from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions
 from identity_engine._buffer.verdict import Judged, Verdict, judge
 from identity_engine._core.retry import wait_before
-from identity_engine.errors import BufferClosedError, DeadlineError, IdentityEngineError
+from identity_engine.errors import (
+    BufferClosedError,
+    DeadlineError,
+    IdentityEngineError,
+    MalformedAnswerError,
+)
 from identity_engine.models import BatchProcessed, Observation
 from identity_engine.results import Observed
 
@@ -27,9 +32,6 @@ KEY_MS_MAX = 23 * 3_600_000
 
 WAIT_S_MAX = 60.0
 """The longest pause before a batch is tried again: the plan of an account may change meanwhile."""
-
-REJECTED_KEPT = 10_000
-"""Rejected observations that are kept for the one who closes the buffer."""
 
 KNOWN_INSTANCES = 100_000
 """Instances whose newest timestamp is remembered when nothing of them waits."""
@@ -47,28 +49,24 @@ class BufferCore:
         self._more: dict[str, asyncio.Event] = {}
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._slots = asyncio.Semaphore(options.instances_at_once)
-        self._room = asyncio.Semaphore(options.pending_max)
-        self._settled = asyncio.Condition()
         self._flushes = 0
-        self._without_room = 0
         self._is_closed = False
-        self._rejected: deque[Rejected] = deque(maxlen=REJECTED_KEPT)
-        self.acknowledged = 0
-        self.pending = 0
+        self._is_over = False
+        self._hand_back = asyncio.Event()
+        self._closing: asyncio.Task[BufferClosed] | None = None
+        self.ledger = Ledger(options)
         self.error: BaseException | None = None
 
     async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
         """Takes an observation, once there is room for it."""
         item = item_of(observation, self._now_ms())
         self._assert_open()
-        await self._room.acquire()
-        if self._is_closed or self.error is not None:
-            self._room.release()
-            self._assert_open()
+        await self.ledger.room.take()
+        self._assert_open()
         lane = self._lane(instance_id)
         lane.items.append(item)
         lane.added += 1
-        self.pending += 1
+        self.ledger.took(1, has_room=True)
         self._wake(lane)
 
     async def flush(self) -> None:
@@ -78,10 +76,10 @@ class BufferCore:
         try:
             for event in self._more.values():
                 event.set()
-            async with self._settled:
+            async with self.ledger.settled:
                 while marks := [(lane, count) for lane, count in marks if lane.settled < count]:
                     self._assert_going_on(marks)
-                    await self._settled.wait()
+                    await self.ledger.settled.wait()
         finally:
             self._flushes -= 1
 
@@ -97,29 +95,43 @@ class BufferCore:
             lane = self._lane(given.instance_id)
             lane.ready.append(batch)
             lane.added += len(batch.items)
-            self.pending += len(batch.items)
-            self._without_room += len(batch.items)
+            self.ledger.took(len(batch.items), has_room=False)
             self._wake(lane)
         return too_old
 
     async def close(self, timeout_s: float) -> BufferClosed:
-        """Sends what it can in time, and hands back the rest."""
+        """Sends what it can in time, and hands back the rest.
+
+        There is one outcome, however often this is called or interrupted.
+        """
         self._is_closed = True
-        with contextlib.suppress(Exception):
-            # Whatever keeps it from sending all: what is left is handed back below.
-            await asyncio.wait_for(self.flush(), timeout_s)
-        tasks = list(self._tasks.values())
+        self.ledger.room.end()
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        timer = asyncio.get_running_loop().call_later(timeout_s, self._hand_back.set)
+        try:
+            return await asyncio.shield(self._closing)
+        finally:
+            timer.cancel()
+
+    async def _close(self) -> BufferClosed:
+        ends = [asyncio.create_task(self.flush()), asyncio.create_task(self._hand_back.wait())]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        # Whatever keeps it from sending all: what is left is handed back.
+        tasks = [*ends, *self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._is_over = True
+        await self.ledger.notify()
         left = [
             batch.handed_back(lane.instance_id)
             for lane in self._lanes.values()
             for batch in lane.all_that_waits()
         ]
         self._lanes.clear()
-        self.pending = 0
-        return BufferClosed(self.acknowledged, tuple(self._rejected), tuple(left))
+        self.ledger.pending = 0
+        return BufferClosed(self.ledger.acknowledged, tuple(self.ledger.rejected), tuple(left))
 
     def _lane(self, instance_id: str) -> Lane:
         lane = self._lanes.get(instance_id)
@@ -177,7 +189,7 @@ class BufferCore:
             batch = lane.next_batch(now_ms)
             if self._is_too_old(batch):
                 lane.is_blocked = True
-                await self._notify()
+                await self.ledger.notify()
                 return 0.0
             if batch.first_sent_ms is None:
                 batch.first_sent_ms = now_ms
@@ -193,17 +205,18 @@ class BufferCore:
     async def _answered(self, lane: Lane, batch: Batch, result: Observed[BatchProcessed]) -> float:
         if result.throttled is not None:
             # The service counts Retry-After from the first timestamp of the batch.
-            lane.space_again(batch, batch.first_ms + round(result.throttled.retry_after_s * 1_000))
+            wait_ms = max(round(result.throttled.retry_after_s * 1_000), INTERVAL_MS)
+            lane.space_again(batch, batch.first_ms + wait_ms)
             return 0.0
+        if result.data.processed_count != len(batch.items):
+            return await self._refused(lane, batch, _other_count(batch, result))
         lane.acknowledge(batch)
-        self.acknowledged += len(batch.items)
-        await self._release(len(batch.items))
-        self._options.report(Acknowledged(lane.instance_id, batch.observations, result))
+        await self.ledger.acknowledge(Acknowledged(lane.instance_id, batch.observations, result))
         return 0.0
 
     async def _refused(self, lane: Lane, batch: Batch, error: IdentityEngineError) -> float:
-        judged = judge(error, len(batch.items))
         batch.may_have_happened = batch.may_have_happened or error.may_have_happened
+        judged = judge(error, len(batch.items), batch.may_have_happened)
         match judged.verdict:
             case Verdict.AGAIN:
                 return self._pause(batch, error, judged)
@@ -217,17 +230,22 @@ class BufferCore:
             case Verdict.REJECT_ITEM:
                 assert judged.index is not None, "the verdict names an item"
                 lane.reject(batch, judged.index)
-                await self._reject(lane, [batch.observations[judged.index]], error)
+                await self.ledger.reject(
+                    lane.instance_id, [batch.observations[judged.index]], error
+                )
             case Verdict.REJECT_BATCH:
                 lane.reject_batch(batch)
-                await self._reject(lane, batch.observations, error)
+                await self.ledger.reject(lane.instance_id, batch.observations, error)
             case Verdict.REJECT_INSTANCE:
                 batches = lane.all_that_waits()
                 observations = [each for one in batches for each in one.observations]
                 lane.settled += len(observations)
-                await self._reject(lane, observations, error)
+                await self.ledger.reject(lane.instance_id, observations, error)
             case Verdict.HALVE:
                 lane.halve(batch)
+            case Verdict.HAND_BACK:
+                lane.is_blocked = True
+                await self.ledger.notify()
             case Verdict.STOP:
                 await self._stop(error)
         return 0.0
@@ -237,35 +255,12 @@ class BufferCore:
         wait_s = wait_before(batch.failures, error, random.random)
         return min(max(wait_s, judged.retry_after_s or 0.0), WAIT_S_MAX)
 
-    async def _reject(
-        self, lane: Lane, observations: Sequence[dict[str, Any]], error: IdentityEngineError
-    ) -> None:
-        for observation in observations:
-            rejected = Rejected(lane.instance_id, observation, error)
-            self._rejected.append(rejected)
-            self._options.report(rejected)
-        await self._release(len(observations))
-
-    async def _release(self, count: int) -> None:
-        self.pending -= count
-        # Restored observations have taken no room: as many others give theirs back later.
-        kept = min(self._without_room, count)
-        self._without_room -= kept
-        for _ in range(count - kept):
-            self._room.release()
-        await self._notify()
-
-    async def _notify(self) -> None:
-        async with self._settled:
-            self._settled.notify_all()
-
     async def _stop(self, error: BaseException) -> None:
         """Nothing is sent any more, and all who wait hear why."""
         if self.error is None:
             self.error = error
-            for _ in range(self._options.pending_max):
-                self._room.release()
-        await self._notify()
+            self.ledger.room.end()
+        await self.ledger.notify()
 
     def _is_too_old(self, batch: Batch) -> bool:
         sent_ms = batch.first_sent_ms
@@ -288,5 +283,18 @@ class BufferCore:
     def _assert_going_on(self, marks: Sequence[tuple[Lane, int]]) -> None:
         if self.error is not None:
             raise self.error
-        if any(lane.is_blocked for lane, _ in marks):
-            raise DeadlineError("the service does not know a key any more: close hands it back")
+        if self._is_over:
+            raise BufferClosedError("the buffer was closed: close has handed back what is left")
+        if all(lane.is_blocked for lane, _ in marks):
+            raise DeadlineError("an outcome cannot be learned any more: close hands it back")
+
+
+def _other_count(batch: Batch, result: Observed[BatchProcessed]) -> MalformedAnswerError:
+    """The error for an answer about other observations than those that were sent."""
+    error = MalformedAnswerError(
+        f"{result.data.processed_count} of {len(batch.items)} observations are said to count",
+        status=result.status,
+        request_id=result.request_id,
+    )
+    error.may_have_happened = True
+    return error

@@ -13,6 +13,9 @@ from pydantic import AwareDatetime, TypeAdapter, ValidationError
 from identity_engine._core.call import json_of
 from identity_engine.models import Observation
 
+AHEAD_MS_MAX = 24 * 3_600_000
+"""How far ahead of now a timestamp may be: what is further ahead would hold up its instance."""
+
 TIMESTAMP_BYTES = 45
 """What a timestamp and its name add to an observation in a body."""
 
@@ -41,21 +44,27 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
     time.
     """
     text = json_of(observation)
-    fields = json.loads(text)
+    fields = json.loads(text, parse_constant=_refuse)
     if not isinstance(fields, dict):
         raise ValueError("an observation is an object")
     own = fields.pop("timestamp", None)
     wanted_ms = now_ms if own is None else time_ms(own)
+    if wanted_ms > now_ms + AHEAD_MS_MAX:
+        raise ValueError(f"{own} is more than a day ahead")
     return Item(fields, wanted_ms, len(text) + TIMESTAMP_BYTES)
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def time_ms(text: object) -> int:
     """Milliseconds since 1970 of a time as RFC 3339 writes it, cut as the service cuts them."""
     try:
-        time = _TIME.validate_python(text)
-    except ValidationError as error:
+        time = _TIME.validate_python(text, strict=not isinstance(text, str))
+        since = time.astimezone(timezone.utc) - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    except (ValidationError, OverflowError) as error:
         raise ValueError(f"{text!r} is no time with an offset (RFC 3339)") from error
-    since = time - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
 
 

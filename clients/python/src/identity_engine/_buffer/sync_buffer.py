@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +20,16 @@ from identity_engine.results import Observed
 
 T = TypeVar("T")
 
+WAKE_S_MAX = 1.0
+"""How long what was woken by closing has to end, in seconds; it takes no more than a moment."""
+
 
 class ObservationBuffer:
     """Sends observations of many instances in batches, each instance's in the order of ``add``.
 
     Runs on a thread of its own, with further threads for batches that are under way; safe to use
-    from several threads. Hooks are called on its thread. Close it: what waits is lost with the
-    process.
+    from several threads. Hooks are called on its thread, and cannot call the buffer. Close it: what
+    waits is lost with the process.
 
     Every observation gets a timestamp: its own, or the time of ``add``; where it would be less than
     1.000 s behind the one before, it is moved to 1.000 s behind it, so that none is throttled. What
@@ -64,6 +68,8 @@ class ObservationBuffer:
         self._senders = ThreadPoolExecutor(instances_at_once, "identity-engine-sender")
         self._closed: BufferClosed | None = None
         self._lock = threading.Lock()
+        self._gate = threading.Lock()
+        self._is_stopped = False
 
         def send_now(
             instance_id: str, observations: Sequence[dict[str, Any]], key: str
@@ -124,30 +130,57 @@ class ObservationBuffer:
     def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
         """Sends what waits, for at most ``timeout_s`` seconds, and says what became of everything.
 
-        The second time it says the same again.
+        It says the same however often it is called, also after one that was interrupted.
         """
         with self._lock:
             if self._closed is None:
                 self._closed = self._run(self._core.close(timeout_s))
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join()
-                self._loop.close()
-                self._senders.shutdown(wait=False, cancel_futures=True)
+            self._end()
             return self._closed
 
     @property
     def pending(self) -> int:
         """How many observations are neither acknowledged nor rejected."""
-        return self._core.pending
+        return self._core.ledger.pending
 
     @property
     def error(self) -> BaseException | None:
         """What has stopped the buffer, such as ``UnauthorizedError``; None while it sends."""
         return self._core.error
 
+    def _end(self) -> None:
+        """Ends the threads. May be interrupted, and called again."""
+        with self._gate:
+            if not self._is_stopped:
+                self._is_stopped = True
+                asyncio.run_coroutine_threadsafe(_stop_loop(), self._loop)
+        self._thread.join()
+        self._loop.close()
+        self._senders.shutdown(wait=False, cancel_futures=True)
+
     def _run(self, task: Coroutine[Any, Any, T]) -> T:
         """The outcome of a coroutine on the thread of the buffer."""
-        if self._loop.is_closed():
+        if threading.current_thread() is self._thread:
             task.close()
-            raise BufferClosedError("the buffer is closed")
-        return asyncio.run_coroutine_threadsafe(task, self._loop).result()
+            raise RuntimeError("a hook of a buffer cannot call the buffer: its thread would wait")
+        with self._gate:
+            # Nothing is given to a loop that has stopped, or stops: it would never end.
+            if self._is_stopped:
+                task.close()
+                raise BufferClosedError("the buffer is closed")
+            outcome = asyncio.run_coroutine_threadsafe(task, self._loop)
+        try:
+            return outcome.result()
+        except concurrent.futures.CancelledError:
+            raise BufferClosedError("the buffer is closed") from None
+
+
+async def _stop_loop() -> None:
+    """Stops the loop once everything else on it has ended: it was woken, or is cancelled."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    if others:
+        _, left = await asyncio.wait(others, timeout=WAKE_S_MAX)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+    asyncio.get_running_loop().stop()

@@ -19,7 +19,17 @@ from identity_engine.errors import (
 )
 
 _ITEM = re.compile(r"^observations\[(\d+)\]")
-_TOO_LARGE = 413
+
+_OF_THE_BODY = frozenset(
+    {
+        *("malformed_json", "body_too_large", "missing_field", "unknown_field", "wrong_type"),
+        *("out_of_range", "unknown_value", "too_short", "too_long", "too_deep"),
+        *("invalid_text", "invalid_timestamp", "timestamps_mixed"),
+    }
+)
+"""Reasons of refusals that follow from the body alone (interface 7.1): the same body was refused in
+every attempt, so none of them was applied.
+"""
 
 
 class Verdict(Enum):
@@ -36,7 +46,9 @@ class Verdict(Enum):
     REJECT_INSTANCE = "reject instance"
     """Nothing of this instance can ever be sent."""
     HALVE = "halve"
-    """It is too large for one body."""
+    """It was refused without saying for which one, or is too large: it goes as two, new keys."""
+    HAND_BACK = "hand back"
+    """Sending it again cannot show whether it counts: nothing more of the instance is sent."""
     STOP = "stop"
     """Nothing of any instance can be sent with this key."""
 
@@ -50,30 +62,38 @@ class Judged:
     retry_after_s: float | None = None
 
 
-def judge(error: IdentityEngineError, size: int) -> Judged:
-    """The verdict about a batch of ``size`` observations whose sending ended with an error."""
+def judge(error: IdentityEngineError, size: int, is_unclear: bool) -> Judged:
+    """The verdict about a batch of ``size`` observations whose sending ended with an error.
+
+    ``is_unclear``: an attempt, this one or an earlier one, may have been applied. Such a batch is
+    rejected or split only for what is in its body, which the attempts before had too.
+    """
     if isinstance(error, (ConnectionError, DeadlineError)):
         return Judged(Verdict.AGAIN)
+    if isinstance(error, MalformedAnswerError):
+        return Judged(Verdict.AGAIN, retry_after_s=error.retry_after_s)
     if isinstance(error, (UnauthorizedError, ForbiddenError)):
         return Judged(Verdict.STOP)
+    if not isinstance(error, ApiError):
+        return Judged(Verdict.STOP)
+    if error.status in (408, 429) or error.status >= 500 or error.status < 400:
+        return Judged(Verdict.AGAIN, retry_after_s=error.retry_after_s)
+    if error.reason == "timestamp_in_future":
+        return Judged(Verdict.SPACE_AGAIN)
+    if error.reason == "idempotency_key_reused":
+        return Judged(Verdict.HAND_BACK)
+    if is_unclear and error.reason not in _OF_THE_BODY:
+        return Judged(Verdict.HAND_BACK)
     if isinstance(error, NotFoundError):
         return Judged(Verdict.REJECT_INSTANCE)
-    if isinstance(error, InvalidRequestError) and error.status != 408:
-        return _judge_invalid(error, size)
-    if isinstance(error, (ApiError, MalformedAnswerError)):
-        may_pass = error.status in (408, 429) or error.status >= 500 or error.status < 400
-        verdict = Verdict.AGAIN if may_pass else Verdict.REJECT_BATCH
-        return Judged(verdict, retry_after_s=error.retry_after_s)
-    return Judged(Verdict.STOP)
+    return _judge_refusal(error, size)
 
 
-def _judge_invalid(error: InvalidRequestError, size: int) -> Judged:
-    if error.status == _TOO_LARGE and size > 1:
-        return Judged(Verdict.HALVE)
+def _judge_refusal(error: ApiError, size: int) -> Judged:
     found = _ITEM.match(error.field or "")
     index = int(found.group(1)) if found is not None else None
-    if error.reason == "timestamp_in_future":
-        return Judged(Verdict.SPACE_AGAIN, retry_after_s=None)
     if index is not None and index < size:
         return Judged(Verdict.REJECT_ITEM, index=index)
+    if isinstance(error, InvalidRequestError) and size > 1:
+        return Judged(Verdict.HALVE)
     return Judged(Verdict.REJECT_BATCH)
