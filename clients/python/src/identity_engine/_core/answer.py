@@ -33,6 +33,8 @@ class Answer:
     is_read: bool = False
     """Whether the call changes nothing at the service, whatever comes of it."""
 
+    is_stream: bool = False
+    """Whether it answers the opening of a stream of events."""
     is_conditional: bool = False
     """Whether the call asked for data only if it has changed."""
 
@@ -72,8 +74,12 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
 
 
 def refusal_of(answer: Answer) -> IdentityEngineError:
-    """The error that a refusal, or an answer of no known form, is raised as."""
-    if answer.request_id is None:
+    """The error that a refusal, or an answer of no known form, is raised as.
+
+    All answers of the service have an X-Request-Id. Of a stream the envelope is enough: that asks
+    for nothing whose outcome could be open.
+    """
+    if answer.request_id is None and not answer.is_stream:
         return malformed(answer, "it has no X-Request-Id, as all of the service have")
     body = _envelope(answer.content)
     if body is None:

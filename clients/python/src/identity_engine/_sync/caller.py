@@ -68,10 +68,10 @@ class Caller:
             response.status_code,
             response.headers,
             response.content,
-            attempts.count,
-            attempts.began_s,
-            attempts.call.is_read,
-            "If-None-Match" in attempts.call.headers,
+            attempts=attempts.count,
+            began_s=attempts.began_s,
+            is_read=attempts.call.is_read,
+            is_conditional="If-None-Match" in attempts.call.headers,
         )
         return (answer, None) if answer.is_success else (answer, refusal_of(answer))
 

@@ -141,7 +141,9 @@ class EventStream:
             content = response.read()
         finally:
             response.close()
-        answer = Answer(response.status_code, response.headers, content, is_read=True)
+        answer = Answer(
+            response.status_code, response.headers, content, is_read=True, is_stream=True
+        )
         raise malformed(answer, "it is no stream") if answer.is_success else refusal_of(answer)
 
     def _taken(self, block: ServerSentEvent) -> Event | None:
