@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from typing import Any
 
 import pytest
 
-from both_clients import Kind, client_of, raised
-from identity_engine import errors
+from both_clients import KEY, Kind, client_of, raised
+from identity_engine import AsyncIdentityEngine, errors
 from identity_engine._async import events as async_events
 from identity_engine._sync import events as sync_events
 from wire_server import Fault, Reply, Request, refusal, script, serving
@@ -150,3 +151,29 @@ def test_closing_it_ends_the_connection(kind: Kind) -> None:
         assert list(events) == []
         ended.set()
     assert ended.is_set()
+
+
+def test_a_wait_that_is_cancelled_loses_no_event() -> None:
+    """The stream goes on behind the last one."""
+    answers = script(stream(RETRY, cycle(1), then="open"), stream(RETRY, cycle(2), DELETED))
+
+    async def main(base_url: str) -> list[str]:
+        async with AsyncIdentityEngine(api_key=KEY, base_url=base_url) as client:
+            events = client.instance(INSTANCE).events(after=0)
+            seen = [await events.__anext__()]
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(events.__anext__(), 0.2)
+            return types_of([*seen, *[event async for event in events]])
+
+    with serving(answers) as server:
+        assert asyncio.run(main(server.base_url)) == ["cycle 1", "cycle 2", "deleted"]
+    assert [request.headers.get("last-event-id") for request in server.requests] == ["0", "1"]
+
+
+def test_a_stream_that_ended_with_an_error_stays_ended(kind: Kind) -> None:
+    answers = script(refusal(401, "unauthorized"))
+    with serving(answers) as server, client_of(kind, server.base_url) as client:
+        events = client.instance(INSTANCE).events()
+        assert isinstance(raised(lambda: next(iter(events))), errors.UnauthorizedError)
+        assert list(events) == []
+    assert len(server.requests) == 1

@@ -39,7 +39,8 @@ class AsyncEventStream:
 
     Iterating raises ``UnauthorizedError``, ``ForbiddenError`` or ``NotFoundError`` when the stream
     cannot go on, ``InvalidRequestError`` for an ``after`` that has not happened yet, and ends after
-    ``DeletedEvent``. Everything else is waited out. What comes faster than it is taken waits in the
+    ``DeletedEvent``. Everything else is waited out; cancelling a wait for an event loses none. What
+    comes faster than it is taken waits in the
     connection.
     """
 
@@ -52,6 +53,7 @@ class AsyncEventStream:
         self._events: AsyncGenerator[Event, None] | None = None
         self._retry_s = RETRY_S_DEFAULT
         self._failures = 0
+        self._is_ended = False
         self.last_event_id: str | None = None if after is None else str(after)
         """Ordinal of the last cycle that came, to resume behind it; None before anything is
         known.
@@ -61,15 +63,25 @@ class AsyncEventStream:
         return self
 
     async def __anext__(self) -> Event:
+        if self._is_ended:
+            raise StopAsyncIteration
         if self._events is None:
             self._events = self._all()
-        return await self._events.__anext__()
+        try:
+            return await self._events.__anext__()
+        except (StopAsyncIteration, IdentityEngineError):
+            self._is_ended = True
+            raise
+        except BaseException:
+            # Cancelling ends the generator, not the stream: that goes on behind the last event.
+            self._events = None
+            raise
 
     async def aclose(self) -> None:
         """Closes the connection. Iterating ends."""
-        if self._events is None:
-            self._events = self._all()
-        await self._events.aclose()
+        self._is_ended = True
+        if self._events is not None:
+            await self._events.aclose()
 
     async def __aenter__(self) -> Self:
         return self

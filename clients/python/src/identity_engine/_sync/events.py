@@ -39,7 +39,8 @@ class EventStream:
 
     Iterating raises ``UnauthorizedError``, ``ForbiddenError`` or ``NotFoundError`` when the stream
     cannot go on, ``InvalidRequestError`` for an ``after`` that has not happened yet, and ends after
-    ``DeletedEvent``. Everything else is waited out. What comes faster than it is taken waits in the
+    ``DeletedEvent``. Everything else is waited out; cancelling a wait for an event loses none. What
+    comes faster than it is taken waits in the
     connection.
     """
 
@@ -50,6 +51,7 @@ class EventStream:
         self._events: Generator[Event, None, None] | None = None
         self._retry_s = RETRY_S_DEFAULT
         self._failures = 0
+        self._is_ended = False
         self.last_event_id: str | None = None if after is None else str(after)
         """Ordinal of the last cycle that came, to resume behind it; None before anything is
         known.
@@ -59,15 +61,25 @@ class EventStream:
         return self
 
     def __next__(self) -> Event:
+        if self._is_ended:
+            raise StopIteration
         if self._events is None:
             self._events = self._all()
-        return self._events.__next__()
+        try:
+            return self._events.__next__()
+        except (StopIteration, IdentityEngineError):
+            self._is_ended = True
+            raise
+        except BaseException:
+            # Cancelling ends the generator, not the stream: that goes on behind the last event.
+            self._events = None
+            raise
 
     def close(self) -> None:
         """Closes the connection. Iterating ends."""
-        if self._events is None:
-            self._events = self._all()
-        self._events.close()
+        self._is_ended = True
+        if self._events is not None:
+            self._events.close()
 
     def __enter__(self) -> Self:
         return self
