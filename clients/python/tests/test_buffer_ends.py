@@ -1,9 +1,8 @@
-"""How a buffer ends, who waits for it then, and what it says of what was refused."""
+"""How a buffer ends, who waits for it then, and in which order."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -19,11 +18,9 @@ from identity_engine import (
     BufferClosedError,
     IdentityEngine,
     ObservationBuffer,
-    Rejected,
-    UnacknowledgedBatch,
 )
 from test_buffer import OBSERVATION, ONE, OTHER, buffer_of, processed
-from wire_server import Fault, Reply, Request, data, refusal, script, serving
+from wire_server import Reply, Request, data, refusal, script, serving
 
 SOON_S = 5.0
 """What a thread that was woken has to end, in seconds."""
@@ -189,159 +186,6 @@ def test_adds_that_wait_for_room_go_in_the_order_in_which_they_came() -> None:
 
     asyncio.run(main())
     assert seen == [*range(60)]
-
-
-def deep_is_wrong(request: Request) -> Reply:
-    """As the service refuses what nests too deep: without saying where."""
-    is_wrong = any("deep" in each["context"] for each in request.json["observations"])
-    return refusal(422, "invalid_request", reason="too_deep") if is_wrong else processed(request)
-
-
-def test_one_that_is_refused_without_its_index_takes_no_other_with_it(kind: Kind) -> None:
-    rejected: list[Rejected] = []
-    with serving(deep_is_wrong) as server, client_of(kind, server.base_url) as client:
-        with buffer_of(client, on_rejected=rejected.append) as buffer:
-            for number in range(50):
-                name = "deep" if number in (7, 30) else "n"
-                buffer.add(ONE, {**OBSERVATION, "context": {name: number}})
-            assert buffer.close().acknowledged == 48
-    assert [each.observation["context"] for each in rejected] == [{"deep": 7}, {"deep": 30}]
-
-
-FOREIGN: list[Any] = [
-    pytest.param(Reply(404, {}, b"<html>"), id="page"),
-    pytest.param(
-        Reply(404, {}, b'{"error":"not_found","message":""}'), id="envelope without X-Request-Id"
-    ),
-    pytest.param(Reply(422, {}, b'{"error":"invalid_request","message":""}'), id="422"),
-    pytest.param(Reply(413, {}, b""), id="413"),
-    pytest.param(Reply(204, {"X-Request-Id": "req_0123456789abcdef"}, b""), id="204"),
-    pytest.param(Reply(304, {"X-Request-Id": "req_0123456789abcdef"}, b""), id="304"),
-    pytest.param(data(None), id="no data"),
-    pytest.param(data({"data": {}}), id="other data"),
-]
-
-
-@pytest.mark.parametrize("foreign", FOREIGN)
-def test_an_answer_that_is_not_of_the_service_settles_nothing(kind: Kind, foreign: Reply) -> None:
-    answers: list[Any] = [foreign]
-
-    def answer(request: Request) -> Reply | Fault:
-        return answers.pop() if answers else processed(request)
-
-    with serving(answer) as server, client_of(kind, server.base_url) as client:
-        with buffer_of(client) as buffer:
-            buffer.add(ONE, OBSERVATION)
-            closed = buffer.close()
-    assert (closed.acknowledged, closed.rejected, closed.unacknowledged) == (1, (), ())
-    assert len({(each.headers["idempotency-key"], each.body) for each in server.requests}) == 1
-    assert len(server.requests) == 2
-
-
-def test_an_answer_about_another_number_of_observations_settles_nothing(kind: Kind) -> None:
-    answers: list[int] = [1]
-
-    def answer(request: Request) -> Reply:
-        whole = processed(request)
-        if answers:
-            return (
-                Reply(200, whole.headers, whole.body.replace(b'count": 3', b'count": 2'))
-                if (answers.pop())
-                else whole
-            )
-        return whole
-
-    with serving(answer) as server, client_of(kind, server.base_url) as client:
-        with buffer_of(client) as buffer:
-            for _ in range(3):
-                buffer.add(ONE, OBSERVATION)
-            assert buffer.close().acknowledged == 3
-    assert len(server.requests) == 2
-
-
-REFUSED_AFTER_ALL = [
-    refusal(404, "not_found"),
-    refusal(422, "invalid_request", reason="idempotency_key_reused"),
-    refusal(409, "conflict", reason="of_a_later_release"),
-]
-
-
-@pytest.mark.parametrize("last", REFUSED_AFTER_ALL, ids=lambda last: str(last.status))
-def test_what_may_count_is_handed_back_and_not_rejected(kind: Kind, last: Reply) -> None:
-    """Other instances go on."""
-    refusals: list[Reply | Fault] = ["close", last, last]
-
-    def answer(request: Request) -> Reply | Fault:
-        if ONE in request.path:
-            return refusals.pop(0)
-        time.sleep(0.3)
-        return processed(request)
-
-    with serving(answer) as server, client_of(kind, server.base_url, attempts_max=1) as client:
-        with buffer_of(client) as buffer:
-            buffer.add(ONE, OBSERVATION)
-            buffer.add(OTHER, OBSERVATION)
-            closed = buffer.close(timeout_s=5)
-    assert (closed.acknowledged, closed.rejected) == (1, ())
-    (batch,) = closed.unacknowledged
-    assert (batch.instance_id, batch.may_have_happened) == (ONE, True)
-    keys = [each.headers["idempotency-key"] for each in server.requests if ONE in each.path]
-    assert keys == [batch.idempotency_key] * 2
-
-
-def test_a_key_that_was_used_for_another_body_is_handed_back(kind: Kind) -> None:
-    given = UnacknowledgedBatch(
-        instance_id=ONE,
-        idempotency_key="k",
-        observations=({**OBSERVATION, "timestamp": "2026-01-01T00:00:00.000Z"},),
-        may_have_happened=False,
-        first_sent_at=None,
-    )
-    reused = refusal(422, "invalid_request", reason="idempotency_key_reused")
-    with serving(script(reused)) as server, client_of(kind, server.base_url) as client:
-        with buffer_of(client) as buffer:
-            buffer.restore([given])
-            closed = buffer.close(timeout_s=5)
-    assert (closed.rejected, len(closed.unacknowledged)) == ((), 1)
-
-
-def test_a_rejection_holds_no_body_but_its_own(kind: Kind) -> None:
-    answers = script(refusal(422, "invalid_request", reason="too_deep"))
-    with serving(answers) as server, client_of(kind, server.base_url) as client:
-        with buffer_of(client) as buffer:
-            buffer.add(ONE, OBSERVATION)
-            (rejected,) = buffer.close().rejected
-    gc.collect()
-    error = rejected.error
-    assert (error.__traceback__, error.__cause__, error.__context__) == (None, None, None)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        None,
-        [],
-        {**OBSERVATION, "signal_strength": float("nan")},
-        {**OBSERVATION, "context": {"x": float("inf")}},
-        {**OBSERVATION, "timestamp": 12},
-        {**OBSERVATION, "timestamp": "0001-01-01T00:00:00+14:00"},
-        {**OBSERVATION, "timestamp": "2099-01-01T00:00:00Z"},
-        {**OBSERVATION, "timestamp": "9999-12-31T23:59:59.999Z"},
-        {**OBSERVATION, "context": {"x": "\ud800"}},
-        {**OBSERVATION, "context": {"x": object()}},
-    ],
-    ids=[
-        *("null", "array", "NaN", "infinity", "number", "before year 1", "2099", "year 10000"),
-        *("half a character", "no JSON"),
-    ],
-)
-def test_what_can_never_be_sent_is_not_taken(kind: Kind, wrong: Any) -> None:
-    with serving(processed) as server, client_of(kind, server.base_url) as client:
-        with buffer_of(client) as buffer:
-            buffer.add(ONE, OBSERVATION)
-            assert isinstance(raised(lambda: buffer.add(ONE, wrong)), ValueError)
-            buffer.add(ONE, OBSERVATION)
-            assert buffer.close(timeout_s=5).acknowledged == 2
 
 
 def test_a_buffer_of_a_client_ends_its_threads() -> None:

@@ -39,8 +39,8 @@ def _made_again(
 
 
 class ConfigurationError(IdentityEngineError, ValueError):
-    """The client cannot be made like this: no key, or a base address that does not end in
-    ``/v1``.
+    """A client or a call cannot be made like this: no key, a base address that does not end in
+    ``/v1``, an id or a header that cannot be sent. Nothing was sent.
     """
 
 

@@ -35,6 +35,11 @@ def new_http(limits: httpx.Limits, verify: ssl.SSLContext) -> httpx.AsyncClient:
     return httpx.AsyncClient(limits=limits, verify=verify)
 
 
+def bounded(http: httpx.AsyncClient) -> httpx.AsyncClient:
+    """A client of the caller as it is: ``limit_s`` ends its waits by cancelling them."""
+    return http
+
+
 def blocks_of(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
     """The blocks of an event stream. Raises ``SSEError`` for an answer that is none."""
     return EventSource(response).aiter_sse()

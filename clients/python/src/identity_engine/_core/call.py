@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from identity_engine._core.uuid7 import uuid7
+from identity_engine.errors import ConfigurationError
 
 
 class Repeatable(Enum):
@@ -84,7 +85,13 @@ def send(
 
 
 def path_of(*segments: str) -> str:
-    """A path of these segments, each escaped, so that none can be taken for two."""
+    """A path of these segments, each escaped, so that none can be taken for two.
+
+    Raises ``ConfigurationError`` for a segment that would be taken for none, such as ``..``.
+    """
+    for segment in segments:
+        if segment in ("", ".", ".."):
+            raise ConfigurationError(f"{segment!r} is no id")
     return "".join(f"/{quote(segment, safe='')}" for segment in segments)
 
 
@@ -107,7 +114,11 @@ def plain(value: object) -> object:
 
 
 def _headers(headers: Mapping[str, str | None]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if value is not None}
+    given = {name: value for name, value in headers.items() if value is not None}
+    for name, value in given.items():
+        if not value.isascii() or not value.isprintable():
+            raise ConfigurationError(f"{name} has characters that no header has: {value!r}")
+    return given
 
 
 def _query(query: Mapping[str, object]) -> dict[str, str]:

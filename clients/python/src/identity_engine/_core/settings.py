@@ -19,8 +19,11 @@ TIMEOUT_S_DEFAULT = 30.0
 ATTEMPT_TIMEOUT_S_DEFAULT = 10.0
 """Of one attempt: twice the longest call of the service."""
 
-ATTEMPTS_MAX_DEFAULT = 6
-"""With doubled waits from 0.1 s these outlast a fail-over of the service, which takes some 5 s."""
+ATTEMPTS_MAX_DEFAULT = 10
+"""With doubled waits from 0.1 s to 5 s and full jitter these outlast a fail-over of the service,
+which takes some 5 s, also where connections are refused at once: 10 s on average. The deadline of
+the call bounds them.
+"""
 
 CALLS_AT_ONCE = 100
 """Calls of one client under way at once, a connection each. Further ones wait within their
@@ -87,6 +90,8 @@ def _checked(address: str) -> str:
     parts = urlsplit(trimmed)
     if parts.scheme not in ("http", "https") or parts.hostname is None:
         raise ConfigurationError(f"the base address {address!r} is no http or https address")
+    if parts.username is not None or parts.password is not None:
+        raise ConfigurationError("the base address has a user or a password; the key goes alone")
     if not parts.path.endswith("/v1") or parts.query or parts.fragment:
         raise ConfigurationError(f"the base address {address!r} does not end in /v1")
     return trimmed

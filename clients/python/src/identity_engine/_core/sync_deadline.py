@@ -29,7 +29,8 @@ def bound_by_deadline(client: httpx.Client) -> httpx.Client:
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)
         backend = getattr(pool, "_network_backend", None)
-        if isinstance(backend, httpcore.NetworkBackend):
+        is_bound = isinstance(backend, _BoundBackend)
+        if isinstance(backend, httpcore.NetworkBackend) and not is_bound:
             setattr(pool, "_network_backend", _BoundBackend(backend))  # noqa: B010
     return client
 

@@ -38,6 +38,11 @@ def new_http(limits: httpx.Limits, verify: ssl.SSLContext) -> httpx.Client:
     return bound_by_deadline(httpx.Client(limits=limits, verify=verify))
 
 
+def bounded(http: httpx.Client) -> httpx.Client:
+    """A client of the caller, whose waits ``limit_s`` bounds together from now on."""
+    return bound_by_deadline(http)
+
+
 def blocks_of(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:
     """The blocks of an event stream. Raises ``SSEError`` for an answer that is none."""
     yield from EventSource(response).iter_sse()

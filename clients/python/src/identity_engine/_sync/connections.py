@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ssl
+import time
 
 import httpx
 
 from identity_engine._core.call import Call
 from identity_engine._core.settings import CALLS_AT_ONCE, KEEP_ALIVE_S, Settings
 from identity_engine._core.spread import CALLS_OF_A_POOL, Spread
-from identity_engine._core.sync_io import Slots, limit_s, new_http, take_slot
+from identity_engine._core.sync_io import Slots, bounded, limit_s, new_http, take_slot
 from identity_engine._core.tracing import add_trace_context
 from identity_engine._version import __version__
 
 GRACE_S = 0.05
 """How much later than httpx's own time-outs, which know more, the bound of an attempt ends it."""
+
+LEFT_S_MIN = 0.001
+"""What an attempt has at least that got its turn in the last moment, in seconds."""
 
 
 class Connections:
@@ -36,7 +40,7 @@ class Connections:
             keepalive_expiry=KEEP_ALIVE_S,
         )
         self._spread = Spread(
-            lambda: new_http(limits, verify) if http_client is None else http_client,
+            lambda: new_http(limits, verify) if http_client is None else bounded(http_client),
             pools_max=CALLS_AT_ONCE // CALLS_OF_A_POOL if http_client is None else 1,
         )
 
@@ -45,11 +49,13 @@ class Connections:
 
         Raises errors of httpx, or ``TimeoutError``.
         """
+        until_s = time.monotonic() + may_take_s
         take_slot(self._slots, may_take_s)
         number, http = self._spread.take()
         try:
-            request = self._request(http, call, may_take_s, {})
-            with limit_s(may_take_s + GRACE_S):
+            left_s = max(until_s - time.monotonic(), LEFT_S_MIN)
+            request = self._request(http, call, left_s, {})
+            with limit_s(left_s + GRACE_S):
                 return http.send(request)
         finally:
             self._spread.give_back(number)

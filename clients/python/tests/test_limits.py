@@ -1,0 +1,115 @@
+"""Deadlines with few connections, a fork, and other bounds that a machine can reach."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import threading
+import time
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+
+from both_clients import KEY, Kind, client_of, raised
+from identity_engine import AsyncIdentityEngine, ConfigurationError, IdentityEngine, errors, uuid7
+from identity_engine._core.settings import ATTEMPTS_MAX_DEFAULT
+from wire_server import data, script, serving
+
+OBSERVATION = {"mode_target": "ORDER", "signal_strength": 0.5}
+
+
+def test_waiting_for_a_turn_counts() -> None:
+    """A call that got its turn after half of its time has the other half."""
+    with serving(script("silence")) as server:
+        with IdentityEngine(api_key=KEY, base_url=server.base_url, attempts_max=1) as client:
+            slots = client._caller.connections._slots
+            while slots.acquire(blocking=False):
+                pass
+            threading.Timer(0.7, slots.release).start()
+            began_s = time.monotonic()
+            error = raised(lambda: client.account.get(timeout_s=1.0))
+            assert 0.9 < time.monotonic() - began_s < 1.5
+    assert isinstance(error, errors.DeadlineError)
+
+
+def test_waiting_for_a_turn_counts_on_an_event_loop() -> None:
+    async def main() -> float:
+        with serving(script("silence")) as server:
+            async with AsyncIdentityEngine(
+                api_key=KEY, base_url=server.base_url, attempts_max=1
+            ) as client:
+                slots = client._caller.connections._slots
+                while slots.value > 0:
+                    slots.acquire_nowait()
+                asyncio.get_running_loop().call_later(0.7, slots.release)
+                began_s = time.monotonic()
+                with pytest.raises(errors.DeadlineError):
+                    await client.account.get(timeout_s=1.0)
+                return time.monotonic() - began_s
+
+    assert 0.9 < asyncio.run(main()) < 1.5
+
+
+def test_a_client_of_httpx_is_bound_by_the_deadline_too() -> None:
+    with serving(script("dribble")) as server, httpx.Client(timeout=30) as http:
+        for _ in range(2):
+            with IdentityEngine(api_key=KEY, base_url=server.base_url, http_client=http) as client:
+                began_s = time.monotonic()
+                error = raised(partial(client.account.get, timeout_s=0.5))
+                assert time.monotonic() - began_s < 2
+                assert isinstance(error, errors.DeadlineError)
+
+
+def keys_of(pipe: Any) -> None:
+    pipe.send([uuid7() for _ in range(50)])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forked_processes_have_keys_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the clock steps back, so that keys are counted on from the last one."""
+    uuid7()
+    monkeypatch.setattr(time, "time_ns", lambda: 1_000_000_000_000)
+    context = multiprocessing.get_context("fork")
+    made: list[str] = []
+    for _ in range(2):
+        here, there = context.Pipe()
+        process = context.Process(target=keys_of, args=(there,))
+        process.start()
+        assert here.poll(20)
+        made += here.recv()
+        process.join(20)
+    made += [uuid7() for _ in range(50)]
+    assert len(set(made)) == 150
+
+
+def test_attempts_outlast_a_fail_over(kind: Kind) -> None:
+    assert ATTEMPTS_MAX_DEFAULT == 10
+    with client_of(kind, "http://127.0.0.1:9/v1") as client:
+        error = raised(lambda: client.account.get(timeout_s=1.5))
+    assert isinstance(error, errors.ConnectionError)
+    assert error.attempts < 10
+
+
+@pytest.mark.parametrize("id", ["..", ".", ""])
+def test_an_id_cannot_leave_its_path(kind: Kind, id: str) -> None:
+    with serving(script(data({}))) as server, client_of(kind, server.base_url) as client:
+        for call in (client.instances.get, client.instances.delete, client.personas.get):
+            assert isinstance(raised(partial(call, id)), ConfigurationError)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "a\r\nX-Other: 1"])
+def test_a_header_that_cannot_be_sent_is_refused_before(kind: Kind, key: str) -> None:
+    with serving(script(data({}))) as server, client_of(kind, server.base_url) as client:
+        agent = client.instance("inst_0123456789abcdef")
+        error = raised(lambda: agent.process(OBSERVATION, idempotency_key=key))
+    assert isinstance(error, ConfigurationError)
+    assert server.requests == []
+
+
+def test_a_password_in_the_address_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        IdentityEngine(api_key=KEY, base_url="http://ada:secret@a.example/v1")
+    assert "secret" not in str(caught.value)
