@@ -4,8 +4,9 @@
 
 Every agent is observed several times in a second. The buffer keeps each agent's order, sends
 batches, gives the observations times that are a second apart, and says at the end that all of them
-count. What it could not send would be written to a file, and sent again by the next run with the
-same keys.
+count. What it could not send is written to a file, and sent again by the next run with the same
+keys; what is too old to be sent stays in the file, to be looked at. Agents of which something is
+left are not deleted.
 """
 
 from __future__ import annotations
@@ -41,21 +42,32 @@ async def main(agents: int, observations: int) -> None:
         ids = await create(client, agents)
         began_s = time.perf_counter()
         buffer = AsyncObservationBuffer(client, on_acknowledged=note)
-        if LEFT.exists():
-            buffer.restore(BATCHES.validate_json(LEFT.read_bytes()))
-            LEFT.unlink()
+        left = BATCHES.validate_json(LEFT.read_bytes()) if LEFT.exists() else []
+        too_old = buffer.restore(left)
         for turn in range(observations):
             for agent in ids:
                 strength = 0.3 + 0.1 * (turn % 5)
                 await buffer.add(agent, Observation(mode_target="ORDER", signal_strength=strength))
         closed = await buffer.close(timeout_s=60)
         took_s = time.perf_counter() - began_s
-        if closed.unacknowledged:
-            LEFT.write_bytes(BATCHES.dump_json(list(closed.unacknowledged)))
+        # The file stays as it was until all of it has an outcome that is known, or is in the new one.
+        keep([*too_old, *closed.unacknowledged])
         print(f"{closed.acknowledged} observations of {agents} agents in {took_s:.1f} s")
         print(f"{len(closed.rejected)} rejected, {len(closed.unacknowledged)} batches left")
         print(f"{len(tired)} agents must not explore")
-        await asyncio.gather(*(client.instances.delete(agent) for agent in ids))
+        needed = {batch.instance_id for batch in closed.unacknowledged}
+        done = [agent for agent in ids if agent not in needed]
+        await asyncio.gather(*(client.instances.delete(agent) for agent in done))
+
+
+def keep(batches: list[UnacknowledgedBatch]) -> None:
+    """Writes down what the next run sends; a crash in between leaves the file before."""
+    if not batches:
+        LEFT.unlink(missing_ok=True)
+        return
+    fresh = LEFT.with_suffix(".new")
+    fresh.write_bytes(BATCHES.dump_json(batches))
+    fresh.replace(LEFT)
 
 
 async def create(client: AsyncIdentityEngine, agents: int) -> list[str]:

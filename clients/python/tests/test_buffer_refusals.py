@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import time
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from both_clients import Kind, client_of, raised
 from identity_engine import Rejected, UnacknowledgedBatch
 from test_buffer import OBSERVATION, ONE, OTHER, buffer_of, processed
-from wire_server import Fault, Reply, Request, data, refusal, script, serving
+from wire_server import LIMITS, Fault, Reply, Request, data, refusal, script, serving
 
 
 def deep_is_wrong(request: Request) -> Reply:
@@ -126,6 +127,38 @@ def test_a_key_that_was_used_for_another_body_is_handed_back(kind: Kind) -> None
             buffer.restore([given])
             closed = buffer.close(timeout_s=5)
     assert (closed.rejected, len(closed.unacknowledged)) == ((), 1)
+
+
+def test_a_store_that_keeps_fields_in_another_order_changes_no_body(kind: Kind) -> None:
+    fields = {"signal_strength": 0.5, "mode_target": "ORDER", "context": {"b": [{"z": 1, "a": 2}]}}
+    with serving(script("close")) as server, client_of(kind, server.base_url) as client:
+        with buffer_of(client) as buffer:
+            buffer.add(ONE, fields)
+            (batch,) = buffer.close(timeout_s=0.2).unacknowledged
+    stored = json.loads(json.dumps(batch.model_dump(mode="json"), sort_keys=True))
+    stored["observations"] = [dict(reversed(each.items())) for each in stored["observations"]]
+    with serving(processed) as again, client_of(kind, again.base_url) as client:
+        with buffer_of(client) as buffer:
+            buffer.restore([UnacknowledgedBatch.model_validate(stored)])
+            assert buffer.close().acknowledged == 1
+    assert again.requests[0].body == server.requests[0].body
+
+
+def test_a_throttled_answer_without_a_time_does_not_spin(kind: Kind) -> None:
+    """The first timestamp moves by a second each time."""
+
+    def answer(request: Request) -> Reply:
+        if len(server.requests) < 4:
+            body = processed(request).body.replace(b'count": 1', b'count": 0')
+            return Reply(200, {**LIMITS, "X-Throttled": "true"}, body)
+        return processed(request)
+
+    with serving(answer) as server, client_of(kind, server.base_url) as client:
+        with buffer_of(client) as buffer:
+            buffer.add(ONE, {**OBSERVATION, "timestamp": "2026-01-15T12:00:00.000Z"})
+            assert buffer.close().acknowledged == 1
+    times = [each.json["observations"][0]["timestamp"] for each in server.requests]
+    assert times == [f"2026-01-15T12:00:0{second}.000Z" for second in range(4)]
 
 
 def test_a_rejection_holds_no_body_but_its_own(kind: Kind) -> None:

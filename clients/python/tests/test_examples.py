@@ -31,9 +31,25 @@ def test_the_agent_obeys_its_contract(service: str, tmp_path: Path) -> None:
 
 
 def test_all_observations_of_a_fleet_count(service: str, tmp_path: Path) -> None:
-    said = run("fleet.py", "60", "15", folder=tmp_path)
-    assert "900 observations of 60 agents" in said
+    said = run("fleet.py", "1000", "5", folder=tmp_path)
+    assert "5000 observations of 1000 agents" in said
     assert "0 rejected, 0 batches left" in said
+
+
+def test_a_fleet_keeps_what_is_too_old_and_what_it_cannot_send(
+    service: str, tmp_path: Path
+) -> None:
+    old = UnacknowledgedBatch(
+        instance_id="inst_0123456789abcdef",
+        idempotency_key="k",
+        observations=({"timestamp": "2026-01-01T00:00:00.000Z"},),
+        may_have_happened=True,
+        first_sent_at=datetime.now(timezone.utc) - timedelta(hours=25),
+    )
+    left = tmp_path / "fleet-unacknowledged.json"
+    left.write_text(f"[{old.model_dump_json()}]")
+    assert "10 observations of 5 agents" in run("fleet.py", "5", "2", folder=tmp_path)
+    assert [each["idempotency_key"] for each in json.loads(left.read_text())] == ["k"]
 
 
 def test_the_notebook_draws_a_day(service: str, tmp_path: Path) -> None:

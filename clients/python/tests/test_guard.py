@@ -12,7 +12,7 @@ import pytest
 from both_clients import Kind, client_of, raised
 from identity_engine import errors
 from identity_engine.models import Contract
-from wire_server import Reply, Request, data, serving
+from wire_server import Reply, Request, data, script, serving
 
 INSTANCE = "inst_0123456789abcdef"
 
@@ -136,6 +136,69 @@ def test_an_answer_to_an_earlier_request_is_ignored(kind: Kind) -> None:
         assert guard.contract.forbidden_actions == ["explore"]
         guard.update(Contract.model_validate(contract("pivot")), began_s=20.0)
         assert guard.contract.forbidden_actions == ["pivot"]
+
+
+def test_the_later_cycle_is_newer_whatever_came_first(kind: Kind) -> None:
+    with client_of(kind, "http://127.0.0.1:9/v1") as client:
+        guard = client.instance(INSTANCE).guard()
+        guard.update(Contract.model_validate(contract("explore")), began_s=20.0, cycle=7)
+        guard.update(Contract.model_validate(contract("pivot")), began_s=21.0, cycle=6)
+        assert guard.contract.forbidden_actions == ["explore"]
+        guard.update(Contract.model_validate(contract("comfort")), began_s=10.0, cycle=8)
+        assert guard.contract.forbidden_actions == ["comfort"]
+
+
+def test_a_replay_of_an_earlier_call_updates_nothing(kind: Kind) -> None:
+    """One that answers a repetition does: it is the answer to the first attempt."""
+    old = data(state("pivot"), Idempotent_Replayed="true")
+    answers = script(data(contract("explore")), old, "close", old)
+    with serving(answers) as server, client_of(kind, server.base_url) as client:
+        instance = client.instance(INSTANCE)
+        guard = instance.guard()
+        guard.refresh()
+        instance.process(OBSERVATION, idempotency_key="k")
+        assert guard.contract.forbidden_actions == ["explore"]
+        instance.process(OBSERVATION, idempotency_key="k")
+        assert guard.contract.forbidden_actions == ["pivot"]
+
+
+def of_cycle(cycle: int, *forbidden: str) -> dict[str, Any]:
+    return {**state(*forbidden), "snapshot": {**SNAPSHOT, "cycle": cycle}}
+
+
+def block(event: str, value: object) -> bytes:
+    return f"event: {event}\ndata: {json.dumps(value)}\n\n".encode()
+
+
+def test_an_event_that_waited_brings_no_old_contract_back(kind: Kind) -> None:
+    queued = (block("state", of_cycle(3, "question")), block("reset", {"generation": 2}))
+    blocks = (*queued, block("state", of_cycle(0, "comfort")))
+
+    def answer(request: Request) -> Reply:
+        if request.path.endswith("events"):
+            return Reply(200, {"Content-Type": "text/event-stream"}, chunks=blocks)
+        return data(of_cycle(5, "explore"))
+
+    with serving(answer) as server, client_of(kind, server.base_url) as client:
+        instance = client.instance(INSTANCE)
+        guard = instance.guard()
+        events = iter(instance.events())
+        instance.process(OBSERVATION)
+        assert next(events).type == "state"
+        assert guard.contract.forbidden_actions == ["explore"]
+        assert next(events).type == "reset"
+        assert next(events).type == "state"
+        assert guard.contract.forbidden_actions == ["comfort"]
+
+
+def test_cycles_begin_again_where_another_has_reset_the_instance(kind: Kind) -> None:
+    answers = script(data(of_cycle(5, "explore")), data(of_cycle(1, "comfort")))
+    with serving(answers) as server, client_of(kind, server.base_url) as client:
+        instance = client.instance(INSTANCE)
+        guard = instance.guard()
+        instance.process(OBSERVATION)
+        instance.process(OBSERVATION)
+        assert guard.contract.forbidden_actions == ["comfort"]
 
 
 def test_a_contract_that_is_too_old_answers_nothing(kind: Kind) -> None:

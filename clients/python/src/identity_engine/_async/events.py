@@ -16,11 +16,11 @@ from identity_engine._core.answer import Answer, malformed, refusal_of
 from identity_engine._core.async_io import blocks_of, limit_s, sleep
 from identity_engine._core.call import get, path_of
 from identity_engine._core.event_text import event_of
-from identity_engine._core.guards import Guards
+from identity_engine._core.guards import Guards, Seen
 from identity_engine._core.retry import wait_before
 from identity_engine._core.transport_errors import connection_error_of
 from identity_engine.errors import ApiError, IdentityEngineError, MalformedAnswerError
-from identity_engine.events import DeletedEvent, Event, StateEvent
+from identity_engine.events import DeletedEvent, Event, ResetEvent, StateEvent
 
 SILENCE_S_MAX = 45.0
 """Three comments of the service, in seconds: a stream without a byte for so long is dead (interface
@@ -169,7 +169,11 @@ class AsyncEventStream:
         if block.id != "":
             self.last_event_id = block.id
         if isinstance(event, StateEvent):
-            self._guards.update(event.data.contract, time.monotonic())
+            now_s = time.monotonic()
+            cycle = event.data.snapshot.cycle
+            self._guards.update(Seen(event.data.contract, now_s, now_s, cycle, is_event=True))
+        elif isinstance(event, ResetEvent):
+            self._guards.begin_again()
         return event
 
 

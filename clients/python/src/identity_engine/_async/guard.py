@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Literal
 
+from identity_engine._core.guards import Seen, newest
 from identity_engine.errors import ActionForbiddenError, NoContractError, StaleContractError
 from identity_engine.models import Action, Contract
 from identity_engine.results import Result
@@ -26,7 +28,7 @@ class AsyncContractGuard:
         self._fetch = fetch
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
-        self._held: tuple[Contract, float] | None = None
+        self._held: Seen | None = None
         self.max_age_s = max_age_s
         """How old the contract may be, in seconds; None: any age."""
 
@@ -34,13 +36,14 @@ class AsyncContractGuard:
     def contract(self) -> Contract | None:
         """The contract that is held; None before the first one."""
         held = self._held
-        return None if held is None else held[0]
+        return None if held is None else held.contract
 
     @property
     def age_s(self) -> float | None:
-        """Seconds since the request that brought the contract began; None without one."""
+        """Seconds since the request that brought the contract began, or its event came; None
+        without one."""
         held = self._held
-        return None if held is None else self._monotonic_s() - held[1]
+        return None if held is None else self._monotonic_s() - held.began_s
 
     def verdict(self, action: Action) -> Verdict:
         """What the contract says of an action.
@@ -74,17 +77,18 @@ class AsyncContractGuard:
         if not self.allows(action):
             raise ActionForbiddenError(action)
 
-    def update(self, contract: Contract, *, began_s: float | None = None) -> None:
-        """Takes a contract, unless its request began before that of the held one.
+    def update(
+        self, contract: Contract, *, began_s: float | None = None, cycle: int | None = None
+    ) -> None:
+        """Takes a contract, unless the held one is newer: of a later cycle, or of a later request.
 
         Args:
             contract: The contract.
             began_s: When its request began, by ``time.monotonic()``; now if left out.
+            cycle: The cycle of the snapshot that it came with, where there was one.
         """
-        began = self._monotonic_s() if began_s is None else began_s
-        with self._lock:
-            if self._held is None or began >= self._held[1]:
-                self._held = (contract, began)
+        now_s = self._monotonic_s()
+        self._take(Seen(contract, now_s if began_s is None else began_s, now_s, cycle))
 
     async def refresh(self) -> Contract:
         """Asks the service for the present contract, and holds it. Raises what ``contract``
@@ -97,8 +101,16 @@ class AsyncContractGuard:
         held = self._held
         if held is None:
             raise NoContractError("no contract was seen yet: await refresh() or process first")
-        contract, began_s = held
-        age_s = self._monotonic_s() - began_s
+        age_s = self._monotonic_s() - held.began_s
         if self.max_age_s is not None and age_s > self.max_age_s:
             raise StaleContractError(age_s, self.max_age_s)
-        return contract
+        return held.contract
+
+    def _take(self, seen: Seen) -> None:
+        with self._lock:
+            self._held = newest(self._held, seen)
+
+    def _begin_again(self) -> None:
+        with self._lock:
+            if self._held is not None:
+                self._held = replace(self._held, cycle=None)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
 from identity_engine._async.instance_reads import AsyncInstanceReads
+from identity_engine._core.answer import Answer
 from identity_engine._core.call import Repeatable, path_of, send
-from identity_engine._core.envelope import One, observed_of, result_of
+from identity_engine._core.envelope import One, is_old, observed_of, result_of
+from identity_engine._core.guards import Seen
 from identity_engine.models import (
     BatchProcessed,
     Observation,
@@ -70,7 +73,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         )
         answer = await self._caller.send(call, timeout_s)
         result = observed_of(answer, _PROCESSED)
-        self._guards.update(result.data.contract, answer.began_s)
+        self._saw(answer, result, result.data)
         return result
 
     @overload
@@ -141,10 +144,10 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         if include_intermediate:
             states = observed_of(answer, _STATES)
             if states.data.states:
-                self._guards.update(states.data.states[-1].contract, answer.began_s)
+                self._saw(answer, states, states.data.states[-1])
             return states
         result = observed_of(answer, _BATCH)
-        self._guards.update(result.data.contract, answer.began_s)
+        self._saw(answer, result, result.data)
         return result
 
     async def simulate(
@@ -209,7 +212,17 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             if_match=if_match,
             request_id=request_id,
         )
-        return result_of(await self._caller.send(call, timeout_s), _RESET)
+        result = result_of(await self._caller.send(call, timeout_s), _RESET)
+        if not is_old(result):
+            self._guards.begin_again()
+        return result
+
+    def _saw(
+        self, answer: Answer, result: Observed[Any], state: Processed | BatchProcessed
+    ) -> None:
+        if not is_old(result):
+            seen = Seen(state.contract, answer.began_s, time.monotonic(), state.snapshot.cycle)
+            self._guards.update(seen)
 
 
 def _fields(observation: ObservationInput) -> Mapping[str, object]:

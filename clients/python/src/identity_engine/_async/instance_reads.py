@@ -12,7 +12,7 @@ from identity_engine._async.guard import AsyncContractGuard
 from identity_engine._async.page import AsyncPage, fetch_page, items_of
 from identity_engine._core.call import get, path_of
 from identity_engine._core.envelope import Many, One, conditional_of
-from identity_engine._core.guards import Guards
+from identity_engine._core.guards import Guards, Seen
 from identity_engine.models import (
     Contract,
     CurrentSnapshot,
@@ -124,7 +124,7 @@ class AsyncInstanceReads:
         answer = await self._caller.send(call, timeout_s)
         result = conditional_of(answer, _CONTRACT)
         if not result.is_not_modified:
-            self._guards.update(result.data, answer.began_s)
+            self._guards.update(Seen(result.data, answer.began_s, time.monotonic(), None))
         return result
 
     async def history(

@@ -64,8 +64,9 @@ class Batch:
 
 def restored(given: UnacknowledgedBatch) -> Batch:
     """A batch that was handed back, with its key and its observations as they were."""
-    observations = [dict(each) for each in given.observations]
-    items = [item_of(each, time_ms(each["timestamp"])) for each in observations]
+    times = [time_ms(each["timestamp"]) for each in given.observations]
+    items = [item_of(each, at) for each, at in zip(given.observations, times, strict=True)]
+    observations = [item.at(at) for item, at in zip(items, times, strict=True)]
     sent = given.first_sent_at
     return Batch(
         items=items,

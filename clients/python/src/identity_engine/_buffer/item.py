@@ -36,7 +36,7 @@ class Item:
 
     def at(self, timestamp_ms: int) -> dict[str, Any]:
         """The observation as it is sent."""
-        return {**self.fields, "timestamp": time_text(timestamp_ms)}
+        return _sorted([*self.fields.items(), ("timestamp", time_text(timestamp_ms))])
 
 
 def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
@@ -44,7 +44,7 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
     time.
     """
     text = json_of(observation)
-    fields = json.loads(text, parse_constant=_refuse)
+    fields = json.loads(text, object_pairs_hook=_sorted, parse_constant=_refuse)
     if not isinstance(fields, dict):
         raise ValueError("an observation is an object")
     own = fields.pop("timestamp", None)
@@ -52,6 +52,11 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
     if wanted_ms > now_ms + AHEAD_MS_MAX:
         raise ValueError(f"{own} is more than a day ahead")
     return Item(fields, wanted_ms, len(text) + TIMESTAMP_BYTES)
+
+
+def _sorted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Fields in one order: a store that keeps them in another does not change the body of a key."""
+    return dict(sorted(pairs))
 
 
 def _refuse(constant: str) -> object:

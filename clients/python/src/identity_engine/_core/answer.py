@@ -50,8 +50,9 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether there is data, or none because nothing has changed."""
-        return 200 <= self.status < 300 or self.status == 304
+        """Whether it is of the service, with data, or none because nothing has changed."""
+        is_good = 200 <= self.status < 300 or self.status == 304
+        return is_good and self.request_id is not None
 
 
 def limits_of(headers: Mapping[str, str]) -> Limits:

@@ -105,6 +105,13 @@ def _result(answer: Answer, data: T) -> Result[T]:
     )
 
 
+def is_old(result: Result[T]) -> bool:
+    """Whether it says how things were at an earlier call. A replay to a repetition answers the
+    first attempt of the same call.
+    """
+    return result.is_replayed and result.attempts == 1
+
+
 def _is_replayed(answer: Answer) -> bool:
     return answer.headers.get("idempotent-replayed") == "true"
 

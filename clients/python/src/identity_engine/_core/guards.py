@@ -4,16 +4,54 @@ from __future__ import annotations
 
 import threading
 import weakref
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from identity_engine.models import Contract
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A contract, and what is known of how new it is. Times are seconds of the monotonic clock."""
+
+    contract: Contract
+    began_s: float
+    """When the request that brought it began; for an event, when that was read."""
+    arrived_s: float
+    """When it was read."""
+    cycle: int | None
+    """The cycle that it followed; None: not known."""
+    is_event: bool = False
+    """Whether it came unasked: what a stream brings may have waited in the connection."""
+
+
+def newest(held: Seen | None, new: Seen) -> Seen:
+    """The one to hold.
+
+    The later cycle is newer, whichever came first. An answer whose request began after the held one
+    had arrived is newer with any cycle: the instance was reset meanwhile. Where a cycle is not
+    known, or both are of one, the later request is newer.
+    """
+    if held is None:
+        return new
+    is_after = new.began_s >= held.arrived_s and not new.is_event
+    if is_after or held.cycle is None or new.cycle is None or held.cycle == new.cycle:
+        is_newer = new.began_s >= held.began_s
+    else:
+        is_newer = new.cycle > held.cycle
+    if not is_newer:
+        return held
+    return new if new.cycle is not None else replace(new, cycle=held.cycle)
+
+
 class HoldsContract(Protocol):
     """What takes contracts as they come."""
 
-    def update(self, contract: Contract, *, began_s: float | None = None) -> None:
-        """Takes a contract of a request that began then."""
+    def _take(self, seen: Seen) -> None:
+        """Takes a contract, if it is newer."""
+
+    def _begin_again(self) -> None:
+        """The instance was reset: cycles begin again."""
 
 
 class Guards:
@@ -28,11 +66,18 @@ class Guards:
         with self._lock:
             self._guards.add(guard)
 
-    def update(self, contract: Contract, began_s: float) -> None:
-        """Gives all guards a contract of a request that began then, by the monotonic clock."""
+    def update(self, seen: Seen) -> None:
+        """Gives all guards a contract."""
+        for guard in self._all():
+            guard._take(seen)
+
+    def begin_again(self) -> None:
+        """All guards hear that the instance was reset."""
+        for guard in self._all():
+            guard._begin_again()
+
+    def _all(self) -> list[HoldsContract]:
         if not self._guards:
-            return
+            return []
         with self._lock:
-            guards = list(self._guards)
-        for guard in guards:
-            guard.update(contract, began_s=began_s)
+            return list(self._guards)

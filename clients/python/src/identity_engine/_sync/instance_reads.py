@@ -8,7 +8,7 @@ from typing import overload
 
 from identity_engine._core.call import get, path_of
 from identity_engine._core.envelope import Many, One, conditional_of
-from identity_engine._core.guards import Guards
+from identity_engine._core.guards import Guards, Seen
 from identity_engine._sync.caller import Caller
 from identity_engine._sync.events import EventStream
 from identity_engine._sync.guard import ContractGuard
@@ -124,7 +124,7 @@ class InstanceReads:
         answer = self._caller.send(call, timeout_s)
         result = conditional_of(answer, _CONTRACT)
         if not result.is_not_modified:
-            self._guards.update(result.data, answer.began_s)
+            self._guards.update(Seen(result.data, answer.began_s, time.monotonic(), None))
         return result
 
     def history(
