@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import warnings
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from PIL import Image
+
+from identity_engine import UnacknowledgedBatch
 
 PACKAGE = Path(__file__).resolve().parent.parent
 RUN_S_MAX = 50
