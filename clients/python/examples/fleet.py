@@ -50,7 +50,7 @@ async def main(agents: int, observations: int) -> None:
                 await buffer.add(agent, Observation(mode_target="ORDER", signal_strength=strength))
         closed = await buffer.close(timeout_s=60)
         took_s = time.perf_counter() - began_s
-        # The file stays as it was until all of it has an outcome that is known, or is in the new one.
+        # Until now the file is as the run before left it.
         keep([*too_old, *closed.unacknowledged])
         print(f"{closed.acknowledged} observations of {agents} agents in {took_s:.1f} s")
         print(f"{len(closed.rejected)} rejected, {len(closed.unacknowledged)} batches left")
