@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing
 
 from typing_extensions import assert_type
 
@@ -38,8 +39,11 @@ def sync_use(client: IdentityEngine) -> None:
     assert_type(observed.throttled, Throttled | None)
     assert_type(agent.process_batch([{"mode_target": "ORDER"}]), Observed[BatchProcessed])
     assert_type(agent.process_batch([], include_intermediate=True), Observed[States])
+    is_all: bool = observed.is_replayed
+    either = agent.process_batch([], include_intermediate=is_all)
+    assert_type(either, Observed[BatchProcessed] | Observed[States])
     assert_type(agent.history(), Page[HistoryRecord])
-    assert_type(agent.iterate_history(), Iterator[HistoryRecord])
+    assert_type(agent.iterate_history(), Generator[HistoryRecord, None, None])
     for event in agent.events():
         if event.type == "cycle":
             print(event.data)
@@ -51,9 +55,12 @@ def sync_use(client: IdentityEngine) -> None:
 async def async_use(client: AsyncIdentityEngine) -> None:
     assert_type(await client.instances.get("i"), Result[Instance])
     agent = client.instance("i")
-    assert_type(agent.iterate_history(), AsyncIterator[HistoryRecord])
+    assert_type(agent.iterate_history(), AsyncGenerator[HistoryRecord, None])
     async for record in agent.iterate_history(limit=10):
         print(record.timestamp.isoformat())
+    async with aclosing(agent.iterate_drift()) as drifts:
+        async for drift in drifts:
+            print(drift.drift_level)
     async with agent.events(after=3) as events:
         async for event in events:
             print(event.type)

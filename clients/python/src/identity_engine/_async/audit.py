@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from datetime import datetime
 
 from identity_engine._async.caller import AsyncCaller
@@ -68,7 +68,7 @@ class AsyncAudit:
         until: datetime | str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> AsyncIterator[AuditLine]:
+    ) -> AsyncGenerator[AuditLine, None]:
         """All lines from ``cursor`` on, one page of ``limit`` in memory at a time.
 
         Arguments are those of ``list``; ``timeout_s`` holds for each page.

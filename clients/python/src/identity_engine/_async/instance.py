@@ -100,6 +100,18 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         timeout_s: float | None = None,
     ) -> Observed[States]: ...
 
+    @overload
+    async def process_batch(
+        self,
+        observations: Sequence[ObservationInput],
+        *,
+        include_intermediate: bool,
+        strict: bool = False,
+        idempotency_key: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Observed[BatchProcessed] | Observed[States]: ...
+
     async def process_batch(
         self,
         observations: Sequence[ObservationInput],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, overload
 
 from identity_engine._async.caller import AsyncCaller
@@ -229,7 +229,7 @@ class AsyncInstances:
         search: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> AsyncIterator[ListedInstance]:
+    ) -> AsyncGenerator[ListedInstance, None]:
         """All instances from ``offset`` on, one page of ``limit`` in memory at a time.
 
         Arguments are those of ``list``; ``timeout_s`` holds for each page.

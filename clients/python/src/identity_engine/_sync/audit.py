@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from datetime import datetime
 
 from identity_engine._core.envelope import Many
@@ -68,7 +68,7 @@ class Audit:
         until: datetime | str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> Iterator[AuditLine]:
+    ) -> Generator[AuditLine, None, None]:
         """All lines from ``cursor`` on, one page of ``limit`` in memory at a time.
 
         Arguments are those of ``list``; ``timeout_s`` holds for each page.

@@ -100,6 +100,18 @@ class InstanceHandle(InstanceReads):
         timeout_s: float | None = None,
     ) -> Observed[States]: ...
 
+    @overload
+    def process_batch(
+        self,
+        observations: Sequence[ObservationInput],
+        *,
+        include_intermediate: bool,
+        strict: bool = False,
+        idempotency_key: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Observed[BatchProcessed] | Observed[States]: ...
+
     def process_batch(
         self,
         observations: Sequence[ObservationInput],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import overload
 
 from identity_engine._core.call import get, path_of
@@ -162,16 +162,22 @@ class InstanceReads:
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> Iterator[HistoryRecord]:
+    ) -> Generator[HistoryRecord, None, None]:
         """All processed observations from ``offset`` on, one page of ``limit`` in memory at a time.
 
-        Cycles that are processed meanwhile move all others back, so some may come twice. Arguments
-        are those of ``history``; ``timeout_s`` holds for each page.
+        Each comes once, also when cycles that are processed meanwhile move all others back.
+        Arguments are those of ``history``; ``timeout_s`` holds for each page.
         """
         query = {"limit": limit, "offset": offset, "generation": generation}
         path = path_of("instances", self.id, "history")
         return items_of(
-            self._caller, path, query, _HISTORY, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            path,
+            query,
+            _HISTORY,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            place_of=_place_of,
         )
 
     def drift(
@@ -210,7 +216,7 @@ class InstanceReads:
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> Iterator[DriftEvent]:
+    ) -> Generator[DriftEvent, None, None]:
         """All drift events from ``offset`` on, one page of ``limit`` in memory at a time.
 
         Arguments are those of ``drift``; ``timeout_s`` holds for each page.
@@ -218,7 +224,13 @@ class InstanceReads:
         query = {"limit": limit, "offset": offset, "generation": generation}
         path = path_of("instances", self.id, "drift")
         return items_of(
-            self._caller, path, query, _DRIFT, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            path,
+            query,
+            _DRIFT,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            place_of=_place_of,
         )
 
     def events(self, *, after: int | None = None) -> EventStream:
@@ -241,3 +253,8 @@ class InstanceReads:
         guard = ContractGuard(self.contract, max_age_s, time.monotonic)
         self._guards.add(guard)
         return guard
+
+
+def _place_of(entry: HistoryRecord | DriftEvent) -> tuple[int, int]:
+    """Where an entry is in the life of its instance: later entries have a larger one."""
+    return entry.generation or 0, entry.cycle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, overload
 
 from identity_engine._core.call import Repeatable, get, path_of, send
@@ -229,7 +229,7 @@ class Instances:
         search: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> Iterator[ListedInstance]:
+    ) -> Generator[ListedInstance, None, None]:
         """All instances from ``offset`` on, one page of ``limit`` in memory at a time.
 
         Arguments are those of ``list``; ``timeout_s`` holds for each page.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -68,12 +68,23 @@ def items_of(
     *,
     request_id: str | None,
     timeout_s: float | None,
-) -> Iterator[T]:
-    """The entries of a page and of all behind it; no more than one page is held."""
+    place_of: Callable[[T], tuple[int, ...]] | None = None,
+) -> Generator[T, None, None]:
+    """The entries of a page and of all behind it; no more than one page is held.
+
+    ``place_of``: falls from entry to entry; one where it does not has come before, and was moved
+    back by newer ones.
+    """
+    last: tuple[int, ...] | None = None
     page: Page[T] | None = fetch_page(
         caller, path, query, frame, request_id=request_id, timeout_s=timeout_s
     )
     while page is not None:
         for item in page.data:
+            if place_of is not None:
+                place = place_of(item)
+                if last is not None and place >= last:
+                    continue
+                last = place
             yield item
         page = page.next()
