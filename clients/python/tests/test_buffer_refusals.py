@@ -198,3 +198,24 @@ def test_what_can_never_be_sent_is_not_taken(kind: Kind, wrong: Any) -> None:
             assert isinstance(raised(lambda: buffer.add(ONE, wrong)), ValueError)
             buffer.add(ONE, OBSERVATION)
             assert buffer.close(timeout_s=5).acknowledged == 2
+
+
+def test_one_that_is_too_far_ahead_keeps_its_key_while_it_may_count(kind: Kind) -> None:
+    """With a new key an attempt that is still on its way would count as well."""
+    ahead = refusal(
+        422,
+        "invalid_request",
+        reason="timestamp_in_future",
+        field="observations[0].timestamp",
+    )
+    answers: list[Reply | Fault] = ["close", ahead]
+
+    def answer(request: Request) -> Reply | Fault:
+        return answers.pop(0) if answers else processed(request)
+
+    with serving(answer) as server, client_of(kind, server.base_url, attempts_max=1) as client:
+        with buffer_of(client) as buffer:
+            buffer.add(ONE, OBSERVATION)
+            assert buffer.close().acknowledged == 1
+    sent = {(each.headers["idempotency-key"], each.body) for each in server.requests}
+    assert (len(server.requests), len(sent)) == (3, 1)
