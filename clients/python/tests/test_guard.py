@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -146,6 +147,44 @@ def test_the_later_cycle_is_newer_whatever_came_first(kind: Kind) -> None:
         assert guard.contract.forbidden_actions == ["explore"]
         guard.update(Contract.model_validate(contract("comfort")), began_s=10.0, cycle=8)
         assert guard.contract.forbidden_actions == ["comfort"]
+
+
+def test_a_contract_without_a_cycle_is_of_the_held_one_or_a_later(kind: Kind) -> None:
+    """So an event of the same cycle, which may have waited, is older."""
+    blocks = (block("state", of_cycle(5, "question")), block("state", of_cycle(6, "comfort")))
+
+    def answer(request: Request) -> Reply:
+        if request.path.endswith("events"):
+            return Reply(200, {"Content-Type": "text/event-stream"}, chunks=blocks)
+        return data(of_cycle(5, "pivot") if request.method == "POST" else contract("explore"))
+
+    with serving(answer) as server, client_of(kind, server.base_url) as client:
+        instance = client.instance(INSTANCE)
+        guard = instance.guard()
+        events = iter(instance.events())
+        instance.process(OBSERVATION)
+        guard.refresh()
+        next(events)
+        assert guard.contract.forbidden_actions == ["explore"]
+        next(events)
+        assert guard.contract.forbidden_actions == ["comfort"]
+
+
+def test_a_reset_ends_what_was_asked_for_before(kind: Kind) -> None:
+    done = {"id": INSTANCE, "reset_to": "initial", "cycle": 0}
+    done |= {"energy_level": 0.8, "stress_state": "LOW"}
+    with serving(script(data(of_cycle(5, "pivot")), data(done))) as server:
+        with client_of(kind, server.base_url) as client:
+            instance = client.instance(INSTANCE)
+            guard = instance.guard()
+            instance.process(OBSERVATION)
+            before_s = time.monotonic()
+            instance.reset("initial")
+            late = Contract.model_validate(contract("explore"))
+            guard.update(late, began_s=before_s, cycle=6)
+            assert guard.contract.forbidden_actions == ["pivot"]
+            guard.update(late, cycle=0)
+            assert guard.contract.forbidden_actions == ["explore"]
 
 
 def test_a_replay_of_an_earlier_call_updates_nothing(kind: Kind) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ class Seen:
     """When it was read."""
     cycle: int | None
     """The cycle that it followed; None: not known."""
+    is_bound: bool = False
+    """Whether it may have followed a later cycle too."""
     is_event: bool = False
     """Whether it came unasked: what a stream brings may have waited in the connection."""
 
@@ -28,20 +31,25 @@ class Seen:
 def newest(held: Seen | None, new: Seen) -> Seen:
     """The one to hold.
 
-    The later cycle is newer, whichever came first. An answer whose request began after the held one
-    had arrived is newer with any cycle: the instance was reset meanwhile. Where a cycle is not
-    known, or both are of one, the later request is newer.
+    An answer whose request began after the held one had arrived is newer with any cycle: the
+    instance was reset meanwhile. Of two that overlap the later cycle is newer, whichever came
+    first; where that is not known, or both are of one, the later request is.
     """
     if held is None:
         return new
     is_after = new.began_s >= held.arrived_s and not new.is_event
-    if is_after or held.cycle is None or new.cycle is None or held.cycle == new.cycle:
-        is_newer = new.began_s >= held.began_s
-    else:
-        is_newer = new.cycle > held.cycle
-    if not is_newer:
+    if not is_after and not _is_later(new, held):
         return held
-    return new if new.cycle is not None else replace(new, cycle=held.cycle)
+    return new if new.cycle is not None else replace(new, cycle=held.cycle, is_bound=True)
+
+
+def _is_later(new: Seen, held: Seen) -> bool:
+    if new.cycle is not None and held.cycle is not None:
+        if new.cycle < held.cycle or (held.is_bound and new.cycle == held.cycle):
+            return False
+        if new.cycle > held.cycle and not held.is_bound:
+            return True
+    return new.began_s >= held.began_s
 
 
 class HoldsContract(Protocol):
@@ -50,8 +58,8 @@ class HoldsContract(Protocol):
     def _take(self, seen: Seen) -> None:
         """Takes a contract, if it is newer."""
 
-    def _begin_again(self) -> None:
-        """The instance was reset: cycles begin again."""
+    def _begin_again(self, began_s: float) -> None:
+        """The instance was reset: cycles begin again, and earlier requests may be from before."""
 
 
 class Guards:
@@ -71,10 +79,10 @@ class Guards:
         for guard in self._all():
             guard._take(seen)
 
-    def begin_again(self) -> None:
-        """All guards hear that the instance was reset."""
+    def begin_again(self, began_s: float = -math.inf) -> None:
+        """All guards hear that the instance was reset, by a request that began then."""
         for guard in self._all():
-            guard._begin_again()
+            guard._begin_again(began_s)
 
     def _all(self) -> list[HoldsContract]:
         if not self._guards:

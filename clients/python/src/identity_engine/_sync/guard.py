@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,6 +30,7 @@ class ContractGuard:
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._held: Seen | None = None
+        self._reset_s = -math.inf
         self.max_age_s = max_age_s
         """How old the contract may be, in seconds; None: any age."""
 
@@ -108,9 +110,11 @@ class ContractGuard:
 
     def _take(self, seen: Seen) -> None:
         with self._lock:
-            self._held = newest(self._held, seen)
+            if seen.began_s >= self._reset_s:
+                self._held = newest(self._held, seen)
 
-    def _begin_again(self) -> None:
+    def _begin_again(self, began_s: float) -> None:
         with self._lock:
+            self._reset_s = max(self._reset_s, began_s)
             if self._held is not None:
                 self._held = replace(self._held, cycle=None)

@@ -224,9 +224,10 @@ class InstanceHandle(InstanceReads):
             if_match=if_match,
             request_id=request_id,
         )
-        result = result_of(self._caller.send(call, timeout_s), _RESET)
+        answer = self._caller.send(call, timeout_s)
+        result = result_of(answer, _RESET)
         if not is_old(result):
-            self._guards.begin_again()
+            self._guards.begin_again(answer.began_s)
         return result
 
     def _saw(
