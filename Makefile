@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -59,6 +59,11 @@ chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is
 
 fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: MINUTES=n, SEED=n a round again
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
+
+reference: $(INSTALLED) ## Write the reference of both client libraries as pages (a minute)
+	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent docs
+	@python3 clients/python/tools/environment.py && clients/python/.venv/bin/python clients/python/tools/reference.py
+	@echo 'clients/typescript/docs/index.html and clients/python/reference/index.html'
 
 restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it all, restore it to a moment and check it (2 min): ARGS="--cassandra 3"
 	@$(NODE) test/restore/main.ts $(ARGS)
