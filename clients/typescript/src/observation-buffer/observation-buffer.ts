@@ -92,17 +92,12 @@ export class ObservationBuffer {
     this.#assertOpen();
     const addedAtMs = this.#clock.now();
     const make = itemOf(observation, addedAtMs);
-    const room = this.#backlog.room(signal);
-    if (room !== undefined) {
-      await room;
-      if (this.#closing !== undefined || this.#error !== undefined) {
-        this.#backlog.take(-1);
-        this.#assertOpen();
-      }
-    }
-    const queue = this.#queueOf(instanceId);
-    queue.add(make(this.#backlog.nextOrdinal()));
-    this.#dispatcher.plan(queue);
+    const enter = () => {
+      const queue = this.#queueOf(instanceId);
+      queue.add(make(this.#backlog.nextOrdinal()));
+      this.#dispatcher.plan(queue);
+    };
+    await this.#backlog.enter(enter, signal);
   }
 
   /**
