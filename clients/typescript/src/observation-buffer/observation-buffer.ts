@@ -3,7 +3,7 @@ import { type ApiError, IdentityEngineError } from '../errors.ts';
 import type { Observation } from '../models.ts';
 import { waitMs } from '../retry.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
-import { BATCH_ITEMS_MAX, type Batch, type Item, itemOf } from './batch.ts';
+import { BATCH_ITEMS_MAX, type Batch, itemOf } from './batch.ts';
 import { handedBack, takenBack } from './batch-transfer.ts';
 import { type BufferClock, systemClock } from './buffer-clock.ts';
 import type {
@@ -102,7 +102,8 @@ export class ObservationBuffer {
 
   /**
    * Resolves when everything that was taken in before is acknowledged or rejected, however long that takes;
-   * what is too old to be sent is left to `close`. Throws the `error` of a buffer that has stopped.
+   * what is too old to be sent is left to `close`. Throws the `error` of a buffer that has stopped, and
+   * `BufferClosedError` where `close` hands some of it back.
    */
   async flush(): Promise<void> {
     if (this.#error !== undefined) throw this.#error;
@@ -154,31 +155,36 @@ export class ObservationBuffer {
   #apply(queue: InstanceQueue, batch: Batch, outcome: Outcome): void {
     const random = () => this.#clock.random();
     const { items } = queue.settle(outcome, this.#clock.now(), random);
+    const { instanceId } = queue;
+    if (queue.count === 0) {
+      this.#queues.delete(instanceId);
+      this.#floors.keep(instanceId, queue.floorMs);
+    }
+    // Hooks come last: they may call any method of the buffer.
     if (outcome.kind === 'again' && outcome.isOfAccount) {
       this.#dispatcher.pause(waitMs(1, outcome.retryAfterMs, random));
     } else if (outcome.kind === 'stopped') {
       this.#stop(outcome.error);
     } else if (outcome.kind === 'acknowledged') {
       this.#acknowledged += items.length;
+      this.#backlog.settle(items);
       const { observations } = batch;
       const { result } = outcome;
-      call(this.#options.onAcknowledged, { instanceId: queue.instanceId, observations, result });
+      call(this.#options.onAcknowledged, { instanceId, observations, result });
     } else if ('error' in outcome) {
-      for (const item of items) this.#reject(queue.instanceId, item, outcome.error);
+      const { error } = outcome;
+      const rejected = items.map(({ observation }) => ({ instanceId, observation, error }));
+      this.#keep(rejected);
+      this.#backlog.settle(items);
+      for (const each of rejected) call(this.#options.onRejected, each);
     }
-    if (queue.count === 0) {
-      this.#queues.delete(queue.instanceId);
-      this.#floors.keep(queue.instanceId, queue.floorMs);
-    }
-    this.#backlog.settle(items);
   }
 
-  #reject(instanceId: string, { observation }: Item, error: ApiError): void {
-    const rejected = { instanceId, observation, error };
-    this.#rejectedCount += 1;
-    this.#rejected.push(rejected);
-    if (this.#rejected.length > this.#options.pendingMax) this.#rejected.shift();
-    call(this.#options.onRejected, rejected);
+  /** Counts rejected observations and keeps the newest of them. */
+  #keep(rejected: readonly RejectedObservation[]): void {
+    this.#rejectedCount += rejected.length;
+    this.#rejected.push(...rejected);
+    this.#rejected.splice(0, Math.max(0, this.#rejected.length - this.#options.pendingMax));
   }
 
   #stop(error: ApiError): void {
@@ -217,6 +223,7 @@ export class ObservationBuffer {
     const unacknowledged = [...this.#queues.values()].flatMap((queue) =>
       queue.drain(this.#options.batchMax).map((batch) => handedBack(queue.instanceId, batch)),
     );
+    this.#backlog.end(new BufferClosedError(), true);
     const [acknowledged, rejectedCount] = [this.#acknowledged, this.#rejectedCount];
     return { acknowledged, rejected: this.#rejected, rejectedCount, unacknowledged };
   }

@@ -8,6 +8,8 @@ import { randomOf, VirtualClock } from './virtual-clock.ts';
 
 /** A request for a batch, as it came. */
 export type Sent = {
+  /** The clock of the scene. */
+  readonly clock: VirtualClock;
   readonly atMs: number;
   readonly instanceId: string;
   readonly key: string;
@@ -27,7 +29,7 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
     const { observations } = JSON.parse(String(init.body));
     const key = (init.headers as Record<string, string>)['idempotency-key'] ?? '';
     const instanceId = /instances\/([^/]+)\//.exec(url)?.[1] ?? '';
-    const request = { atMs: clock.now() - START_MS, instanceId, key, observations };
+    const request = { clock, atMs: clock.now() - START_MS, instanceId, key, observations };
     sent.push(request);
     const reply = replies[Math.min(sent.length, replies.length) - 1] ?? done;
     return await reply(request);
