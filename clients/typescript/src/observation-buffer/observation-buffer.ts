@@ -5,7 +5,7 @@ import { waitMs } from '../retry.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
 import { BATCH_ITEMS_MAX, type Batch, itemOf } from './batch.ts';
 import { handedBack, takenBack } from './batch-transfer.ts';
-import { type BufferClock, systemClock } from './buffer-clock.ts';
+import { type BufferClock, momentOf, systemClock } from './buffer-clock.ts';
 import type {
   BufferOptions,
   CloseResult,
@@ -31,7 +31,7 @@ export class ObservationBuffer {
   readonly #options: Required<Omit<BufferOptions, 'onRejected' | 'onAcknowledged'>> & BufferOptions;
   readonly #clock: BufferClock;
   readonly #queues = new Map<string, InstanceQueue>();
-  readonly #expired = new Set<InstanceQueue>();
+  readonly #heldBack = new Set<InstanceQueue>();
   readonly #floors: RecentFloors;
   readonly #backlog: Backlog;
   readonly #dispatcher: Dispatcher;
@@ -65,7 +65,7 @@ export class ObservationBuffer {
         urgentUpTo: this.#urgentUpTo,
       }),
       send: (queue, batch) => this.#send(queue, batch),
-      onExpired: (queue) => this.#expire(queue),
+      onHeldBack: (queue) => this.#holdBack(queue),
     });
   }
 
@@ -90,8 +90,7 @@ export class ObservationBuffer {
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<void> {
     this.#assertOpen();
-    const addedAtMs = this.#clock.now();
-    const make = itemOf(observation, addedAtMs);
+    const make = itemOf(observation, momentOf(this.#clock));
     const enter = () => {
       const queue = this.#queueOf(instanceId);
       queue.add(make(this.#backlog.nextOrdinal()));
@@ -102,7 +101,7 @@ export class ObservationBuffer {
 
   /**
    * Resolves when everything that was taken in before is acknowledged or rejected, however long that takes;
-   * what is too old to be sent is left to `close`. Throws the `error` of a buffer that has stopped, and
+   * what must not be sent again is left to `close`. Throws the `error` of a buffer that has stopped, and
    * `BufferClosedError` where `close` hands some of it back.
    */
   async flush(): Promise<void> {
@@ -127,10 +126,10 @@ export class ObservationBuffer {
    */
   restore(unacknowledged: readonly UnacknowledgedBatch[]): void {
     this.#assertOpen();
-    const nowMs = this.#clock.now();
+    const now = momentOf(this.#clock);
     const batches = new Map<string, Batch[]>();
     for (const each of unacknowledged) {
-      const batch = takenBack(each, () => this.#backlog.nextOrdinal(), nowMs);
+      const batch = takenBack(each, () => this.#backlog.nextOrdinal(), now);
       batches.set(each.instanceId, [...(batches.get(each.instanceId) ?? []), batch]);
       this.#backlog.take(batch.items.length);
     }
@@ -146,15 +145,15 @@ export class ObservationBuffer {
     const { signal } = this.#aborted;
     const instance = this.#client.instance(queue.instanceId);
     const outcome = await instance.processBatch(observations, { idempotencyKey, signal }).then(
-      (result) => outcomeOfResult(result),
-      (error: unknown) => outcomeOfError(error, observations.length),
+      (result) => outcomeOfResult(result, observations.length),
+      (error: unknown) => outcomeOfError(error, observations.length, batch.mayHaveHappened),
     );
     this.#apply(queue, batch, outcome);
   }
 
   #apply(queue: InstanceQueue, batch: Batch, outcome: Outcome): void {
     const random = () => this.#clock.random();
-    const { items } = queue.settle(outcome, this.#clock.now(), random);
+    const { items } = queue.settle(outcome, momentOf(this.#clock), random);
     const { instanceId } = queue;
     if (queue.count === 0) {
       this.#queues.delete(instanceId);
@@ -193,9 +192,9 @@ export class ObservationBuffer {
     this.#backlog.end(this.#error, true);
   }
 
-  #expire(queue: InstanceQueue): void {
-    if (this.#expired.has(queue)) return;
-    this.#expired.add(queue);
+  #holdBack(queue: InstanceQueue): void {
+    if (this.#heldBack.has(queue)) return;
+    this.#heldBack.add(queue);
     this.#backlog.pass(queue.items());
   }
 
@@ -203,7 +202,7 @@ export class ObservationBuffer {
   async #finish(upTo: number): Promise<void> {
     this.#urgentUpTo = Math.max(this.#urgentUpTo, upTo);
     for (const queue of this.#queues.values()) this.#dispatcher.plan(queue);
-    const sendable = [...this.#queues.values()].filter((queue) => !this.#expired.has(queue));
+    const sendable = [...this.#queues.values()].filter((queue) => !this.#heldBack.has(queue));
     await this.#backlog.done(sendable.reduce((sum, { count }) => sum + count, 0));
   }
 

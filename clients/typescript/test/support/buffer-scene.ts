@@ -11,6 +11,10 @@ export type Sent = {
   /** The clock of the scene. */
   readonly clock: VirtualClock;
   readonly atMs: number;
+  /** When by the steady clock, since the beginning. */
+  readonly steadyMs: number;
+  /** The body. */
+  readonly text: string;
   readonly instanceId: string;
   readonly key: string;
   readonly observations: readonly Observation[];
@@ -26,10 +30,12 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const sent: Sent[] = [];
   const fetch = async (url: string, init: RequestInit) => {
-    const { observations } = JSON.parse(String(init.body));
+    const text = String(init.body);
+    const { observations } = JSON.parse(text);
     const key = (init.headers as Record<string, string>)['idempotency-key'] ?? '';
     const instanceId = /instances\/([^/]+)\//.exec(url)?.[1] ?? '';
-    const request = { clock, atMs: clock.now() - START_MS, instanceId, key, observations };
+    const times = { atMs: clock.now() - START_MS, steadyMs: clock.steady() - START_MS };
+    const request = { clock, ...times, text, instanceId, key, observations };
     sent.push(request);
     const reply = replies[Math.min(sent.length, replies.length) - 1] ?? done;
     return await reply(request);
@@ -40,8 +46,10 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
 }
 
 /** A batch that is durable. */
-export const done: Reply = ({ observations }) =>
-  new Response(JSON.stringify({ data: { processed_count: observations.length, contract: {} } }));
+export function done({ observations }: Pick<Sent, 'observations'>, headers = {}): Response {
+  const data = { processed_count: observations.length, contract: {} };
+  return new Response(JSON.stringify({ data }), { headers });
+}
 
 /** A refusal of the service. */
 export function refused(status: number, error: string, details = {}, headers = {}): Reply {
