@@ -3,7 +3,7 @@ import { attempt, type Request } from './attempt.ts';
 import { type Call, targetOf } from './call.ts';
 import { assertTimeMs, type Settings } from './client-options.ts';
 import { Deadline } from './deadline.ts';
-import { DeadlineError, NotFoundError } from './errors.ts';
+import { DeadlineError, IdentityEngineError, NotFoundError } from './errors.ts';
 import { reportAttempt } from './report-attempt.ts';
 import { mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
@@ -19,7 +19,8 @@ export class Caller {
 
   /**
    * The answer to a call. Throws what the last attempt came to (`ApiError`, `ConnectionError`,
-   * `MalformedAnswerError`), `DeadlineError`, or the reason of the caller's signal.
+   * `MalformedAnswerError`), `DeadlineError`, the reason of the caller's signal, or an `IdentityEngineError` for
+   * a key or version that no header can carry.
    */
   async call(call: Call): Promise<Answer> {
     const { timeoutMs = this.settings.timeoutMs, signal } = call.options;
@@ -45,6 +46,7 @@ export class Caller {
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers[name] = value;
     }
+    assertCarried(headers);
     await injectContext(headers);
     return headers;
   }
@@ -75,6 +77,7 @@ export class Caller {
     const outcome = readAttempt(attempted, {
       ...{ isChange: call.isChange, attempts, attemptTimeoutMs },
       wasUnclear: before?.error.mayHaveHappened ?? false,
+      emptyStatus: emptyStatusOf(call),
     });
     const { method, path } = call;
     const report = (retryInMs?: number) => {
@@ -106,6 +109,21 @@ export class Caller {
 }
 
 const USER_AGENT = `identity-engine-typescript/${VERSION}`;
+
+/** What a header's value is made of here: printable ASCII, at least one character, no space at its ends. */
+const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+
+function assertCarried(headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (HEADER_VALUE.test(value)) continue;
+    throw new IdentityEngineError(`the header ${name} cannot carry ${JSON.stringify(value)}`);
+  }
+}
+
+function emptyStatusOf({ method, headers }: Call): 204 | 304 | undefined {
+  if (method === 'DELETE') return 204;
+  return headers?.['if-none-match'] === undefined ? undefined : 304;
+}
 
 /** Whether "not found" means that an earlier attempt of this DELETE was carried out. */
 function isDeletedNow(

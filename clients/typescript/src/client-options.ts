@@ -12,7 +12,7 @@ export type ClientOptions = {
   readonly timeoutMs?: number;
   /** How long one attempt may take until its body is read, in milliseconds, > 0; default 10,000. */
   readonly attemptTimeoutMs?: number;
-  /** How many requests one call makes at most; an integer ≥ 1, default 6. 1: no retry. */
+  /** How many requests one call makes at most; an integer ≥ 1, default 10. 1: no retry. */
   readonly attemptsMax?: number;
   /** A stand-in for the platform's `fetch`, for a proxy or a test. */
   readonly fetch?: Fetch;
@@ -36,7 +36,7 @@ const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
 /** Defaults of `ClientOptions`. */
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
-const DEFAULT_ATTEMPTS_MAX = 6;
+const DEFAULT_ATTEMPTS_MAX = 10;
 
 /** The largest time that a timer takes, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

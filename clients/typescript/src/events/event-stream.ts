@@ -128,8 +128,10 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
       reportAttempt(onAttempt, facts, opened.response);
       return opened.connection;
     }
-    const reading = { isChange: false, wasUnclear: false, attempts, attemptTimeoutMs };
-    const outcome = readAttempt(opened, reading);
+    const outcome = readAttempt(opened, {
+      ...{ isChange: false, wasUnclear: false, attempts, attemptTimeoutMs },
+      emptyStatus: undefined,
+    });
     if (outcome.kind === 'success') {
       const { status, requestId } = outcome.facts;
       throw new MalformedAnswerError({ status, requestId, text: '' }, false);

@@ -45,16 +45,19 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   return { clock, sent, client, buffer: new ObservationBuffer(client, options, clock) };
 }
 
+/** What every answer of the service has. */
+const OF_SERVICE = { 'x-request-id': 'req_of_the_scene' };
+
 /** A batch that is durable. */
 export function done({ observations }: Pick<Sent, 'observations'>, headers = {}): Response {
   const data = { processed_count: observations.length, contract: {} };
-  return new Response(JSON.stringify({ data }), { headers });
+  return new Response(JSON.stringify({ data }), { headers: { ...OF_SERVICE, ...headers } });
 }
 
 /** A refusal of the service. */
 export function refused(status: number, error: string, details = {}, headers = {}): Reply {
   const text = JSON.stringify({ error, message: error, details });
-  return () => new Response(text, { status, headers });
+  return () => new Response(text, { status, headers: { ...OF_SERVICE, ...headers } });
 }
 
 /** An observation that is known by its number. */
