@@ -11,6 +11,10 @@ export type Answer = {
   readonly headers: Headers;
   /** The parsed body; undefined for a status without one. */
   readonly body: Envelope | undefined;
+  /** When the attempt that was answered began, in milliseconds of the steady clock. */
+  readonly beganAtMs: number;
+  /** When the first attempt of the call did. */
+  readonly callBeganAtMs: number;
 };
 
 /** The JSON frame of a success (interface 2.1). */
@@ -35,6 +39,9 @@ export type Reading = {
   /** Ordinal of the attempt, from 1. */
   readonly attempts: number;
   readonly attemptTimeoutMs: number;
+  /** When it began, and when the first attempt of the call did, in milliseconds of the steady clock. */
+  readonly beganAtMs: number;
+  readonly callBeganAtMs: number;
   /** The status without a body that the call may be answered with: 304 for a condition, 204 for a DELETE. */
   readonly emptyStatus: 204 | 304 | undefined;
 };
@@ -61,7 +68,9 @@ function readAnswer(response: Response, text: string, reading: Reading): Answer 
     etag: headers.get('etag') ?? undefined,
     isReplayed: headers.get('idempotent-replayed') === 'true',
   };
-  return { kind: 'success', facts, headers, body: isEnvelope(body) ? body : undefined };
+  const { beganAtMs, callBeganAtMs } = reading;
+  const envelope = isEnvelope(body) ? body : undefined;
+  return { kind: 'success', facts, headers, body: envelope, beganAtMs, callBeganAtMs };
 }
 
 function failureOf(

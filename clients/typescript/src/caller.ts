@@ -26,9 +26,10 @@ export class Caller {
     const { timeoutMs = this.settings.timeoutMs, signal } = call.options;
     const deadline = new Deadline(assertTimeMs('timeoutMs', timeoutMs), signal);
     const request = await this.#requestOf(call);
+    const beganAtMs = performance.now();
     let last: Failure | undefined;
     for (let attempts = 1; ; attempts += 1) {
-      const outcome = await this.#attempt(call, request, deadline, attempts, last);
+      const outcome = await this.#attempt(call, request, deadline, { attempts, beganAtMs }, last);
       if (outcome.kind === 'success') return outcome;
       last = outcome;
       await deadline.pause(outcome.waitMs);
@@ -67,7 +68,7 @@ export class Caller {
     call: Call,
     request: Request,
     deadline: Deadline,
-    attempts: number,
+    { attempts, beganAtMs: callBeganAtMs }: { attempts: number; beganAtMs: number },
     before: Failure | undefined,
   ): Promise<Answer | (Failure & { readonly waitMs: number })> {
     const { attemptTimeoutMs, attemptsMax, fetch, onAttempt } = this.settings;
@@ -77,7 +78,7 @@ export class Caller {
     const outcome = readAttempt(attempted, {
       ...{ isChange: call.isChange, attempts, attemptTimeoutMs },
       wasUnclear: before?.error.mayHaveHappened ?? false,
-      emptyStatus: emptyStatusOf(call),
+      ...{ emptyStatus: emptyStatusOf(call), beganAtMs: startedMs, callBeganAtMs },
     });
     const { method, path } = call;
     const report = (retryInMs?: number) => {
@@ -91,7 +92,7 @@ export class Caller {
     const { error, retryAfterMs } = outcome;
     if (call.repeatable === 'until_deleted' && isDeletedNow(error, before)) {
       report();
-      return deletedAnswer(error, attempts);
+      return deletedAnswer(error, attempts, { beganAtMs: startedMs, callBeganAtMs });
     }
     const wait = waitMs(attempts, retryAfterMs, Math.random);
     const isAgain = attempts < attemptsMax && mayRepeat(outcome, call.repeatable);
@@ -134,12 +135,17 @@ function isDeletedNow(
 }
 
 /** The success of a DELETE whose own answer was lost; the instance's id is the caller's to add. */
-function deletedAnswer(error: NotFoundError, attempts: number): Answer {
+function deletedAnswer(
+  error: NotFoundError,
+  attempts: number,
+  times: Pick<Answer, 'beganAtMs' | 'callBeganAtMs'>,
+): Answer {
   const { status, requestId, limits } = error;
   return {
     kind: 'success',
     facts: { status, requestId, limits, attempts, etag: undefined, isReplayed: false },
     headers: new Headers(),
     body: undefined,
+    ...times,
   };
 }
