@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   ApiError,
+  type AttemptEvent,
   IdentityEngine,
   IdentityEngineError,
   MalformedAnswerError,
@@ -83,4 +84,36 @@ for (const [what, call] of [
   });
 }
 
-for (const each of [foreign, header]) each.run();
+const path = suite('an id that would lead to another path');
+
+for (const id of ['', '.', '..']) {
+  path(`is an error before anything is sent: "${id}"`, async () => {
+    const { client, requests } = answering({ data: {} }, 200, OF_SERVICE);
+    await rejection(client.instances.delete(id), IdentityEngineError);
+    await rejection(client.instance(id).snapshot(), IdentityEngineError);
+    await rejection(client.personas.get(id), IdentityEngineError);
+    assert.equal(requests, []);
+  });
+}
+
+const hook = suite('a hook for attempts');
+
+hook('sees nothing of a foreign body, and may fail later', async () => {
+  const seen: unknown[] = [];
+  const onAttempt = async ({ error }: AttemptEvent) => {
+    seen.push(error);
+    throw new Error('the log is full');
+  };
+  const fetch = async () => new Response('<html>a secret');
+  const client = new IdentityEngine({
+    ...{ apiKey: 'k', baseUrl: 'http://x.test/v1', attemptsMax: 1, fetch, onAttempt },
+  });
+  const error = await rejection(client.account.get(), MalformedAnswerError);
+  assert.is(error.excerpt, '<html>a secret');
+  assert.equal(
+    seen.map((each) => each instanceof MalformedAnswerError && each.excerpt),
+    [''],
+  );
+});
+
+for (const each of [foreign, header, path, hook]) each.run();

@@ -87,7 +87,7 @@ export class ObservationBuffer {
   async add(
     instanceId: string,
     observation: Observation,
-    { signal }: { readonly signal?: AbortSignal } = {},
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     this.#assertOpen();
     const make = itemOf(observation, momentOf(this.#clock));
@@ -243,7 +243,8 @@ export class ObservationBuffer {
 
 function call<T>(hook: ((value: T) => void) | undefined, value: T): void {
   try {
-    hook?.(value);
+    const returned: unknown = hook?.(value);
+    if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
     // What a hook throws is no reason for the buffer to lose its order.
   }
