@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type ProgramRun, runProgram } from '#deploy/local/run-program';
 
 /** Where the client library lies. */
-export const PYTHON_CLIENT = 'clients/python';
+const PYTHON_CLIENT = 'clients/python';
 
 /** Where programs of its environment are. */
 const PROGRAMS = `${PYTHON_CLIENT}/.venv/bin`;

@@ -9,7 +9,7 @@ export type Verdict = 'allowed' | 'forbidden' | 'open';
 /** How a guard judges. */
 export type GuardOptions = {
   /** A contract older than this many milliseconds makes the guard throw; default: any age will do. */
-  readonly maxAgeMs?: number;
+  readonly maxAgeMs?: number | undefined;
 };
 
 /** The contract forbids the action. */

@@ -12,7 +12,7 @@ import { eventOf, type InstanceEvent } from './instance-event.ts';
 /** Where a stream begins, and what ends it. */
 export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId'> & {
   /** Id of the last event that you have, 0 for the beginning; default: what happens from now on. */
-  readonly after?: number | string;
+  readonly after?: number | string | undefined;
 };
 
 /** What is followed, and who hears of its events first. */

@@ -20,6 +20,8 @@ import { RecentFloors } from './recent-floors.ts';
 /** How long `close` tries to finish unless it is asked otherwise, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 30_000;
 
+type Bounds = Record<'batchMax' | 'delayMaxMs' | 'pendingMax' | 'instancesAtOnce', number>;
+
 /**
  * Takes observations of many instances and sends them in batches, those of one instance in the order in which
  * they were added and each once. Every observation gets a timestamp that the service will not throttle; what
@@ -28,7 +30,7 @@ const CLOSE_TIMEOUT_MS = 30_000;
  */
 export class ObservationBuffer {
   readonly #client: IdentityEngine;
-  readonly #options: Required<Omit<BufferOptions, 'onRejected' | 'onAcknowledged'>> & BufferOptions;
+  readonly #options: Bounds & Pick<BufferOptions, 'onRejected' | 'onAcknowledged'>;
   readonly #clock: BufferClock;
   readonly #queues = new Map<string, InstanceQueue>();
   readonly #heldBack = new Set<InstanceQueue>();

@@ -36,7 +36,7 @@ import { eachRowOnce } from '../rows-once.ts';
 import { uuid7 } from '../uuid7.ts';
 
 /** For a batch: whether every state in between is answered. */
-export type BatchOptions = ProcessOptions & { readonly includeIntermediate?: boolean };
+export type BatchOptions = ProcessOptions & { readonly includeIntermediate?: boolean | undefined };
 
 /**
  * One instance (interface 4.2). Making a handle asks nothing of the service: any call throws `NotFoundError`
@@ -76,7 +76,7 @@ export class InstanceHandle {
    */
   processBatch(
     observations: readonly Observation[],
-    options?: BatchOptions & { readonly includeIntermediate?: false },
+    options?: BatchOptions & { readonly includeIntermediate?: false | undefined },
   ): Promise<ProcessResult<BatchProcessed>>;
   /** The same with the state after each observation. */
   processBatch(
