@@ -153,7 +153,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
   composed(`${name} the end of a stream`, [streamed(headers, before, 'end'), rest]);
   composed(`${name} a refused reconnect`, [
     streamed(headers, before, 'cut'),
-    { status: 503, headers: { 'retry-after': '0', ...JSON_TYPE }, body: SHUTTING_DOWN },
+    { status: 503, headers: { 'retry-after': '0', ...OF_REFUSAL }, body: SHUTTING_DOWN },
     'close',
     rest,
   ]);
@@ -174,7 +174,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
   });
   const gone = {
     status: 404,
-    headers: JSON_TYPE,
+    headers: OF_REFUSAL,
     body: { error: 'not_found', message: 'no such instance' },
   };
   const absent = caseOf(
@@ -190,7 +190,11 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
   });
 }
 
-const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
+/** Without an id of its request an answer is not the service's (interface 2.1). */
+const OF_REFUSAL = {
+  'content-type': 'application/json; charset=utf-8',
+  'x-request-id': 'req_of_a_refused_stream',
+};
 const SHUTTING_DOWN = {
   ...{ error: 'service_unavailable', message: 'the server is shutting down' },
   details: { reason: 'shutting_down', request_id: 'req_of_a_stream' },
@@ -253,7 +257,7 @@ async function textCases(tape: Tape, call: Call, headers: Json, blocks: readonly
   for (const status of [401, 403]) {
     const code = status === 401 ? 'unauthorized' : 'forbidden';
     const error = { class: status === 401 ? 'UnauthorizedError' : 'ForbiddenError', code, status };
-    const refused = { status, headers: JSON_TYPE, body: { error: code, message: 'not this key' } };
+    const refused = { status, headers: OF_REFUSAL, body: { error: code, message: 'not this key' } };
     const made = caseOf(tape, `events: ${status} ends the iteration`, call, [refused], true);
     tape.keep({ ...made, origin: 'composed', expect: { events: [], ends: true, error } });
   }

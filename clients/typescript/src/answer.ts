@@ -9,8 +9,12 @@ export type Answer = {
   readonly kind: 'success';
   readonly facts: AnswerFacts;
   readonly headers: Headers;
-  /** The parsed body; undefined for 304 and 204. */
+  /** The parsed body; undefined for a status without one. */
   readonly body: Envelope | undefined;
+  /** When the attempt that was answered began, in milliseconds of the steady clock. */
+  readonly beganAtMs: number;
+  /** When the first attempt of the call did. */
+  readonly callBeganAtMs: number;
 };
 
 /** The JSON frame of a success (interface 2.1). */
@@ -35,6 +39,11 @@ export type Reading = {
   /** Ordinal of the attempt, from 1. */
   readonly attempts: number;
   readonly attemptTimeoutMs: number;
+  /** When it began, and when the first attempt of the call did, in milliseconds of the steady clock. */
+  readonly beganAtMs: number;
+  readonly callBeganAtMs: number;
+  /** The status without a body that the call may be answered with: 304 for a condition, 204 for a DELETE. */
+  readonly emptyStatus: 204 | 304 | undefined;
 };
 
 /** Reads what an attempt came to. */
@@ -50,16 +59,18 @@ export function readAttempt(attempt: Attempt, reading: Reading): Answer | Failur
 function readAnswer(response: Response, text: string, reading: Reading): Answer | Failure {
   const { status, headers } = response;
   const body = text === '' ? undefined : parsed(text);
-  const isEmpty = status === 304 || status === 204;
-  if (!isEmpty && !(response.ok && isEnvelope(body)))
-    return failureOf(response, text, body, reading);
+  const isEmpty = status === reading.emptyStatus;
+  const isSuccess = isEmpty || (response.ok && isEnvelope(body));
+  if (!isSuccess || !isOfService(headers)) return failureOf(response, text, body, reading);
   const facts = {
     ...{ status, attempts: reading.attempts, limits: limitsOf(headers) },
     requestId: headers.get('x-request-id') ?? undefined,
     etag: headers.get('etag') ?? undefined,
     isReplayed: headers.get('idempotent-replayed') === 'true',
   };
-  return { kind: 'success', facts, headers, body: isEnvelope(body) ? body : undefined };
+  const { beganAtMs, callBeganAtMs } = reading;
+  const envelope = isEnvelope(body) ? body : undefined;
+  return { kind: 'success', facts, headers, body: envelope, beganAtMs, callBeganAtMs };
 }
 
 function failureOf(
@@ -70,9 +81,8 @@ function failureOf(
 ): Failure {
   const requestId = headers.get('x-request-id') ?? undefined;
   const askedMs = retryAfterMsOf(headers, Date.now());
-  if (ok || !isErrorBody(body)) {
-    const mayHaveHappened = wasUnclear || (isChange && isOpen(status, undefined));
-    const error = new MalformedAnswerError({ status, requestId, text }, mayHaveHappened);
+  if (ok || !isErrorBody(body) || !isOfService(headers)) {
+    const error = new MalformedAnswerError({ status, requestId, text }, wasUnclear || isChange);
     return { kind: 'failure', error, retryAfterMs: askedMs };
   }
   const { error: code, message, details, retry_after: retryAfterS } = body;
@@ -97,11 +107,10 @@ const CERTAIN_CODES: ReadonlySet<string> = new Set([
   ...['invalid_request', 'billing_provider_not_configured'],
 ]);
 
-/** Whether an answer leaves open that the call took effect. A proxy's answer always does, but for a 4xx. */
-function isOpen(status: number, body: ErrorBody | undefined): boolean {
+/** Whether a refusal of the service leaves open that the call took effect. */
+function isOpen(status: number, body: ErrorBody): boolean {
   if (status < 400) return true;
   if (status < 500) return false;
-  if (body === undefined) return true;
   if (status === 503) return OPEN_REASONS.has(body.details?.reason);
   return !CERTAIN_CODES.has(body.error);
 }
@@ -114,8 +123,14 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Whether an answer is the service's: all of those have `X-Request-Id` (interface 2.1). */
+function isOfService(headers: Headers): boolean {
+  return headers.get('x-request-id') !== null;
+}
+
 function isEnvelope(body: unknown): body is Envelope {
-  return typeof body === 'object' && body !== null && 'data' in body;
+  if (typeof body !== 'object' || body === null || !('data' in body)) return false;
+  return typeof body.data === 'object' && body.data !== null;
 }
 
 function isErrorBody(body: unknown): body is ErrorBody {

@@ -3,7 +3,7 @@ import { attempt, type Request } from './attempt.ts';
 import { type Call, targetOf } from './call.ts';
 import { assertTimeMs, type Settings } from './client-options.ts';
 import { Deadline } from './deadline.ts';
-import { DeadlineError, NotFoundError } from './errors.ts';
+import { DeadlineError, IdentityEngineError, NotFoundError } from './errors.ts';
 import { reportAttempt } from './report-attempt.ts';
 import { mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
@@ -19,15 +19,17 @@ export class Caller {
 
   /**
    * The answer to a call. Throws what the last attempt came to (`ApiError`, `ConnectionError`,
-   * `MalformedAnswerError`), `DeadlineError`, or the reason of the caller's signal.
+   * `MalformedAnswerError`), `DeadlineError`, the reason of the caller's signal, or an `IdentityEngineError` for
+   * a key or version that no header can carry.
    */
   async call(call: Call): Promise<Answer> {
     const { timeoutMs = this.settings.timeoutMs, signal } = call.options;
     const deadline = new Deadline(assertTimeMs('timeoutMs', timeoutMs), signal);
     const request = await this.#requestOf(call);
+    const beganAtMs = performance.now();
     let last: Failure | undefined;
     for (let attempts = 1; ; attempts += 1) {
-      const outcome = await this.#attempt(call, request, deadline, attempts, last);
+      const outcome = await this.#attempt(call, request, deadline, { attempts, beganAtMs }, last);
       if (outcome.kind === 'success') return outcome;
       last = outcome;
       await deadline.pause(outcome.waitMs);
@@ -45,6 +47,7 @@ export class Caller {
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers[name] = value;
     }
+    assertCarried(headers);
     await injectContext(headers);
     return headers;
   }
@@ -65,7 +68,7 @@ export class Caller {
     call: Call,
     request: Request,
     deadline: Deadline,
-    attempts: number,
+    { attempts, beganAtMs: callBeganAtMs }: { attempts: number; beganAtMs: number },
     before: Failure | undefined,
   ): Promise<Answer | (Failure & { readonly waitMs: number })> {
     const { attemptTimeoutMs, attemptsMax, fetch, onAttempt } = this.settings;
@@ -75,6 +78,7 @@ export class Caller {
     const outcome = readAttempt(attempted, {
       ...{ isChange: call.isChange, attempts, attemptTimeoutMs },
       wasUnclear: before?.error.mayHaveHappened ?? false,
+      ...{ emptyStatus: emptyStatusOf(call), beganAtMs: startedMs, callBeganAtMs },
     });
     const { method, path } = call;
     const report = (retryInMs?: number) => {
@@ -88,7 +92,7 @@ export class Caller {
     const { error, retryAfterMs } = outcome;
     if (call.repeatable === 'until_deleted' && isDeletedNow(error, before)) {
       report();
-      return deletedAnswer(error, attempts);
+      return deletedAnswer(error, attempts, { beganAtMs: startedMs, callBeganAtMs });
     }
     const wait = waitMs(attempts, retryAfterMs, Math.random);
     const isAgain = attempts < attemptsMax && mayRepeat(outcome, call.repeatable);
@@ -107,6 +111,21 @@ export class Caller {
 
 const USER_AGENT = `identity-engine-typescript/${VERSION}`;
 
+/** What a header's value is made of here: printable ASCII, at least one character, no space at its ends. */
+const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+
+function assertCarried(headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (HEADER_VALUE.test(value)) continue;
+    throw new IdentityEngineError(`the header ${name} cannot carry ${JSON.stringify(value)}`);
+  }
+}
+
+function emptyStatusOf({ method, headers }: Call): 204 | 304 | undefined {
+  if (method === 'DELETE') return 204;
+  return headers?.['if-none-match'] === undefined ? undefined : 304;
+}
+
 /** Whether "not found" means that an earlier attempt of this DELETE was carried out. */
 function isDeletedNow(
   error: Failure['error'],
@@ -116,12 +135,17 @@ function isDeletedNow(
 }
 
 /** The success of a DELETE whose own answer was lost; the instance's id is the caller's to add. */
-function deletedAnswer(error: NotFoundError, attempts: number): Answer {
+function deletedAnswer(
+  error: NotFoundError,
+  attempts: number,
+  times: Pick<Answer, 'beganAtMs' | 'callBeganAtMs'>,
+): Answer {
   const { status, requestId, limits } = error;
   return {
     kind: 'success',
     facts: { status, requestId, limits, attempts, etag: undefined, isReplayed: false },
     headers: new Headers(),
     body: undefined,
+    ...times,
   };
 }

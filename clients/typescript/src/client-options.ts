@@ -5,19 +5,19 @@ import { IdentityEngineError } from './errors.ts';
 /** How a client is set up. */
 export type ClientOptions = {
   /** API key, `svc_sk_…`; default the environment's `IDENTITY_ENGINE_API_KEY`. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Ends in `/v1`; default `IDENTITY_ENGINE_BASE_URL`, then `http://127.0.0.1:8000/v1`. */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
   /** Deadline of one call with all its retries, in milliseconds, > 0; default 30,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How long one attempt may take until its body is read, in milliseconds, > 0; default 10,000. */
-  readonly attemptTimeoutMs?: number;
-  /** How many requests one call makes at most; an integer ≥ 1, default 6. 1: no retry. */
-  readonly attemptsMax?: number;
+  readonly attemptTimeoutMs?: number | undefined;
+  /** How many requests one call makes at most; an integer ≥ 1, default 10. 1: no retry. */
+  readonly attemptsMax?: number | undefined;
   /** A stand-in for the platform's `fetch`, for a proxy or a test. */
-  readonly fetch?: Fetch;
+  readonly fetch?: Fetch | undefined;
   /** Called after each attempt, for a log. It sees neither the key nor a body. What it throws is ignored. */
-  readonly onAttempt?: (event: AttemptEvent) => void;
+  readonly onAttempt?: ((event: AttemptEvent) => void) | undefined;
 };
 
 /** What a client works with. */
@@ -36,7 +36,7 @@ const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
 /** Defaults of `ClientOptions`. */
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
-const DEFAULT_ATTEMPTS_MAX = 6;
+const DEFAULT_ATTEMPTS_MAX = 10;
 
 /** The largest time that a timer takes, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -9,7 +9,7 @@ export type Verdict = 'allowed' | 'forbidden' | 'open';
 /** How a guard judges. */
 export type GuardOptions = {
   /** A contract older than this many milliseconds makes the guard throw; default: any age will do. */
-  readonly maxAgeMs?: number;
+  readonly maxAgeMs?: number | undefined;
 };
 
 /** The contract forbids the action. */
@@ -68,7 +68,7 @@ export class ContractGuard {
     return this.#held.contract;
   }
 
-  /** Milliseconds since the request that brought the contract began; undefined until one was seen. */
+  /** Milliseconds since the request that brought the contract began, or its event came; undefined until one was seen. */
   get ageMs(): number | undefined {
     return this.#held.ageMs;
   }
@@ -92,7 +92,8 @@ export class ContractGuard {
 
   /** Takes a contract that came another way, as of now. */
   update(contract: Contract): void {
-    this.#held.take(contract, performance.now());
+    const nowMs = performance.now();
+    this.#held.take({ contract, cycle: undefined, beganAtMs: nowMs, ageFromMs: nowMs });
   }
 
   /** Asks the service for the contract. Throws what `instance.contract` throws. */

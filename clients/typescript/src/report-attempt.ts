@@ -18,13 +18,31 @@ export function reportAttempt(
 ): void {
   if (onAttempt === undefined) return;
   const durationMs = performance.now() - startedMs;
-  const error = outcome instanceof Error ? outcome : undefined;
+  const error = outcome instanceof Error ? withoutBody(outcome) : undefined;
   const { status, requestId } = answeredWith(outcome);
   try {
-    onAttempt({ method, path, attempt: attempts, durationMs, status, requestId, retryInMs, error });
+    const event = {
+      method,
+      path,
+      attempt: attempts,
+      durationMs,
+      status,
+      requestId,
+      retryInMs,
+      error,
+    };
+    const returned: unknown = onAttempt(event);
+    if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
     // A log that fails is no reason for the call to.
   }
+}
+
+/** The error without the excerpt of a foreign body, which does not belong in a log. */
+function withoutBody(error: IdentityEngineError): IdentityEngineError {
+  if (!(error instanceof MalformedAnswerError)) return error;
+  const { status, requestId, mayHaveHappened } = error;
+  return new MalformedAnswerError({ status, requestId, text: '' }, mayHaveHappened);
 }
 
 /** What every answer says. */

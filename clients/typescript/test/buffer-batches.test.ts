@@ -134,10 +134,8 @@ spacing('further ahead than 240 s wait until they are not', async () => {
 });
 
 spacing('begin again after what a throttled answer asks for, under a new key', async () => {
-  const throttled: Reply = () => {
-    const headers = { 'x-throttled': 'true', 'retry-after': '7' };
-    return new Response(JSON.stringify({ data: { processed_count: 0 } }), { headers });
-  };
+  const throttled: Reply = () =>
+    done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
   const { buffer, clock, sent } = sceneOf({}, throttled, done);
   for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
   await clock.run(buffer.flush());

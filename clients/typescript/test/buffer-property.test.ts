@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
+  BufferClosedError,
   type CloseResult,
   IdentityEngine,
   type Observation,
@@ -19,12 +20,23 @@ const addition = fc.record({
     { weight: 1, arbitrary: fc.nat({ max: 900 }) },
     { weight: 1, arbitrary: fc.nat({ max: 8_000 }) },
   ),
-  isBad: fc.oneof(
-    { weight: 30, arbitrary: fc.constant(false) },
-    { weight: 1, arbitrary: fc.constant(true) },
+  /** Above 1 it is refused, above 2 without saying which one it is. */
+  strength: fc.oneof(
+    { weight: 30, arbitrary: fc.constant(0.5) },
+    { weight: 1, arbitrary: fc.constantFrom(2, 3) },
+  ),
+  /** Whether it is added without waiting for room for the one before. */
+  isSideBySide: fc.boolean(),
+  /** How far the calendar is set before it, in milliseconds. */
+  stepMs: fc.oneof(
+    { weight: 60, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.constantFrom(-60_000, 60_000, -400_000, 400_000) },
   ),
   /** Its own timestamp against the time of adding, in milliseconds; undefined: none of its own. */
-  ownMs: fc.option(fc.integer({ min: -20_000, max: 20_000 }), { nil: undefined, freq: 5 }),
+  ownMs: fc.option(fc.oneof(fc.integer({ min: -20_000, max: 20_000 }), fc.constant(-3_600_000)), {
+    nil: undefined,
+    freq: 5,
+  }),
 });
 
 const schedule = fc.record({
@@ -39,6 +51,8 @@ const schedule = fc.record({
   delayMaxMs: fc.constantFrom(0, 50),
   pendingMax: fc.constantFrom(1, 10, 1_000),
   instancesAtOnce: fc.integer({ min: 1, max: 4 }),
+  /** What the hooks call each time. */
+  hook: fc.constantFrom('nothing', 'nothing', 'flush', 'close'),
 });
 
 type Schedule = typeof schedule extends fc.Arbitrary<infer T> ? T : never;
@@ -64,7 +78,8 @@ async function check(given: Schedule): Promise<void> {
   });
   const rejected = new Set<number>();
   const onRejected = (each: RejectedObservation) => void rejected.add(numberOf(each));
-  const first = new ObservationBuffer(client, { ...given, onRejected }, clock);
+  const onAcknowledged = () => hooked(first, given);
+  const first = new ObservationBuffer(client, { ...given, onRejected, onAcknowledged }, clock);
   const stopRestarts = restarting(server, clock, given.restartsEveryMs);
   const added: Added[] = [];
   const left = await clock.run(fill(first, clock, given, added));
@@ -75,7 +90,7 @@ async function check(given: Schedule): Promise<void> {
   server.heal();
   const second = new ObservationBuffer(client, { ...given, onRejected }, clock);
   second.restore(JSON.parse(JSON.stringify(left.unacknowledged)));
-  const end = await clock.run(second.close({ timeoutMs: 3_600_000 }));
+  const end = await clock.run(second.close({ timeoutMs: 24 * 3_600_000 }));
   assert.equal(end.unacknowledged, []);
   assert.is(first.pending + second.pending - handedBackOf(left).length, 0, 'pending');
   for (const id of INSTANCES) {
@@ -98,17 +113,32 @@ async function fill(
   { additions, closeTimeoutMs, instances, pendingMax }: Schedule,
   added: Added[],
 ): Promise<CloseResult> {
-  for (const [number, { instance, gapMs, isBad, ownMs }] of additions.entries()) {
+  const adds: Promise<unknown>[] = [];
+  for (const [number, addition] of additions.entries()) {
+    const { instance, gapMs, strength: signal_strength, ownMs, isSideBySide, stepMs } = addition;
     if (gapMs > 0) await clock.sleep(gapMs);
+    clock.step(stepMs);
     const instanceId = `inst_${instance % instances}`;
     const timestamp = ownMs === undefined ? {} : { timestamp: isoOf(clock.now() + ownMs) };
-    const signal_strength = isBad ? 2 : 0.5;
     const observation: Observation = { mode_target: 'ORDER', signal_strength, context: { number } };
-    await buffer.add(instanceId, { ...observation, ...timestamp });
-    assert.ok(buffer.pending <= pendingMax, 'more than there is room for');
-    added.push({ instanceId, number });
+    const add = buffer.add(instanceId, { ...observation, ...timestamp }).then(
+      () => {
+        assert.ok(buffer.pending <= pendingMax, 'more than there is room for');
+        added.push({ instanceId, number });
+      },
+      (error: unknown) => assert.instance(error, BufferClosedError),
+    );
+    adds.push(add);
+    if (!isSideBySide) await add;
   }
+  await Promise.all(adds);
   return await buffer.close({ timeoutMs: closeTimeoutMs });
+}
+
+/** What a hook does; a flush that is over has left nothing behind of what was added before it. */
+function hooked(buffer: ObservationBuffer, { hook, closeTimeoutMs: timeoutMs }: Schedule): void {
+  if (hook === 'flush') buffer.flush().catch((error) => assert.instance(error, BufferClosedError));
+  if (hook === 'close' && buffer.pending === 0) void buffer.close({ timeoutMs });
 }
 
 /** After the first close: every observation is in one of three places, and what was acknowledged is there. */

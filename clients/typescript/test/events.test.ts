@@ -165,4 +165,51 @@ connection('counts as ended after as long as it may be, and not before', async (
   opened.connection.close();
 });
 
-for (const each of [parser, follower, connection]) each.run();
+const ending = suite('a stream that is ended');
+
+ending('by close does not wait for its next event', async () => {
+  await using server = await FakeServer.start(stream([cycle(1)], 'open'));
+  const events = clientOf(server).instance('inst_1').events();
+  const iterator = events[Symbol.asyncIterator]();
+  assert.is((await iterator.next()).done, false);
+  const next = iterator.next();
+  events.close();
+  assert.equal(await next, { done: true, value: undefined });
+  events.close();
+});
+
+ending('by return does not wait for its next event', async () => {
+  await using server = await FakeServer.start(stream([cycle(1)], 'open'));
+  const iterator = clientOf(server).instance('inst_1').events()[Symbol.asyncIterator]();
+  await iterator.next();
+  const next = iterator.next();
+  assert.is((await iterator.return()).done, true);
+  assert.is((await next).done, true);
+});
+
+ending('by its signal hands out nothing more', async () => {
+  await using server = await FakeServer.start(stream([cycle(1) + cycle(2) + cycle(3)], 'open'));
+  const controller = new AbortController();
+  const { signal } = controller;
+  const names: string[] = [];
+  const run = async () => {
+    for await (const { id } of clientOf(server).instance('inst_1').events({ signal })) {
+      names.push(String(id));
+      controller.abort(new Error('enough'));
+    }
+  };
+  assert.is((await rejection(run(), Error)).message, 'enough');
+  assert.equal(names, ['1']);
+});
+
+ending('while it opens does not wait for a fetch that heeds no signal', async () => {
+  const fetch = () => new Promise<Response>(() => {});
+  const client = clientOf({ baseUrl: 'http://x.test/v1' }, { fetch });
+  const controller = new AbortController();
+  const events = client.instance('inst_1').events({ signal: controller.signal });
+  const next = rejection(events[Symbol.asyncIterator]().next(), Error);
+  controller.abort(new Error('enough'));
+  assert.is((await next).message, 'enough');
+});
+
+for (const each of [parser, follower, connection, ending]) each.run();

@@ -8,7 +8,7 @@ import {
   StaleContractError,
 } from '../src/identity-engine.ts';
 import { clientOf, rejection } from './support/clients.ts';
-import { data, FakeServer, type Reaction } from './support/fake-server.ts';
+import { data, FakeServer, type Reaction, refusal } from './support/fake-server.ts';
 
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 } as const;
 
@@ -114,6 +114,110 @@ guarded('does not take an answer whose request began before that of the one it h
   await instance.process(OBSERVATION);
   overtake();
   await first;
+  assert.equal(guard.contract?.allowed_actions, ['new']);
+});
+
+/** The data of a state after a cycle, whose contract allows this action. */
+const stateOf = (cycle: number, action: string) => ({
+  ...{ snapshot: { cycle }, contract: contractOf(action, 'none'), drift: {} },
+});
+const REPLAYED = { 'idempotent-replayed': 'true' };
+
+guarded('does not take the repeated answer of an earlier call', async () => {
+  await using server = await FakeServer.start(
+    data(contractOf('new', 'none')),
+    data(stateOf(1, 'old'), REPLAYED),
+  );
+  const instance = clientOf(server).instance('inst_1');
+  const guard = instance.guard();
+  await guard.refresh();
+  await instance.process(OBSERVATION, { idempotencyKey: 'of before' });
+  assert.equal(guard.contract?.allowed_actions, ['new']);
+});
+
+guarded('takes the newer cycle of answers that overlap, whichever comes last', async () => {
+  const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
+  await using server = await FakeServer.start(
+    later(data(stateOf(8, 'eighth')), overtaken),
+    data(stateOf(7, 'seventh')),
+  );
+  const instance = clientOf(server).instance('inst_1');
+  const guard = instance.guard();
+  const first = instance.process(OBSERVATION);
+  while (server.received.length === 0) await sleep(1);
+  await instance.process(OBSERVATION);
+  assert.equal(guard.contract?.allowed_actions, ['seventh']);
+  overtake();
+  await first;
+  assert.equal(guard.contract?.allowed_actions, ['eighth']);
+});
+
+guarded('takes what a call brought that was repeated after a contract was read', async () => {
+  const { promise: read, resolve: isRead } = Promise.withResolvers<void>();
+  await using server = await FakeServer.start(
+    later(refusal(503, 'service_unavailable'), read),
+    data(contractOf('old', 'none')),
+    data(stateOf(2, 'new')),
+  );
+  const instance = clientOf(server).instance('inst_1');
+  const guard = instance.guard();
+  const processed = instance.process(OBSERVATION);
+  while (server.received.length === 0) await sleep(1);
+  await guard.refresh();
+  isRead();
+  await processed;
+  assert.equal(guard.contract?.allowed_actions, ['new']);
+});
+
+/** A stream of states that stays open. */
+const states =
+  (...all: readonly object[]): Reaction =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(all.map((each) => `event: state\ndata: ${JSON.stringify(each)}\n\n`).join(''));
+  };
+
+guarded('does not take a state that is read late', async () => {
+  await using server = await FakeServer.start(
+    states(stateOf(0, 'old'), stateOf(0, 'old')),
+    data(stateOf(1, 'new')),
+  );
+  const instance = clientOf(server).instance('inst_1');
+  const guard = instance.guard();
+  const events = instance.events();
+  const iterator = events[Symbol.asyncIterator]();
+  await iterator.next();
+  await instance.process(OBSERVATION);
+  await iterator.next();
+  events.close();
+  assert.equal(guard.contract?.allowed_actions, ['new']);
+});
+
+guarded('counts cycles from the beginning after a reset', async () => {
+  const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
+  await using server = await FakeServer.start(
+    data(stateOf(57, 'before')),
+    later(data(stateOf(58, 'late')), overtaken),
+    data({ id: 'inst_1', cycle: 0 }),
+    data(stateOf(1, 'after')),
+  );
+  const instance = clientOf(server).instance('inst_1');
+  const guard = instance.guard();
+  await instance.process(OBSERVATION);
+  const late = instance.process(OBSERVATION);
+  while (server.received.length < 2) await sleep(1);
+  await instance.reset('initial');
+  await instance.process(OBSERVATION);
+  overtake();
+  await late;
+  assert.equal(guard.contract?.allowed_actions, ['after']);
+});
+
+guarded('takes a lower cycle that was asked for later: another client has reset', async () => {
+  await using server = await FakeServer.start(data(stateOf(57, 'old')), data(stateOf(1, 'new')));
+  const instance = clientOf(server).instance('inst_1');
+  const guard = instance.guard();
+  for (let count = 0; count < 2; count += 1) await instance.process(OBSERVATION);
   assert.equal(guard.contract?.allowed_actions, ['new']);
 });
 

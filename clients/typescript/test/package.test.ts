@@ -111,7 +111,7 @@ for (const [index, program] of programs.entries()) {
 
 for (const [name, sizes, said] of [
   ['agent-loop.ts', ['5'], /^5: \w+; stress/m],
-  ['fleet.ts', ['40', '30'], /^1200 observations of 40 agents in \d+ batches/m],
+  ['fleet.ts', ['1000', '2'], /^2000 observations of 1000 agents in \d+ batches/m],
 ] as const) {
   packed(`runs examples/${name}`, () => {
     const user = userFolder(name);
@@ -135,6 +135,13 @@ const client = new IdentityEngine({ apiKey: 'k' });
 const instance = client.instance('inst_0000000000000000');
 export const contract: Promise<Result<Contract>> = instance.contract();
 export const tomorrow: StressState = 'BEYOND';
+/** What may be undefined is passed on as it is. */
+export function like(apiKey?: string, signal?: AbortSignal, ifMatch?: string) {
+  const options = { signal, timeoutMs: undefined, idempotencyKey: undefined };
+  new IdentityEngine({ apiKey, fetch: undefined }).instance('i').events({ signal, after: undefined });
+  instance.guard({ maxAgeMs: undefined });
+  return [instance.reset('initial', { ...options, ifMatch }), instance.processBatch([], options)];
+}
 export async function all() {
   const plain = await instance.snapshot();
   const cycle: number = plain.data.cycle;

@@ -40,7 +40,7 @@ results('says that it was throttled, and when to come back', async () => {
 
 results('says that nothing was modified', async () => {
   await using server = await FakeServer.start((response) => {
-    response.writeHead(304, { etag: '"snap_1"' }).end();
+    response.writeHead(304, { etag: '"snap_1"', 'x-request-id': 'req_1' }).end();
   });
   const result = await clientOf(server).instance('inst_1').snapshot({ ifNoneMatch: '"snap_1"' });
   assert.equal([result.isNotModified, result.data, result.limits], [true, undefined, undefined]);

@@ -1,5 +1,5 @@
 import type { Attempt, Fetch, Request } from '../attempt.ts';
-import { TIMED_OUT } from '../deadline.ts';
+import { Deadline, TIMED_OUT } from '../deadline.ts';
 import { type EventBlock, EventBlocks } from './event-block.ts';
 
 /**
@@ -15,12 +15,19 @@ export class EventConnection {
   readonly #unlink: () => void;
   readonly #decoder = new TextDecoder();
   readonly #blocks = new EventBlocks();
+  /** When it was asked for, in milliseconds of the steady clock. */
+  readonly beganAtMs: number;
 
   private constructor(
     reader: ReadableStreamDefaultReader<Uint8Array>,
     controller: AbortController,
     unlink: () => void,
+    beganAtMs: number,
   ) {
+    this.beganAtMs = beganAtMs;
+    // Ends a read also where the stream does not heed the signal.
+    const end = () => void reader.cancel().catch(() => undefined);
+    controller.signal.addEventListener('abort', end, { once: true });
     this.#reader = reader;
     this.#controller = controller;
     this.#unlink = unlink;
@@ -37,27 +44,31 @@ export class EventConnection {
     signal: AbortSignal | undefined,
   ): Promise<{ connection: EventConnection; response: Response } | Attempt> {
     const controller = new AbortController();
-    const cancel = () => controller.abort(signal?.reason);
+    const beganAtMs = performance.now();
     signal?.throwIfAborted();
+    const cancel = () => controller.abort(signal?.reason);
     signal?.addEventListener('abort', cancel, { once: true });
     const unlink = () => signal?.removeEventListener('abort', cancel);
-    const timer = setTimeout(() => controller.abort(TIMED_OUT), openMs);
     try {
-      const init = { headers, signal: controller.signal, redirect: 'manual' as const };
-      const response = await fetch(url, init);
-      if (response.ok && response.body !== null && isStream(response)) {
-        const reader = response.body.getReader();
-        return { connection: new EventConnection(reader, controller, unlink), response };
-      }
-      const text = await response.text();
-      unlink();
-      return { kind: 'answered', response, text };
+      // The limit is there for a fetch that does not heed its signal.
+      return await new Deadline(openMs, signal).limit(openMs, async (limited) => {
+        limited.addEventListener('abort', () => controller.abort(limited.reason), { once: true });
+        const init = { headers, signal: controller.signal, redirect: 'manual' as const };
+        const response = await fetch(url, init);
+        if (limited.aborted) await response.body?.cancel();
+        if (response.ok && response.body !== null && isStream(response)) {
+          const reader = response.body.getReader();
+          const connection = new EventConnection(reader, controller, unlink, beganAtMs);
+          return { connection, response };
+        }
+        const text = await response.text();
+        unlink();
+        return { kind: 'answered', response, text } as const;
+      });
     } catch (cause) {
       unlink();
       signal?.throwIfAborted();
       return { kind: 'unanswered', wasSent: true, isLate: cause === TIMED_OUT, cause };
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -83,7 +94,6 @@ export class EventConnection {
   close(): void {
     this.#unlink();
     this.#controller.abort();
-    this.#reader.cancel().catch(() => undefined);
   }
 }
 

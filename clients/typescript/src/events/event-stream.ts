@@ -12,15 +12,19 @@ import { eventOf, type InstanceEvent } from './instance-event.ts';
 /** Where a stream begins, and what ends it. */
 export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId'> & {
   /** Id of the last event that you have, 0 for the beginning; default: what happens from now on. */
-  readonly after?: number | string;
+  readonly after?: number | string | undefined;
 };
 
 /** What is followed, and who hears of its events first. */
 export type Followed = {
   /** Path below `/v1`. */
   readonly path: string;
-  readonly onEvent: (event: InstanceEvent) => void;
+  /** `arrival`: when its connection was asked for and when it came, in milliseconds of the steady clock. */
+  readonly onEvent: (event: InstanceEvent, arrival: Arrival) => void;
 };
+
+/** When an event came, and how old it may be at most. */
+export type Arrival = { readonly beganAtMs: number; readonly ageFromMs: number };
 
 /** When to come back where the service has not said so, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -37,6 +41,9 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
   readonly #options: EventsOptions;
   readonly #events: AsyncGenerator<InstanceEvent, void>;
   readonly #pauses: Deadline;
+  readonly #closing = new AbortController();
+  /** The caller's, and that of `close`. */
+  readonly #signal: AbortSignal;
   #lastEventId: string | undefined;
   #retryMs = RETRY_MS;
 
@@ -46,8 +53,22 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     this.#followed = followed;
     this.#options = options;
     this.#lastEventId = options.after === undefined ? undefined : String(options.after);
-    this.#pauses = new Deadline(Number.POSITIVE_INFINITY, options.signal);
-    this.#events = this.#follow();
+    const { signal } = this.#closing;
+    this.#signal =
+      options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]);
+    this.#pauses = new Deadline(Number.POSITIVE_INFINITY, this.#signal);
+    this.#events = this.#untilClosed();
+    const end = this.#events.return.bind(this.#events);
+    // By itself a generator would wait for the event that is asked for already.
+    this.#events.return = (value) => {
+      this.close();
+      return end(value);
+    };
+  }
+
+  /** Ends the connection and the iteration, also while it waits for an event; calling it again does nothing. */
+  close(): void {
+    this.#closing.abort();
   }
 
   /** Id of the last event that was handed out: a later stream goes on behind it with `after`. */
@@ -58,6 +79,14 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
   /** The one iterator of this stream; leaving its loop ends the connection. */
   [Symbol.asyncIterator](): AsyncGenerator<InstanceEvent, void> {
     return this.#events;
+  }
+
+  async *#untilClosed(): AsyncGenerator<InstanceEvent, void> {
+    try {
+      yield* this.#follow();
+    } catch (error) {
+      if (!this.#closing.signal.aborted || this.#options.signal?.aborted === true) throw error;
+    }
   }
 
   async *#follow(): AsyncGenerator<InstanceEvent, void> {
@@ -88,14 +117,16 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     for (;;) {
       const blocks = await connection.next(SILENCE_MS_MAX);
       if (blocks === undefined) return;
+      const arrival = { beganAtMs: connection.beganAtMs, ageFromMs: performance.now() };
       for (const block of blocks) {
-        const event = this.#take(block);
+        this.#pauses.throwIfCancelled();
+        const event = this.#take(block, arrival);
         if (event !== undefined) yield event;
       }
     }
   }
 
-  #take(block: EventBlock): InstanceEvent | undefined {
+  #take(block: EventBlock, arrival: Arrival): InstanceEvent | undefined {
     if (block.retryMs !== undefined) this.#retryMs = Math.min(block.retryMs, RETRY_MS_MAX);
     let event: InstanceEvent | undefined;
     try {
@@ -105,14 +136,13 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
       throw new MalformedAnswerError(answer, false);
     }
     if (block.id !== undefined) this.#lastEventId = block.id;
-    if (event !== undefined) this.#followed.onEvent(event);
+    if (event !== undefined) this.#followed.onEvent(event, arrival);
     return event;
   }
 
   /** A connection, or a failure that another attempt may mend. Throws any other. */
   async #open(attempts: number): Promise<EventConnection | Failure> {
     const { settings } = this.#caller;
-    const { signal } = this.#options;
     const call = {
       headers: { accept: 'text/event-stream', 'last-event-id': this.#lastEventId },
       options: this.#options,
@@ -123,13 +153,15 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     const startedMs = performance.now();
     const facts = { method: 'GET', path: this.#followed.path, attempts, startedMs };
     const { attemptTimeoutMs, fetch, onAttempt } = settings;
-    const opened = await EventConnection.open(fetch, request, attemptTimeoutMs, signal);
+    const opened = await EventConnection.open(fetch, request, attemptTimeoutMs, this.#signal);
     if ('connection' in opened) {
       reportAttempt(onAttempt, facts, opened.response);
       return opened.connection;
     }
-    const reading = { isChange: false, wasUnclear: false, attempts, attemptTimeoutMs };
-    const outcome = readAttempt(opened, reading);
+    const outcome = readAttempt(opened, {
+      ...{ isChange: false, wasUnclear: false, attempts, attemptTimeoutMs },
+      ...{ emptyStatus: undefined, beganAtMs: startedMs, callBeganAtMs: startedMs },
+    });
     if (outcome.kind === 'success') {
       const { status, requestId } = outcome.facts;
       throw new MalformedAnswerError({ status, requestId, text: '' }, false);

@@ -44,14 +44,18 @@ export class Backlog {
     this.#held += count;
   }
 
-  /** Takes a place once there is one, in the order of asking; undefined where there is one now. */
-  room(signal: AbortSignal | undefined): Promise<void> | undefined {
+  /**
+   * Takes a place and calls `enter` in it: at once where there is one, else as soon as one is free, in the order
+   * of asking. What enters does so in the same step in which it is given the place, so nothing overtakes it.
+   */
+  async enter(enter: () => void, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     if (this.#adds.length === 0 && this.#held < this.#max) {
       this.#held += 1;
-      return undefined;
+      enter();
+      return;
     }
-    return new Promise<void>((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       const leave = () => {
         this.#adds.splice(this.#adds.indexOf(waiter), 1);
         reject(signal?.reason);
@@ -60,6 +64,7 @@ export class Backlog {
       const waiter: Waiter = {
         resolve: () => {
           settled();
+          enter();
           resolve();
         },
         reject: (error) => {

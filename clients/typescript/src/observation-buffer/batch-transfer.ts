@@ -1,4 +1,5 @@
 import { type Batch, itemOf } from './batch.ts';
+import type { Moment } from './buffer-clock.ts';
 import type { UnacknowledgedBatch } from './buffer-types.ts';
 import { timeOf } from './spacing.ts';
 
@@ -8,17 +9,17 @@ export function handedBack(instanceId: string, batch: Batch): UnacknowledgedBatc
   return { instanceId, idempotencyKey, observations, mayHaveHappened, sentAtMs };
 }
 
-/** The batch of such data, with the same key and the same body. */
+/** The batch of such data, with the same key and the same body, whatever order its keys have come in. */
 export function takenBack(
   { idempotencyKey, observations, mayHaveHappened, sentAtMs }: UnacknowledgedBatch,
   ordinal: () => number,
-  nowMs: number,
+  now: Moment,
 ): Batch {
   const times = observations.map(({ timestamp = '' }) => timeOf(timestamp) ?? Number.NaN);
   const newestMs = times.filter((ms) => !Number.isNaN(ms)).at(-1);
-  const items = observations.map((observation) => itemOf(observation, nowMs)(ordinal()));
+  const items = observations.map((observation) => itemOf(observation, now)(ordinal()));
   return {
     ...{ idempotencyKey, observations: items.map(({ observation }) => observation), items },
-    ...{ newestMs, mayHaveHappened, sentAtMs: sentAtMs ?? undefined },
+    ...{ newestMs, mayHaveHappened, sentAtMs: sentAtMs ?? undefined, isLeft: false },
   };
 }

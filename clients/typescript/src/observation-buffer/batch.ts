@@ -1,5 +1,7 @@
 import type { Observation } from '../models.ts';
 import { uuid7 } from '../uuid7.ts';
+import type { Moment } from './buffer-clock.ts';
+import { canonical } from './canonical.ts';
 import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
 
 /** One observation that the buffer has taken in. */
@@ -10,6 +12,8 @@ export type Item = {
   readonly observation: Observation;
   /** When it was added, in Unix milliseconds. */
   readonly addedAtMs: number;
+  /** The same by the steady clock. */
+  readonly addedAtSteadyMs: number;
   /** Upper bound of its size in a body, in bytes. */
   readonly bytes: number;
 };
@@ -26,6 +30,8 @@ export type Batch = {
   mayHaveHappened: boolean;
   /** When it was first sent, in Unix milliseconds. */
   sentAtMs: number | undefined;
+  /** Whether sending it again cannot say what became of it: it waits to be handed back. */
+  isLeft: boolean;
 };
 
 /** Observations of a batch at most. Source: interface 8.4. */
@@ -39,13 +45,17 @@ const FRAME_BYTES = 64;
 
 /**
  * Copies an observation at once, so that what its owner does to it later changes nothing, and answers what makes
- * an item of it. Throws a TypeError for one that is no JSON.
+ * an item of it. Throws a TypeError for one that is no object of JSON.
  */
-export function itemOf(observation: Observation, addedAtMs: number): (ordinal: number) => Item {
-  const text = JSON.stringify(observation);
+export function itemOf(observation: Observation, added: Moment): (ordinal: number) => Item {
+  const text: string | undefined = JSON.stringify(observation);
+  if (text === undefined || !text.startsWith('{')) {
+    throw new TypeError('an observation is an object');
+  }
   const bytes = new TextEncoder().encode(text).length + FRAME_BYTES;
-  const copy: Observation = JSON.parse(text);
-  return (ordinal) => ({ ordinal, observation: copy, addedAtMs, bytes });
+  const copy: Observation = canonical(JSON.parse(text));
+  const { unixMs: addedAtMs, steadyMs: addedAtSteadyMs } = added;
+  return (ordinal) => ({ ordinal, observation: copy, addedAtMs, addedAtSteadyMs, bytes });
 }
 
 /** What is cut to, and from when on. */
@@ -76,12 +86,12 @@ export function cutBatch(
       newestMs = placed.ms;
       floor = placed.ms + INTERVAL_MS;
     }
-    observations.push({ ...item.observation, timestamp: placed.timestamp });
+    observations.push(canonical({ ...item.observation, timestamp: placed.timestamp }));
   }
   if (observations.length === 0) return undefined;
   return {
     ...{ idempotencyKey: uuid7(), items: waiting.slice(0, observations.length), observations },
-    ...{ newestMs, mayHaveHappened: false, sentAtMs: undefined },
+    ...{ newestMs, mayHaveHappened: false, sentAtMs: undefined, isLeft: false },
   };
 }
 

@@ -5,17 +5,17 @@ import type { ProcessResult } from '../result.ts';
 /** How a buffer collects and sends. */
 export type BufferOptions = {
   /** Observations of one batch at most, 1 to 100; default 100. */
-  readonly batchMax?: number;
+  readonly batchMax?: number | undefined;
   /** How long an observation waits for others of its instance, in milliseconds, ≥ 0; default 50. */
-  readonly delayMaxMs?: number;
+  readonly delayMaxMs?: number | undefined;
   /** Observations in the buffer at most, ≥ 1; default 10,000. `add` waits while it is full. */
-  readonly pendingMax?: number;
+  readonly pendingMax?: number | undefined;
   /** Instances that are sent to at the same time at most, ≥ 1; default 64. */
-  readonly instancesAtOnce?: number;
+  readonly instancesAtOnce?: number | undefined;
   /** Called for each observation that the service will never take. What it throws is ignored. */
-  readonly onRejected?: (rejected: RejectedObservation) => void;
+  readonly onRejected?: ((rejected: RejectedObservation) => void) | undefined;
   /** Called for each batch that is durable. What it throws is ignored. */
-  readonly onAcknowledged?: (acknowledged: AcknowledgedBatch) => void;
+  readonly onAcknowledged?: ((acknowledged: AcknowledgedBatch) => void) | undefined;
 };
 
 /** An observation that the service will never take, and why. */

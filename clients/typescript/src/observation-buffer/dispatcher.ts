@@ -1,6 +1,9 @@
 import type { Batch } from './batch.ts';
-import type { BufferClock } from './buffer-clock.ts';
+import { type BufferClock, momentOf } from './buffer-clock.ts';
 import type { InstanceQueue, QueuePolicy } from './instance-queue.ts';
+
+/** After how long a queue is looked at again at the latest, in milliseconds: the calendar may have been set. */
+const LOOK_MS_MAX = 60_000;
 
 /** What a dispatcher works with. */
 export type DispatcherPorts = {
@@ -11,7 +14,7 @@ export type DispatcherPorts = {
   /** Sends a batch and settles it with its queue. Never rejects. */
   send(queue: InstanceQueue, batch: Batch): Promise<void>;
   /** A queue whose first batch must not be sent again. */
-  onExpired(queue: InstanceQueue): void;
+  onHeldBack(queue: InstanceQueue): void;
 };
 
 /** Sends from each queue when it is due, one batch of it at a time, and from a bounded number of them at once. */
@@ -20,7 +23,8 @@ export class Dispatcher {
   readonly #timers = new Map<InstanceQueue, () => void>();
   readonly #due = new Set<InstanceQueue>();
   readonly #sending = new Map<InstanceQueue, Promise<void>>();
-  #pausedUntilMs = 0;
+  /** By the steady clock. */
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #endPause: (() => void) | undefined;
   #isStopped = false;
 
@@ -33,16 +37,14 @@ export class Dispatcher {
     if (this.#isStopped || this.#sending.has(queue)) return;
     this.#timers.get(queue)?.();
     this.#timers.delete(queue);
-    const { clock, policy, onExpired } = this.#ports;
-    const nowMs = clock.now();
-    if (queue.isExpired(nowMs)) onExpired(queue);
-    const dueMs = queue.dueAtMs(nowMs, policy());
+    const { clock, policy, onHeldBack } = this.#ports;
+    const now = momentOf(clock);
+    if (queue.isHeldBack(now)) onHeldBack(queue);
+    const dueMs = queue.dueInMs(now, policy());
     if (dueMs === undefined) return;
-    if (dueMs > nowMs) {
-      this.#timers.set(
-        queue,
-        clock.after(dueMs - nowMs, () => this.plan(queue)),
-      );
+    if (dueMs > 0) {
+      const again = () => this.plan(queue);
+      this.#timers.set(queue, clock.after(Math.min(dueMs, LOOK_MS_MAX), again));
       return;
     }
     this.#due.add(queue);
@@ -51,7 +53,7 @@ export class Dispatcher {
 
   /** Begins nothing for `ms` milliseconds. */
   pause(ms: number): void {
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#ports.clock.now() + ms);
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#ports.clock.steady() + ms);
   }
 
   /** Begins nothing any more. */
@@ -70,9 +72,9 @@ export class Dispatcher {
 
   #pump(): void {
     const { clock, queuesAtOnce, policy } = this.#ports;
-    const nowMs = clock.now();
-    if (nowMs < this.#pausedUntilMs) {
-      this.#endPause ??= clock.after(this.#pausedUntilMs - nowMs, () => {
+    const now = momentOf(clock);
+    if (now.steadyMs < this.#pausedUntilMs) {
+      this.#endPause ??= clock.after(this.#pausedUntilMs - now.steadyMs, () => {
         this.#endPause = undefined;
         this.#pump();
       });
@@ -81,7 +83,7 @@ export class Dispatcher {
     for (const queue of this.#due) {
       if (this.#isStopped || this.#sending.size >= queuesAtOnce) return;
       this.#due.delete(queue);
-      const batch = queue.take(nowMs, policy());
+      const batch = queue.take(now, policy());
       if (batch === undefined) this.plan(queue);
       else this.#send(queue, batch);
     }

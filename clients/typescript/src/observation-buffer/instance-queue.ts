@@ -1,7 +1,8 @@
 import { waitMs } from '../retry.ts';
 import { type Batch, cutBatch, type Item, sendableAtMs } from './batch.ts';
+import type { Moment } from './buffer-clock.ts';
 import type { Outcome } from './outcome.ts';
-import { AHEAD_MS_MAX, INTERVAL_MS } from './spacing.ts';
+import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
 
 /** How a queue is emptied. */
 export type QueuePolicy = {
@@ -34,8 +35,11 @@ export class InstanceQueue {
   #waiting: (Item | Batch)[] = [];
   #current: Batch | undefined;
   #floorMs: number | undefined;
-  #notBeforeMs = 0;
+  /** By the steady clock. */
+  #notBeforeMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
+  /** Of what waits first, observations among which one is refused that is not known, and how many go at once. */
+  #suspects = NO_SUSPECTS;
   #count = 0;
 
   constructor(instanceId: string, floorMs: number | undefined) {
@@ -71,65 +75,83 @@ export class InstanceQueue {
     for (const { items } of batches) this.#count += items.length;
   }
 
-  /** Whether its first batch must not be sent again, because the service may have forgotten its key. */
-  isExpired(nowMs: number): boolean {
+  /**
+   * Whether its first batch must not be sent again: the service may have forgotten its key, or has said that
+   * this leads nowhere.
+   */
+  isHeldBack({ unixMs }: Moment): boolean {
     const batch = this.#current ?? this.#waiting[0];
-    if (batch === undefined || !('items' in batch) || !batch.mayHaveHappened) return false;
-    return nowMs - (batch.sentAtMs ?? nowMs) > KEY_AGE_MS_MAX;
+    if (batch === undefined || !('items' in batch)) return false;
+    const isOld = unixMs - (batch.sentAtMs ?? unixMs) > KEY_AGE_MS_MAX;
+    return batch.isLeft || (batch.mayHaveHappened && isOld);
   }
 
-  /** When there is something to send, in Unix milliseconds; undefined where nothing waits. */
-  dueAtMs(nowMs: number, { itemsMax, delayMaxMs, urgentUpTo }: QueuePolicy): number | undefined {
+  /** In how many milliseconds there is something to send, ≤ 0: now; undefined where nothing waits. */
+  dueInMs(now: Moment, { itemsMax, delayMaxMs, urgentUpTo }: QueuePolicy): number | undefined {
     const first = this.#current ?? this.#waiting[0];
-    if (first === undefined || this.isExpired(nowMs)) return undefined;
+    if (first === undefined || this.isHeldBack(now)) return undefined;
+    const backoffMs = this.#notBeforeMs - now.steadyMs;
     if ('items' in first) {
-      return Math.max(this.#notBeforeMs, (first.newestMs ?? 0) - AHEAD_MS_MAX);
+      // What was sent before was not too far ahead then, whatever the calendar says now.
+      const aheadMs = first.sentAtMs === undefined ? (first.newestMs ?? 0) - now.unixMs : 0;
+      return Math.max(backoffMs, aheadMs - AHEAD_MS_MAX);
     }
     const isUrgent = this.#waiting.length >= itemsMax || first.ordinal <= urgentUpTo;
-    // A clock that was set back makes nothing wait longer than it should.
-    const collectedAtMs = isUrgent ? 0 : Math.min(first.addedAtMs, nowMs) + delayMaxMs;
-    return Math.max(this.#notBeforeMs, collectedAtMs, sendableAtMs(first, this.#floorMs));
+    const collectMs = isUrgent ? 0 : first.addedAtSteadyMs + delayMaxMs - now.steadyMs;
+    return Math.max(backoffMs, collectMs, sendableAtMs(first, this.#floorMs) - now.unixMs);
   }
 
   /** The batch to send now: the one whose outcome is open, or a new one. None where nothing is due. */
-  take(nowMs: number, policy: QueuePolicy): Batch | undefined {
-    const dueMs = this.dueAtMs(nowMs, policy);
-    if (dueMs === undefined || dueMs > nowMs) return undefined;
-    this.#current ??= this.#next(policy.itemsMax, nowMs + AHEAD_MS_MAX);
-    if (this.#current !== undefined) this.#current.sentAtMs ??= nowMs;
+  take(now: Moment, policy: QueuePolicy): Batch | undefined {
+    const dueMs = this.dueInMs(now, policy);
+    if (dueMs === undefined || dueMs > 0) return undefined;
+    const itemsMax = Math.min(policy.itemsMax, this.#suspects.itemsMax);
+    this.#current ??= this.#next(itemsMax, now.unixMs + AHEAD_MS_MAX);
+    if (this.#current !== undefined) this.#current.sentAtMs ??= now.unixMs;
     return this.#current;
   }
 
   /** What an outcome of the batch under way has settled. */
-  settle(outcome: Outcome, nowMs: number, random: () => number): Settled {
+  settle(outcome: Outcome, now: Moment, random: () => number): Settled {
     const batch = this.#current;
     if (batch === undefined) throw new Error('there is no batch under way');
     switch (outcome.kind) {
       case 'acknowledged':
         if (batch.newestMs !== undefined) this.#floorMs = batch.newestMs + INTERVAL_MS;
         return this.#done(batch.items, true);
-      case 'throttled':
-        this.#floorMs = Math.max(this.#floorMs ?? 0, nowMs + outcome.retryAfterMs);
+      case 'throttled': {
+        // What the answer asks for counts from the time of the first observation (interface 8.3).
+        const firstMs = timeOf(batch.observations[0]?.timestamp ?? '') ?? now.unixMs;
+        this.#floorMs = Math.max(this.#floorMs ?? 0, firstMs + outcome.retryAfterMs);
         this.#back(batch.items);
-        return this.#waitAgain(this.#failures === 0 ? 0 : undefined, nowMs, random);
+        // Spaced again it is good at once, unless another writer has come in between.
+        return this.#waitAgain(this.#failures === 0 ? 'at once' : undefined, now, random);
+      }
       case 'one_rejected': {
         const rejected = batch.items.slice(outcome.index, outcome.index + 1);
         this.#back(batch.items.filter((_, index) => index !== outcome.index));
         return this.#done(rejected, false);
       }
-      case 'all_rejected':
-        return this.#done(batch.items, false);
+      case 'refused':
+        return this.#halve(batch.items);
       case 'no_instance': {
+        // What may have been carried out before the instance was deleted is not rejected.
+        const open = this.#waiting.filter((entry) => 'items' in entry && entry.mayHaveHappened);
+        this.#waiting = this.#waiting.filter((entry) => !open.includes(entry));
         const items = this.items();
-        this.#waiting = [];
+        this.#waiting = open;
         return this.#done(items, false);
       }
+      case 'left':
+        batch.isLeft = true;
+        batch.mayHaveHappened = true;
+        return NOTHING;
       case 'stopped':
         batch.mayHaveHappened ||= outcome.error.mayHaveHappened;
         return NOTHING;
       case 'again':
         batch.mayHaveHappened ||= outcome.mayHaveHappened;
-        return this.#waitAgain(outcome.retryAfterMs, nowMs, random);
+        return this.#waitAgain(outcome.retryAfterMs, now, random);
     }
   }
 
@@ -163,6 +185,17 @@ export class InstanceQueue {
     return batch;
   }
 
+  /** Puts what is refused back in halves, until it is one observation, which is rejected. */
+  #halve(items: readonly Item[]): Settled {
+    if (items.length === 1) {
+      this.#suspects = NO_SUSPECTS;
+      return this.#done(items, false);
+    }
+    this.#back(items);
+    this.#suspects = { count: items.length, itemsMax: Math.ceil(items.length / 2) };
+    return NOTHING;
+  }
+
   #back(items: readonly Item[]): void {
     this.#waiting.unshift(...items);
     this.#current = undefined;
@@ -172,16 +205,24 @@ export class InstanceQueue {
     this.#current = undefined;
     this.#count -= items.length;
     this.#failures = 0;
-    this.#notBeforeMs = 0;
+    this.#notBeforeMs = Number.NEGATIVE_INFINITY;
+    const suspects = this.#suspects.count - items.length;
+    this.#suspects = suspects > 0 ? { ...this.#suspects, count: suspects } : NO_SUSPECTS;
     return { items, isAcknowledged };
   }
 
-  #waitAgain(askedMs: number | undefined, nowMs: number, random: () => number): Settled {
+  #waitAgain(
+    asked: number | 'at once' | undefined,
+    { steadyMs }: Moment,
+    random: () => number,
+  ): Settled {
     this.#failures += 1;
-    const isAtOnce = askedMs === 0;
-    this.#notBeforeMs = isAtOnce ? 0 : nowMs + waitMs(this.#failures, askedMs, random);
+    const wait = asked === 'at once' ? 0 : waitMs(this.#failures, asked, random);
+    this.#notBeforeMs = steadyMs + wait;
     return NOTHING;
   }
 }
+
+const NO_SUSPECTS = { count: 0, itemsMax: Number.POSITIVE_INFINITY };
 
 const NOTHING: Settled = { items: [], isAcknowledged: false };

@@ -3,9 +3,9 @@ import { type ApiError, IdentityEngineError } from '../errors.ts';
 import type { Observation } from '../models.ts';
 import { waitMs } from '../retry.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
-import { BATCH_ITEMS_MAX, type Batch, type Item, itemOf } from './batch.ts';
+import { BATCH_ITEMS_MAX, type Batch, itemOf } from './batch.ts';
 import { handedBack, takenBack } from './batch-transfer.ts';
-import { type BufferClock, systemClock } from './buffer-clock.ts';
+import { type BufferClock, momentOf, systemClock } from './buffer-clock.ts';
 import type {
   BufferOptions,
   CloseResult,
@@ -20,6 +20,8 @@ import { RecentFloors } from './recent-floors.ts';
 /** How long `close` tries to finish unless it is asked otherwise, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 30_000;
 
+type Bounds = Record<'batchMax' | 'delayMaxMs' | 'pendingMax' | 'instancesAtOnce', number>;
+
 /**
  * Takes observations of many instances and sends them in batches, those of one instance in the order in which
  * they were added and each once. Every observation gets a timestamp that the service will not throttle; what
@@ -28,10 +30,10 @@ const CLOSE_TIMEOUT_MS = 30_000;
  */
 export class ObservationBuffer {
   readonly #client: IdentityEngine;
-  readonly #options: Required<Omit<BufferOptions, 'onRejected' | 'onAcknowledged'>> & BufferOptions;
+  readonly #options: Bounds & Pick<BufferOptions, 'onRejected' | 'onAcknowledged'>;
   readonly #clock: BufferClock;
   readonly #queues = new Map<string, InstanceQueue>();
-  readonly #expired = new Set<InstanceQueue>();
+  readonly #heldBack = new Set<InstanceQueue>();
   readonly #floors: RecentFloors;
   readonly #backlog: Backlog;
   readonly #dispatcher: Dispatcher;
@@ -65,7 +67,7 @@ export class ObservationBuffer {
         urgentUpTo: this.#urgentUpTo,
       }),
       send: (queue, batch) => this.#send(queue, batch),
-      onExpired: (queue) => this.#expire(queue),
+      onHeldBack: (queue) => this.#holdBack(queue),
     });
   }
 
@@ -87,27 +89,22 @@ export class ObservationBuffer {
   async add(
     instanceId: string,
     observation: Observation,
-    { signal }: { readonly signal?: AbortSignal } = {},
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     this.#assertOpen();
-    const addedAtMs = this.#clock.now();
-    const make = itemOf(observation, addedAtMs);
-    const room = this.#backlog.room(signal);
-    if (room !== undefined) {
-      await room;
-      if (this.#closing !== undefined || this.#error !== undefined) {
-        this.#backlog.take(-1);
-        this.#assertOpen();
-      }
-    }
-    const queue = this.#queueOf(instanceId);
-    queue.add(make(this.#backlog.nextOrdinal()));
-    this.#dispatcher.plan(queue);
+    const make = itemOf(observation, momentOf(this.#clock));
+    const enter = () => {
+      const queue = this.#queueOf(instanceId);
+      queue.add(make(this.#backlog.nextOrdinal()));
+      this.#dispatcher.plan(queue);
+    };
+    await this.#backlog.enter(enter, signal);
   }
 
   /**
    * Resolves when everything that was taken in before is acknowledged or rejected, however long that takes;
-   * what is too old to be sent is left to `close`. Throws the `error` of a buffer that has stopped.
+   * what must not be sent again is left to `close`. Throws the `error` of a buffer that has stopped, and
+   * `BufferClosedError` where `close` hands some of it back.
    */
   async flush(): Promise<void> {
     if (this.#error !== undefined) throw this.#error;
@@ -131,10 +128,10 @@ export class ObservationBuffer {
    */
   restore(unacknowledged: readonly UnacknowledgedBatch[]): void {
     this.#assertOpen();
-    const nowMs = this.#clock.now();
+    const now = momentOf(this.#clock);
     const batches = new Map<string, Batch[]>();
     for (const each of unacknowledged) {
-      const batch = takenBack(each, () => this.#backlog.nextOrdinal(), nowMs);
+      const batch = takenBack(each, () => this.#backlog.nextOrdinal(), now);
       batches.set(each.instanceId, [...(batches.get(each.instanceId) ?? []), batch]);
       this.#backlog.take(batch.items.length);
     }
@@ -150,40 +147,45 @@ export class ObservationBuffer {
     const { signal } = this.#aborted;
     const instance = this.#client.instance(queue.instanceId);
     const outcome = await instance.processBatch(observations, { idempotencyKey, signal }).then(
-      (result) => outcomeOfResult(result),
-      (error: unknown) => outcomeOfError(error, observations.length),
+      (result) => outcomeOfResult(result, observations.length),
+      (error: unknown) => outcomeOfError(error, observations.length, batch.mayHaveHappened),
     );
     this.#apply(queue, batch, outcome);
   }
 
   #apply(queue: InstanceQueue, batch: Batch, outcome: Outcome): void {
     const random = () => this.#clock.random();
-    const { items } = queue.settle(outcome, this.#clock.now(), random);
+    const { items } = queue.settle(outcome, momentOf(this.#clock), random);
+    const { instanceId } = queue;
+    if (queue.count === 0) {
+      this.#queues.delete(instanceId);
+      this.#floors.keep(instanceId, queue.floorMs);
+    }
+    // Hooks come last: they may call any method of the buffer.
     if (outcome.kind === 'again' && outcome.isOfAccount) {
       this.#dispatcher.pause(waitMs(1, outcome.retryAfterMs, random));
     } else if (outcome.kind === 'stopped') {
       this.#stop(outcome.error);
     } else if (outcome.kind === 'acknowledged') {
       this.#acknowledged += items.length;
+      this.#backlog.settle(items);
       const { observations } = batch;
       const { result } = outcome;
-      call(this.#options.onAcknowledged, { instanceId: queue.instanceId, observations, result });
+      call(this.#options.onAcknowledged, { instanceId, observations, result });
     } else if ('error' in outcome) {
-      for (const item of items) this.#reject(queue.instanceId, item, outcome.error);
+      const { error } = outcome;
+      const rejected = items.map(({ observation }) => ({ instanceId, observation, error }));
+      this.#keep(rejected);
+      this.#backlog.settle(items);
+      for (const each of rejected) call(this.#options.onRejected, each);
     }
-    if (queue.count === 0) {
-      this.#queues.delete(queue.instanceId);
-      this.#floors.keep(queue.instanceId, queue.floorMs);
-    }
-    this.#backlog.settle(items);
   }
 
-  #reject(instanceId: string, { observation }: Item, error: ApiError): void {
-    const rejected = { instanceId, observation, error };
-    this.#rejectedCount += 1;
-    this.#rejected.push(rejected);
-    if (this.#rejected.length > this.#options.pendingMax) this.#rejected.shift();
-    call(this.#options.onRejected, rejected);
+  /** Counts rejected observations and keeps the newest of them. */
+  #keep(rejected: readonly RejectedObservation[]): void {
+    this.#rejectedCount += rejected.length;
+    this.#rejected.push(...rejected);
+    this.#rejected.splice(0, Math.max(0, this.#rejected.length - this.#options.pendingMax));
   }
 
   #stop(error: ApiError): void {
@@ -192,9 +194,9 @@ export class ObservationBuffer {
     this.#backlog.end(this.#error, true);
   }
 
-  #expire(queue: InstanceQueue): void {
-    if (this.#expired.has(queue)) return;
-    this.#expired.add(queue);
+  #holdBack(queue: InstanceQueue): void {
+    if (this.#heldBack.has(queue)) return;
+    this.#heldBack.add(queue);
     this.#backlog.pass(queue.items());
   }
 
@@ -202,7 +204,7 @@ export class ObservationBuffer {
   async #finish(upTo: number): Promise<void> {
     this.#urgentUpTo = Math.max(this.#urgentUpTo, upTo);
     for (const queue of this.#queues.values()) this.#dispatcher.plan(queue);
-    const sendable = [...this.#queues.values()].filter((queue) => !this.#expired.has(queue));
+    const sendable = [...this.#queues.values()].filter((queue) => !this.#heldBack.has(queue));
     await this.#backlog.done(sendable.reduce((sum, { count }) => sum + count, 0));
   }
 
@@ -222,6 +224,7 @@ export class ObservationBuffer {
     const unacknowledged = [...this.#queues.values()].flatMap((queue) =>
       queue.drain(this.#options.batchMax).map((batch) => handedBack(queue.instanceId, batch)),
     );
+    this.#backlog.end(new BufferClosedError(), true);
     const [acknowledged, rejectedCount] = [this.#acknowledged, this.#rejectedCount];
     return { acknowledged, rejected: this.#rejected, rejectedCount, unacknowledged };
   }
@@ -242,7 +245,8 @@ export class ObservationBuffer {
 
 function call<T>(hook: ((value: T) => void) | undefined, value: T): void {
   try {
-    hook?.(value);
+    const returned: unknown = hook?.(value);
+    if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
     // What a hook throws is no reason for the buffer to lose its order.
   }

@@ -10,8 +10,10 @@ export type Outcome =
   | { readonly kind: 'throttled'; readonly retryAfterMs: number }
   /** Nothing changed: one observation breaks a rule. */
   | { readonly kind: 'one_rejected'; readonly index: number; readonly error: ApiError }
-  /** Nothing changed: the batch as a whole is refused. */
-  | { readonly kind: 'all_rejected'; readonly error: ApiError }
+  /** Nothing changed: the batch is refused, for one or more of its observations that are not named. */
+  | { readonly kind: 'refused'; readonly error: ApiError }
+  /** Refused for something else than its body, which says nothing of the attempts before. */
+  | { readonly kind: 'left'; readonly error: ApiError }
   /** The instance is not there. */
   | { readonly kind: 'no_instance'; readonly error: ApiError }
   /** The key is not good for this, now or later. */
@@ -24,35 +26,49 @@ export type Outcome =
       readonly isOfAccount: boolean;
     };
 
-/** What a result of a batch means. */
-export function outcomeOfResult(result: ProcessResult<BatchProcessed>): Outcome {
-  if (result.throttled === undefined) return { kind: 'acknowledged', result };
+/** What a result of a batch of `count` observations means. */
+export function outcomeOfResult(result: ProcessResult<BatchProcessed>, count: number): Outcome {
+  if (result.throttled === undefined) {
+    const isWhole = result.data.processed_count === count;
+    return isWhole ? { kind: 'acknowledged', result } : again(undefined, true, false);
+  }
   return { kind: 'throttled', retryAfterMs: result.throttled.retryAfterMs };
 }
 
-/** What an error of a batch of `count` observations means. */
-export function outcomeOfError(error: unknown, count: number): Outcome {
+/** What an error of a batch of `count` observations means; `isOpen`: whether an attempt before may have counted. */
+export function outcomeOfError(error: unknown, count: number, isOpen: boolean): Outcome {
   if (!(error instanceof ApiError)) return again(undefined, mayHaveHappenedIn(error), false);
   const { code, status, retryAfterS, mayHaveHappened } = error;
   const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
   if (code === 'throttled') return { kind: 'throttled', retryAfterMs: retryAfterMs ?? INTERVAL_MS };
   if (status === 429) {
-    const askedMs = Math.min(retryAfterMs ?? 0, ACCOUNT_WAIT_MS_MAX);
-    return again(askedMs, mayHaveHappened, true);
+    return again(Math.min(retryAfterMs ?? 0, ACCOUNT_WAIT_MS_MAX), mayHaveHappened, true);
   }
   if (status === 408 || status >= 500) return again(retryAfterMs, mayHaveHappened, false);
   // Clocks differ: what is too far ahead for the service is not when it is sent again later.
   if (error.reason === 'timestamp_in_future') return again(FUTURE_MS, mayHaveHappened, false);
-  return outcomeOfRefusal(error, count);
+  return outcomeOfRefusal(error, count, isOpen || mayHaveHappened);
 }
 
-function outcomeOfRefusal(error: ApiError, count: number): Outcome {
-  const { status, field = '' } = error;
+function outcomeOfRefusal(error: ApiError, count: number, isOpen: boolean): Outcome {
+  const { status, reason = '', field = '' } = error;
   if (status === 401 || status === 403) return { kind: 'stopped', error };
+  if (reason === 'idempotency_key_reused') return { kind: 'left', error };
+  if (isOpen && !REASONS_OF_BODY.has(reason)) return { kind: 'left', error };
   if (status === 404 || status === 409) return { kind: 'no_instance', error };
   const index = Number(/^observations\[(\d+)\]/.exec(field)?.[1] ?? Number.NaN);
-  return index < count ? { kind: 'one_rejected', index, error } : { kind: 'all_rejected', error };
+  return index < count ? { kind: 'one_rejected', index, error } : { kind: 'refused', error };
 }
+
+/**
+ * Reasons of refusals that follow from the body alone (interface 7.1): the attempts before had the same body, so
+ * none of them was carried out.
+ */
+const REASONS_OF_BODY: ReadonlySet<string> = new Set([
+  ...['malformed_json', 'body_too_large', 'missing_field', 'unknown_field', 'wrong_type'],
+  ...['out_of_range', 'unknown_value', 'too_short', 'too_long', 'too_deep', 'invalid_text'],
+  ...['invalid_timestamp', 'timestamps_mixed', 'timestamp_order'],
+]);
 
 /**
  * How long to wait at most where the account has nothing left, in milliseconds: a month's quota asks for days,

@@ -36,7 +36,7 @@ import { eachRowOnce } from '../rows-once.ts';
 import { uuid7 } from '../uuid7.ts';
 
 /** For a batch: whether every state in between is answered. */
-export type BatchOptions = ProcessOptions & { readonly includeIntermediate?: boolean };
+export type BatchOptions = ProcessOptions & { readonly includeIntermediate?: boolean | undefined };
 
 /**
  * One instance (interface 4.2). Making a handle asks nothing of the service: any call throws `NotFoundError`
@@ -63,10 +63,9 @@ export class InstanceHandle {
     observation: Observation,
     options: ProcessOptions = {},
   ): Promise<ProcessResult<Processed>> {
-    const beganAtMs = performance.now();
     const answer = await this.#process('/process', observation, options);
     const result = processResultOf<Processed>(answer);
-    this.#held.take(result.data.contract, beganAtMs);
+    this.#held.takeFrom(answer, result.data.contract, result.data.snapshot?.cycle);
     return result;
   }
 
@@ -77,7 +76,7 @@ export class InstanceHandle {
    */
   processBatch(
     observations: readonly Observation[],
-    options?: BatchOptions & { readonly includeIntermediate?: false },
+    options?: BatchOptions & { readonly includeIntermediate?: false | undefined },
   ): Promise<ProcessResult<BatchProcessed>>;
   /** The same with the state after each observation. */
   processBatch(
@@ -92,12 +91,11 @@ export class InstanceHandle {
     observations: readonly Observation[],
     options: BatchOptions = {},
   ): Promise<ProcessResult<BatchResult>> {
-    const beganAtMs = performance.now();
     const body = { observations, include_intermediate: options.includeIntermediate };
     const answer = await this.#process('/process/batch', body, options);
     const result = processResultOf<BatchResult>(answer);
-    const contract = lastContractOf(result.data);
-    if (contract !== undefined) this.#held.take(contract, beganAtMs);
+    const last = lastOf(result.data);
+    if (last !== undefined) this.#held.takeFrom(answer, last.contract, last.snapshot?.cycle);
     return result;
   }
 
@@ -118,9 +116,9 @@ export class InstanceHandle {
   async contract(
     options: CallOptions & Partial<ConditionalOptions> = {},
   ): Promise<Result<Contract> | NotModified> {
-    const beganAtMs = performance.now();
-    const result = conditionalResultOf<Contract>(await this.#get('/contract', options));
-    if (!result.isNotModified) this.#held.take(result.data, beganAtMs);
+    const answer = await this.#get('/contract', options);
+    const result = conditionalResultOf<Contract>(answer);
+    if (!result.isNotModified) this.#held.takeFrom(answer, result.data);
     return result;
   }
 
@@ -130,12 +128,14 @@ export class InstanceHandle {
    */
   async reset(mode: ResetMode, options: ResetOptions = {}): Promise<Result<ResetDone>> {
     const headers = { ...keyOf(options), 'if-match': options.ifMatch };
-    return resultOf(
-      await this.#caller.call({
-        ...{ method: 'POST', path: this.#path('/reset'), body: { mode }, headers, options },
-        ...{ repeatable: 'always', isChange: true },
-      }),
-    );
+    const answer = await this.#caller.call({
+      ...{ method: 'POST', path: this.#path('/reset'), body: { mode }, headers, options },
+      ...{ repeatable: 'always', isChange: true },
+    });
+    const { facts, beganAtMs, callBeganAtMs } = answer;
+    const isOfBefore = facts.isReplayed && facts.attempts === 1;
+    if (!isOfBefore) this.#held.reset(facts.isReplayed ? callBeganAtMs : beganAtMs);
+    return resultOf(answer);
   }
 
   /** A page of the observations, newest first; it may have fewer rows than `limit` and a next page. */
@@ -197,8 +197,11 @@ export class InstanceHandle {
       this.#caller,
       {
         path,
-        onEvent: (event) => {
-          if (event.type === 'state') this.#held.take(event.data.contract, performance.now());
+        onEvent: (event, arrival) => {
+          if (event.type === 'reset') this.#held.reset();
+          if (event.type !== 'state') return;
+          const { contract, snapshot } = event.data;
+          this.#held.take({ contract, cycle: snapshot?.cycle, ...arrival });
         },
       },
       options,
@@ -243,9 +246,7 @@ function keyOf({ idempotencyKey }: KeyedOptions): Record<'idempotency-key', stri
   return { 'idempotency-key': idempotencyKey ?? uuid7() };
 }
 
-/** The contract after a batch. */
-function lastContractOf(data: BatchResult): Contract | undefined {
-  return 'states' in data
-    ? (data as States).states.at(-1)?.contract
-    : (data as BatchProcessed).contract;
+/** The state after a batch. */
+function lastOf(data: BatchResult): Pick<Processed, 'contract' | 'snapshot'> | undefined {
+  return 'states' in data ? (data as States).states.at(-1) : (data as BatchProcessed);
 }

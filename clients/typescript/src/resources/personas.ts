@@ -1,5 +1,6 @@
 import type { CallOptions } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
+import { segmentOf } from '../instance-path.ts';
 import type { Persona, PersonaDetail, PersonasQuery, WholePagination } from '../models.ts';
 import { type Page, pageOf } from '../pages.ts';
 import { resultOf } from '../read-result.ts';
@@ -27,7 +28,7 @@ export class Personas {
 
   /** One persona in full. Throws `NotFoundError` for an id that none has. */
   async get(id: string, options: CallOptions = {}): Promise<Result<PersonaDetail>> {
-    const path = `/personas/${encodeURIComponent(id)}`;
+    const path = `/personas/${segmentOf(id)}`;
     return resultOf(
       await this.#caller.call({
         ...{ method: 'GET', path, options, repeatable: 'always', isChange: false },

@@ -8,7 +8,13 @@ import { randomOf, VirtualClock } from './virtual-clock.ts';
 
 /** A request for a batch, as it came. */
 export type Sent = {
+  /** The clock of the scene. */
+  readonly clock: VirtualClock;
   readonly atMs: number;
+  /** When by the steady clock, since the beginning. */
+  readonly steadyMs: number;
+  /** The body. */
+  readonly text: string;
   readonly instanceId: string;
   readonly key: string;
   readonly observations: readonly Observation[];
@@ -24,10 +30,12 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const sent: Sent[] = [];
   const fetch = async (url: string, init: RequestInit) => {
-    const { observations } = JSON.parse(String(init.body));
+    const text = String(init.body);
+    const { observations } = JSON.parse(text);
     const key = (init.headers as Record<string, string>)['idempotency-key'] ?? '';
     const instanceId = /instances\/([^/]+)\//.exec(url)?.[1] ?? '';
-    const request = { atMs: clock.now() - START_MS, instanceId, key, observations };
+    const times = { atMs: clock.now() - START_MS, steadyMs: clock.steady() - START_MS };
+    const request = { clock, ...times, text, instanceId, key, observations };
     sent.push(request);
     const reply = replies[Math.min(sent.length, replies.length) - 1] ?? done;
     return await reply(request);
@@ -37,14 +45,19 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   return { clock, sent, client, buffer: new ObservationBuffer(client, options, clock) };
 }
 
+/** What every answer of the service has. */
+const OF_SERVICE = { 'x-request-id': 'req_of_the_scene' };
+
 /** A batch that is durable. */
-export const done: Reply = ({ observations }) =>
-  new Response(JSON.stringify({ data: { processed_count: observations.length, contract: {} } }));
+export function done({ observations }: Pick<Sent, 'observations'>, headers = {}): Response {
+  const data = { processed_count: observations.length, contract: {} };
+  return new Response(JSON.stringify({ data }), { headers: { ...OF_SERVICE, ...headers } });
+}
 
 /** A refusal of the service. */
 export function refused(status: number, error: string, details = {}, headers = {}): Reply {
   const text = JSON.stringify({ error, message: error, details });
-  return () => new Response(text, { status, headers });
+  return () => new Response(text, { status, headers: { ...OF_SERVICE, ...headers } });
 }
 
 /** An observation that is known by its number. */

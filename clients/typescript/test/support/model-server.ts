@@ -77,18 +77,17 @@ export class ModelServer {
       void this.#clock.sleep(this.#random() * 5_000).then(() => this.#apply(url, init));
       throw lost('ECONNRESET');
     }
-    if (fate === 'overloaded') return refusal(503, 'service_unavailable', fate);
+    if (fate === 'overloaded' || fate === 'outcome_unknown') {
+      return refusal(503, 'service_unavailable', fate);
+    }
     if (fate === 'rate_limited') return refusal(429, 'rate_limited', undefined, '1');
     if (fate === 'quota') return refusal(429, 'quota_exceeded', undefined, '900');
-    if (fate === 'open_before') return refusal(503, 'service_unavailable', 'outcome_unknown');
+    if (fate === 'foreign_refusal') return foreign(404);
     if (epoch !== this.#epoch) throw lost('ECONNRESET');
     const answer = this.#apply(url, init);
     await this.#clock.sleep(this.#random() * 50);
     if (fate === 'lost_after' || epoch !== this.#epoch) throw lost('ECONNRESET');
-    if (fate === 'internal') return refusal(500, 'internal');
-    if (fate === 'open_after') return refusal(503, 'service_unavailable', 'deadline_exceeded');
-    if (fate === 'page') return new Response('<h1>Bad Gateway</h1>', { status: 502 });
-    return answer;
+    return INSTEAD.get(fate ?? '')?.() ?? answer;
   }
 
   #pick<T>(values: readonly T[]): [T | undefined] {
@@ -109,7 +108,8 @@ export class ModelServer {
     const fault = this.#faultOf(observations);
     if (fault !== undefined) return fault;
     const times = observations.map(({ timestamp }) => Date.parse(timestamp ?? ''));
-    if ((times[0] ?? 0) < instance.lastMs + INTERVAL_MS) return throttled();
+    const earlyMs = instance.lastMs + INTERVAL_MS - (times[0] ?? 0);
+    if (earlyMs > 0) return throttled(earlyMs);
     instance.lastMs = times.at(-1) ?? 0;
     instance.accepted.push(...observations.map(({ context }) => Number(context?.['number'])));
     const answer = () => success({ processed_count: observations.length, contract: {} });
@@ -125,6 +125,7 @@ export class ModelServer {
     let previousMs = Number.NEGATIVE_INFINITY;
     for (const [index, { signal_strength: strength, timestamp }] of observations.entries()) {
       const field = `observations[${index}]`;
+      if (strength > 2) return refusal(422, 'invalid_request', 'too_deep');
       if (strength > 1) {
         return refusal(
           422,
@@ -135,7 +136,7 @@ export class ModelServer {
         );
       }
       const ms = Date.parse(timestamp ?? '');
-      if (ms > this.#clock.now() + this.#faults.skewMs + AHEAD_MS_MAX) {
+      if (ms > this.#clock.steady() + this.#faults.skewMs + AHEAD_MS_MAX) {
         return refusal(422, 'invalid_request', 'timestamp_in_future', undefined, field);
       }
       if (!(ms >= previousMs + INTERVAL_MS)) {
@@ -149,19 +150,37 @@ export class ModelServer {
 
 const FATES = [
   ...['refused', 'lost_before', 'lost_after', 'late', 'overloaded', 'rate_limited', 'quota'],
-  ...['open_before', 'open_after', 'internal', 'page'],
+  ...['outcome_unknown', 'open_after', 'internal', 'page', 'foreign_refusal', 'foreign_success'],
 ];
+
+/** What the service, or a proxy before it, answers instead, after a call was carried out. */
+const INSTEAD: ReadonlyMap<string, () => Response> = new Map([
+  ['internal', () => refusal(500, 'internal')],
+  ['open_after', () => refusal(503, 'service_unavailable', 'deadline_exceeded')],
+  ['page', () => new Response('<h1>Bad Gateway</h1>', { status: 502 })],
+  ['foreign_success', () => new Response('{"data":{}}')],
+]);
+
+/** What every answer of the service has. */
+const OF_SERVICE = { 'x-request-id': 'req_of_the_model' };
 
 function lost(code: string): TypeError {
   return new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 }
 
-function success(data: object, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify({ data }), { status: 200, headers });
+/** The refusal of a gateway, which looks like one of the service. */
+function foreign(status: number): Response {
+  return new Response(JSON.stringify({ error: 'Not Found', message: 'no route' }), { status });
 }
 
-function throttled(): Response {
-  return success({ processed_count: 0 }, { 'x-throttled': 'true', 'retry-after': '1' });
+function success(data: object, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify({ data }), { headers: { ...OF_SERVICE, ...headers } });
+}
+
+/** What the service asks for counts from the time of the first observation. */
+function throttled(earlyMs: number): Response {
+  const retryAfter = String(Math.max(1, Math.ceil(earlyMs / 1_000)));
+  return success({ processed_count: 0 }, { 'x-throttled': 'true', 'retry-after': retryAfter });
 }
 
 function refusal(
@@ -172,6 +191,6 @@ function refusal(
   field?: string,
 ): Response {
   const details = { ...(reason && { reason }), ...(field && { field }) };
-  const headers: Record<string, string> = retryAfter ? { 'retry-after': retryAfter } : {};
+  const headers = { ...OF_SERVICE, ...(retryAfter && { 'retry-after': retryAfter }) };
   return new Response(JSON.stringify({ error, message: error, details }), { status, headers });
 }

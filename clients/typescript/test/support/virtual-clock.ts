@@ -6,6 +6,7 @@ export class VirtualClock implements BufferClock {
   readonly random: () => number;
   readonly #timers = new Map<() => void, number>();
   #nowMs: number;
+  #aheadMs = 0;
 
   constructor(random: () => number, nowMs = Date.UTC(2026, 0, 15)) {
     this.random = random;
@@ -13,7 +14,16 @@ export class VirtualClock implements BufferClock {
   }
 
   now(): number {
+    return this.#nowMs + this.#aheadMs;
+  }
+
+  steady(): number {
     return this.#nowMs;
+  }
+
+  /** Sets the calendar forward, or back by less than 0, in milliseconds; time goes on as it did. */
+  step(ms: number): void {
+    this.#aheadMs += ms;
   }
 
   after(ms: number, work: () => void): () => void {

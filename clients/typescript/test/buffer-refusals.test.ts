@@ -1,0 +1,119 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  done,
+  numbersOf,
+  observation,
+  type Reply,
+  refused,
+  sceneOf,
+} from './support/buffer-scene.ts';
+import { rejection } from './support/clients.ts';
+
+/** Refuses batches with any of these observations, without saying which. */
+function refusing(...numbers: readonly number[]): Reply {
+  const refusal = refused(422, 'invalid_request', { reason: 'too_deep' });
+  return (sent) =>
+    numbersOf(sent).some((number) => numbers.includes(Number(number))) ? refusal(sent) : done(sent);
+}
+
+const lost: Reply = () => Promise.reject(new TypeError('fetch failed'));
+const reused = refused(422, 'invalid_request', {
+  ...{ reason: 'idempotency_key_reused', field: 'Idempotency-Key' },
+});
+
+const unnamed = suite('a refusal that names no observation');
+
+for (const bad of [[0], [5], [9], [2, 7], [3, 4], []]) {
+  unnamed(`of ${bad.length === 0 ? 'none' : bad} of ten rejects no other`, async () => {
+    const { buffer, clock, sent } = sceneOf({}, refusing(...bad));
+    for (let number = 0; number < 10; number += 1) {
+      await buffer.add('inst_a', observation(number));
+    }
+    await clock.run(buffer.flush());
+    const { acknowledged, rejected } = await clock.run(buffer.close());
+    assert.is(acknowledged, 10 - bad.length);
+    assert.equal(numbersOf({ observations: rejected.map((each) => each.observation) }), bad);
+    const keys = sent.map(({ key }) => key);
+    assert.is(new Set(keys).size, keys.length, 'a new key each time');
+    assert.ok(sent.length <= 1 + 6 * bad.length, `${sent.length} requests`);
+  });
+}
+
+const open = suite('a batch whose outcome is open');
+
+for (const [what, refusal] of [
+  ['its key was used for another body', reused],
+  ['its instance is not there', refused(404, 'not_found')],
+  ['its instance was deleted', refused(409, 'conflict', { reason: 'deleted' })],
+] as const) {
+  open(`is handed back when ${what}, with all behind it`, async () => {
+    const { buffer, clock, sent } = sceneOf({ batchMax: 1 }, lost, refusal);
+    for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
+    await clock.run(buffer.flush());
+    assert.is(sent.length, 2);
+    const { rejectedCount, unacknowledged } = await clock.run(buffer.close());
+    assert.is(rejectedCount, 0);
+    assert.equal(unacknowledged.map(numbersOf), [[1], [2]]);
+    assert.equal(
+      unacknowledged.map(({ mayHaveHappened }) => mayHaveHappened),
+      [true, false],
+    );
+    assert.is(unacknowledged[0]?.idempotencyKey, sent[0]?.key);
+  });
+}
+
+open('rejects what no attempt of the same body can have got through', async () => {
+  const details = { reason: 'out_of_range', field: 'observations[0].signal_strength' };
+  const refusal = refused(422, 'invalid_request', details);
+  const { buffer, clock } = sceneOf({}, lost, refusal, done);
+  for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
+  await clock.run(buffer.flush());
+  const { acknowledged, rejectedCount } = await clock.run(buffer.close());
+  assert.equal([acknowledged, rejectedCount], [1, 1]);
+});
+
+open('has the same body after a store that orders keys in its own way', async () => {
+  const first = sceneOf({}, () => new Promise(() => {}));
+  const context = { zz: 1, a: { y: [{ d: 1, c: 2 }], x: null } };
+  await first.buffer.add('inst_a', { ...observation(1), context });
+  const { unacknowledged } = await first.clock.run(first.buffer.close({ timeoutMs: 1 }));
+  const second = sceneOf();
+  second.buffer.restore(reordered(unacknowledged));
+  await second.clock.run(second.buffer.flush());
+  assert.is(second.sent[0]?.key, first.sent[0]?.key);
+  assert.is(second.sent[0]?.text, first.sent[0]?.text);
+});
+
+/** The same value with the keys of its objects in the order of jsonb: by length, then by letters. */
+function reordered<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(reordered) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, inner]) => [key, reordered(inner)] as const);
+  const order = (left: string, right: string) =>
+    left.length - right.length || left.localeCompare(right);
+  return Object.fromEntries(entries.toSorted(([left], [right]) => order(left, right))) as T;
+}
+
+open('is not counted by a success that says another number', async () => {
+  const foreign = () => done({ observations: [] });
+  const { buffer, clock, sent } = sceneOf({}, foreign, done);
+  await buffer.add('inst_a', observation(1));
+  await clock.run(buffer.flush());
+  assert.is(sent.length, 2);
+  assert.is(sent[1]?.key, sent[0]?.key);
+});
+
+const invalid = suite('what is no observation');
+
+for (const value of [null, undefined, 'text', 1, [], () => 1]) {
+  invalid(`is not taken in: ${typeof value} ${JSON.stringify(value)}`, async () => {
+    const { buffer, clock } = sceneOf();
+    await rejection(buffer.add('inst_a', value as never), TypeError);
+    await buffer.add('inst_a', observation(1));
+    const { acknowledged } = await clock.run(buffer.close());
+    assert.is(acknowledged, 1);
+  });
+}
+
+for (const each of [unnamed, open, invalid]) each.run();
