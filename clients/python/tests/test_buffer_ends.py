@@ -85,6 +85,28 @@ def test_calls_beside_close_end() -> None:
                 assert went >= 0
 
 
+def test_a_call_that_ends_in_the_turn_that_stops_the_loop_hears_its_outcome() -> None:
+    with serving(processed) as server, client_of("sync", server.base_url) as client:
+        for _ in range(10):
+            buffer = ObservationBuffer(client)
+            buffer._run(buffer._core.close(1))
+            # What is asked while the loop is busy is done in one turn of it.
+            busy = threading.Event()
+            buffer._loop.call_soon_threadsafe(busy.wait)
+            call = threading.Thread(
+                target=raised, args=[lambda it=buffer: it.restore([])], daemon=True
+            )
+            call.start()
+            time.sleep(0.05)
+            end = threading.Thread(target=buffer._end, daemon=True)
+            end.start()
+            time.sleep(0.05)
+            busy.set()
+            end.join(SOON_S)
+            call.join(SOON_S)
+            assert not call.is_alive()
+
+
 class Interrupted(BaseException):
     """As KeyboardInterrupt is."""
 

@@ -183,4 +183,6 @@ async def _stop_loop() -> None:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+    # A task that ended just now passes its outcome on in the next turn of the loop.
+    await asyncio.sleep(0)
     asyncio.get_running_loop().stop()
