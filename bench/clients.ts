@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/machine';
-import { tableOf, verdict } from '#bench/report-table';
+import { reportPage, tableOf, verdict } from '#bench/report-table';
 import { startStandalone } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
 import { IdentityEngine, ObservationBuffer } from '#clients/typescript/src/identity-engine';
@@ -185,17 +185,16 @@ const circumstances = await describeRun({
   redis: undefined,
 });
 const tables = await measured(values.quick ? QUICK : FULL);
-const text = [
-  '# What the TypeScript client costs',
-  'Written by the measurement itself; every run replaces it. One standalone service is called by one process ' +
-    `with ${CALLS_IN_FLIGHT} calls under way, through the client and by a bare fetch with the same key, body ` +
-    'and parsing, in turns and in changing order.',
-  '    node bench/clients.ts',
-  tableOf(
-    ['', ''],
-    circumstances.map(({ name, value }) => [name, value]),
-  ),
-  ...tables,
-].join('\n\n');
+const about =
+  'One standalone service is called by one process ' +
+  `with ${CALLS_IN_FLIGHT} calls under way, through the client and by a bare fetch with the same key, body ` +
+  'and parsing, in turns and in changing order.';
+const heading = {
+  title: 'What the TypeScript client costs',
+  about,
+  command: 'node bench/clients.ts',
+  circumstances,
+};
+const text = reportPage(heading, tables);
 process.stdout.write(`${text}\n`);
 if (!values.quick) await writeFile(FILE, `${text}\n`);

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { type Followable, followables, openStreams } from '#bench/event-readers';
 import { Inspector } from '#bench/inspector';
 import { describeRun } from '#bench/machine';
-import { tableOf, verdict } from '#bench/report-table';
+import { reportPage, tableOf, verdict } from '#bench/report-table';
 import { prepareService, type Server } from '#bench/servers';
 import { type AdministeredService, startStandalone, startThreeProcesses } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
@@ -168,17 +168,16 @@ const circumstances = await describeRun({
   redis: undefined,
 });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
-const text = [
-  '# What open streams of events cost',
-  'Written by the measurement itself; every run replaces it. Two services are loaded by 64 connections in ' +
-    'turns, in changing order; first one and then the other has 1,000 idle streams open, which are of other ' +
-    'accounts and instances. Quartiles of the ratios of a run with streams to one without.',
-  '    node bench/events.ts',
-  tableOf(
-    ['', ''],
-    circumstances.map(({ name, value }) => [name, value]),
-  ),
-  ...tables,
-].join('\n\n');
+const about =
+  'Two services are loaded by 64 connections in ' +
+  'turns, in changing order; first one and then the other has 1,000 idle streams open, which are of other ' +
+  'accounts and instances. Quartiles of the ratios of a run with streams to one without.';
+const heading = {
+  title: 'What open streams of events cost',
+  about,
+  command: 'node bench/events.ts',
+  circumstances,
+};
+const text = reportPage(heading, tables);
 process.stdout.write(`${text}\n`);
 if (!values.quick) await writeFile(FILE, `${text}\n`);
