@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { CONNECTIONS } from '#bench/closed-rounds';
 import { openCollector } from '#bench/collector';
 import { describeRun } from '#bench/machine';
-import { tableOf, verdict } from '#bench/report-table';
+import { reportPage, tableOf, verdict } from '#bench/report-table';
 import { prepareService, type Server } from '#bench/servers';
 import { MAIN, startStandalone, startThreeProcesses } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
@@ -152,16 +152,16 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
       rows.push(row);
     }
   }
-  const report = [
-    `# This checkout${variant} against ${hash}`,
-    'Written by the measurement itself; every run replaces it. Both versions are up and take turns; a ' +
+  const heading = {
+    title: `This checkout${variant} against ${hash}`,
+    about:
+      'Both versions are up and take turns; a ' +
       'pair is two runs one after the other, in changing order. Quartiles of the pairs’ ratios, this ' +
       `checkout divided by ${hash}: more requests a second is better, less CPU a request is better.`,
-    `    node bench/against.ts ${hash}${isQuick ? ' --quick' : ''}${args}`,
-    tableOf(
-      ['', ''],
-      circumstances.map(({ name, value }) => [name, value]),
-    ),
+    command: `node bench/against.ts ${hash}${isQuick ? ' --quick' : ''}${args}`,
+    circumstances,
+  };
+  const report = reportPage(heading, [
     tableOf(
       [
         '',
@@ -172,7 +172,7 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
       ],
       rows.map(({ cells }) => cells),
     ),
-  ].join('\n\n');
+  ]);
   process.stdout.write(`${report}\n`);
   print(`${collector.bytes()} bytes of traces`);
   if (!isQuick) await writeFile(file, `${report}\n`);
