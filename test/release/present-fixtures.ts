@@ -4,9 +4,9 @@ import { busKeyOf, sealMessage } from '#bus/envelope';
 import type { SenderKey } from '#bus/sender-key';
 import { encodeAnnouncement, encodeHeartbeat, type Heartbeat } from '#cluster/heartbeat';
 import { encodeGroup, encodeRecord } from '#runtime/record-codec';
-import { encodeHead } from '#storage/cassandra/head-codec';
-import { encodeMeter } from '#storage/cassandra/meter-codec';
-import { encodeAnswerRow, encodeChunk } from '#storage/cassandra/row-codec';
+import { encodeHead } from '#storage/head-codec';
+import { encodeMeter } from '#storage/meter-codec';
+import { encodeAnswerRow, encodeChunk } from '#storage/row-codec';
 import { FIXTURE_SECRET, type FixtureKey } from '#test/release/fixture-kinds';
 import {
   sampleEngineAnswers,

@@ -8,13 +8,13 @@ import { newReport, readReport } from '#identity/report';
 import { createState } from '#identity/state';
 import { CorruptState } from '#storage/byte-reader';
 import { ByteWriter } from '#storage/byte-writer';
-import { decodeHead, encodeHead } from '#storage/cassandra/head-codec';
-import { decodeMeter, encodeMeter } from '#storage/cassandra/meter-codec';
 import { batchesOf, type RowWrite } from '#storage/cassandra/row-batches';
 import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
-import * as rowCodec from '#storage/cassandra/row-codec';
+import { decodeHead, encodeHead } from '#storage/head-codec';
 import type { Chunk, DriftRow } from '#storage/instance-store';
+import { decodeMeter, encodeMeter } from '#storage/meter-codec';
 import { DRIFT_EVENTS, OBSERVATIONS, unpacked } from '#storage/packed-rows';
+import * as rowCodec from '#storage/row-codec';
 import {
   answerRow,
   driftChunks,

@@ -1,7 +1,7 @@
 import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
-import { decodeAnswerRow, encodeAnswerRow } from '#storage/cassandra/row-codec';
 import type { CassandraSession } from '#storage/cassandra/session';
 import type { AnswerRow, InstanceAnswers } from '#storage/instance-store';
+import { decodeAnswerRow, encodeAnswerRow } from '#storage/row-codec';
 
 /** How long the server keeps an answer: 24 h, and an hour for the checkpoint to come late. */
 const ANSWER_SECONDS = 25 * 60 * 60;

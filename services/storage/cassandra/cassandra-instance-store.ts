@@ -11,9 +11,9 @@ import {
   trimChunks,
   writeChunks,
 } from '#storage/cassandra/chunk-tables';
-import { decodeHead, encodeHead } from '#storage/cassandra/head-codec';
 import { allDone, type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+import { decodeHead, encodeHead } from '#storage/head-codec';
 import {
   HEADS_BYTES_MAX,
   HEADS_MAX,

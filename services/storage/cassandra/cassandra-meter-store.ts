@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { BucketOf } from '#storage/bucket-of';
-import { decodeMeter, decodeMonth, encodeMeter, encodeMonth } from '#storage/cassandra/meter-codec';
 import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/instance-store';
+import { decodeMeter, decodeMonth, encodeMeter, encodeMonth } from '#storage/meter-codec';
 import { type ErasableMeters, type MeterCheckpoint, MONTHS_KEPT } from '#storage/meter-store';
 
 const READ = 'SELECT state FROM meters WHERE bucket = ? AND account_id = ?';

@@ -1,6 +1,5 @@
 import { allDone, type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import { bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
-import { decodeChunk, encodeChunk } from '#storage/cassandra/row-codec';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
 import { type RowCounts, trimmedOf } from '#storage/floor';
@@ -12,6 +11,7 @@ import {
   type InstanceHead,
 } from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/packed-rows';
+import { decodeChunk, encodeChunk } from '#storage/row-codec';
 
 /** Chunks of one page of a read: 4 MiB when every context has the largest size. */
 const PAGE_CHUNKS = 512;
