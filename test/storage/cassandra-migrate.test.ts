@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { assertSchema, createKeyspace, migrate } from '#storage/cassandra/migrate';
-import { knownVersions, type SchemaVersion, versionsIn } from '#storage/cassandra/schema-versions';
+import { knownVersions } from '#storage/cassandra/schema-versions';
 import { serverProblems } from '#storage/cassandra/server-settings';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+import { type SchemaVersion, versionsIn } from '#storage/schema-versions';
 import {
   DATA_CENTER,
   MIGRATION,

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert';
 import { migrate } from '#storage/cassandra/migrate';
-import { knownVersions, type SchemaVersion } from '#storage/cassandra/schema-versions';
+import { knownVersions } from '#storage/cassandra/schema-versions';
+import type { SchemaVersion } from '#storage/schema-versions';
 import { MIGRATION, sessionIn } from '#test/storage/migrated-keyspace';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { runMain } from '#test/support/process-run';

@@ -4,12 +4,13 @@ import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import { SCHEMA_MS_MAX, type SchemaLock, takeSchemaLock } from '#storage/cassandra/schema-lock';
-import { knownVersions, type SchemaVersion } from '#storage/cassandra/schema-versions';
+import { knownVersions } from '#storage/cassandra/schema-versions';
 import {
   type CassandraSession,
   STATEMENT_MS_MAX,
   type StatementOptions,
 } from '#storage/cassandra/session';
+import type { SchemaVersion } from '#storage/schema-versions';
 
 /** How many servers hold a copy of everything. Source: architecture 6. */
 export type Replication =

@@ -1,52 +1,7 @@
 import { readFileSync } from 'node:fs';
-
-/** What one version of the schema adds. */
-export type SchemaVersion = {
-  readonly version: number;
-  readonly statements: readonly string[];
-  /** A program that knows the versions up to this one bears it; absent: only one that knows it. */
-  readonly programsFrom?: number;
-};
-
-const VERSION_LINE = /^-- version (\d+)(?:, for programs from (\d+))?$/;
+import { type SchemaVersion, versionsIn } from '#storage/schema-versions';
 
 /** The versions that this program knows, oldest first: the text of schema.cql. */
 export function knownVersions(): SchemaVersion[] {
   return versionsIn(readFileSync(new URL('schema.cql', import.meta.url), 'utf8'));
-}
-
-/**
- * The versions that a text of CQL defines: a line `-- version N` begins one, with
- * `, for programs from K` behind it where programs bear it that know less; numbers count up from 1,
- * and every statement ends with a semicolon at the end of a line. Throws an Error for other text.
- */
-export function versionsIn(text: string): SchemaVersion[] {
-  const versions: (SchemaVersion & { readonly statements: string[] })[] = [];
-  let lines: string[] = [];
-  for (const line of text.split('\n')) {
-    const code = line.replace(/--.*$/, '').trimEnd();
-    const begun = versionOf(line);
-    if (begun !== undefined) {
-      const { version } = begun;
-      if (version !== versions.length + 1) throw new Error(`version ${version} is out of turn`);
-      versions.push({ ...begun, statements: [] });
-    }
-    if (code === '') continue;
-    lines.push(code.replace(/;$/, ''));
-    if (!code.endsWith(';')) continue;
-    const open = versions.at(-1);
-    if (open === undefined) throw new Error('a statement stands before the first version');
-    open.statements.push(lines.join('\n'));
-    lines = [];
-  }
-  if (lines.length > 0) throw new Error('the last statement has no end');
-  return versions;
-}
-
-/** The version that a line begins; undefined: it begins none. */
-function versionOf(line: string): Omit<SchemaVersion, 'statements'> | undefined {
-  const [, number, from] = VERSION_LINE.exec(line) ?? [];
-  if (number === undefined) return undefined;
-  const version = Number(number);
-  return from === undefined ? { version } : { version, programsFrom: Number(from) };
 }

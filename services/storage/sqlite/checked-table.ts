@@ -1,0 +1,135 @@
+import { crc32 } from 'node:zlib';
+import { CorruptState } from '#storage/byte-reader';
+import type { Row, SqlValue, Statement } from '#storage/sqlite/database';
+
+/* SQLite does not notice a byte that the disk has changed, so that every row says what it must be. */
+
+/** What a table is called, and its columns in order, those of its key first. */
+export type TableShape = {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly others: readonly string[];
+};
+
+/** When a row is put. */
+type Putting = {
+  /** A column: the row that has the key already is replaced unless it has more there. */
+  readonly unlessHigher?: string;
+  /** What must hold, or nothing is put. */
+  readonly where?: { readonly condition: string; readonly values: readonly SqlValue[] };
+};
+
+const NUMBER_BYTES = 8;
+
+/**
+ * A table whose rows have a checksum of all their columns, the key and the table's name included, in the
+ * last column, `checksum`.
+ */
+export class CheckedTable {
+  readonly #name: string;
+  readonly #columns: readonly string[];
+  readonly #keys: readonly string[];
+  readonly #insert: string;
+
+  constructor({ name, keys, others }: TableShape) {
+    this.#name = name;
+    this.#keys = keys;
+    this.#columns = [...keys, ...others];
+    const places = [...this.#columns, 'checksum'].map(() => '?').join(', ');
+    // The condition also keeps SQLite from taking ON CONFLICT for a part of a join.
+    this.#insert = `INSERT INTO ${name} (${this.#columns.join(', ')}, checksum)
+      SELECT ${places} WHERE `;
+  }
+
+  /** The query for the rows that a condition names; `rowsOf` reads its answer. */
+  select(condition: string): string {
+    return `SELECT ${this.#columns.join(', ')}, checksum FROM ${this.#name} ${condition}`;
+  }
+
+  /** Adds a row; where its key is taken, nothing, and the transaction is not kept. */
+  insert(row: Row): Statement {
+    const sql = `${this.#insert} true ON CONFLICT DO NOTHING`;
+    return { sql, values: this.#checked(row), changes: 1 };
+  }
+
+  /** Adds a row or puts it in the place of that with its key. */
+  put(row: Row, { unlessHigher, where }: Putting = {}): Statement {
+    const set = [...this.#columns.slice(this.#keys.length), 'checksum'];
+    const changes = set.map((column) => `${column} = excluded.${column}`).join(', ');
+    const isNewer = `excluded.${unlessHigher} >= ${this.#name}.${unlessHigher}`;
+    const sql = `${this.#insert} ${where?.condition ?? 'true'}
+      ON CONFLICT (${this.#keys.join(', ')}) DO UPDATE SET ${changes}
+      WHERE ${unlessHigher === undefined ? 'true' : isNewer}`;
+    return { sql, values: [...this.#checked(row), ...(where?.values ?? [])] };
+  }
+
+  /** Puts a row in the place of that with its key while columns of it are as they were; else nothing is kept. */
+  replace(row: Row, was: Readonly<Record<string, SqlValue>>): Statement {
+    const set = [...this.#columns, 'checksum'].map((name) => `${name} = ?`).join(', ');
+    const conditions = [...this.#keys.map((name) => `${name} = ?`)];
+    for (const name of Object.keys(was)) conditions.push(`${name} IS ?`);
+    const sql = `UPDATE ${this.#name} SET ${set} WHERE ${conditions.join(' AND ')}`;
+    const key = row.slice(0, this.#keys.length);
+    return { sql, values: [...this.#checked(row), ...key, ...Object.values(was)], changes: 1 };
+  }
+
+  /** Deletes the rows that a condition names, however many. */
+  delete(condition: string, values: readonly SqlValue[]): Statement {
+    return { sql: `DELETE FROM ${this.#name} WHERE ${condition}`, values };
+  }
+
+  /** The columns of rows without their checksums. Throws `CorruptState` for one that is not as written. */
+  rowsOf(rows: readonly Row[]): readonly Row[] {
+    return rows.map((row) => {
+      const columns = row.slice(0, -1);
+      if (row.at(-1) === checksumOf(this.#name, columns)) return columns;
+      const key = columns.slice(0, this.#keys.length).join(' ');
+      throw new CorruptState(`the row ${key} of ${this.#name} does not match its checksum`);
+    });
+  }
+
+  #checked(row: Row): SqlValue[] {
+    return [...row, checksumOf(this.#name, row)];
+  }
+}
+
+/** CRC-32 of a table's name and values, each with its kind. */
+export function checksumOf(name: string, values: readonly SqlValue[]): number {
+  let sum = crc32(name);
+  for (const value of values) {
+    if (value === null) sum = crc32('\0n', sum);
+    else if (typeof value === 'string') sum = crc32(value, crc32('\0t', sum));
+    else if (typeof value === 'number') sum = crc32(bytesOfNumber(value), crc32('\0i', sum));
+    else sum = crc32(value, crc32('\0b', sum));
+  }
+  return sum;
+}
+
+function bytesOfNumber(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(NUMBER_BYTES);
+  bytes.writeDoubleLE(value);
+  return bytes;
+}
+
+/** The text in a column. Throws `CorruptState` where there is none. */
+export function textIn(row: Row, column: number): string {
+  const value = row[column];
+  if (typeof value === 'string') return value;
+  throw new CorruptState(`column ${column} is no text`);
+}
+
+/** The whole number in a column. Throws `CorruptState` where there is none. */
+export function wholeIn(row: Row, column: number): number {
+  const value = row[column];
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
+  throw new CorruptState(`column ${column} is no whole number`);
+}
+
+/** The bytes in a column. Throws `CorruptState` where there are none. */
+export function bytesIn(row: Row, column: number): Buffer {
+  const value = row[column];
+  if (value instanceof Uint8Array) {
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  }
+  throw new CorruptState(`column ${column} has no bytes`);
+}

@@ -1,0 +1,41 @@
+/** A value of a column. Whole numbers are safe integers. */
+export type SqlValue = null | number | string | Uint8Array;
+
+/** A row of an answer: its columns in the order in which the query names them. */
+export type Row = readonly SqlValue[];
+
+/** One statement of a transaction. */
+export type Statement = {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+  /** Rows that must change, or nothing of the transaction is kept; absent: however many. */
+  readonly changes?: number;
+};
+
+/** What is read, and how metrics name it. */
+export type Query = Pick<Statement, 'sql' | 'values'> & { readonly operation: string };
+
+/**
+ * What is written, and how metrics name it. `journal`: callers wait for it, so it goes first, together
+ * with all of its kind that wait.
+ */
+export type Transaction = {
+  readonly operation: string;
+  readonly statements: readonly Statement[];
+  readonly lane?: 'journal';
+};
+
+/**
+ * One SQLite file, as its stores use it. Methods reject with `service_unavailable` while the file
+ * cannot be read or written, a full disk included; with `isOutcomeUnknown` a write may have happened or
+ * may yet happen. They reject with `internal` when SQLite refuses for good or the file is damaged.
+ */
+export interface SqliteDatabase {
+  /** The rows of a query; every write that was answered before is seen. */
+  read(query: Query): Promise<readonly Row[]>;
+  /**
+   * Runs the statements as one transaction, which is on disk when the promise fulfils. False: one of
+   * them changed another number of rows than it must, and nothing was written.
+   */
+  write(transaction: Transaction): Promise<boolean>;
+}

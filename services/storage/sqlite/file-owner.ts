@@ -1,0 +1,62 @@
+import { DatabaseSync } from 'node:sqlite';
+import { UnusableFile } from '#storage/sqlite/unusable-file';
+
+/** Who serves a file, as those who find it taken are shown. */
+export type Holder = { readonly pid: number; readonly startedAtMs: number };
+
+/** The primary code of SQLite for a lock that another has. */
+const BUSY = 5;
+
+/**
+ * Takes a file for this process until it is disposed. The lock is SQLite's on a file beside it, so the
+ * kernel drops it when the process ends, however it does. Throws `UnusableFile`, which names the holder.
+ */
+export function takeFile(file: string, holder: Holder): Disposable {
+  const database = new DatabaseSync(`${file}-owner`);
+  try {
+    database.exec('PRAGMA synchronous = OFF');
+    begin(database);
+    database.exec(
+      'CREATE TABLE IF NOT EXISTS owner (only INTEGER PRIMARY KEY, pid INTEGER, started_at_ms INTEGER)',
+    );
+    database
+      .prepare('INSERT OR REPLACE INTO owner VALUES (1, ?, ?)')
+      .run(holder.pid, holder.startedAtMs);
+    database.exec('COMMIT');
+    // Held from here on, and others can read who holds it.
+    begin(database);
+    const found = holderIn(database);
+    if (found?.pid !== holder.pid) throw taken(file, found);
+    return { [Symbol.dispose]: () => database.close() };
+  } catch (error) {
+    const found = isBusy(error) ? holderIn(database) : undefined;
+    database.close();
+    throw isBusy(error) ? taken(file, found) : error;
+  }
+}
+
+function begin(database: DatabaseSync): void {
+  database.exec('BEGIN IMMEDIATE');
+}
+
+function holderIn(database: DatabaseSync): Holder | undefined {
+  try {
+    const row = database.prepare('SELECT pid, started_at_ms FROM owner').get();
+    return row && { pid: Number(row['pid']), startedAtMs: Number(row['started_at_ms']) };
+  } catch {
+    // It is being written at this moment.
+    return undefined;
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === BUSY;
+}
+
+function taken(file: string, holder: Holder | undefined): UnusableFile {
+  const who =
+    holder === undefined
+      ? 'another process'
+      : `process ${holder.pid}, since ${new Date(holder.startedAtMs).toISOString()}`;
+  return new UnusableFile(`${file} is served by ${who}: one process serves a file`);
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { type SchemaVersion, versionsIn } from '#storage/schema-versions';
+import { UnusableFile } from '#storage/sqlite/unusable-file';
+
+/** What SQLite's header says of the program that a file belongs to: "IDEN". */
+const APPLICATION_ID = 0x4944454e;
+
+/** The versions of the tables that this program knows, oldest first. */
+export function knownFileVersions(): SchemaVersion[] {
+  return versionsIn(readFileSync(new URL('schema.sql', import.meta.url), 'utf8'));
+}
+
+/**
+ * Makes the tables of a new file, or brings those of an older program up to date, in one transaction.
+ * Throws `UnusableFile` for the file of another program or of a newer version of this one.
+ */
+export function migrateFile(
+  database: DatabaseSync,
+  file: string,
+  known: readonly SchemaVersion[] = knownFileVersions(),
+): void {
+  const version = versionOf(database, file);
+  if (version > known.length) {
+    throw new UnusableFile(
+      `${file} has tables of version ${version}; this program knows up to ${known.length}: a newer one wrote it`,
+    );
+  }
+  if (version === known.length) return;
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    for (const { statements } of known.slice(version)) {
+      for (const statement of statements) database.exec(statement);
+    }
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    database.exec(`PRAGMA user_version = ${known.length}`);
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** The version of the tables in a file; 0: it has none. Throws `UnusableFile` if others are in it. */
+export function versionOf(database: DatabaseSync, file: string): number {
+  const applicationId = numberOf(database, 'PRAGMA application_id');
+  if (applicationId === APPLICATION_ID) return numberOf(database, 'PRAGMA user_version');
+  if (applicationId === 0 && numberOf(database, 'SELECT count(*) FROM sqlite_schema') === 0)
+    return 0;
+  throw new UnusableFile(`${file} is a SQLite file of another program`);
+}
+
+function numberOf(database: DatabaseSync, sql: string): number {
+  const statement = database.prepare(sql);
+  statement.setReturnArrays(true);
+  const row: unknown = statement.get();
+  return Array.isArray(row) ? Number(row[0]) : 0;
+}

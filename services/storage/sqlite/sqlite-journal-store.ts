@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import { journalStoreOf } from '#storage/journal-steps';
+import type { Append, JournalSlot, JournalStore } from '#storage/journal-store';
+import { type JournalEntry, NEWEST_SLOTS } from '#storage/seal-journal';
+import { bytesIn, CheckedTable, textIn, wholeIn } from '#storage/sqlite/checked-table';
+import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
+
+/** Bytes of one group that are written at all: eight times the largest group. */
+const GROUP_BYTES_MAX = 4 * 1_024 * 1_024;
+
+const JOURNALS = new CheckedTable({
+  name: 'journals',
+  keys: ['incarnation'],
+  others: ['address', 'end_slot', 'sealed_at_ms'],
+});
+const SEALS = new CheckedTable({ name: 'seals', keys: ['incarnation'], others: ['is_emptied'] });
+const SLOTS = new CheckedTable({
+  name: 'journal',
+  keys: ['incarnation', 'slot'],
+  others: ['low_water_mark', 'records'],
+});
+
+const ENTRY = JOURNALS.select('WHERE incarnation = ?');
+const ENTRIES = JOURNALS.select('');
+const SEAL = SEALS.select('WHERE incarnation = ?');
+const NEWEST = SLOTS.select(`WHERE incarnation = ? ORDER BY slot DESC LIMIT ${NEWEST_SLOTS}`);
+const NEWEST_ONE = SLOTS.select('WHERE incarnation = ? ORDER BY slot DESC LIMIT 1');
+const PART = SLOTS.select('WHERE incarnation = ? AND slot >= ? AND slot < ? ORDER BY slot');
+
+/** What may still be written of a journal: no slot that was deleted, and none where all were. */
+const IS_WANTED = `
+  NOT EXISTS (SELECT 1 FROM journal WHERE incarnation = ? AND slot > ? AND low_water_mark > ?)
+  AND NOT EXISTS (SELECT 1 FROM seals WHERE incarnation = ? AND is_emptied = 1)`;
+
+/**
+ * Journals in a file. A slot is on disk, with all that waited for the same `fsync`, when its append is
+ * answered. `database` stays the caller's. Source: decision 191.
+ */
+export function sqliteJournalStore(
+  database: SqliteDatabase,
+  clock: Pick<Clock, 'wallMs'>,
+): JournalStore {
+  const change = (operation: string, ...statements: Statement[]) =>
+    database.write({ operation, statements });
+  const entryOf = (incarnation: string) => entryIn(database, incarnation);
+
+  return journalStoreOf({
+    begin: (incarnation, address) =>
+      change('journal_begin', JOURNALS.insert([incarnation, address, null, null])),
+    append: (append) => appendSlot(database, append),
+    readEntry: entryOf,
+    async hasSeal(incarnation) {
+      const rows = await database.read({
+        operation: 'journal_look',
+        sql: SEAL,
+        values: [incarnation],
+      });
+      return SEALS.rowsOf(rows).length > 0;
+    },
+    async putSeal(incarnation) {
+      // An emptied one stays so.
+      await change('journal_seal', SEALS.put([incarnation, 0], { unlessHigher: 'is_emptied' }));
+    },
+    async decideEnd(incarnation, end) {
+      const entry = await entryOf(incarnation);
+      if (entry === undefined || entry.end !== undefined) return false;
+      const row = [incarnation, entry.address, end, clock.wallMs()];
+      return await change('journal_end', JOURNALS.replace(row, { end_slot: null }));
+    },
+    async readNewestSlot(incarnation) {
+      const [slot] = await slotsIn(database, NEWEST_ONE, [incarnation]);
+      return slot && { slot: wholeIn(slot, 1), lowWaterMark: wholeIn(slot, 2) };
+    },
+    async readNewestSlots(incarnation) {
+      const slots = await slotsIn(database, NEWEST, [incarnation]);
+      const [newest] = slots;
+      const whole = slots.map((row) => wholeIn(row, 1));
+      return newest && { slot: wholeIn(newest, 1), lowWaterMark: wholeIn(newest, 2), whole };
+    },
+    async readSlots(incarnation, from, to) {
+      const slots = await slotsIn(database, PART, [incarnation, from, to]);
+      return slots.map(
+        (row): JournalSlot => ({ slot: wholeIn(row, 1), records: new Uint8Array(bytesIn(row, 3)) }),
+      );
+    },
+    async list() {
+      const rows = await database.read({ operation: 'journal_list', sql: ENTRIES, values: [] });
+      return JOURNALS.rowsOf(rows).map((row) => ({
+        incarnation: textIn(row, 0),
+        sealedAtMs: row[3] === null ? undefined : wholeIn(row, 3),
+      }));
+    },
+    async deleteSlots(incarnation) {
+      const slots = SLOTS.delete('incarnation = ?', [incarnation]);
+      await change('journal_empty', slots, SEALS.put([incarnation, 1]));
+    },
+    async deleteEntry(incarnation) {
+      const condition = 'incarnation = ? AND end_slot IS NOT NULL';
+      await change('journal_empty', JOURNALS.delete(condition, [incarnation]));
+    },
+  });
+}
+
+async function entryIn(
+  database: SqliteDatabase,
+  incarnation: string,
+): Promise<JournalEntry | undefined> {
+  const rows = await database.read({
+    operation: 'journal_head',
+    sql: ENTRY,
+    values: [incarnation],
+  });
+  const [row] = JOURNALS.rowsOf(rows);
+  if (row === undefined) return undefined;
+  return { address: textIn(row, 1), end: row[2] === null ? undefined : wholeIn(row, 2) };
+}
+
+async function slotsIn(
+  database: SqliteDatabase,
+  sql: string,
+  values: Row,
+): Promise<readonly Row[]> {
+  return SLOTS.rowsOf(await database.read({ operation: 'journal_read', sql, values }));
+}
+
+async function appendSlot(database: SqliteDatabase, append: Append): Promise<void> {
+  const { incarnation, slot, records, lowWaterMark, deleteBelow } = append;
+  assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
+  assert((deleteBelow ?? 0) <= lowWaterMark, 'what is needed is never deleted');
+  if (records.byteLength > GROUP_BYTES_MAX) {
+    const size = `${records.byteLength} bytes`;
+    throw new Fault(
+      'internal',
+      `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`,
+    );
+  }
+  const values = [incarnation, slot, slot, incarnation];
+  const where = { condition: IS_WANTED, values };
+  const statements = [SLOTS.put([incarnation, slot, lowWaterMark, records], { where })];
+  if (deleteBelow !== undefined) {
+    statements.push(SLOTS.delete('incarnation = ? AND slot < ?', [incarnation, deleteBelow]));
+  }
+  await database.write({ operation: 'journal_append', lane: 'journal', statements });
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/checked-table';
+import type { Row, SqliteDatabase } from '#storage/sqlite/database';
+
+const FACTS = new CheckedTable({ name: 'cluster_facts', keys: ['fact'], others: ['value'] });
+const SHARDS = new CheckedTable({
+  name: 'shards',
+  keys: ['service', 'shard'],
+  others: ['owner', 'epoch'],
+});
+
+const FACT = FACTS.select('WHERE fact = ?');
+const ALL = SHARDS.select('WHERE service = ? AND shard < ? ORDER BY shard');
+const ONE = SHARDS.select('WHERE service = ? AND shard = ?');
+
+/** Shard rows in a file. `database` stays the caller's. Source: architecture 3. */
+export function sqliteShardStore(database: SqliteDatabase): ShardStore {
+  async function factOf(fact: string): Promise<string | undefined> {
+    const rows = await database.read({ operation: 'cluster_fact_read', sql: FACT, values: [fact] });
+    const [row] = FACTS.rowsOf(rows);
+    return row && textIn(row, 1);
+  }
+
+  async function fix(fact: string, wanted: string): Promise<string> {
+    const statements = [FACTS.insert([fact, wanted])];
+    if (await database.write({ operation: 'cluster_fact_fix', statements })) return wanted;
+    const stands = await factOf(fact);
+    assert(stands !== undefined, `${fact} is neither there nor not`);
+    return stands;
+  }
+
+  async function read(service: ShardedService, shard: number): Promise<ShardRow | undefined> {
+    const values = [service, shard];
+    const rows = await database.read({ operation: 'shard_read', sql: ONE, values });
+    const [row] = SHARDS.rowsOf(rows);
+    return row && shardIn(row);
+  }
+
+  return {
+    fixCluster: (wanted) => fix('cluster', wanted),
+    async fixCount(service, wanted) {
+      const count = Number(await fix(`shard_count_${service}`, String(wanted)));
+      assert(Number.isSafeInteger(count), `the shard count of ${service} is not a number`);
+      return count;
+    },
+    async countOf(service) {
+      const value = await factOf(`shard_count_${service}`);
+      return value === undefined ? undefined : Number(value);
+    },
+    async load(service, count) {
+      const values = [service, count];
+      const rows = await database.read({ operation: 'shard_load', sql: ALL, values });
+      return SHARDS.rowsOf(rows).map(shardIn);
+    },
+    read,
+    async change({ service, shard, from, owner }) {
+      const epoch = (from?.epoch ?? 0) + 1;
+      const row = [service, shard, owner, epoch];
+      const statements = [
+        from === undefined
+          ? SHARDS.insert(row)
+          : SHARDS.replace(row, { owner: from.owner, epoch: from.epoch }),
+      ];
+      const isApplied = await database.write({ operation: 'shard_change', statements });
+      if (isApplied) return { isApplied, row: { shard, owner, epoch } };
+      return { isApplied, row: await read(service, shard) };
+    },
+  };
+}
+
+function shardIn(row: Row): ShardRow {
+  return { shard: wholeIn(row, 1), owner: textIn(row, 2), epoch: wholeIn(row, 3) };
+}

@@ -1,0 +1,40 @@
+import type { Query, Row, SqlValue, Transaction } from '#storage/sqlite/database';
+
+/** What a thread of the file is for: one writes, another reads and keeps the WAL short. */
+export type ThreadRole = 'writer' | 'reader';
+
+/** What a thread is started with. */
+export type ThreadData = { readonly file: string; readonly role: ThreadRole };
+
+/** What a thread is asked, with a number that its answer has again. */
+export type ThreadRequest = { readonly id: number } & (
+  | { readonly kind: 'read'; readonly query: Query }
+  | { readonly kind: 'write'; readonly transaction: Transaction }
+  | { readonly kind: 'backup'; readonly file: string }
+  | { readonly kind: 'vacuum' }
+  | { readonly kind: 'close' }
+);
+
+/** What SQLite said of a failure. */
+export type ThreadFailure = {
+  readonly message: string;
+  /** Extended result code of SQLite; undefined: the error is not SQLite's. */
+  readonly code: number | undefined;
+};
+
+/** The answer to a request. */
+export type ThreadAnswer = { readonly id: number } & (
+  | { readonly kind: 'rows'; readonly rows: readonly Row[] }
+  | { readonly kind: 'written'; readonly isKept: boolean }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'failed'; readonly failure: ThreadFailure }
+);
+
+/** Bytes that values take in memory, roughly; for bounds. */
+export function bytesOf(values: readonly SqlValue[]): number {
+  let bytes = 0;
+  for (const value of values) {
+    bytes += typeof value === 'number' || value === null ? 8 : value.length;
+  }
+  return bytes;
+}
