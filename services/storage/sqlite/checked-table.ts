@@ -11,12 +11,15 @@ export type TableShape = {
   readonly others: readonly string[];
 };
 
+/** A condition of SQL and the values of its places. */
+export type Condition = { readonly condition: string; readonly values: readonly SqlValue[] };
+
 /** When a row is put. */
 type Putting = {
   /** A column: the row that has the key already is replaced unless it has more there. */
   readonly unlessHigher?: string;
   /** What must hold, or nothing is put. */
-  readonly where?: { readonly condition: string; readonly values: readonly SqlValue[] };
+  readonly where?: Condition;
 };
 
 const NUMBER_BYTES = 8;

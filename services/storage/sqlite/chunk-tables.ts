@@ -1,0 +1,102 @@
+import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
+import {
+  CHUNK_ROWS_MAX,
+  type Chunk,
+  type DriftRow,
+  type HistoryRow,
+} from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/packed-rows';
+import { decodeChunk, encodeChunk } from '#storage/row-codec';
+import { bytesIn, CheckedTable, type Condition, wholeIn } from '#storage/sqlite/checked-table';
+import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
+
+/** How far above a row its chunk may end. */
+const BEYOND = CHUNK_ROWS_MAX - 1;
+
+/** A table of chunks and how its rows are packed. */
+export type ChunkTable<Row> = {
+  readonly name: string;
+  readonly packing: Packing<Row>;
+  readonly table: CheckedTable;
+};
+
+/** The table of observations. */
+export const HISTORY: ChunkTable<HistoryRow> = chunkTable('history', OBSERVATIONS);
+
+/** The table of drift events. */
+export const DRIFT: ChunkTable<DriftRow> = chunkTable('drift', DRIFT_EVENTS);
+
+function chunkTable<Row>(name: string, packing: Packing<Row>): ChunkTable<Row> {
+  const shape = { name, keys: ['instance_id', 'last_ordinal'], others: ['chunk'] };
+  return { name, packing, table: new CheckedTable(shape) };
+}
+
+/** Rows of one table with ordinals from `newest` downwards, at most `count`, newest first. */
+export async function readRows<Row extends { readonly ordinal: number }>(
+  database: SqliteDatabase,
+  table: ChunkTable<Row>,
+  instanceId: string,
+  newest: number,
+  count: number,
+): Promise<Row[]> {
+  if (newest <= 0 || count <= 0) return [];
+  const chunks = await readChunks(database, table, instanceId, newest + BEYOND, newest - count);
+  return rowsOfChunks(table.packing, instanceId, chunks, newest, count);
+}
+
+/** The chunks that end with the ordinals from `newest` down to above `after`, newest first. */
+async function readChunks<Row>(
+  database: SqliteDatabase,
+  { name, packing, table }: ChunkTable<Row>,
+  instanceId: string,
+  newest: number,
+  after: number,
+): Promise<Chunk[]> {
+  const sql = table.select(
+    'WHERE instance_id = ? AND last_ordinal <= ? AND last_ordinal > ? ORDER BY last_ordinal DESC',
+  );
+  const values = [instanceId, newest, after];
+  const rows = await database.read({ operation: `${name}_read`, sql, values });
+  return table.rowsOf(rows).map((row) => {
+    return decodeChunk(packing.name, instanceId, wholeIn(row, 1), bytesIn(row, 2));
+  });
+}
+
+/** What writes chunks, in their order: `rowsOfChunks` depends on it. */
+export function writesOfChunks<Row>(
+  { table }: ChunkTable<Row>,
+  instanceId: string,
+  chunks: readonly Chunk[],
+  where: Condition,
+): Statement[] {
+  return chunks.map((chunk) => table.put([instanceId, chunk.last, encodeChunk(chunk)], { where }));
+}
+
+/** What removes every chunk of an instance. */
+export function deletionOfChunks<Row>(
+  { table }: ChunkTable<Row>,
+  instanceId: string,
+  where: Condition,
+): Statement {
+  return table.delete(`instance_id = ? AND ${where.condition}`, [instanceId, ...where.values]);
+}
+
+/** What removes the rows up to a floor, those among chunks that are written with it too. */
+export async function trimOfChunks<Row extends { readonly ordinal: number }>(
+  database: SqliteDatabase,
+  chunkTable: ChunkTable<Row>,
+  instanceId: string,
+  written: readonly Chunk[],
+  floor: number,
+  where: Condition,
+): Promise<Statement[]> {
+  const stored = await readChunks(database, chunkTable, instanceId, floor + BEYOND, floor);
+  const around = new Map([...stored, ...written].map((chunk) => [chunk.last, chunk]));
+  const cut = chunksAbove(chunkTable.packing, instanceId, around.values(), floor);
+  const condition = `instance_id = ? AND last_ordinal <= ? AND ${where.condition}`;
+  const values = [instanceId, floor, ...where.values];
+  return [
+    chunkTable.table.delete(condition, values),
+    ...writesOfChunks(chunkTable, instanceId, cut, where),
+  ];
+}

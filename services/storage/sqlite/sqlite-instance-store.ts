@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import type { BucketOf } from '#storage/bucket-of';
+import { CorruptState } from '#storage/byte-reader';
+import { trimmedOf } from '#storage/floor';
+import { decodeHead, encodeHead } from '#storage/head-codec';
+import {
+  type AnswerRow,
+  HEADS_MAX,
+  type InstanceAnswers,
+  type InstanceCheckpoint,
+  type InstanceHead,
+  type InstanceStore,
+} from '#storage/instance-store';
+import { decodeAnswerRow, encodeAnswerRow } from '#storage/row-codec';
+import { bytesIn, CheckedTable, type Condition, textIn } from '#storage/sqlite/checked-table';
+import {
+  DRIFT,
+  deletionOfChunks,
+  HISTORY,
+  readRows,
+  trimOfChunks,
+  writesOfChunks,
+} from '#storage/sqlite/chunk-tables';
+import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
+
+/** How long the marker of a deleted instance stays: journals may hold its records. Architecture 3.2. */
+const MARKER_MS = 40 * 24 * 60 * 60 * 1_000;
+
+const HEADS = new CheckedTable({
+  name: 'heads',
+  keys: ['bucket', 'instance_id'],
+  others: ['version', 'expires_at_ms', 'state'],
+});
+const ANSWERS = new CheckedTable({
+  name: 'answers',
+  keys: ['instance_id', 'answer_key'],
+  others: ['version', 'at_ms', 'answer'],
+});
+
+const HEAD = HEADS.select('WHERE bucket = ? AND instance_id = ?');
+const ANSWER = ANSWERS.select('WHERE instance_id = ? AND answer_key = ?');
+
+/**
+ * Instances in a file. A checkpoint of many is one transaction; of an instance it is written unless the
+ * head that stands there has a higher version. Reading what is not as it was written throws `CorruptState`.
+ */
+export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf): InstanceStore {
+  const readHeads = async (instanceIds: readonly string[]): Promise<readonly Row[]> => {
+    const bucket = onlyBucket(instanceIds, bucketOf);
+    if (bucket === undefined) return [];
+    const places = instanceIds.map(() => '?').join(', ');
+    const sql = HEADS.select(`WHERE bucket = ? AND instance_id IN (${places})`);
+    return await database.read({ operation: 'heads_read', sql, values: [bucket, ...instanceIds] });
+  };
+
+  return {
+    bucketOf,
+    async readHead(instanceId) {
+      const values = [bucketOf(instanceId), instanceId];
+      const rows = await database.read({ operation: 'head_read', sql: HEAD, values });
+      const [row] = HEADS.rowsOf(rows);
+      return row && decodeHead(instanceId, bytesIn(row, 4));
+    },
+    async readHeads(instanceIds) {
+      return new Map((await readHeads(instanceIds)).map((row) => [textIn(row, 1), decoded(row)]));
+    },
+    async checkpoint(checkpoints) {
+      const ids = checkpoints.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucket(ids, bucketOf);
+      if (bucket === undefined) return;
+      // Taken before the first wait: the caller may change its lists.
+      const parts = checkpoints.map((checkpoint) => statementsOf(database, bucket, checkpoint));
+      const statements = (await Promise.all(parts)).flat();
+      await database.write({ operation: 'heads_write', statements });
+    },
+    async storeAnswers(parts) {
+      const [bucket, other] = new Set(parts.map(({ instanceId }) => bucketOf(instanceId)));
+      assert(other === undefined, 'the instances of one call are of one bucket');
+      if (bucket === undefined) return;
+      const statements = parts.flatMap((part) =>
+        writesOfAnswers(part, notDeleted(bucket, part.instanceId)),
+      );
+      if (statements.length > 0) await database.write({ operation: 'answers_write', statements });
+    },
+    readHistory: (instanceId, newest, count) =>
+      readRows(database, HISTORY, instanceId, newest, count),
+    readDrift: (instanceId, newest, count) => readRows(database, DRIFT, instanceId, newest, count),
+    async findAnswer(instanceId, key, oldestMs) {
+      const values = [instanceId, key];
+      const rows = await database.read({ operation: 'answer_read', sql: ANSWER, values });
+      const [row] = ANSWERS.rowsOf(rows);
+      if (row === undefined) return undefined;
+      const answer = decodeAnswerRow(instanceId, key, bytesIn(row, 4));
+      return answer.atMs < oldestMs ? undefined : answer;
+    },
+  };
+}
+
+/** The bucket that all of the instances lie in; undefined for none. */
+function onlyBucket(instanceIds: readonly string[], bucketOf: BucketOf): number | undefined {
+  assert(instanceIds.length <= HEADS_MAX, `more than ${HEADS_MAX} heads at once`);
+  const buckets = new Set(instanceIds.map(bucketOf));
+  assert(buckets.size <= 1, 'the instances of one call are of one bucket');
+  return buckets.values().next().value;
+}
+
+/** The head in a row, or what is wrong with it: others of the same read are as they should be. */
+function decoded(row: Row): InstanceHead | CorruptState {
+  try {
+    const [columns = []] = HEADS.rowsOf([row]);
+    return decodeHead(textIn(columns, 1), bytesIn(columns, 4));
+  } catch (error) {
+    if (error instanceof CorruptState) return error;
+    throw error;
+  }
+}
+
+/** What is written of one instance: its chunks and answers, or that they are gone, then its head. */
+async function statementsOf(
+  database: SqliteDatabase,
+  bucket: number,
+  { instanceId, head, history, drift, answers, trimmedFrom }: InstanceCheckpoint,
+): Promise<Statement[]> {
+  const { version, deletedAtMs } = head;
+  const where = notOlder(bucket, instanceId, version);
+  const expiresAtMs = deletedAtMs === undefined ? null : deletedAtMs + MARKER_MS;
+  const row = [bucket, instanceId, version, expiresAtMs, encodeHead(head)];
+  const stored = HEADS.put(row, { unlessHigher: 'version' });
+  if (deletedAtMs !== undefined) {
+    const condition = `instance_id = ? AND ${where.condition}`;
+    return [
+      deletionOfChunks(HISTORY, instanceId, where),
+      deletionOfChunks(DRIFT, instanceId, where),
+      ANSWERS.delete(condition, [instanceId, ...where.values]),
+      stored,
+    ];
+  }
+  const writes = [
+    ...writesOfChunks(HISTORY, instanceId, history, where),
+    ...writesOfChunks(DRIFT, instanceId, drift, where),
+    ...writesOfAnswers({ instanceId, version, answers }, where),
+  ];
+  if (trimmedFrom === undefined) return [...writes, stored];
+  const floor = trimmedOf(head);
+  const trims = await Promise.all([
+    trimOfChunks(database, HISTORY, instanceId, history, floor.history, where),
+    trimOfChunks(database, DRIFT, instanceId, drift, floor.drift, where),
+  ]);
+  return [...writes, ...trims.flat(), stored];
+}
+
+function writesOfAnswers(
+  { instanceId, version, answers }: InstanceAnswers,
+  where: Condition,
+): Statement[] {
+  // Of a key used twice in one write only the newer: both have the same version.
+  const newest = new Map(answers.map((row): [string, AnswerRow] => [row.key, row])).values();
+  return newest
+    .map((answer) => {
+      const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
+      return ANSWERS.put(row, { unlessHigher: 'version', where });
+    })
+    .toArray();
+}
+
+/** The head that stands there is not newer. */
+function notOlder(bucket: number, instanceId: string, version: number): Condition {
+  return {
+    condition: `NOT EXISTS (SELECT 1 FROM heads
+      WHERE bucket = ? AND heads.instance_id = ? AND heads.version > ?)`,
+    values: [bucket, instanceId, version],
+  };
+}
+
+/** The instance has not been deleted. */
+function notDeleted(bucket: number, instanceId: string): Condition {
+  return {
+    condition: `NOT EXISTS (SELECT 1 FROM heads
+      WHERE bucket = ? AND heads.instance_id = ? AND heads.expires_at_ms IS NOT NULL)`,
+    values: [bucket, instanceId],
+  };
+}
