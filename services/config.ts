@@ -80,9 +80,16 @@ const VARIABLES = {
       'Share of the requests that are traced, unless their callers say in `traceparent` whether they are: 0.01 is one in a hundred.',
     ),
   SERVICE_STORAGE: z
-    .enum(['memory', 'cassandra'])
+    .enum(['memory', 'sqlite', 'cassandra'])
     .default('memory')
-    .describe('Where data is kept. `memory` forgets everything at a restart (interface 1.8).'),
+    .describe(
+      'Where data is kept. `memory` forgets everything at a restart (interface 1.8); `sqlite` is a file of one standalone process; `cassandra` is shared by a cluster.',
+    ),
+  SERVICE_SQLITE_FILE: filled
+    .optional()
+    .describe(
+      'The file of `sqlite`; it and its folder are made for this user alone. Left out: `~/.local/state/identity-engine/identity-engine.db`.',
+    ),
   SERVICE_ENVIRONMENT: z
     .enum(['development', 'production'])
     .default('development')

@@ -37,13 +37,19 @@ architecture('every import follows an arrow of the map', () => {
   }
 });
 
-architecture('every adapter is opened in ports.ts and nowhere else', () => {
-  const adapter =
-    /^#storage\/(memory|cassandra)\/|^#bus\/(in-process|nats)-bus|^#billing\/(stripe|local)-provider/;
-  for (const file of SERVICES.filter((name) => !/\/ports\.ts$|\/(memory|cassandra)\//.test(name))) {
-    for (const target of importsOf(file)) assert.not.match(target, adapter, `${file}: ${target}`);
-  }
-});
+architecture(
+  'every adapter is opened in ports.ts or the stores of its kind, and nowhere else',
+  () => {
+    const adapter =
+      /^#storage\/(memory|sqlite|cassandra)\/|^#bus\/(in-process|nats)-bus|^#billing\/(stripe|local)-provider/;
+    for (const file of SERVICES.filter(
+      (name) =>
+        !/\/(ports|sqlite-stores|cassandra-stores)\.ts$|\/(memory|sqlite|cassandra)\//.test(name),
+    )) {
+      for (const target of importsOf(file)) assert.not.match(target, adapter, `${file}: ${target}`);
+    }
+  },
+);
 
 architecture('every vendor and every magic word stays in its place', () => {
   for (const file of SERVICES) {

@@ -5,7 +5,8 @@ import type { Administration } from '#process/admin-port';
 import { auditTrailOf } from '#process/audit-trail-of';
 import { watchedBackends } from '#process/cluster';
 import type { Foundation } from '#process/foundation';
-import { openBus, type SharedStores } from '#process/ports';
+import { openBus } from '#process/ports';
+import type { SharedStores } from '#process/stores';
 import type { ShardedService } from '#storage/shard-store';
 import { adminClient } from '#wire/admin-client';
 

@@ -10,9 +10,10 @@ import type { Administration } from '#process/admin-port';
 import { clusterAccess } from '#process/cluster-access';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { LOCAL_ACCOUNT_ID } from '#process/local-account';
-import { type LocalStores, openStores, type SharedStores } from '#process/ports';
+import { openStores } from '#process/ports';
 import { type Opened, say } from '#process/process-life';
 import { clusterSecretsOf } from '#process/secret-files';
+import type { LocalStores, SharedStores } from '#process/stores';
 
 /** A console, and what a person begins with. */
 type ConsoleBeside = AsyncDisposable & {

@@ -4,9 +4,10 @@ import type { ActingCluster, ClusterPorts } from '#ctl/command';
 import { busAccountNews } from '#process/bus-account-news';
 import { engineConnector, watchedEngines } from '#process/cluster';
 import { type Foundation, foundationOf } from '#process/foundation';
-import { openBus, openStores, type SharedStores } from '#process/ports';
+import { openBus, openStores } from '#process/ports';
 import { assertProduction } from '#process/production';
 import { releaseOf } from '#process/release';
+import type { SharedStores } from '#process/stores';
 import { adminClient } from '#wire/admin-client';
 
 /** How long a node may take to answer an operator, in milliseconds. A live one takes a few. */

@@ -6,9 +6,9 @@ import type { NodeConfig } from '#node/node-context';
 import { nodeMetrics } from '#node/node-metrics';
 import type { Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
-import type { LocalStores, SharedStores } from '#process/ports';
 import { releaseOf } from '#process/release';
 import { assertClusterSecret } from '#process/secret-files';
+import type { LocalStores, SharedStores } from '#process/stores';
 import { probe } from '#routing/probe';
 import type { ShardedService } from '#storage/shard-store';
 

@@ -1,6 +1,6 @@
 import type { Config } from '#config';
+import { migrateStores } from '#process/cassandra-stores';
 import { foundationOf } from '#process/foundation';
-import { migrateStores } from '#process/ports';
 
 /**
  * Makes the tables of the configured keyspace, or brings them up to date; may be repeated. Fulfils

@@ -6,8 +6,8 @@ import { aloneReporter, type ClusterReporter, ClusterWatch } from '#overview/clu
 import type { WatchPorts } from '#overview/watched-service';
 import { clusterPage } from '#process/cluster-page';
 import type { Foundation } from '#process/foundation';
-import type { SharedStores } from '#process/ports';
 import { releaseOf } from '#process/release';
+import type { SharedStores } from '#process/stores';
 import { adminClient } from '#wire/admin-client';
 
 /** How long a node may take to say what it holds, in milliseconds: a report waits no longer. */

@@ -13,8 +13,9 @@ import { limiterAlone, limiterNodeOf } from '#process/limiter-part';
 import { localAccount } from '#process/local-account';
 import { clockWatchOf } from '#process/membership';
 import { type OpenOverview, overviewOfAlone, overviewOfCluster } from '#process/overview';
-import { type LocalStores, openBus, openStores, type SharedStores } from '#process/ports';
+import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
+import type { LocalStores, SharedStores } from '#process/stores';
 import { welcome } from '#process/welcome';
 import { inProcessPeer } from '#routing/peer';
 import type { ShardedService } from '#storage/shard-store';
@@ -95,7 +96,13 @@ async function onMemory(
   };
 }
 
-/** On Cassandra: a limiter and an engine that are the only ones of their cluster. */
+/**
+ * The address of a process that serves a file. It is the same for each: one process holds the file, so
+ * that an earlier one is dead, and its shards are taken over without a pause (architecture 3.3).
+ */
+const FILE_ADDRESS = 'file:0';
+
+/** On a store that outlives it: a limiter and an engine that are the only ones of their cluster. */
 async function clusterOfOne(
   config: Config,
   foundation: Foundation,
@@ -104,10 +111,12 @@ async function clusterOfOne(
   operatorsAddress: string,
 ): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
-  const alone = { ...config, SERVICE_NATS_URL: undefined };
+  const isFile = config.SERVICE_STORAGE === 'sqlite';
+  const isDirect = isFile || config.SERVICE_NODE_DIRECT;
+  const alone = { ...config, SERVICE_NATS_URL: undefined, SERVICE_NODE_DIRECT: isDirect };
   const { clock } = foundation;
   // It has no gRPC port; the operators' port is as much its own as any.
-  const { host: address } = new URL(operatorsAddress);
+  const address = isFile ? FILE_ADDRESS : new URL(operatorsAddress).host;
   const clocks = opening.use(clockWatchOf(alone, foundation, bus, stores));
   const limiterNode = await limiterNodeOf(alone, foundation, { stores, bus, clocks });
   const engineNode = await engineNodeOf(alone, foundation, { stores, bus, clocks: undefined });

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { Statement, Transaction } from '#storage/sqlite/database';
+import type { SqlValue, Transaction } from '#storage/sqlite/database';
+import { bytesOf } from '#storage/sqlite/thread-messages';
 
 /** A transaction that waits, and who is answered. */
 export type Waiting = {
@@ -9,10 +10,17 @@ export type Waiting = {
   readonly failed: (error: unknown) => void;
 };
 
+/** Bytes of transactions that go together besides the journals': a few milliseconds of work. Chosen. */
+const OTHERS_BYTES_MAX = 256 * 1_024;
+
+/** What became of one transaction among those that went together. */
+type Outcome = { readonly isKept: boolean } | { readonly error: unknown };
+
 /**
- * Writes what waits: all of the journals' in one transaction of the file, so that one `fsync` makes all
- * of it durable (group commit), then one of the others, so that a checkpoint never holds the journals up
- * for longer than its own time.
+ * Writes what waits, many transactions in one of the file, so that one `fsync` makes all of them durable
+ * (group commit): first those of the journals, then others, of which no more than what takes a
+ * few milliseconds, for which the journals wait. Each stands or falls by itself, as long as the file can
+ * be written.
  */
 export class WriteQueue {
   readonly #database: DatabaseSync;
@@ -33,50 +41,79 @@ export class WriteQueue {
     else this.#others.push(waiting);
   }
 
-  /** Writes the journals' part and one of the others, and answers each. */
+  /** Writes the journals' part and some of the others, and answers each. */
   writeNext(): void {
     const journal = this.#journal;
     this.#journal = [];
-    if (journal.length > 0) this.#commit(journal);
-    const other = this.#others.shift();
-    if (other !== undefined) this.#commit([other]);
+    this.#commit(journal);
+    this.#commit(this.#takeOthers());
+  }
+
+  #takeOthers(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { transaction } of this.#others) {
+      for (const { values } of transaction.statements) bytes += bytesOf(values);
+      if (count > 0 && bytes > OTHERS_BYTES_MAX) break;
+      count += 1;
+    }
+    return this.#others.splice(0, count);
   }
 
   #commit(together: readonly Waiting[]): void {
-    try {
-      const isKept = this.#transact(together);
-      for (const { written } of together) written(isKept);
-    } catch (error) {
-      for (const { failed } of together) failed(error);
+    if (together.length === 0) return;
+    const outcomes = this.#transact(together);
+    for (const [index, { written, failed }] of together.entries()) {
+      const outcome = outcomes[index];
+      if (outcome !== undefined && 'isKept' in outcome) written(outcome.isKept);
+      else failed(outcome?.error);
     }
   }
 
-  /** Whether all of it was kept: a transaction that names how much must change stands alone. */
-  #transact(together: readonly Waiting[]): boolean {
-    this.#database.exec('BEGIN IMMEDIATE');
+  #transact(together: readonly Waiting[]): readonly Outcome[] {
     try {
-      for (const { transaction } of together) {
-        if (!transaction.statements.every((statement) => this.#run(statement))) {
-          this.#database.exec('ROLLBACK');
-          return false;
-        }
-      }
-      this.#database.exec('COMMIT');
-      return true;
+      this.#run('BEGIN IMMEDIATE');
+      const outcomes = together.map(({ transaction }) => this.#attempt(transaction));
+      this.#run('COMMIT');
+      return outcomes;
     } catch (error) {
       // A full disk may have rolled it back already.
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      throw error;
+      if (this.#database.isTransaction) this.#run('ROLLBACK');
+      return together.map(() => ({ error }));
     }
   }
 
-  #run({ sql, values, changes }: Statement): boolean {
+  /** Runs one transaction. Throws where the whole is lost, because the file cannot be written. */
+  #attempt({ statements }: Transaction): Outcome {
+    this.#run('SAVEPOINT one');
+    try {
+      const isKept = statements.every(
+        ({ sql, values, changes }) => this.#run(sql, values) === changes || changes === undefined,
+      );
+      if (!isKept) this.#run('ROLLBACK TO one');
+      this.#run('RELEASE one');
+      return { isKept };
+    } catch (error) {
+      if (!this.#database.isTransaction || !isOfStatement(error)) throw error;
+      this.#run('ROLLBACK TO one');
+      this.#run('RELEASE one');
+      return { error };
+    }
+  }
+
+  /** Rows that a statement changes. */
+  #run(sql: string, values: readonly SqlValue[] = []): number {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#database.prepare(sql);
       this.#statements.set(sql, statement);
     }
-    const done = statement.run(...(values as readonly SQLInputValue[]));
-    return changes === undefined || Number(done.changes) === changes;
+    return Number(statement.run(...(values as readonly SQLInputValue[])).changes);
   }
+}
+
+/** Whether a statement is to blame, and not the file: SQLITE_ERROR, _TOOBIG, _CONSTRAINT, _MISMATCH, _RANGE. */
+function isOfStatement(error: unknown): boolean {
+  if (!(error instanceof Error) || !('errcode' in error)) return true;
+  return [1, 18, 19, 20, 25].includes(Number(error.errcode) & 0xff);
 }

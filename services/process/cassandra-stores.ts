@@ -1,0 +1,142 @@
+/*
+ * The stores on Cassandra. Adapters are imported dynamically, so that a run without Cassandra never loads
+ * its driver (architecture 2).
+ */
+import { type Config, ConfigError } from '#config';
+import { Fault } from '#fault/fault';
+import { bucketsIn } from '#process/actor-buckets';
+import type { Foundation } from '#process/foundation';
+import { credentialsOf } from '#process/secret-files';
+import type { SharedStores } from '#process/stores';
+import { clientTlsOf } from '#process/tls-files';
+import type { CassandraSession } from '#storage/cassandra/session';
+import type { PeopleStores } from '#storage/forget-people';
+
+/** Makes the keyspace and its tables, or brings them up to date. `print` gets a line for each step. */
+export async function migrateStores(
+  config: Config,
+  foundation: Foundation,
+  print: (text: string) => void,
+): Promise<void> {
+  const { createKeyspace, migrate } = await import('#storage/cassandra/migrate');
+  const { SERVICE_CASSANDRA_REPLICATION_FACTOR: copies, SERVICE_CASSANDRA_KEYSPACE: keyspace } =
+    config;
+  const factors = { [config.SERVICE_CASSANDRA_DATACENTER]: copies };
+  await using bare = await sessionOf(config, foundation, undefined);
+  await createKeyspace(bare, keyspace, { kind: 'by_data_center', factors });
+  await using session = await sessionOf(config, foundation, keyspace);
+  const { clock, randomness } = foundation;
+  await migrate(session, { clock, randomness, print });
+}
+
+/** Opens the stores of the configured keyspace. Rejects with `ConfigError` when they cannot be used. */
+export async function cassandraStores(
+  config: Config,
+  foundation: Foundation,
+): Promise<SharedStores & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const keyspace = config.SERVICE_CASSANDRA_KEYSPACE;
+  const session = opening.use(await sessionOf(config, foundation, keyspace));
+  await assertUsable(session, config, foundation);
+  const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
+  const { cassandraAuditStore } = await import('#storage/cassandra/cassandra-audit-store');
+  const { cassandraBillingStore } = await import('#storage/cassandra/cassandra-billing-store');
+  const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
+  const { cassandraKeyUseStore } = await import('#storage/cassandra/cassandra-key-use-store');
+  const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
+  const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
+  const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
+  const { cassandraServerClocks } = await import('#storage/cassandra/cassandra-server-clocks');
+  const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
+  const shards = cassandraShardStore(session);
+  const stores: SharedStores = {
+    kind: 'shared',
+    accounts: cassandraAccountStore(session, foundation.clock),
+    audit: cassandraAuditStore(session),
+    instances: cassandraInstanceStore(session, await bucketsIn(shards, 'engine', config)),
+    listings: cassandraListingStore(session),
+    meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),
+    keyUses: cassandraKeyUseStore(session),
+    billing: cassandraBillingStore(session),
+    journals: cassandraJournalStore(session),
+    shards,
+    serverClocks: cassandraServerClocks(session),
+    ...(await cassandraPeople(session)),
+  };
+  await warm(stores);
+  const opened = opening.move();
+  return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+async function cassandraPeople(session: CassandraSession): Promise<PeopleStores> {
+  const { cassandraMemberStore } = await import('#storage/cassandra/cassandra-member-store');
+  const { cassandraSessionStore } = await import('#storage/cassandra/cassandra-session-store');
+  const { cassandraUserStore } = await import('#storage/cassandra/cassandra-user-store');
+  return {
+    users: cassandraUserStore(session),
+    members: cassandraMemberStore(session),
+    sessions: cassandraSessionStore(session),
+  };
+}
+
+/**
+ * Asks once for what is not there: that prepares the statements and opens the connections, which
+ * takes longer than the first caller's limiter check may.
+ */
+async function warm({ accounts, instances, listings, meters }: SharedStores): Promise<void> {
+  const id = 'unknown';
+  await Promise.all([
+    accounts.find(id),
+    meters.readHead(id),
+    instances.readHead(id),
+    listings.load(id),
+  ]);
+}
+
+async function sessionOf(
+  config: Config,
+  foundation: Foundation,
+  keyspace: string | undefined,
+): Promise<CassandraSession> {
+  const { openSession } = await import('#storage/cassandra/session');
+  const { statementObserver } = await import('#storage/cassandra/statement-observer');
+  const { clock, metrics } = foundation;
+  const credentials = credentialsOf(config, 'SERVICE_CASSANDRA', foundation);
+  const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', foundation);
+  const serverName = config.SERVICE_CASSANDRA_TLS_NAME;
+  if (client === undefined && serverName !== undefined) {
+    throw new ConfigError('SERVICE_CASSANDRA_TLS_NAME is of no use without a TLS folder');
+  }
+  const tls = client === undefined ? undefined : { client, serverName };
+  return await openSession({
+    contactPoints: config.SERVICE_CASSANDRA_CONTACT_POINTS,
+    localDataCenter: config.SERVICE_CASSANDRA_DATACENTER,
+    keyspace,
+    clock,
+    observe: statementObserver(metrics),
+    credentials,
+    tls,
+  });
+}
+
+/** The tables are there, and the servers lose nothing: refused in production, else a warning. */
+async function assertUsable(
+  session: CassandraSession,
+  config: Config,
+  { logger }: Foundation,
+): Promise<void> {
+  const { assertSchema } = await import('#storage/cassandra/migrate');
+  const { serverProblems } = await import('#storage/cassandra/server-settings');
+  try {
+    await assertSchema(session);
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'conflict') throw new ConfigError(error.message);
+    throw error;
+  }
+  const { SERVICE_CASSANDRA_KEYSPACE: keyspace, SERVICE_CASSANDRA_DATACENTER: near } = config;
+  const problems = await serverProblems(session, keyspace, near);
+  if (config.SERVICE_ENVIRONMENT === 'production' && problems.length > 0) {
+    throw new ConfigError(problems.join('; '));
+  }
+  for (const problem of problems) logger.warn(problem);
+}

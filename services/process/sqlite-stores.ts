@@ -1,0 +1,76 @@
+/*
+ * The stores in one SQLite file. Adapters are imported dynamically, as all are (architecture 2).
+ */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Config, ConfigError } from '#config';
+import { bucketsIn } from '#process/actor-buckets';
+import type { Foundation } from '#process/foundation';
+import type { SharedStores } from '#process/stores';
+import type { SqliteFile } from '#storage/sqlite/sqlite-file';
+
+/** Where data is kept, from the user's home folder on, unless the configuration names a file. */
+const STATE_FILE = join('.local', 'state', 'identity-engine', 'identity-engine.db');
+
+/** The file of a configuration. */
+export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
+  return file ?? join(homedir(), STATE_FILE);
+}
+
+/**
+ * Opens the stores in the configured file: of the one process that serves it, or beside that for a tool.
+ * Rejects with `ConfigError` when the file cannot be used.
+ */
+export async function sqliteStores(
+  config: Config,
+  foundation: Foundation,
+): Promise<SharedStores & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const file = opening.use(await openFile(config, foundation));
+  const { clock } = foundation;
+  const { sqliteInstanceStore } = await import('#storage/sqlite/sqlite-instance-store');
+  const { sqliteJournalStore } = await import('#storage/sqlite/sqlite-journal-store');
+  const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
+  const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
+  const { memoryAuditStore } = await import('#storage/memory/memory-audit-store');
+  const { memoryBillingStore } = await import('#storage/memory/memory-billing-store');
+  const { memoryKeyUseStore } = await import('#storage/memory/memory-key-use-store');
+  const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
+  const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
+  const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
+  const { memorySessionStore } = await import('#storage/memory/memory-session-store');
+  const { memoryUserStore } = await import('#storage/memory/memory-user-store');
+  const shards = sqliteShardStore(file);
+  const stores: SharedStores = {
+    kind: 'shared',
+    accounts: memoryAccountStore(clock),
+    audit: memoryAuditStore(),
+    instances: sqliteInstanceStore(file, await bucketsIn(shards, 'engine', config)),
+    listings: memoryListingStore(),
+    meters: memoryMeterStore(),
+    keyUses: memoryKeyUseStore(),
+    billing: memoryBillingStore(),
+    users: memoryUserStore(),
+    members: memoryMemberStore(),
+    sessions: memorySessionStore(clock),
+    journals: sqliteJournalStore(file, clock),
+    shards,
+    // The file has no clock but this machine's.
+    serverClocks: { read: async () => [clock.wallMs()] },
+  };
+  const opened = opening.move();
+  return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+async function openFile(config: Config, { service, clock }: Foundation): Promise<SqliteFile> {
+  const { openFileOfTool, openServedFile } = await import('#storage/sqlite/open-file');
+  const { UnusableFile } = await import('#storage/sqlite/unusable-file');
+  const options = { file: sqliteFileOf(config), clock };
+  try {
+    return service === 'standalone' ? openServedFile(options) : openFileOfTool(options);
+  } catch (error) {
+    if (error instanceof UnusableFile)
+      throw new ConfigError(`SERVICE_SQLITE_FILE: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import type { ManagedAccounts } from '#storage/account-store';
+import type { AuditStore } from '#storage/audit-store';
+import type { BillingStore } from '#storage/billing-store';
+import type { PeopleStores } from '#storage/forget-people';
+import type { InstanceStore } from '#storage/instance-store';
+import type { Journal } from '#storage/journal';
+import type { JournalStore } from '#storage/journal-store';
+import type { KeyUseStore } from '#storage/key-use-store';
+import type { PagedListings } from '#storage/listing-store';
+import type { ErasableMeters } from '#storage/meter-store';
+import type { ServerClocks } from '#storage/server-clocks';
+import type { ShardStore } from '#storage/shard-store';
+
+/** What every process with stores has, wherever they are. */
+type CommonStores = {
+  readonly accounts: ManagedAccounts;
+  readonly instances: InstanceStore;
+  readonly listings: PagedListings;
+  readonly meters: ErasableMeters;
+  readonly audit: AuditStore;
+  readonly billing: BillingStore;
+  readonly keyUses: KeyUseStore;
+} & PeopleStores;
+
+/** The stores of a process that keeps its data to itself and forgets it at its end. */
+export type LocalStores = CommonStores & {
+  readonly kind: 'local';
+  readonly engineJournal: Journal;
+  readonly meterJournal: Journal;
+};
+
+/** The stores that the processes of a cluster share. */
+export type SharedStores = CommonStores & {
+  readonly kind: 'shared';
+  readonly journals: JournalStore;
+  readonly shards: ShardStore;
+  readonly serverClocks: ServerClocks;
+};
