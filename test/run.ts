@@ -7,8 +7,8 @@ import { WorkerKeyspace } from '#test/support/worker-keyspace';
 
 /*
  * Runs the static checks as one test, then every test file in a process of its own, and counts what
- * really ran. Files under `test/api` run three times: against standalone, against edge, engine and
- * limiter as three processes, and against standalone on Cassandra. Files that need Cassandra or NATS come last, when those answer; see
+ * really ran. Files under `test/api` run four times: against standalone, against edge, engine and
+ * limiter as three processes, and against standalone on Cassandra and in a file. Files that need Cassandra or NATS come last, when those answer; see
  * `test/support/real-servers.ts`. A file that failed beside the others is run once more alone
  * (decision 121).
  * Ends with `N passed, N failed` (`, N skipped`).
@@ -28,6 +28,7 @@ const jobs: Job[] = files.flatMap((file) =>
         { file, topology: 'standalone' },
         { file, topology: 'processes' },
         { file, topology: 'cassandra' },
+        { file, topology: 'sqlite' },
       ]
     : [{ file, topology: 'standalone' }],
 );

@@ -36,7 +36,7 @@ export async function openConsole(config: Config): Promise<Opened> {
   if (config.SERVICE_CLUSTER_SECRET === undefined) {
     throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');
   }
-  if (config.SERVICE_STORAGE === 'memory') {
+  if (config.SERVICE_STORAGE !== 'cassandra') {
     throw new ConfigError(
       'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
     );

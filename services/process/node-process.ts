@@ -1,4 +1,4 @@
-import type { Config } from '#config';
+import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import type { Limiter } from '#limiter/compose';
 import { type Administration, openAdminPort } from '#process/admin-port';
@@ -52,6 +52,9 @@ export async function openNodeProcess(
   { service, listen, advertise, alone, member }: NodeService,
 ): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
+  if (config.SERVICE_STORAGE === 'sqlite') {
+    throw new ConfigError('SERVICE_STORAGE: sqlite is the file of one process: standalone');
+  }
   const foundation = opening.use(await openFoundation(config, service));
   const tls = foundation.tls();
   const operators = opening.use(await serveOperators(config, foundation));

@@ -68,6 +68,8 @@ export function productionFaults(
 }
 
 function storageFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
+  // Who may read a file is what the file system says.
+  if (config.SERVICE_STORAGE === 'sqlite') return [];
   // An edge keeps nothing; `migrate` and `ctl` speak to Cassandra whatever the variable says.
   if (role === 'edge') return [];
   const isLasting = role === 'migrate' || role === 'ctl';

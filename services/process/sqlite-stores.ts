@@ -12,6 +12,9 @@ import type { SqliteFile } from '#storage/sqlite/sqlite-file';
 /** Where data is kept, from the user's home folder on, unless the configuration names a file. */
 const STATE_FILE = join('.local', 'state', 'identity-engine', 'identity-engine.db');
 
+/** Characters of the secret that is made with a file: 190 bits. */
+const SECRET_LENGTH = 32;
+
 /** The file of a configuration. */
 export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
   return file ?? join(homedir(), STATE_FILE);
@@ -27,7 +30,7 @@ export async function sqliteStores(
 ): Promise<SharedStores & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const file = opening.use(await openFile(config, foundation));
-  const { clock } = foundation;
+  const { clock, randomness } = foundation;
   const { sqliteInstanceStore } = await import('#storage/sqlite/sqlite-instance-store');
   const { sqliteJournalStore } = await import('#storage/sqlite/sqlite-journal-store');
   const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
@@ -40,6 +43,7 @@ export async function sqliteStores(
   const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
   const { memorySessionStore } = await import('#storage/memory/memory-session-store');
   const { memoryUserStore } = await import('#storage/memory/memory-user-store');
+  const { fixFact } = await import('#storage/sqlite/facts');
   const shards = sqliteShardStore(file);
   const stores: SharedStores = {
     kind: 'shared',
@@ -57,6 +61,7 @@ export async function sqliteStores(
     shards,
     // The file has no clock but this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
+    ownSecret: await fixFact(file, 'secret', randomness.base62(SECRET_LENGTH)),
   };
   const opened = opening.move();
   return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };

@@ -15,6 +15,7 @@ import { clockWatchOf } from '#process/membership';
 import { type OpenOverview, overviewOfAlone, overviewOfCluster } from '#process/overview';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
+import { sqliteFileOf } from '#process/sqlite-stores';
 import type { LocalStores, SharedStores } from '#process/stores';
 import { welcome } from '#process/welcome';
 import { inProcessPeer } from '#routing/peer';
@@ -23,11 +24,12 @@ import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** Everything in one process with direct calls: the local deployment of interface 1.7. */
-export async function openStandalone(config: Config): Promise<Opened> {
+export async function openStandalone(given: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = opening.use(await openFoundation(config, 'standalone'));
-  const operators = opening.use(await serveOperators(config, foundation));
-  const stores = opening.use(await openStores(config, foundation));
+  const foundation = opening.use(await openFoundation(given, 'standalone'));
+  const operators = opening.use(await serveOperators(given, foundation));
+  const stores = opening.use(await openStores(given, foundation));
+  const config = withOwnSecret(given, stores);
   const bus = opening.use(await openBus({ ...config, SERVICE_NATS_URL: undefined }, foundation));
   const backends = opening.use(
     stores.kind === 'local'
@@ -58,10 +60,32 @@ export async function openStandalone(config: Config): Promise<Opened> {
       admin: admin.address,
       isDocumented: config.SERVICE_DOCS_ENABLED,
       console: account === undefined ? people?.origin : await people?.firstAddress(),
-      isLasting: stores.kind === 'shared',
+      place: placeOf(config),
     }),
   );
   return opening.move();
+}
+
+/**
+ * With the secret that lies with the data where the configuration gives none: a call that is made again
+ * after a restart must be known as the same.
+ */
+function withOwnSecret(config: Config, stores: LocalStores | SharedStores): Config {
+  const own = stores.kind === 'shared' ? stores.ownSecret : undefined;
+  if (config.SERVICE_CLUSTER_SECRET !== undefined || own === undefined) return config;
+  return { ...config, SERVICE_CLUSTER_SECRET: [own] };
+}
+
+/** Where data is kept, as a person reads it. */
+function placeOf(config: Config): string {
+  switch (config.SERVICE_STORAGE) {
+    case 'memory':
+      return 'memory: it is gone when this stops';
+    case 'sqlite':
+      return `the file ${sqliteFileOf(config)}`;
+    case 'cassandra':
+      return 'Cassandra';
+  }
 }
 
 /** What the edge of this process stands in front of. */

@@ -35,4 +35,6 @@ export type SharedStores = CommonStores & {
   readonly journals: JournalStore;
   readonly shards: ShardStore;
   readonly serverClocks: ServerClocks;
+  /** A cluster secret that lies with the data; undefined: every process must be given one. */
+  readonly ownSecret?: string;
 };

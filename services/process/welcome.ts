@@ -10,15 +10,14 @@ type Addresses = {
   /** The console, or the link by which its first user enters; undefined: there is none. */
   readonly console: string | undefined;
   readonly isDocumented: boolean;
-  /** Whether data outlives the process. */
-  readonly isLasting: boolean;
+  /** Where data is kept: `Cassandra`, a file, or memory. */
+  readonly place: string;
 };
 
 /** What a person sees when the service is up: where it is and what to type next. */
 export function welcome(addresses: Addresses): string {
-  const { api, account, metrics, admin, isDocumented, isLasting } = addresses;
+  const { api, account, metrics, admin, isDocumented, place } = addresses;
   const consoleLine = addresses.console === undefined ? [] : [`  Console  ${addresses.console}`];
-  const place = isLasting ? 'Cassandra' : 'memory: it is gone when this stops';
   const lines = [
     `Identity Engine Service is ready. Data is kept in ${place}.`,
     '',

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 /** A test file and the topology that it is run against. */
 export type Job = {
   readonly file: string;
-  readonly topology: 'standalone' | 'processes' | 'cassandra';
+  readonly topology: 'standalone' | 'processes' | 'cassandra' | 'sqlite';
 };
 
 /** What came of a job: counts of tests, and everything that it wrote. */

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { testVariables } from '#test/support/process-run';
 
@@ -29,8 +32,8 @@ const READY_MS_MAX = 15_000;
 type Started = { readonly child: ChildProcess; readonly lines: string[]; readonly log: string[] };
 
 /**
- * Starts the service on free ports in the topology that `TEST_TOPOLOGY` names: standalone on memory
- * or on Cassandra, or edge, engine and limiter as three processes. `variables` are added to the environment of all.
+ * Starts the service on free ports in the topology that `TEST_TOPOLOGY` names: standalone on memory,
+ * in a file or on Cassandra, or edge, engine and limiter as three processes. `variables` are added to the environment of all.
  */
 export async function startService(variables: Record<string, string> = {}): Promise<Service> {
   switch (process.env['TEST_TOPOLOGY']) {
@@ -38,6 +41,8 @@ export async function startService(variables: Record<string, string> = {}): Prom
       return startProcesses(variables);
     case 'cassandra':
       return startStandalone({ ...onCassandra(), ...variables });
+    case 'sqlite':
+      return startOnFile(variables);
     default:
       return startStandalone(variables);
   }
@@ -51,6 +56,24 @@ function onCassandra(): Record<string, string> {
     SERVICE_CASSANDRA_KEYSPACE: process.env['TEST_KEYSPACE'] ?? '',
     SERVICE_SHARDS: '8',
     ...UNHURRIED,
+  };
+}
+
+/** Everything in one process, in a file that goes with it. */
+async function startOnFile(variables: Record<string, string>): Promise<Service> {
+  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
+  const file = {
+    SERVICE_STORAGE: 'sqlite',
+    SERVICE_SQLITE_FILE: join(folder, 'identity-engine.db'),
+  };
+  const few = { SERVICE_SHARDS: '8', ...UNHURRIED };
+  const service = await startStandalone({ ...file, ...few, ...variables });
+  return {
+    ...service,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+    },
   };
 }
 

@@ -2,34 +2,19 @@ import assert from 'node:assert/strict';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/checked-table';
 import type { Row, SqliteDatabase } from '#storage/sqlite/database';
+import { factOf, fixFact } from '#storage/sqlite/facts';
 
-const FACTS = new CheckedTable({ name: 'cluster_facts', keys: ['fact'], others: ['value'] });
 const SHARDS = new CheckedTable({
   name: 'shards',
   keys: ['service', 'shard'],
   others: ['owner', 'epoch'],
 });
 
-const FACT = FACTS.select('WHERE fact = ?');
 const ALL = SHARDS.select('WHERE service = ? AND shard < ? ORDER BY shard');
 const ONE = SHARDS.select('WHERE service = ? AND shard = ?');
 
 /** Shard rows in a file. `database` stays the caller's. Source: architecture 3. */
 export function sqliteShardStore(database: SqliteDatabase): ShardStore {
-  async function factOf(fact: string): Promise<string | undefined> {
-    const rows = await database.read({ operation: 'cluster_fact_read', sql: FACT, values: [fact] });
-    const [row] = FACTS.rowsOf(rows);
-    return row && textIn(row, 1);
-  }
-
-  async function fix(fact: string, wanted: string): Promise<string> {
-    const statements = [FACTS.insert([fact, wanted])];
-    if (await database.write({ operation: 'cluster_fact_fix', statements })) return wanted;
-    const stands = await factOf(fact);
-    assert(stands !== undefined, `${fact} is neither there nor not`);
-    return stands;
-  }
-
   async function read(service: ShardedService, shard: number): Promise<ShardRow | undefined> {
     const values = [service, shard];
     const rows = await database.read({ operation: 'shard_read', sql: ONE, values });
@@ -38,14 +23,14 @@ export function sqliteShardStore(database: SqliteDatabase): ShardStore {
   }
 
   return {
-    fixCluster: (wanted) => fix('cluster', wanted),
+    fixCluster: (wanted) => fixFact(database, 'cluster', wanted),
     async fixCount(service, wanted) {
-      const count = Number(await fix(`shard_count_${service}`, String(wanted)));
+      const count = Number(await fixFact(database, `shard_count_${service}`, String(wanted)));
       assert(Number.isSafeInteger(count), `the shard count of ${service} is not a number`);
       return count;
     },
     async countOf(service) {
-      const value = await factOf(`shard_count_${service}`);
+      const value = await factOf(database, `shard_count_${service}`);
       return value === undefined ? undefined : Number(value);
     },
     async load(service, count) {

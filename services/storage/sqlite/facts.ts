@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { CheckedTable, textIn } from '#storage/sqlite/checked-table';
+import type { SqliteDatabase } from '#storage/sqlite/database';
+
+const FACTS = new CheckedTable({ name: 'cluster_facts', keys: ['fact'], others: ['value'] });
+
+const FACT = FACTS.select('WHERE fact = ?');
+
+/** The value of a fact; undefined: it has none yet. */
+export async function factOf(database: SqliteDatabase, fact: string): Promise<string | undefined> {
+  const rows = await database.read({ operation: 'cluster_fact_read', sql: FACT, values: [fact] });
+  const [row] = FACTS.rowsOf(rows);
+  return row && textIn(row, 1);
+}
+
+/** The value that a fact has for good: the one that stands, or `wanted`. */
+export async function fixFact(
+  database: SqliteDatabase,
+  fact: string,
+  wanted: string,
+): Promise<string> {
+  const stands = await factOf(database, fact);
+  if (stands !== undefined) return stands;
+  const statements = [FACTS.insert([fact, wanted])];
+  if (await database.write({ operation: 'cluster_fact_fix', statements })) return wanted;
+  const other = await factOf(database, fact);
+  assert(other !== undefined, `${fact} is neither there nor not`);
+  return other;
+}
