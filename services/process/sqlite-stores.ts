@@ -57,7 +57,7 @@ export async function sqliteStores(
     users: memoryUserStore(),
     members: memoryMemberStore(),
     sessions: memorySessionStore(clock),
-    journals: sqliteJournalStore(file, clock),
+    journals: sqliteJournalStore(file, clock, isServed(foundation)),
     shards,
     // The file has no clock but this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
@@ -72,10 +72,15 @@ async function openFile(config: Config, { service, clock }: Foundation): Promise
   const { UnusableFile } = await import('#storage/sqlite/unusable-file');
   const options = { file: sqliteFileOf(config), clock };
   try {
-    return service === 'standalone' ? openServedFile(options) : openFileOfTool(options);
+    return isServed({ service }) ? openServedFile(options) : openFileOfTool(options);
   } catch (error) {
     if (error instanceof UnusableFile)
       throw new ConfigError(`SERVICE_SQLITE_FILE: ${error.message}`);
     throw error;
   }
+}
+
+/** Whether this process serves the file; else it is a tool that looks at it. */
+function isServed({ service }: Pick<Foundation, 'service'>): boolean {
+  return service === 'standalone';
 }

@@ -6,8 +6,12 @@ import { scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
 const database = files.open();
-const open = async () => sqliteJournalStore(database, systemClock);
+const beside = async () => sqliteJournalStore(database, systemClock);
+const held = sqliteJournalStore(database, systemClock, true);
 
-const contract = journalStoreContract({ name: 'SQLite', open, runs: 25, suite });
+const contract = [
+  ...journalStoreContract({ name: 'SQLite', open: beside, runs: 25, suite }),
+  ...journalStoreContract({ name: 'a held file', open: async () => held, runs: 25, suite }),
+];
 
 for (const part of [...contract, files.closing()]) part.run();

@@ -36,12 +36,17 @@ const IS_WANTED = `
 
 /**
  * Journals in a file. A slot is on disk, with all that waited for the same `fsync`, when its append is
- * answered. `database` stays the caller's. Source: decision 191.
+ * answered. `database` stays the caller's; `isHeld`: no other process serves the file, so that what this
+ * one knows of its seals holds, and a look for one costs nothing. Source: decision 191.
  */
 export function sqliteJournalStore(
   database: SqliteDatabase,
   clock: Pick<Clock, 'wallMs'>,
+  isHeld = false,
 ): JournalStore {
+  /** Journals that were looked at, and those that are sealed. */
+  const looked = new Set<string>();
+  const sealed = new Set<string>();
   const change = (operation: string, ...statements: Statement[]) =>
     database.write({ operation, statements });
   const entryOf = (incarnation: string) => entryIn(database, incarnation);
@@ -52,14 +57,16 @@ export function sqliteJournalStore(
     append: (append) => appendSlot(database, append),
     readEntry: entryOf,
     async hasSeal(incarnation) {
-      const rows = await database.read({
-        operation: 'journal_look',
-        sql: SEAL,
-        values: [incarnation],
-      });
-      return SEALS.rowsOf(rows).length > 0;
+      if (isHeld && looked.has(incarnation)) return sealed.has(incarnation);
+      const query = { operation: 'journal_look', sql: SEAL, values: [incarnation] };
+      const rows = await database.read(query);
+      if (SEALS.rowsOf(rows).length > 0) sealed.add(incarnation);
+      looked.add(incarnation);
+      // A seal that came meanwhile counts, which this read may not have seen.
+      return sealed.has(incarnation);
     },
     async putSeal(incarnation) {
+      sealed.add(incarnation);
       // An emptied one stays so.
       await change('journal_seal', SEALS.put([incarnation, 0], { unlessHigher: 'is_emptied' }));
     },
