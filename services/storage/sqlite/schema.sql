@@ -46,9 +46,9 @@ CREATE TABLE journal (
   PRIMARY KEY (incarnation, slot)
 ) STRICT;
 
--- The newest stored state of each instance (head-codec.ts). In the order of buckets, because those of
--- one bucket are written together: they lie on neighbouring pages. The marker of a deleted instance
--- goes when it expires.
+-- The newest stored state of each instance (head-codec.ts). A table with row numbers, because rows of
+-- 2 kB in the tree of a key would each take an overflow page (decision 270). The marker of a deleted
+-- instance goes when it expires.
 CREATE TABLE heads (
   bucket INTEGER NOT NULL,
   instance_id TEXT NOT NULL,
@@ -57,7 +57,7 @@ CREATE TABLE heads (
   state BLOB NOT NULL,
   checksum INTEGER NOT NULL,
   PRIMARY KEY (bucket, instance_id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX heads_by_end ON heads (expires_at_ms) WHERE expires_at_ms IS NOT NULL;
 
 -- Observations, up to 32 in a row (row-codec.ts).

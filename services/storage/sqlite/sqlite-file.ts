@@ -39,8 +39,8 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
     this.#onClosed = onClosed;
     this.#clock = clock;
     this.#observe = observe;
-    this.#writer = new FileThread({ file, role: 'writer' }, clock);
-    this.#reader = new FileThread({ file, role: 'reader' }, clock);
+    this.#writer = new FileThread({ file }, clock);
+    this.#reader = new FileThread({ file }, clock);
   }
 
   async read(query: Query): Promise<readonly Row[]> {

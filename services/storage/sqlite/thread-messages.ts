@@ -1,10 +1,7 @@
 import type { Query, Row, SqlValue, Transaction } from '#storage/sqlite/database';
 
-/** What a thread of the file is for: one writes, another reads and keeps the WAL short. */
-export type ThreadRole = 'writer' | 'reader';
-
 /** What a thread is started with. */
-export type ThreadData = { readonly file: string; readonly role: ThreadRole };
+export type ThreadData = { readonly file: string };
 
 /** What a thread is asked, with a number that its answer has again. */
 export type ThreadRequest = { readonly id: number } & (

@@ -8,7 +8,6 @@ import type {
   ThreadFailure,
   ThreadRequest,
 } from '#storage/sqlite/thread-messages';
-import { keepWalShort } from '#storage/sqlite/wal';
 import { WriteQueue } from '#storage/sqlite/write-queue';
 
 /*
@@ -19,11 +18,10 @@ import { WriteQueue } from '#storage/sqlite/write-queue';
 /** Backups copy that many pages between two looks at the queue. */
 const BACKUP_PAGES = 256;
 
-function serve(port: MessagePort, { file, role }: ThreadData): void {
+function serve(port: MessagePort, { file }: ThreadData): void {
   const database = openConnection(file);
   const queue = new WriteQueue(database);
   const statements = new Map<string, StatementSync>();
-  const wal = role === 'reader' ? keepWalShort(database, file) : undefined;
   let isScheduled = false;
   const answer = (message: ThreadAnswer) => port.postMessage(message);
   const fail = (id: number, error: unknown) =>
@@ -64,7 +62,6 @@ function serve(port: MessagePort, { file, role }: ThreadData): void {
         return;
       case 'close':
         while (!queue.isEmpty) queue.writeNext();
-        wal?.[Symbol.dispose]();
         database.close();
         answer({ id, kind: 'done' });
         port.close();
