@@ -40,6 +40,8 @@ export function buildIncarnation<Served>(
     store: journals,
     clock,
     onAppended: ports.metrics.appended,
+    isOnlyWriter: config.isOnlyWriter,
+    refusal: ports.refusal,
   });
   const spans = tracer === undefined ? undefined : new AppendSpans(tracer, config.service);
   const log = new CommitLog(writer, clock, spans);

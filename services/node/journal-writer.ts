@@ -18,6 +18,8 @@ export type JournalWriterPorts = {
   readonly clock: Clock;
   /** Notified of every append that the journal took: records, seconds, and its span if it has one. */
   readonly onAppended: (records: number, seconds: number, traceparent?: string) => void;
+  readonly isOnlyWriter?: boolean | undefined;
+  readonly refusal?: Journal['refusal'];
 };
 
 /** Why an incarnation ended: its journal is sealed, or cannot be written. */
@@ -33,6 +35,8 @@ export class Fenced extends Error {
  */
 export class JournalWriter implements Journal {
   readonly isLasting = true;
+  readonly isOnlyWriter: boolean;
+  readonly refusal: Journal['refusal'];
   readonly #incarnation: string;
   readonly #ports: JournalWriterPorts;
   #next = 0;
@@ -55,6 +59,8 @@ export class JournalWriter implements Journal {
   constructor(incarnation: string, ports: JournalWriterPorts) {
     this.#incarnation = incarnation;
     this.#ports = ports;
+    this.isOnlyWriter = ports.isOnlyWriter ?? false;
+    this.refusal = ports.refusal;
     this.#truncatedMs = ports.clock.monotonicMs();
   }
 

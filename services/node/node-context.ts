@@ -7,6 +7,7 @@ import type { NodeMetrics } from '#node/node-metrics';
 import type { ProcessPorts } from '#platform/process-ports';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ShardGate } from '#runtime/shard-gate';
+import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService, ShardStore } from '#storage/shard-store';
 
@@ -25,6 +26,8 @@ export type NodeConfig = {
   readonly startupGraceMs: number;
   /** Whether addresses lead straight to processes, with no proxy or NAT between. */
   readonly isDirect: boolean;
+  /** Whether no other process can take shards over, because this one holds the stores; absent: no. */
+  readonly isOnlyWriter?: boolean;
 };
 
 /** What a node needs of its process. */
@@ -36,6 +39,8 @@ export type NodePorts = ProcessPorts & {
   /** Compares the wall clock with those of other nodes; undefined where there are none. */
   readonly clocks?: Pick<ClockWatch, 'isAside' | 'verdict'> | undefined;
   readonly metrics: NodeMetrics;
+  /** Why nothing more should be committed for now; undefined: it never is refused. */
+  readonly refusal?: Journal['refusal'];
   /** A line for the operator about what should not happen often. */
   readonly onNotice: (notice: string) => void;
 };

@@ -83,6 +83,7 @@ export async function nodeConfigOf(
     cluster: await shards.fixCluster(randomness.hex(16)),
     startupGraceMs: config.SERVICE_NATS_URL === undefined ? 0 : STARTUP_GRACE_MS,
     isDirect: config.SERVICE_NODE_DIRECT,
+    isOnlyWriter: config.SERVICE_STORAGE === 'sqlite',
   };
 }
 
@@ -118,6 +119,8 @@ export function nodePortsOf(
     bus,
     clocks,
     journals: stores.journals,
+    // Meters go on: reads are counted by them.
+    refusal: service === 'engine' ? stores.refusal : undefined,
     shards: stores.shards,
     metrics: nodeMetrics(metrics, service),
     probe: (address, aim) => probe(address, aim, call),

@@ -30,7 +30,7 @@ export async function sqliteStores(
 ): Promise<SharedStores & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const file = opening.use(await openFile(config, foundation));
-  const { clock, randomness } = foundation;
+  const { clock, randomness, logger } = foundation;
   const { sqliteInstanceStore } = await import('#storage/sqlite/sqlite-instance-store');
   const { sqliteJournalStore } = await import('#storage/sqlite/sqlite-journal-store');
   const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
@@ -43,6 +43,11 @@ export async function sqliteStores(
   const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
   const { memorySessionStore } = await import('#storage/memory/memory-session-store');
   const { memoryUserStore } = await import('#storage/memory/memory-user-store');
+  const { DiskRoom } = await import('#storage/sqlite/disk-room');
+  const notice = (text: string) => logger.warn(text);
+  const room = isServed(foundation)
+    ? opening.use(new DiskRoom(sqliteFileOf(config), clock, notice))
+    : undefined;
   const { fixFact } = await import('#storage/sqlite/facts');
   const shards = sqliteShardStore(file);
   const stores: SharedStores = {
@@ -61,6 +66,7 @@ export async function sqliteStores(
     shards,
     // The file has no clock but this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
+    refusal: () => room?.refusal(),
     ownSecret: await fixFact(file, 'secret', randomness.base62(SECRET_LENGTH)),
   };
   const opened = opening.move();

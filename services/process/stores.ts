@@ -35,6 +35,8 @@ export type SharedStores = CommonStores & {
   readonly journals: JournalStore;
   readonly shards: ShardStore;
   readonly serverClocks: ServerClocks;
+  /** Why instances should not be changed for now; absent: nothing. */
+  readonly refusal?: Journal['refusal'];
   /** A cluster secret that lies with the data; undefined: every process must be given one. */
   readonly ownSecret?: string;
 };

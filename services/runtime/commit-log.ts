@@ -75,11 +75,13 @@ export class CommitLog {
   }
 
   /**
-   * Throws `service_unavailable` once the journal has ended, and while it does not answer: then
-   * nothing can be committed.
+   * Throws `service_unavailable` once the journal has ended, and while it does not answer or wants
+   * nothing more: then nothing can be committed.
    */
   assertOpen(): void {
     this.assertAlive();
+    const refusal = this.#journal.refusal?.();
+    if (refusal !== undefined) throw refusal;
     const [oldestMs] = this.#inFlightMs;
     if (oldestMs === undefined || this.#clock.monotonicMs() - oldestMs <= APPEND_STALL_MS_MAX)
       return;
@@ -129,7 +131,7 @@ export class CommitLog {
    * that no other node can have opened our shards since (read lease, architecture 3.3).
    */
   isLeased(): boolean {
-    if (!this.#journal.isLasting) return true;
+    if (this.#journal.isOnlyWriter) return this.#failure === undefined;
     const lease = this.#lease;
     if (lease === undefined || this.#failure !== undefined) return false;
     const monotonicAgeMs = this.#clock.monotonicMs() - lease.monotonicMs;
@@ -139,8 +141,8 @@ export class CommitLog {
 
   /** Fulfils when an append that begins from now on has succeeded. Rejects like `whenDurable`. */
   async whenConfirmed(): Promise<void> {
-    if (!this.#journal.isLasting) return;
     this.assertAlive();
+    if (this.#journal.isOnlyWriter) return;
     const waits = this.#until(this.#groupsBegun + 1, 0);
     this.#hurry();
     await waits;

@@ -1,3 +1,5 @@
+import type { Fault } from '#fault/fault';
+
 /** One committed event of one actor, as the journal keeps it. Source: architecture 3.1. */
 export type JournalRecord = {
   /** The kind of actor. */
@@ -15,8 +17,12 @@ export type JournalRecord = {
 
 /** What has happened, in the order in which it did. One writer. */
 export interface Journal {
-  /** Whether records outlive this process; if not, no node can take its actors over either. */
+  /** Whether records outlive this process. */
   readonly isLasting: boolean;
+  /** Whether no other node can take its actors over while this process lives. */
+  readonly isOnlyWriter: boolean;
+  /** Why nothing more should be committed for now, although what is appended may still be; absent: nothing. */
+  readonly refusal?: (() => Fault | undefined) | undefined;
   /**
    * Makes a group of records, each as one line of JSON, durable as one unit. Returns undefined when
    * it is durable at once, else a promise that fulfils when it is and no other writer could take its

@@ -103,6 +103,7 @@ waiting('shows nothing that is not durable', async () => {
   let isHeld = false;
   const journal: Journal = {
     isLasting: true,
+    isOnlyWriter: false,
     append: () => (isHeld ? held : Promise.resolve()),
   };
   const { ask, wait, cursor } = await scene(journal);

@@ -30,6 +30,7 @@ async function afterFailOver(isStoredBefore: boolean) {
   const lines: string[] = [];
   const journal: Journal = {
     isLasting: true,
+    isOnlyWriter: false,
     append: async (group) => void lines.push(...group),
   };
   const first = instancesUnderTest({ store, journal });

@@ -271,7 +271,8 @@ crowd.run();
 const stalled = suite('an operator who resets usage while the journal is stalled');
 
 stalled('learns after 2.5 s that it is unknown whether it is done', async () => {
-  const journal = { isLasting: true, append: () => new Promise<void>(() => undefined) };
+  const append = () => new Promise<void>(() => undefined);
+  const journal = { isLasting: true, isOnlyWriter: false, append };
   const { admit, clock, id, limiter } = await limiterUnderTest(custom(60, 1_000), { journal });
   let refusal: unknown;
   // The admission waits for the record that raised its watermarks, and the reset for what is before it.

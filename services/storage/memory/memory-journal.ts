@@ -5,5 +5,5 @@ import type { Journal } from '#storage/journal';
  * a record back, so none is kept, and what is appended is as durable as it will get at once.
  */
 export function memoryJournal(): Journal {
-  return { isLasting: false, append: () => undefined };
+  return { isLasting: false, isOnlyWriter: true, append: () => undefined };
 }
