@@ -1,4 +1,5 @@
-import { statfsSync } from 'node:fs';
+import { existsSync, rmSync, statfsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Fault } from '#fault/fault';
 import { type Clock, every } from '#platform/clock';
@@ -9,33 +10,51 @@ const MIB = 1_024 * 1_024;
  * Bytes that the disk must have free, or instances are not changed: they are left to the meters, so that
  * reads are still counted, and to checkpoints, so that journals shrink. Chosen: four times the WAL.
  */
-const RESERVED_BYTES = 64 * MIB;
+const FREE_BYTES_MIN = 64 * MIB;
 
-/** How often that is looked at, in milliseconds: at 20 MB/s a third of what is reserved. Chosen. */
+/** Bytes of a file that is there only to be removed, for the same, when others have filled the disk. */
+const RESERVE_BYTES = 32 * MIB;
+
+/** How often the disk is looked at, in milliseconds: at 20 MB/s a third of what is left. Chosen. */
 const LOOK_MS = 1_000;
 
 /** What a caller waits before the next try, in seconds. */
 const RETRY_AFTER_S = 5;
 
-/** Whether the disk of a file has room for what callers send. */
+/** Whether the disk of a file has room for what callers send, and a reserve for what must go on without. */
 export class DiskRoom implements Disposable {
   readonly #file: string;
+  readonly #reserve: string;
   readonly #onNotice: (notice: string) => void;
   readonly #watch: Disposable;
   #isLow = false;
 
   constructor(file: string, clock: Clock, onNotice: (notice: string) => void) {
     this.#file = file;
+    this.#reserve = `${file}-reserve`;
     this.#onNotice = onNotice;
     this.#look();
-    this.#watch = every(clock, LOOK_MS, () => this.#look());
+    // Not at the start, which callers wait for.
+    this.#watch = every(clock, LOOK_MS, () => {
+      this.#look();
+      this.#reserveAgain();
+    });
   }
 
   /** Why nothing should be changed for now; undefined: there is room. */
   refusal(): Fault | undefined {
     if (!this.#isLow) return undefined;
-    const options = { reason: 'engine_unavailable', retryAfterS: RETRY_AFTER_S } as const;
+    const options = { reason: 'overloaded', retryAfterS: RETRY_AFTER_S } as const;
     return new Fault('service_unavailable', 'the disk is nearly full', options);
+  }
+
+  /** A write has found no room: what is reserved is given up for the next. */
+  release(): void {
+    if (!existsSync(this.#reserve)) return;
+    rmSync(this.#reserve, { force: true });
+    this.#onNotice(
+      `the disk of ${this.#file} is full: meters and checkpoints use what was reserved`,
+    );
   }
 
   [Symbol.dispose](): void {
@@ -43,19 +62,33 @@ export class DiskRoom implements Disposable {
   }
 
   #look(): void {
-    const isLow = freeBytes(dirname(this.#file)) < RESERVED_BYTES;
+    const isLow = freeBytes(this.#file) < FREE_BYTES_MIN;
     if (isLow === this.#isLow) return;
     this.#isLow = isLow;
-    const free = `less than ${RESERVED_BYTES / MIB} MiB free: instances are read and not changed`;
-    const what = isLow ? free : 'room again: instances are changed';
+    const little = `less than ${FREE_BYTES_MIN / MIB} MiB free: instances are read and not changed`;
+    const what = isLow ? little : 'room again: instances are changed';
     this.#onNotice(`the disk of ${this.#file} has ${what}`);
+  }
+
+  #reserveAgain(): void {
+    if (existsSync(this.#reserve) || freeBytes(this.#file) < FREE_BYTES_MIN + RESERVE_BYTES) return;
+    // Where another program was faster, what there is of it is as good.
+    reserve(this.#reserve).catch(() => undefined);
   }
 }
 
-/** Bytes that this user may still write; 0 where the disk does not say. */
-function freeBytes(folder: string): number {
+/** Makes the file that reserves room. Zeros are written: a hole would reserve nothing. */
+async function reserve(path: string): Promise<void> {
+  await using file = await open(path, 'wx', 0o600);
+  const zeros = Buffer.alloc(MIB);
+  for (let written = 0; written < RESERVE_BYTES; written += MIB) await file.write(zeros);
+  await file.sync();
+}
+
+/** Bytes that this user may still write beside a file; 0 where the disk does not say. */
+function freeBytes(file: string): number {
   try {
-    const { bavail, bsize } = statfsSync(folder);
+    const { bavail, bsize } = statfsSync(dirname(file));
     return bavail * bsize;
   } catch {
     return 0;

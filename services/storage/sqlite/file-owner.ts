@@ -7,12 +7,17 @@ export type Holder = { readonly pid: number; readonly startedAtMs: number };
 /** The primary code of SQLite for a lock that another has. */
 const BUSY = 5;
 
+/** The file whose lock says that another one is served, and by whom. */
+export function ownerFileOf(file: string): string {
+  return `${file}-owner`;
+}
+
 /**
  * Takes a file for this process until it is disposed. The lock is SQLite's on a file beside it, so the
  * kernel drops it when the process ends, however it does. Throws `UnusableFile`, which names the holder.
  */
 export function takeFile(file: string, holder: Holder): Disposable {
-  const database = new DatabaseSync(`${file}-owner`);
+  const database = new DatabaseSync(ownerFileOf(file));
   try {
     database.exec('PRAGMA synchronous = OFF');
     begin(database);

@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from '
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
-import { takeFile } from '#storage/sqlite/file-owner';
+import { ownerFileOf, takeFile } from '#storage/sqlite/file-owner';
 import { knownFileVersions, migrateFile, versionOf } from '#storage/sqlite/file-schema';
 import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/sqlite-file';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
@@ -27,7 +27,8 @@ export function openServedFile(options: SqliteFileOptions): SqliteFile {
   const { file, clock } = options;
   return usable(file, () => {
     mkdirSync(dirname(file), { recursive: true, mode: FOLDER_MODE });
-    closeSync(openSync(file, 'a', FILE_MODE));
+    // SQLite gives the files beside a file its mode, but not this one.
+    for (const path of [file, ownerFileOf(file)]) closeSync(openSync(path, 'a', FILE_MODE));
     using taking = new DisposableStack();
     taking.use(takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() }));
     assertWhole(file);
