@@ -31,8 +31,11 @@ const isSkipped = program === undefined;
 if (isSkipped && process.env['CI'] === 'true') throw new Error('there is no HAProxy');
 if (isSkipped) console.log('skipped because there is no HAProxy (apt-get install haproxy)');
 
-/** Connections that the balancer of the compose file grants an address at once. */
-const CONNECTIONS_MAX = 400;
+/**
+ * Connections that a greedy address opens: more than the 400 that the balancer of the compose file
+ * grants, because a busy machine drops some before they are counted.
+ */
+const CONNECTIONS_OPENED = 440;
 
 /** How often it is asked whether that many are counted: it takes them in a moment later. */
 const ASKED_MAX = 100;
@@ -148,7 +151,7 @@ behind(
     await using service = await startStandalone(TRUSTING);
     const ports = portsOf(service);
     await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
-    const held = Array.from({ length: CONNECTIONS_MAX }, () =>
+    const held = Array.from({ length: CONNECTIONS_OPENED }, () =>
       // The balancer may end one of them before the test does.
       connect({ host: '127.0.0.1', port: balancer.port, localAddress: '127.0.0.2' }).on(
         'error',

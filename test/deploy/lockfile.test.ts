@@ -35,10 +35,11 @@ const asked = Object.entries(packages).flatMap(([path, { optionalDependencies = 
   Object.keys(optionalDependencies).map((name) => ({ name, path })),
 );
 
-/** Packages whose binaries come as a package a platform. */
-const choosers = [...new Set(asked.map(({ path }) => path))].filter((path) =>
-  asked.some(({ name, path: other }) => other === path && entryOf(name, path)?.os !== undefined),
-);
+/** Packages whose binaries come as a package a platform, which makes more than one for each. */
+const choosers = [...new Set(asked.map(({ path }) => path))].filter((path) => {
+  const isBinary = ({ name }: { name: string }) => entryOf(name, path)?.os !== undefined;
+  return asked.filter(({ path: other }) => other === path).filter(isBinary).length > 1;
+});
 
 for (const [os, systemWords] of Object.entries(SYSTEMS)) {
   for (const [cpu, processorWords] of Object.entries(PROCESSORS)) {
