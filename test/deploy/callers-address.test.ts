@@ -159,7 +159,8 @@ behind(
       ),
     );
     try {
-      await Promise.all(held.map((socket) => once(socket, 'connect')));
+      // Those beyond what is granted are refused.
+      await Promise.allSettled(held.map((socket) => once(socket, 'connect')));
       const statusFrom = (localAddress: string) =>
         ask({ port: balancer.port, localAddress }, {}).then(
           ({ status }) => status,
