@@ -5,10 +5,12 @@ import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
 /** What a row says, and the revision that a change of it must find again. */
 export type Revised<State> = { readonly state: State; readonly revision: number };
 
-/** What becomes of a row, and what else is written with it. */
-export type RevisedChange<State> = {
-  readonly state: State;
+/** What becomes of a row; without `put` nothing is written. */
+export type RevisedChange<State, Answer> = {
+  readonly put?: State;
+  /** What is written with it, in the same transaction. */
   readonly also?: readonly Statement[];
+  readonly answer: Answer;
 };
 
 /** A row that is changed, and how metrics name it. */
@@ -19,8 +21,8 @@ type Place<State extends object | null> = {
   readonly operation: string;
 };
 
-/** Of a row that is written first. */
-const FIRST_REVISION = 1;
+/** The revision of a row that is new. */
+export const FIRST_REVISION = 1;
 
 /** Tries of a change that others get in front of; people and accounts change rarely. Chosen. */
 const TRIES_MAX = 8;
@@ -83,19 +85,19 @@ export class RevisedTable<State extends object | null> {
 
 /**
  * Reads a row, decides and writes, again until no other writer came in between. `decide` must do
- * nothing else; where it answers undefined nothing is written, and what it throws is rejected with.
- * Rejects with `service_unavailable` when others always came first.
+ * nothing else; what it throws is rejected with. Fulfils with its answer. Rejects with
+ * `service_unavailable` when others always came first.
  */
-export async function changeRevised<State extends object | null>(
+export async function changeRevised<State extends object | null, Answer>(
   { database, table, key, operation }: Place<State>,
-  decide: (was: State | undefined) => RevisedChange<State> | undefined,
-): Promise<void> {
+  decide: (was: State | undefined) => RevisedChange<State, Answer>,
+): Promise<Answer> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const was = await table.find(database, `${operation}_read`, key);
-    const change = decide(was?.state);
-    if (change === undefined) return;
-    const statements = [table.put(key, was?.revision, change.state), ...(change.also ?? [])];
-    if (await database.write({ operation: `${operation}_change`, statements })) return;
+    const { put, also = [], answer } = decide(was?.state);
+    if (put === undefined) return answer;
+    const statements = [table.put(key, was?.revision, put), ...also];
+    if (await database.write({ operation: `${operation}_change`, statements })) return answer;
   }
   const options = { retryAfterS: 1 };
   throw new Fault('service_unavailable', 'the account is being changed by others', options);
