@@ -1,4 +1,5 @@
 import { SESSION_MS_MAX } from '#accounts/session';
+import { ANSWER_AGE_MS } from '#storage/instance-store';
 import type { SqliteDatabase } from '#storage/sqlite/database';
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -6,8 +7,8 @@ const HOUR_MS = 60 * 60 * 1_000;
 /** How long a removal wins over what comes late: as long as the marker of a deleted head. Architecture 3.2. */
 const REMOVED_MS = 40 * 24 * HOUR_MS;
 
-/** How long an answer stays: 24 h for the retries of its call, and one for a clock that was set back. */
-const ANSWER_MS = 25 * HOUR_MS;
+/** How long an answer stays: an hour longer than it is looked for. */
+const ANSWER_MS = ANSWER_AGE_MS + HOUR_MS;
 
 /** Rows that one transaction deletes: it keeps what waits behind it some milliseconds. Chosen. */
 const PORTION_ROWS = 1_000;
