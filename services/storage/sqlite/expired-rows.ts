@@ -43,7 +43,7 @@ const ANSWERS: Expiry = {
 };
 
 const EXPIRIES: readonly Expiry[] = [
-  byIndex('heads', 'bucket, instance_id', 'expires_at_ms', 0),
+  byIndex('heads', 'rowid', 'expires_at_ms', 0),
   byIndex('listings', 'account_id, instance_id', 'removed_at_ms', REMOVED_MS),
   byIndex('console_sessions', 'user_id, digest', 'created_at_ms', SESSION_MS_MAX),
   ANSWERS,
