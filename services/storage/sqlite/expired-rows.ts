@@ -5,7 +5,7 @@ import type { SqliteDatabase } from '#storage/sqlite/database';
 const HOUR_MS = 60 * 60 * 1_000;
 
 /** How long a removal wins over what comes late: as long as the marker of a deleted head. Architecture 3.2. */
-const REMOVED_MS = 40 * 24 * HOUR_MS;
+const REMOVED_MS = 40 * 24 * 60 * 60 * 1_000;
 
 /** How long an answer stays: an hour longer than it is looked for. */
 const ANSWER_MS = ANSWER_AGE_MS + HOUR_MS;
