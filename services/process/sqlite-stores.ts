@@ -34,15 +34,15 @@ export async function sqliteStores(
   const { sqliteInstanceStore } = await import('#storage/sqlite/sqlite-instance-store');
   const { sqliteJournalStore } = await import('#storage/sqlite/sqlite-journal-store');
   const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
-  const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
-  const { memoryAuditStore } = await import('#storage/memory/memory-audit-store');
-  const { memoryBillingStore } = await import('#storage/memory/memory-billing-store');
-  const { memoryKeyUseStore } = await import('#storage/memory/memory-key-use-store');
-  const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
-  const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
-  const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
-  const { memorySessionStore } = await import('#storage/memory/memory-session-store');
-  const { memoryUserStore } = await import('#storage/memory/memory-user-store');
+  const { sqliteAccountStore } = await import('#storage/sqlite/sqlite-account-store');
+  const { sqliteAuditStore } = await import('#storage/sqlite/sqlite-audit-store');
+  const { sqliteBillingStore } = await import('#storage/sqlite/sqlite-billing-store');
+  const { sqliteKeyUseStore } = await import('#storage/sqlite/sqlite-key-use-store');
+  const { sqliteListingStore } = await import('#storage/sqlite/sqlite-listing-store');
+  const { sqliteMeterStore } = await import('#storage/sqlite/sqlite-meter-store');
+  const { sqliteMemberStore } = await import('#storage/sqlite/sqlite-member-store');
+  const { sqliteSessionStore } = await import('#storage/sqlite/sqlite-session-store');
+  const { sqliteUserStore } = await import('#storage/sqlite/sqlite-user-store');
   const { DiskRoom } = await import('#storage/sqlite/disk-room');
   const notice = (text: string) => logger.warn(text);
   const room = isServed(foundation)
@@ -52,16 +52,16 @@ export async function sqliteStores(
   const shards = sqliteShardStore(file);
   const stores: SharedStores = {
     kind: 'shared',
-    accounts: memoryAccountStore(clock),
-    audit: memoryAuditStore(),
+    accounts: sqliteAccountStore(file, clock),
+    audit: sqliteAuditStore(file),
     instances: sqliteInstanceStore(file, await bucketsIn(shards, 'engine', config)),
-    listings: memoryListingStore(),
-    meters: memoryMeterStore(),
-    keyUses: memoryKeyUseStore(),
-    billing: memoryBillingStore(),
-    users: memoryUserStore(),
-    members: memoryMemberStore(),
-    sessions: memorySessionStore(clock),
+    listings: sqliteListingStore(file, clock),
+    meters: sqliteMeterStore(file, await bucketsIn(shards, 'limiter', config)),
+    keyUses: sqliteKeyUseStore(file),
+    billing: sqliteBillingStore(file),
+    users: sqliteUserStore(file),
+    members: sqliteMemberStore(file),
+    sessions: sqliteSessionStore(file, clock),
     journals: sqliteJournalStore(file, clock, isServed(foundation)),
     shards,
     // The file has no clock but this machine's.

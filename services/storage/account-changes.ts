@@ -1,10 +1,53 @@
-import type { Account, ApiKeyRecord } from '#accounts/account';
+import {
+  type Account,
+  type ApiKeyRecord,
+  isKept,
+  withModel,
+  withRetention,
+} from '#accounts/account';
+import { withPlan } from '#accounts/plan-change';
 import { Fault } from '#fault/fault';
+import type { ManagedAccounts } from '#storage/account-store';
 
-/* What may be done to an account, by its status; every `AccountStore` refuses the same. */
+/* What may be done to an account, by its status; every `AccountStore` does and refuses the same. */
+
+/**
+ * The changes of an account's fields, by a way to change one account while it is as it was read. That
+ * need not write an account that is the same object again.
+ */
+export function fieldChangesOf(
+  change: (accountId: string, next: (account: Account) => Account) => Promise<Account>,
+): Pick<ManagedAccounts, 'setPlan' | 'setModel' | 'setRetention' | 'setStatus' | 'endImport'> {
+  const changed = (accountId: string, next: (account: Account) => Account) =>
+    change(accountId, (account) => {
+      assertChangeable(account);
+      return next(account);
+    });
+
+  return {
+    setPlan: (accountId, setting) => changed(accountId, (account) => withPlan(account, setting)),
+    setModel: (accountId, chosen) =>
+      changed(accountId, (account) =>
+        account.modelVersion === chosen ? account : withModel(account, chosen),
+      ),
+    setRetention: (accountId, own) =>
+      changed(accountId, (account) =>
+        account.retention === own ? account : withRetention(account, own),
+      ),
+    setStatus: (accountId, status) =>
+      changed(accountId, (account) =>
+        account.status === status ? account : { ...account, status },
+      ),
+    endImport: (opened) =>
+      change(opened.id, (account) => {
+        assertImporting(account);
+        return opened;
+      }),
+  };
+}
 
 /** Throws `conflict` while an account is imported or deleted. */
-export function assertChangeable(account: Account): void {
+function assertChangeable(account: Account): void {
   if (account.status === 'importing') throw new Fault('conflict', 'the account is being imported');
   assertNotDeleting(account);
 }
@@ -20,7 +63,7 @@ export function assertDeleting({ status }: Account): void {
 }
 
 /** Throws `conflict` unless the account is being imported. */
-export function assertImporting({ status }: Account): void {
+function assertImporting({ status }: Account): void {
   if (status !== 'importing') throw new Fault('conflict', 'the account is not being imported');
 }
 
@@ -40,4 +83,20 @@ export function newOnes(
     digests.add(digest);
   }
   return added;
+}
+
+/**
+ * The keys of an account with those that are put, as `AccountStore.changeKeys` says; what expired long
+ * ago makes room for what comes. Throws as `newOnes`.
+ */
+export function withKeys(
+  keys: readonly ApiKeyRecord[],
+  put: readonly ApiKeyRecord[],
+  nowMs: number,
+): ApiKeyRecord[] {
+  const added = newOnes(keys, put);
+  const byId = new Map(put.map((key) => [key.id, key]));
+  const isLeft = (key: ApiKeyRecord) =>
+    added.length === 0 || byId.has(key.id) || isKept(key, nowMs);
+  return [...keys.filter(isLeft).map((key) => byId.get(key.id) ?? key), ...added];
 }

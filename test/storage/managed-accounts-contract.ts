@@ -105,6 +105,18 @@ function ending(deletion: Test, open: Open): void {
     await refused('not_found', store.setRetention('a', 30));
     await refused('not_found', store.endImport(ACCOUNT));
   });
+
+  deletion('leaves a page of the listing as full as the accounts behind it make it', async () => {
+    const store = await opened(open, ACCOUNT);
+    for (const id of ['b', 'c', 'd']) await store.create({ ...ACCOUNT, id });
+    await store.beginDeletion('a', 9);
+    await store.endDeletion('a');
+    const page = await store.list({ afterId: undefined, limit: 2 });
+    assert.equal(
+      page.map(({ id }) => id),
+      ['b', 'c'],
+    );
+  });
 }
 
 function importing(imported: Test, open: Open): void {

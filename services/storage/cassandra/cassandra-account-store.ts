@@ -1,21 +1,8 @@
-import {
-  type Account,
-  type AccountWithKeys,
-  type ApiKeyRecord,
-  isKept,
-  withModel,
-  withRetention,
-} from '#accounts/account';
-import { withPlan } from '#accounts/plan-change';
+import { type Account, type AccountWithKeys, type ApiKeyRecord, isKept } from '#accounts/account';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
-import {
-  assertChangeable,
-  assertDeleting,
-  assertImporting,
-  assertNotDeleting,
-} from '#storage/account-changes';
+import { assertDeleting, assertNotDeleting, fieldChangesOf } from '#storage/account-changes';
 import { ACCOUNTS_PAGE_MAX, type KeyChange, type ManagedAccounts } from '#storage/account-store';
 import {
   accountColumns,
@@ -87,26 +74,7 @@ export function cassandraAccountStore(
       return stored && { account: stored.account, keys: stored.kept.map(({ key }) => key) };
     },
     list: ({ afterId, limit }) => list(ports, afterId ?? '', Math.min(limit, ACCOUNTS_PAGE_MAX)),
-    setPlan: (accountId, setting) =>
-      changed(ports, accountId, ({ account }) => {
-        assertChangeable(account);
-        return withPlan(account, setting);
-      }),
-    setModel: (accountId, chosen) =>
-      changed(ports, accountId, ({ account }) => {
-        assertChangeable(account);
-        return account.modelVersion === chosen ? account : withModel(account, chosen);
-      }),
-    setRetention: (accountId, own) =>
-      changed(ports, accountId, ({ account }) => {
-        assertChangeable(account);
-        return account.retention === own ? account : withRetention(account, own);
-      }),
-    setStatus: (accountId, status) =>
-      changed(ports, accountId, ({ account }) => {
-        assertChangeable(account);
-        return account.status === status ? account : { ...account, status };
-      }),
+    ...fieldChangesOf((accountId, next) => changed(ports, accountId, next)),
     changeKeys: (accountId, decide) => changeKeys(ports, accountId, decide),
     async beginDeletion(accountId, revokedAtMs) {
       if ((await find(ports, accountId))?.isDeleted) return 'deleted';
@@ -120,11 +88,6 @@ export function cassandraAccountStore(
         return 'tombstone';
       });
     },
-    endImport: (opened) =>
-      changed(ports, opened.id, ({ account }) => {
-        assertImporting(account);
-        return opened;
-      }),
   };
 }
 
@@ -184,11 +147,11 @@ async function findAll(ports: AccountPorts, ids: readonly string[]): Promise<Acc
 async function changed(
   ports: AccountPorts,
   accountId: string,
-  next: (stored: StoredAccount) => Account,
+  next: (account: Account) => Account,
 ): Promise<Account> {
   let account: Account | undefined;
   await change(ports, accountId, (stored) => {
-    account = next(stored);
+    account = next(stored.account);
     return account === stored.account ? undefined : { account };
   });
   if (account === undefined) throw new Error('a change is decided before it is made');

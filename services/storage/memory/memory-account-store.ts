@@ -1,20 +1,11 @@
-import {
-  type Account,
-  type AccountWithKeys,
-  type ApiKeyRecord,
-  isKept,
-  withModel,
-  withRetention,
-} from '#accounts/account';
-import { withPlan } from '#accounts/plan-change';
+import { type Account, type AccountWithKeys, type ApiKeyRecord, isKept } from '#accounts/account';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import {
-  assertChangeable,
   assertDeleting,
-  assertImporting,
   assertNotDeleting,
-  newOnes,
+  fieldChangesOf,
+  withKeys,
 } from '#storage/account-changes';
 import type { ManagedAccounts } from '#storage/account-store';
 
@@ -29,11 +20,6 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccount
     keys.filter((key) => isKept(key, clock.wallMs()));
 
   const rowOf = (accountId: string): Row => rowIn(rows, accountId);
-  const changed = (accountId: string, change: (account: Account) => Account): Account =>
-    changedIn(rows, accountId, (account) => {
-      assertChangeable(account);
-      return change(account);
-    });
 
   return {
     async create(account) {
@@ -52,26 +38,13 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccount
         .slice(0, limit)
         .map((id) => structuredClone(rowOf(id).account));
     },
-    setPlan: async (accountId, setting) =>
-      changed(accountId, (account) => withPlan(account, setting)),
-    setModel: async (accountId, chosen) =>
-      changed(accountId, (account) => withModel(account, chosen)),
-    setRetention: async (accountId, own) =>
-      changed(accountId, (account) => withRetention(account, own)),
-    setStatus: async (accountId, status) =>
-      changed(accountId, (account) => ({ ...account, status })),
+    ...fieldChangesOf(async (accountId, next) => changedIn(rows, accountId, next)),
     async changeKeys(accountId, decide) {
       const row = rowOf(accountId);
       const { put, answer } = decide(structuredClone(row.keys));
       if (put.length === 0) return answer;
       assertNotDeleting(row.account);
-      const added = newOnes(row.keys, put);
-      const stored = new Map(structuredClone(put).map((key) => [key.id, key]));
-      // What has expired long ago makes room for what comes.
-      const isLeft = (key: ApiKeyRecord) =>
-        added.length === 0 || stored.has(key.id) || isKept(key, clock.wallMs());
-      const left = row.keys.filter(isLeft).map((key) => stored.get(key.id) ?? key);
-      row.keys = [...left, ...added.map((key) => stored.get(key.id) ?? key)];
+      row.keys = structuredClone(withKeys(row.keys, put, clock.wallMs()));
       return answer;
     },
     ...lifeOf(rows, deleted),
@@ -80,11 +53,11 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccount
 
 type Rows = Map<string, Row>;
 
-/** How accounts come by import and go for good. */
+/** How accounts go for good. */
 function lifeOf(
   rows: Rows,
   deleted: Set<string>,
-): Pick<ManagedAccounts, 'beginDeletion' | 'endDeletion' | 'endImport'> {
+): Pick<ManagedAccounts, 'beginDeletion' | 'endDeletion'> {
   return {
     async beginDeletion(accountId, revokedAtMs) {
       if (deleted.has(accountId)) return 'deleted';
@@ -98,10 +71,6 @@ function lifeOf(
       assertDeleting(rowIn(rows, accountId).account);
       rows.delete(accountId);
       deleted.add(accountId);
-    },
-    async endImport(opened) {
-      assertImporting(rowIn(rows, opened.id).account);
-      return changedIn(rows, opened.id, () => opened);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { CorruptState } from '#storage/byte-reader';
-import type { Row, SqlValue, Statement } from '#storage/sqlite/database';
+import type { Query, Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 
 /* SQLite does not notice a byte that the disk has changed, so that every row says what it must be. */
 
@@ -13,6 +13,8 @@ export type TableShape = {
 
 /** A condition of SQL and the values of its places. */
 export type Condition = { readonly condition: string; readonly values: readonly SqlValue[] };
+
+const ALWAYS: Condition = { condition: 'true', values: [] };
 
 /** When a row is put. */
 type Putting = {
@@ -44,26 +46,35 @@ export class CheckedTable {
       SELECT ${places} WHERE `;
   }
 
-  /** The query for the rows that a condition names; `rowsOf` reads its answer. */
+  /** The query for the rows that a condition names; `read` or `rowsOf` reads its answer. */
   select(condition: string): string {
     return `SELECT ${this.#columns.join(', ')}, checksum FROM ${this.#name} ${condition}`;
   }
 
-  /** Adds a row; where its key is taken, nothing, and the transaction is not kept. */
-  insert(row: Row): Statement {
-    const sql = `${this.#insert} true ON CONFLICT DO NOTHING`;
-    return { sql, values: this.#checked(row), changes: 1 };
+  /** The rows that a query of `select` answers, as `rowsOf` gives them. */
+  async read(database: SqliteDatabase, query: Query): Promise<readonly Row[]> {
+    return this.rowsOf(await database.read(query));
+  }
+
+  /** Adds a row; where its key is taken or `where` does not hold, the transaction is not kept. */
+  insert(row: Row, where = ALWAYS): Statement {
+    return { ...this.#insertion(row, where), changes: 1 };
+  }
+
+  /** Adds a row unless its key is taken. */
+  add(row: Row): Statement {
+    return this.#insertion(row, ALWAYS);
   }
 
   /** Adds a row or puts it in the place of that with its key. */
-  put(row: Row, { unlessHigher, where }: Putting = {}): Statement {
+  put(row: Row, { unlessHigher, where = ALWAYS }: Putting = {}): Statement {
     const set = [...this.#columns.slice(this.#keys.length), 'checksum'];
     const changes = set.map((column) => `${column} = excluded.${column}`).join(', ');
     const isNewer = `excluded.${unlessHigher} >= ${this.#name}.${unlessHigher}`;
-    const sql = `${this.#insert} ${where?.condition ?? 'true'}
+    const sql = `${this.#insert} ${where.condition}
       ON CONFLICT (${this.#keys.join(', ')}) DO UPDATE SET ${changes}
       WHERE ${unlessHigher === undefined ? 'true' : isNewer}`;
-    return { sql, values: [...this.#checked(row), ...(where?.values ?? [])] };
+    return { sql, values: [...this.#checked(row), ...where.values] };
   }
 
   /** Puts a row in the place of that with its key while columns of it are as they were; else nothing is kept. */
@@ -89,6 +100,11 @@ export class CheckedTable {
       const key = columns.slice(0, this.#keys.length).join(' ');
       throw new CorruptState(`the row ${key} of ${this.#name} does not match its checksum`);
     });
+  }
+
+  #insertion(row: Row, { condition, values }: Condition): Statement {
+    const sql = `${this.#insert} ${condition} ON CONFLICT DO NOTHING`;
+    return { sql, values: [...this.#checked(row), ...values] };
   }
 
   #checked(row: Row): SqlValue[] {

@@ -114,7 +114,7 @@ CREATE TABLE meters (
   PRIMARY KEY (bucket, account_id)
 ) STRICT, WITHOUT ROWID;
 
--- What an account has used in the months that are over (meter-codec.ts).
+-- What an account has used in the last 12 months that are over (meter-codec.ts).
 CREATE TABLE meter_months (
   account_id TEXT NOT NULL,
   ends_at_ms INTEGER NOT NULL,
@@ -133,24 +133,27 @@ CREATE TABLE accounts (
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- When and from where every key was used last, as JSON, as of a minute.
+-- When and from where every key was used last, as of a minute. Of an account that was erased, one row
+-- with an empty digest.
 CREATE TABLE key_uses (
   account_id TEXT NOT NULL,
   digest TEXT NOT NULL,
   minute INTEGER NOT NULL,
-  state TEXT NOT NULL,
+  address TEXT,
+  client TEXT,
   checksum INTEGER NOT NULL,
   PRIMARY KEY (account_id, digest)
 ) STRICT, WITHOUT ROWID;
 
--- The people who sign in, as JSON, by address. Changed while the revision is as it was read.
+-- The people who sign in, as JSON; no two have the same email. Changed while the revision is as it was
+-- read.
 CREATE TABLE users (
-  email TEXT NOT NULL PRIMARY KEY,
-  user_id TEXT NOT NULL UNIQUE,
+  user_id TEXT NOT NULL PRIMARY KEY,
   revision INTEGER NOT NULL,
   state TEXT NOT NULL,
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX users_by_email ON users (state ->> 'email');
 
 -- The members of an account and the open links, as JSON. Changed while the revision is as it was read.
 CREATE TABLE account_people (
@@ -168,7 +171,7 @@ CREATE TABLE user_accounts (
   PRIMARY KEY (user_id, account_id)
 ) STRICT, WITHOUT ROWID;
 
--- The sessions of a user, as JSON.
+-- The sessions of a user, as JSON, for 12 h.
 CREATE TABLE console_sessions (
   user_id TEXT NOT NULL,
   digest TEXT NOT NULL,
@@ -177,6 +180,7 @@ CREATE TABLE console_sessions (
   checksum INTEGER NOT NULL,
   PRIMARY KEY (user_id, digest)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX console_sessions_by_age ON console_sessions (created_at_ms);
 
 -- The audit trails: a chain of lines for each account and month (decision 249).
 CREATE TABLE audit (
@@ -188,6 +192,7 @@ CREATE TABLE audit (
   checksum INTEGER NOT NULL,
   PRIMARY KEY (account_id, month, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX audit_months ON audit (account_id, month) WHERE seq = 1;
 
 -- What the payment provider said of an account, as JSON. Changed while the revision is as it was read.
 CREATE TABLE billing (

@@ -1,0 +1,99 @@
+import type { Clock } from '#platform/clock';
+import {
+  type ListingRow,
+  listedOf,
+  listingBudget,
+  type PagedListings,
+} from '#storage/listing-store';
+import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/checked-table';
+import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
+
+/** Rows of one page: about 1 MiB. Chosen. */
+const PAGE_ROWS = 2_000;
+
+const LISTINGS = new CheckedTable({
+  name: 'listings',
+  keys: ['account_id', 'instance_id'],
+  others: ['version', 'name', 'description', 'created_at_ms', 'removed_at_ms'],
+});
+
+const ONE = LISTINGS.select('WHERE account_id = ? AND instance_id = ?');
+const PAGE = LISTINGS.select(
+  `WHERE account_id = ? AND instance_id > ? ORDER BY instance_id LIMIT ${PAGE_ROWS}`,
+);
+
+/**
+ * Listings in a file. A removal stays in the place of its row, until `deleteExpired` takes it away.
+ * `database` stays the caller's.
+ */
+export function sqliteListingStore(
+  database: SqliteDatabase,
+  clock: Pick<Clock, 'wallMs'>,
+): PagedListings {
+  const write = async (statement: Statement): Promise<void> => {
+    await database.write({ operation: 'listing_write', statements: [statement] });
+  };
+  const pages = (accountId: string) => pagesOf(database, accountId);
+
+  return {
+    put: (accountId, row) => write(put(accountId, row, null)),
+    remove(accountId, instanceId, version) {
+      const row = { instanceId, version, name: '', description: '', createdAtMs: 0 };
+      return write(put(accountId, row, clock.wallMs()));
+    },
+    async listed(accountId, bytesMax) {
+      const spend = listingBudget(bytesMax);
+      const listed = [];
+      for await (const page of pages(accountId)) {
+        for (const row of page.map(listedOf)) {
+          spend(row);
+          listed.push(row);
+        }
+      }
+      return listed;
+    },
+    async find(accountId, instanceId) {
+      const values = [accountId, instanceId];
+      const rows = await LISTINGS.read(database, { operation: 'listing_find', sql: ONE, values });
+      return rows.filter(isListed).map(rowIn)[0];
+    },
+    pages,
+    load: async (accountId) => (await Array.fromAsync(pages(accountId))).flat(),
+  };
+}
+
+/** In the order of ids. */
+async function* pagesOf(
+  database: SqliteDatabase,
+  accountId: string,
+): AsyncGenerator<readonly ListingRow[]> {
+  let after: string | undefined = '';
+  while (after !== undefined) {
+    const query = { operation: 'listing_read', sql: PAGE, values: [accountId, after] };
+    const rows: readonly Row[] = await LISTINGS.read(database, query);
+    const listed = rows.filter(isListed).map(rowIn);
+    if (listed.length > 0) yield listed;
+    const last = rows[PAGE_ROWS - 1];
+    after = last && textIn(last, 1);
+  }
+}
+
+function put(accountId: string, row: ListingRow, removedAtMs: number | null): Statement {
+  const { instanceId, version, name, description, createdAtMs } = row;
+  const values = [accountId, instanceId, version, name, description, createdAtMs, removedAtMs];
+  return LISTINGS.put(values, { unlessHigher: 'version' });
+}
+
+function isListed(row: Row): boolean {
+  return row[6] === null;
+}
+
+function rowIn(row: Row): ListingRow {
+  return {
+    instanceId: textIn(row, 1),
+    version: wholeIn(row, 2),
+    name: textIn(row, 3),
+    description: textIn(row, 4),
+    createdAtMs: wholeIn(row, 5),
+  };
+}

@@ -1,0 +1,42 @@
+import type { User } from '#accounts/user';
+import { Fault } from '#fault/fault';
+import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
+import { FIRST_REVISION, type Revised, RevisedTable } from '#storage/sqlite/revised-table';
+import type { StoredUser, UserStore } from '#storage/user-store';
+
+const USERS = new RevisedTable<User>('users', 'user_id');
+
+const BY_EMAIL = USERS.select(`WHERE state ->> 'email' = ?`);
+
+/** Users in a file. An index refuses a second one of an email. `database` stays the caller's. */
+export function sqliteUserStore(database: SqliteDatabase): UserStore {
+  const change = (statement: Statement) =>
+    database.write({ operation: 'user_change', statements: [statement] });
+
+  return {
+    async create(user) {
+      const isCreated = await change(USERS.put(user.id, undefined, user));
+      if (isCreated) return { user, revision: FIRST_REVISION };
+      throw new Fault('conflict', 'a user has this email');
+    },
+    async find(userId) {
+      const found = await USERS.find(database, 'user_read', userId);
+      return found && storedOf(found);
+    },
+    async findByEmail(email) {
+      const rows = await database.read({ operation: 'user_read', sql: BY_EMAIL, values: [email] });
+      return USERS.rowsOf(rows).map(storedOf)[0];
+    },
+    async replace({ user: { id, email }, revision }, user) {
+      const next = { ...user, id, email };
+      if (await change(USERS.put(id, revision, next)))
+        return { user: next, revision: revision + 1 };
+      throw new Fault('conflict', 'the user was changed in between');
+    },
+    remove: ({ user: { id }, revision }) => change(USERS.remove(id, revision)),
+  };
+}
+
+function storedOf({ state, revision }: Revised<User>): StoredUser {
+  return { user: state, revision };
+}

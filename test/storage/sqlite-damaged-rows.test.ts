@@ -1,0 +1,205 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chained, chainStart } from '#audit/hash-chain';
+import { CorruptState } from '#storage/byte-reader';
+import { sqliteAccountStore } from '#storage/sqlite/sqlite-account-store';
+import { sqliteAuditStore } from '#storage/sqlite/sqlite-audit-store';
+import { sqliteBillingStore } from '#storage/sqlite/sqlite-billing-store';
+import { sqliteKeyUseStore } from '#storage/sqlite/sqlite-key-use-store';
+import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
+import { sqliteMemberStore } from '#storage/sqlite/sqlite-member-store';
+import { sqliteMeterStore } from '#storage/sqlite/sqlite-meter-store';
+import { sqliteSessionStore } from '#storage/sqlite/sqlite-session-store';
+import { sqliteUserStore } from '#storage/sqlite/sqlite-user-store';
+import { meterAt, monthAt } from '#test/storage/meter-records';
+import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
+import { emptied, scratchFiles } from '#test/storage/scratch-file';
+import { addKey } from '#test/storage/stored-keys';
+import { someUser } from '#test/storage/user-store-contract';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf } from '#test/support/settled';
+
+const MONTH = '2026-11';
+
+const files = scratchFiles();
+const database = files.open();
+const clock = new ManualClock();
+
+const accounts = sqliteAccountStore(database, clock);
+const audit = sqliteAuditStore(database);
+const billing = sqliteBillingStore(database);
+const keyUses = sqliteKeyUseStore(database);
+const listings = sqliteListingStore(database, clock);
+const members = sqliteMemberStore(database);
+const meters = sqliteMeterStore(database, ONE_BUCKET);
+const sessions = sqliteSessionStore(database, clock);
+const users = sqliteUserStore(database);
+
+const USER = someUser('ada@b.c');
+const LIMITS = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
+const TIMES = { createdAtMs: 10, expiresAtMs: 20 };
+
+/** Of each table: what puts one row in, its columns that may be damaged, and what reads it. */
+type Case = {
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly others?: readonly string[];
+  readonly write: () => Promise<unknown>;
+  readonly reads: readonly (() => Promise<unknown>)[];
+};
+
+const CASES: readonly Case[] = [
+  {
+    table: 'accounts',
+    columns: ['revision', 'state'],
+    async write() {
+      const account = { id: 'a', name: 'A', plan: 'free', status: 'active' } as const;
+      await accounts.create({ ...account, limits: LIMITS, createdAtMs: 1 });
+      await addKey(accounts, 'a', { id: 'key_1', digest: 'd', scope: 'full', createdAtMs: 2 });
+    },
+    reads: [
+      () => accounts.find('a'),
+      () => accounts.list({ afterId: undefined, limit: 9 }),
+      () => accounts.setStatus('a', 'suspended'),
+    ],
+  },
+  {
+    table: 'audit',
+    columns: ['line', 'line_hash'],
+    async write() {
+      const start = chainStart('a', MONTH);
+      await audit.append('a', start, chained(start, ['one']));
+    },
+    reads: [
+      () => audit.months('a'),
+      () => audit.head('a', MONTH),
+      () => audit.read('a', MONTH, 9, 9),
+    ],
+  },
+  {
+    table: 'billing',
+    columns: ['revision', 'state'],
+    write: () => billing.put('a', 0, { customers: [], subscriptions: [] }),
+    reads: [() => billing.find('a')],
+  },
+  {
+    table: 'billing_customers',
+    columns: ['account_id'],
+    others: ['billing'],
+    write: () => billing.put('a', 0, { customers: [{ id: 'c', atMs: 1 }], subscriptions: [] }),
+    reads: [() => billing.accountOf('c')],
+  },
+  {
+    table: 'key_uses',
+    columns: ['minute', 'address', 'client'],
+    write: () =>
+      keyUses.note('a', { digest: 'd', minute: 5, address: undefined, client: undefined }),
+    reads: [() => keyUses.find('a')],
+  },
+  {
+    table: 'listings',
+    columns: ['version', 'name', 'description', 'created_at_ms', 'removed_at_ms'],
+    async write() {
+      const texts = { name: 'n', description: 'd' };
+      await listings.put('a', { instanceId: 'inst_1', version: 1, ...texts, createdAtMs: 1 });
+    },
+    reads: [
+      () => listings.find('a', 'inst_1'),
+      () => listings.listed('a'),
+      () => listings.load('a'),
+    ],
+  },
+  {
+    table: 'meters',
+    columns: ['version', 'state'],
+    write: () => meters.checkpoint([{ accountId: 'a', head: meterAt(1) }]),
+    reads: [() => meters.readHead('a')],
+  },
+  {
+    table: 'meter_months',
+    columns: ['version', 'state'],
+    write: () =>
+      meters.checkpoint([{ accountId: 'a', head: meterAt(2, { finished: [monthAt(3)] }) }]),
+    reads: [() => meters.readMonths('a')],
+  },
+  {
+    table: 'users',
+    columns: ['revision', 'state'],
+    write: () => users.create(USER),
+    reads: [() => users.find(USER.id), () => users.findByEmail(USER.email)],
+  },
+  ...peopleCases(),
+  {
+    table: 'console_sessions',
+    columns: ['created_at_ms', 'state'],
+    write: () =>
+      sessions.create({
+        ...{ digest: 'd', userId: 'u', accountId: 'a', authenticatedBy: 'password' },
+        ...{ credentialsVersion: 1, createdAtMs: clock.wallMs(), lastSeenAtMs: clock.wallMs() },
+        ...{ address: '127.0.0.1', client: 'a browser' },
+      }),
+    reads: [() => sessions.find('u', 'd'), () => sessions.listOf('u')],
+  },
+];
+
+function peopleCases(): Case[] {
+  const write = async () => {
+    await members.addLink({ accountId: 'a', digest: 'd', ...TIMES, kind: 'setup' });
+    await members.enter({ accountId: 'a', digest: 'd', userId: 'u', atMs: 11 });
+  };
+  return [
+    {
+      table: 'account_people',
+      columns: ['revision', 'state'],
+      others: ['user_accounts'],
+      write,
+      reads: [() => members.find('a'), () => members.accountsOf('u'), () => members.close('a')],
+    },
+    {
+      table: 'user_accounts',
+      columns: [],
+      others: ['account_people'],
+      write,
+      reads: [() => members.accountsOf('u')],
+    },
+  ];
+}
+
+/** The least damage that each kind of value can take; JSON stays JSON. */
+const DAMAGED: Readonly<Record<string, (column: string) => string>> = {
+  INTEGER: (column) => `coalesce(${column}, 0) + 1`,
+  TEXT: (column) => `coalesce(${column}, '') || ' '`,
+  BLOB: () => `zeroblob(40)`,
+};
+
+const damaged = suite('a row of a file that the disk has changed');
+
+for (const { table, columns, others = [], write, reads } of CASES) {
+  damaged(`is not served from ${table}`, async () => {
+    const kinds = await kindsIn(table);
+    for (const column of [...columns, 'checksum']) {
+      await emptied(database, table, ...others);
+      await write();
+      for (const read of reads) await read();
+      await emptied(database, table, ...others);
+      await write();
+      const value = DAMAGED[kinds.get(column) ?? '']?.(column);
+      const sql = `UPDATE ${table} SET ${column} = ${value}`;
+      assert.ok(
+        await database.write({ operation: 'test', statements: [{ sql, values: [], changes: 1 }] }),
+      );
+      for (const [at, read] of reads.entries()) {
+        const refusal = await refusalOf(read);
+        assert.instance(refusal, CorruptState, `${column}, read ${at}: ${refusal.message}`);
+      }
+    }
+  });
+}
+
+async function kindsIn(table: string): Promise<ReadonlyMap<string, string>> {
+  const sql = `SELECT name, type FROM pragma_table_info('${table}')`;
+  const rows = await database.read({ operation: 'test', sql, values: [] });
+  return new Map(rows.map(([name, type]) => [String(name), String(type)]));
+}
+
+for (const part of [damaged, files.closing()]) part.run();

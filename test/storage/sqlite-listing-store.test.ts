@@ -1,0 +1,12 @@
+import { systemClock } from '#platform/clock';
+import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
+import { listingStoreContract } from '#test/storage/listing-store-contract';
+import { emptied, scratchFiles } from '#test/storage/scratch-file';
+
+const files = scratchFiles();
+const database = files.open();
+
+const open = async () => sqliteListingStore(await emptied(database, 'listings'), systemClock);
+
+for (const part of listingStoreContract('SQLite', open)) part.run();
+files.closing().run();

@@ -1,0 +1,28 @@
+import { sqliteMemberStore } from '#storage/sqlite/sqlite-member-store';
+import { sqliteSessionStore } from '#storage/sqlite/sqlite-session-store';
+import { sqliteUserStore } from '#storage/sqlite/sqlite-user-store';
+import { memberStoreContract } from '#test/storage/member-store-contract';
+import { emptied, scratchFiles } from '#test/storage/scratch-file';
+import { sessionStoreContract } from '#test/storage/session-store-contract';
+import { userStoreContract } from '#test/storage/user-store-contract';
+import { ManualClock } from '#test/support/manual-clock';
+
+const files = scratchFiles();
+const database = files.open();
+
+const contract = [
+  userStoreContract('SQLite', async () => {
+    return { store: sqliteUserStore(await emptied(database, 'users')), prefix: '' };
+  }),
+  sessionStoreContract('SQLite', async () => {
+    const clock = new ManualClock();
+    const store = sqliteSessionStore(await emptied(database, 'console_sessions'), clock);
+    return { store, prefix: '', nowMs: clock.wallMs() };
+  }),
+  ...memberStoreContract('SQLite', async () => {
+    const file = await emptied(database, 'account_people', 'user_accounts');
+    return { store: sqliteMemberStore(file), prefix: '' };
+  }),
+];
+
+for (const suite of [...contract, files.closing()]) suite.run();
