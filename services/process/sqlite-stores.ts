@@ -4,10 +4,12 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
+import { every } from '#platform/clock';
 import { bucketsIn } from '#process/actor-buckets';
 import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
-import type { SqliteFile } from '#storage/sqlite/sqlite-file';
+import type { DiskRoom } from '#storage/sqlite/disk-room';
+import type { ObserveRequest, SqliteFile } from '#storage/sqlite/sqlite-file';
 
 /** Where data is kept, from the user's home folder on, unless the configuration names a file. */
 const STATE_FILE = join('.local', 'state', 'identity-engine', 'identity-engine.db');
@@ -20,6 +22,9 @@ export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
   return file ?? join(homedir(), STATE_FILE);
 }
 
+/** How often what is over is deleted from a file that is served, in milliseconds. Chosen. */
+const EXPIRY_PERIOD_MS = 60 * 60 * 1_000;
+
 /**
  * Opens the stores in the configured file: of the one process that serves it, or beside that for a tool.
  * Rejects with `ConfigError` when the file cannot be used.
@@ -29,28 +34,69 @@ export async function sqliteStores(
   foundation: Foundation,
 ): Promise<SharedStores & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
-  const file = opening.use(await openFile(config, foundation));
-  const { clock, randomness, logger } = foundation;
-  const { sqliteInstanceStore } = await import('#storage/sqlite/sqlite-instance-store');
-  const { sqliteJournalStore } = await import('#storage/sqlite/sqlite-journal-store');
-  const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
+  const isServed = foundation.service === 'standalone';
+  const { file, room } = isServed
+    ? await servedFile(opening, config, foundation)
+    : { file: opening.use(await openFile(config, foundation, 'tool')), room: undefined };
+  const stores = await storesIn(file, config, foundation, isServed);
+  const opened = opening.move();
+  return {
+    ...stores,
+    refusal: () => room?.refusal(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Opens the file to serve it: its disk is watched, and what is over goes. */
+async function servedFile(
+  opening: AsyncDisposableStack,
+  config: Config,
+  foundation: Foundation,
+): Promise<{ file: SqliteFile; room: DiskRoom }> {
+  const { DiskRoom } = await import('#storage/sqlite/disk-room');
+  const { deleteExpired } = await import('#storage/sqlite/expired-rows');
+  const { requestObserver } = await import('#storage/sqlite/request-observer');
+  const { clock, logger, metrics } = foundation;
+  const path = sqliteFileOf(config);
+  const file = opening.use(
+    await openFile(
+      config,
+      foundation,
+      'served',
+      requestObserver(metrics, () => room.release()),
+    ),
+  );
+  const room = opening.use(new DiskRoom(path, clock, (notice) => logger.warn(notice)));
+  const expire = () =>
+    void deleteExpired(file, clock.wallMs()).catch((error: unknown) =>
+      logger.warn({ err: error }, `what is over in ${path} could not be deleted`),
+    );
+  expire();
+  opening.use(every(clock, EXPIRY_PERIOD_MS, expire));
+  return { file, room };
+}
+
+async function storesIn(
+  file: SqliteFile,
+  config: Config,
+  { clock, randomness }: Foundation,
+  isHeld: boolean,
+): Promise<SharedStores> {
+  const { fixFact } = await import('#storage/sqlite/facts');
   const { sqliteAccountStore } = await import('#storage/sqlite/sqlite-account-store');
   const { sqliteAuditStore } = await import('#storage/sqlite/sqlite-audit-store');
   const { sqliteBillingStore } = await import('#storage/sqlite/sqlite-billing-store');
+  const { sqliteInstanceStore } = await import('#storage/sqlite/sqlite-instance-store');
+  const { sqliteJournalStore } = await import('#storage/sqlite/sqlite-journal-store');
   const { sqliteKeyUseStore } = await import('#storage/sqlite/sqlite-key-use-store');
   const { sqliteListingStore } = await import('#storage/sqlite/sqlite-listing-store');
-  const { sqliteMeterStore } = await import('#storage/sqlite/sqlite-meter-store');
   const { sqliteMemberStore } = await import('#storage/sqlite/sqlite-member-store');
+  const { sqliteMeterStore } = await import('#storage/sqlite/sqlite-meter-store');
   const { sqliteSessionStore } = await import('#storage/sqlite/sqlite-session-store');
+  const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
   const { sqliteUserStore } = await import('#storage/sqlite/sqlite-user-store');
-  const { DiskRoom } = await import('#storage/sqlite/disk-room');
-  const notice = (text: string) => logger.warn(text);
-  const room = isServed(foundation)
-    ? opening.use(new DiskRoom(sqliteFileOf(config), clock, notice))
-    : undefined;
-  const { fixFact } = await import('#storage/sqlite/facts');
   const shards = sqliteShardStore(file);
-  const stores: SharedStores = {
+  return {
     kind: 'shared',
     accounts: sqliteAccountStore(file, clock),
     audit: sqliteAuditStore(file),
@@ -62,31 +108,27 @@ export async function sqliteStores(
     users: sqliteUserStore(file),
     members: sqliteMemberStore(file),
     sessions: sqliteSessionStore(file, clock),
-    journals: sqliteJournalStore(file, clock, isServed(foundation)),
+    journals: sqliteJournalStore(file, clock, isHeld),
     shards,
     // The file has no clock but this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
-    refusal: () => room?.refusal(),
     ownSecret: await fixFact(file, 'secret', randomness.base62(SECRET_LENGTH)),
   };
-  const opened = opening.move();
-  return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-async function openFile(config: Config, { service, clock }: Foundation): Promise<SqliteFile> {
+async function openFile(
+  config: Config,
+  { clock }: Foundation,
+  use: 'served' | 'tool',
+  observe?: ObserveRequest,
+): Promise<SqliteFile> {
   const { openFileOfTool, openServedFile } = await import('#storage/sqlite/open-file');
   const { UnusableFile } = await import('#storage/sqlite/unusable-file');
-  const options = { file: sqliteFileOf(config), clock };
+  const options = { file: sqliteFileOf(config), clock, observe };
   try {
-    return isServed({ service }) ? openServedFile(options) : openFileOfTool(options);
+    return use === 'served' ? openServedFile(options) : openFileOfTool(options);
   } catch (error) {
-    if (error instanceof UnusableFile)
-      throw new ConfigError(`SERVICE_SQLITE_FILE: ${error.message}`);
-    throw error;
+    if (!(error instanceof UnusableFile)) throw error;
+    throw new ConfigError(`SERVICE_SQLITE_FILE: ${error.message}`);
   }
-}
-
-/** Whether this process serves the file; else it is a tool that looks at it. */
-function isServed({ service }: Pick<Foundation, 'service'>): boolean {
-  return service === 'standalone';
 }

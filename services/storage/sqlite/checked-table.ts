@@ -113,7 +113,7 @@ export class CheckedTable {
 }
 
 /** CRC-32 of a table's name and values, each with its kind. */
-export function checksumOf(name: string, values: readonly SqlValue[]): number {
+function checksumOf(name: string, values: readonly SqlValue[]): number {
   let sum = crc32(name);
   for (const value of values) {
     if (value === null) sum = crc32('\0n', sum);
