@@ -1,6 +1,6 @@
-import { crc32 } from 'node:zlib';
 import { CorruptState } from '#storage/byte-reader';
 import type { Query, Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
+import { checksumOf } from '#storage/sqlite/row-checksum';
 
 /* SQLite does not notice a byte that the disk has changed, so that every row says what it must be. */
 
@@ -9,6 +9,11 @@ export type TableShape = {
   readonly name: string;
   readonly keys: readonly string[];
   readonly others: readonly string[];
+  /**
+   * The column by whose values the table `sums` has its rows in parts, `null`: it has all of them as one;
+   * absent: it has none, and a row that cannot be found is not missed.
+   */
+  readonly part?: string | null;
 };
 
 /** A condition of SQL and the values of its places. */
@@ -24,8 +29,6 @@ type Putting = {
   readonly where?: Condition;
 };
 
-const NUMBER_BYTES = 8;
-
 /**
  * A table whose rows have a checksum of all their columns, the key and the table's name included, in the
  * last column, `checksum`.
@@ -34,16 +37,28 @@ export class CheckedTable {
   readonly #name: string;
   readonly #columns: readonly string[];
   readonly #keys: readonly string[];
+  readonly #part: string | null | undefined;
   readonly #insert: string;
+  readonly #one: string;
+  readonly #whole: string;
+  /** The parts of each file in which no row was missing. */
+  readonly #found = new WeakMap<SqliteDatabase, Set<SqlValue>>();
 
-  constructor({ name, keys, others }: TableShape) {
+  constructor({ name, keys, others, part }: TableShape) {
     this.#name = name;
     this.#keys = keys;
     this.#columns = [...keys, ...others];
+    this.#part = part;
     const places = [...this.#columns, 'checksum'].map(() => '?').join(', ');
     // The condition also keeps SQLite from taking ON CONFLICT for a part of a join.
     this.#insert = `INSERT INTO ${name} (${this.#columns.join(', ')}, checksum)
       SELECT ${places} WHERE `;
+    this.#one = this.select(`WHERE ${keys.map((key) => `${key} = ?`).join(' AND ')}`);
+    const columns = this.#columns.join(', ');
+    this.#whole = `SELECT count(*), total(checksum), total(checksum <> row_checksum('${name}', ${columns})),
+        (SELECT rows FROM sums WHERE name = '${name}' AND part = ?1),
+        (SELECT total FROM sums WHERE name = '${name}' AND part = ?1)
+      FROM ${name} WHERE ${part ?? '0'} = ?1`;
   }
 
   /** The query for the rows that a condition names; `read` or `rowsOf` reads its answer. */
@@ -54,6 +69,38 @@ export class CheckedTable {
   /** The rows that a query of `select` answers, as `rowsOf` gives them. */
   async read(database: SqliteDatabase, query: Query): Promise<readonly Row[]> {
     return this.rowsOf(await database.read(query));
+  }
+
+  /**
+   * The row with a key; undefined: there is none. Throws `CorruptState` if it is not as written, or if
+   * rows are missing where it should be.
+   */
+  async find(
+    database: SqliteDatabase,
+    operation: string,
+    key: readonly SqlValue[],
+  ): Promise<Row | undefined> {
+    const [row] = await this.read(database, { operation, sql: this.#one, values: key });
+    if (row !== undefined || this.#part === undefined) return row;
+    const part = this.#part === null ? 0 : key[this.#keys.indexOf(this.#part)];
+    await this.assertWhole(database, part ?? 0);
+    return undefined;
+  }
+
+  /**
+   * Throws `CorruptState` if rows of a part are missing or not as written. Looks once in the life of the
+   * process: what is written from then on is not lost by it.
+   */
+  async assertWhole(database: SqliteDatabase, part: SqlValue = 0): Promise<void> {
+    const found = this.#found.get(database) ?? new Set<SqlValue>();
+    this.#found.set(database, found);
+    if (found.has(part)) return;
+    const query = { operation: 'part_check', sql: this.#whole, values: [part] };
+    const [[count, total, differing, rows, sum] = []] = await database.read(query);
+    if (differing !== 0 || count !== (rows ?? 0) || total !== (sum ?? 0)) {
+      throw new CorruptState(`rows of ${this.#name} are missing or damaged (part ${part})`);
+    }
+    found.add(part);
   }
 
   /** Adds a row; where its key is taken or `where` does not hold, the transaction is not kept. */
@@ -110,24 +157,6 @@ export class CheckedTable {
   #checked(row: Row): SqlValue[] {
     return [...row, checksumOf(this.#name, row)];
   }
-}
-
-/** CRC-32 of a table's name and values, each with its kind. */
-function checksumOf(name: string, values: readonly SqlValue[]): number {
-  let sum = crc32(name);
-  for (const value of values) {
-    if (value === null) sum = crc32('\0n', sum);
-    else if (typeof value === 'string') sum = crc32(value, crc32('\0t', sum));
-    else if (typeof value === 'number') sum = crc32(bytesOfNumber(value), crc32('\0i', sum));
-    else sum = crc32(value, crc32('\0b', sum));
-  }
-  return sum;
-}
-
-function bytesOfNumber(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(NUMBER_BYTES);
-  bytes.writeDoubleLE(value);
-  return bytes;
 }
 
 /** The text in a column. Throws `CorruptState` where there is none. */

@@ -1,3 +1,4 @@
+import { CorruptState } from '#storage/byte-reader';
 import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
 import {
   CHUNK_ROWS_MAX,
@@ -41,7 +42,11 @@ export async function readRows<Row extends { readonly ordinal: number }>(
 ): Promise<Row[]> {
   if (newest <= 0 || count <= 0) return [];
   const chunks = await readChunks(database, table, instanceId, newest + BEYOND, newest - count);
-  return rowsOfChunks(table.packing, instanceId, chunks, newest, count);
+  const rows = rowsOfChunks(table.packing, instanceId, chunks, newest, count);
+  const first = rows[0]?.ordinal ?? 0;
+  const gap = rows.findIndex(({ ordinal }, index) => ordinal !== first - index);
+  if (gap !== -1) throw new CorruptState(`rows in the ${table.name} of ${instanceId} are missing`);
+  return rows;
 }
 
 /** The chunks that end with the ordinals from `newest` down to above `after`, newest first. */

@@ -1,4 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
+import type { SqlValue } from '#storage/sqlite/database';
+import { checksumOf } from '#storage/sqlite/row-checksum';
 
 /** Milliseconds for which a connection waits for another program that writes: `ctl`, say. */
 const BUSY_MS = 5_000;
@@ -8,6 +10,7 @@ const WAL_PAGES = 4_096;
 
 /**
  * A connection to the file whose commits are on disk when they return: in WAL, with an `fsync` for each.
+ * SQL may call `row_checksum(table, columns …)` there.
  */
 export function openConnection(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: BUSY_MS });
@@ -16,5 +19,9 @@ export function openConnection(file: string): DatabaseSync {
     PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = ${WAL_PAGES};
   `);
+  const options = { deterministic: true, varargs: true };
+  database.function('row_checksum', options, (name, ...values) =>
+    checksumOf(String(name), values as SqlValue[]),
+  );
   return database;
 }

@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { CheckedTable, textIn } from '#storage/sqlite/checked-table';
 import type { SqliteDatabase } from '#storage/sqlite/database';
 
-const FACTS = new CheckedTable({ name: 'cluster_facts', keys: ['fact'], others: ['value'] });
-
-const FACT = FACTS.select('WHERE fact = ?');
+const FACTS = new CheckedTable({
+  name: 'cluster_facts',
+  keys: ['fact'],
+  others: ['value'],
+  part: null,
+});
 
 /** The value of a fact; undefined: it has none yet. */
 export async function factOf(database: SqliteDatabase, fact: string): Promise<string | undefined> {
-  const rows = await database.read({ operation: 'cluster_fact_read', sql: FACT, values: [fact] });
-  const [row] = FACTS.rowsOf(rows);
+  const row = await FACTS.find(database, 'cluster_fact_read', [fact]);
   return row && textIn(row, 1);
 }
 

@@ -34,12 +34,15 @@ const TRIES_MAX = 8;
 export class RevisedTable<State extends object | null> {
   readonly #table: CheckedTable;
   readonly #key: string;
-  readonly #one: string;
 
   constructor(name: string, key: string) {
     this.#key = key;
-    this.#table = new CheckedTable({ name, keys: [key], others: ['revision', 'state'] });
-    this.#one = this.#table.select(`WHERE ${key} = ?`);
+    this.#table = new CheckedTable({
+      name,
+      keys: [key],
+      others: ['revision', 'state'],
+      part: null,
+    });
   }
 
   /** The query for the rows that a condition names; `rowsOf` reads its answer. */
@@ -49,9 +52,7 @@ export class RevisedTable<State extends object | null> {
 
   /** What rows say. Throws `CorruptState` for one that is not as written. */
   rowsOf(rows: readonly Row[]): Revised<State>[] {
-    return this.#table
-      .rowsOf(rows)
-      .map((row) => ({ state: stateIn(row), revision: wholeIn(row, 1) }));
+    return this.#table.rowsOf(rows).map((row) => revisedIn<State>(row));
   }
 
   /** The row with a key; undefined: there is none. */
@@ -60,8 +61,8 @@ export class RevisedTable<State extends object | null> {
     operation: string,
     key: string,
   ): Promise<Revised<State> | undefined> {
-    const rows = await database.read({ operation, sql: this.#one, values: [key] });
-    return this.rowsOf(rows)[0];
+    const row = await this.#table.find(database, operation, [key]);
+    return row && revisedIn(row);
   }
 
   /** Gives a row another state while its revision is `was`, undefined: there is none; else nothing is kept. */
@@ -101,6 +102,10 @@ export async function changeRevised<State extends object | null, Answer>(
   }
   const options = { retryAfterS: 1 };
   throw new Fault('service_unavailable', 'the account is being changed by others', options);
+}
+
+function revisedIn<State extends object | null>(row: Row): Revised<State> {
+  return { state: stateIn(row), revision: wholeIn(row, 1) };
 }
 
 /** JSON that this program wrote: the checksum of its row has shown that no byte of it has changed. */

@@ -30,15 +30,13 @@ const HEADS = new CheckedTable({
   name: 'heads',
   keys: ['bucket', 'instance_id'],
   others: ['version', 'expires_at_ms', 'state'],
+  part: 'bucket',
 });
 const ANSWERS = new CheckedTable({
   name: 'answers',
   keys: ['instance_id', 'answer_key'],
   others: ['version', 'at_ms', 'answer'],
 });
-
-const HEAD = HEADS.select('WHERE bucket = ? AND instance_id = ?');
-const ANSWER = ANSWERS.select('WHERE instance_id = ? AND answer_key = ?');
 
 /**
  * Instances in a file. A checkpoint of many is one transaction; of an instance it is written unless the
@@ -50,15 +48,16 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     if (bucket === undefined) return [];
     const places = instanceIds.map(() => '?').join(', ');
     const sql = HEADS.select(`WHERE bucket = ? AND instance_id IN (${places})`);
-    return await database.read({ operation: 'heads_read', sql, values: [bucket, ...instanceIds] });
+    const values = [bucket, ...instanceIds];
+    const rows = await database.read({ operation: 'heads_read', sql, values });
+    if (rows.length < instanceIds.length) await HEADS.assertWhole(database, bucket);
+    return rows;
   };
 
   return {
     bucketOf,
     async readHead(instanceId) {
-      const values = [bucketOf(instanceId), instanceId];
-      const rows = await database.read({ operation: 'head_read', sql: HEAD, values });
-      const [row] = HEADS.rowsOf(rows);
+      const row = await HEADS.find(database, 'head_read', [bucketOf(instanceId), instanceId]);
       return row && decodeHead(instanceId, bytesIn(row, 4));
     },
     async readHeads(instanceIds) {
@@ -86,9 +85,7 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
       readRows(database, HISTORY, instanceId, newest, count),
     readDrift: (instanceId, newest, count) => readRows(database, DRIFT, instanceId, newest, count),
     async findAnswer(instanceId, key, oldestMs) {
-      const values = [instanceId, key];
-      const rows = await database.read({ operation: 'answer_read', sql: ANSWER, values });
-      const [row] = ANSWERS.rowsOf(rows);
+      const row = await ANSWERS.find(database, 'answer_read', [instanceId, key]);
       if (row === undefined) return undefined;
       const answer = decodeAnswerRow(instanceId, key, bytesIn(row, 4));
       return answer.atMs < oldestMs ? undefined : answer;

@@ -14,6 +14,7 @@ const JOURNALS = new CheckedTable({
   name: 'journals',
   keys: ['incarnation'],
   others: ['address', 'end_slot', 'sealed_at_ms'],
+  part: null,
 });
 const SEALS = new CheckedTable({ name: 'seals', keys: ['incarnation'], others: ['is_emptied'] });
 const SLOTS = new CheckedTable({
@@ -22,7 +23,6 @@ const SLOTS = new CheckedTable({
   others: ['low_water_mark', 'records'],
 });
 
-const ENTRY = JOURNALS.select('WHERE incarnation = ?');
 const ENTRIES = JOURNALS.select('');
 const SEAL = SEALS.select('WHERE incarnation = ?');
 const NEWEST = SLOTS.select(`WHERE incarnation = ? ORDER BY slot DESC LIMIT ${NEWEST_SLOTS}`);
@@ -114,12 +114,7 @@ async function entryIn(
   database: SqliteDatabase,
   incarnation: string,
 ): Promise<JournalEntry | undefined> {
-  const rows = await database.read({
-    operation: 'journal_head',
-    sql: ENTRY,
-    values: [incarnation],
-  });
-  const [row] = JOURNALS.rowsOf(rows);
+  const row = await JOURNALS.find(database, 'journal_head', [incarnation]);
   if (row === undefined) return undefined;
   return { address: textIn(row, 1), end: row[2] === null ? undefined : wholeIn(row, 2) };
 }

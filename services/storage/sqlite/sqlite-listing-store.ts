@@ -15,9 +15,9 @@ const LISTINGS = new CheckedTable({
   name: 'listings',
   keys: ['account_id', 'instance_id'],
   others: ['version', 'name', 'description', 'created_at_ms', 'removed_at_ms'],
+  part: 'account_id',
 });
 
-const ONE = LISTINGS.select('WHERE account_id = ? AND instance_id = ?');
 const PAGE = LISTINGS.select(
   `WHERE account_id = ? AND instance_id > ? ORDER BY instance_id LIMIT ${PAGE_ROWS}`,
 );
@@ -53,9 +53,8 @@ export function sqliteListingStore(
       return listed;
     },
     async find(accountId, instanceId) {
-      const values = [accountId, instanceId];
-      const rows = await LISTINGS.read(database, { operation: 'listing_find', sql: ONE, values });
-      return rows.filter(isListed).map(rowIn)[0];
+      const row = await LISTINGS.find(database, 'listing_find', [accountId, instanceId]);
+      return row && isListed(row) ? rowIn(row) : undefined;
     },
     pages,
     load: async (accountId) => (await Array.fromAsync(pages(accountId))).flat(),
@@ -67,6 +66,7 @@ async function* pagesOf(
   database: SqliteDatabase,
   accountId: string,
 ): AsyncGenerator<readonly ListingRow[]> {
+  await LISTINGS.assertWhole(database, accountId);
   let after: string | undefined = '';
   while (after !== undefined) {
     const query = { operation: 'listing_read', sql: PAGE, values: [accountId, after] };

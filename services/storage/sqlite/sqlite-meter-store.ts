@@ -10,6 +10,7 @@ const METERS = new CheckedTable({
   name: 'meters',
   keys: ['bucket', 'account_id'],
   others: ['version', 'state'],
+  part: 'bucket',
 });
 const MONTHS = new CheckedTable({
   name: 'meter_months',
@@ -17,7 +18,6 @@ const MONTHS = new CheckedTable({
   others: ['version', 'state'],
 });
 
-const ONE = METERS.select('WHERE bucket = ? AND account_id = ?');
 const NEWEST_FIRST = 'WHERE account_id = ? ORDER BY ends_at_ms DESC';
 const NEWEST_MONTHS = MONTHS.select(`${NEWEST_FIRST} LIMIT ${MONTHS_KEPT}`);
 
@@ -49,8 +49,7 @@ export function sqliteMeterStore(database: SqliteDatabase, bucketOf: BucketOf): 
   return {
     bucketOf,
     async readHead(accountId) {
-      const query = { operation: 'meter_read', sql: ONE, values: keyOf(accountId) };
-      const [row] = await METERS.read(database, query);
+      const row = await METERS.find(database, 'meter_read', keyOf(accountId));
       if (row === undefined || row[3] === null) return undefined;
       return decodeMeter(accountId, bytesIn(row, 3));
     },

@@ -8,17 +8,15 @@ const SHARDS = new CheckedTable({
   name: 'shards',
   keys: ['service', 'shard'],
   others: ['owner', 'epoch'],
+  part: null,
 });
 
 const ALL = SHARDS.select('WHERE service = ? AND shard < ? ORDER BY shard');
-const ONE = SHARDS.select('WHERE service = ? AND shard = ?');
 
 /** Shard rows in a file. `database` stays the caller's. Source: architecture 3. */
 export function sqliteShardStore(database: SqliteDatabase): ShardStore {
   async function read(service: ShardedService, shard: number): Promise<ShardRow | undefined> {
-    const values = [service, shard];
-    const rows = await database.read({ operation: 'shard_read', sql: ONE, values });
-    const [row] = SHARDS.rowsOf(rows);
+    const row = await SHARDS.find(database, 'shard_read', [service, shard]);
     return row && shardIn(row);
   }
 
@@ -34,6 +32,8 @@ export function sqliteShardStore(database: SqliteDatabase): ShardStore {
       return value === undefined ? undefined : Number(value);
     },
     async load(service, count) {
+      // A shard whose row is missing would be taken for one that never had an owner.
+      await SHARDS.assertWhole(database);
       const values = [service, count];
       const rows = await database.read({ operation: 'shard_load', sql: ALL, values });
       return SHARDS.rowsOf(rows).map(shardIn);
