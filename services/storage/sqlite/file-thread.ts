@@ -42,7 +42,6 @@ export class FileThread {
   constructor(data: ThreadData, clock: Clock) {
     this.#clock = clock;
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), { workerData: data });
-    // A process ends when all else in it has: closing the file is its owner's duty.
     this.#worker.unref();
     this.#worker.on('message', (answer: ThreadAnswer) => this.#take(answer));
     this.#worker.on('error', (error: Error) => this.#end(error));
@@ -59,6 +58,8 @@ export class FileThread {
     this.#lastId += 1;
     const id = this.#lastId;
     const answer = Promise.withResolvers<ThreadAnswer>();
+    // Only what waits for an answer keeps the process alive.
+    if (this.#waiting.size === 0) this.#worker.ref();
     this.#waiting.set(id, answer);
     this.#worker.postMessage({ ...request, id });
     const late = () => unanswered(true, new Error(`no answer in ${timeoutMs} ms`));
@@ -68,6 +69,7 @@ export class FileThread {
   #take(answer: ThreadAnswer): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
+    if (this.#waiting.size === 0) this.#worker.unref();
     if (answer.kind === 'failed') waiting?.reject(new ThreadRefusal(answer.failure));
     else waiting?.resolve(answer);
   }

@@ -1,0 +1,130 @@
+import { DatabaseSync } from 'node:sqlite';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { CorruptState } from '#storage/byte-reader';
+import { factOf, fixFact } from '#storage/sqlite/facts';
+import { openServedFile } from '#storage/sqlite/open-file';
+import { sqliteAccountStore } from '#storage/sqlite/sqlite-account-store';
+import type { SqliteFile } from '#storage/sqlite/sqlite-file';
+import { sqliteInstanceStore } from '#storage/sqlite/sqlite-instance-store';
+import { sqliteJournalStore } from '#storage/sqlite/sqlite-journal-store';
+import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
+import { sqliteMeterStore } from '#storage/sqlite/sqlite-meter-store';
+import { sqliteShardStore } from '#storage/sqlite/sqlite-shard-store';
+import { checkpointAt, storeOne } from '#test/storage/instance-rows';
+import { meterAt } from '#test/storage/meter-records';
+import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
+import { scratchFiles } from '#test/storage/scratch-file';
+import { refusalOf } from '#test/support/settled';
+
+/* What a changed bit in a key or in a page does: the row is there no more for who looks for it. */
+
+const files = scratchFiles();
+
+type Case = {
+  readonly table: string;
+  /** Puts one row in. */
+  readonly write: (file: SqliteFile) => Promise<unknown>;
+  /** Looks for it, and answers what is taken for the truth. */
+  readonly read: (file: SqliteFile) => Promise<unknown>;
+  /** SQL that changes its key. */
+  readonly key: string;
+};
+
+const LISTED = { instanceId: 'i', version: 1, name: 'n', description: '', createdAtMs: 1 };
+const LIMITS = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
+const ACCOUNT = { id: 'a', name: 'A', plan: 'free', status: 'active' } as const;
+
+const CASES: readonly Case[] = [
+  {
+    table: 'heads',
+    write: (file) => storeOne(sqliteInstanceStore(file, ONE_BUCKET), 'inst_a', checkpointAt(1)),
+    read: (file) => sqliteInstanceStore(file, ONE_BUCKET).readHead('inst_a'),
+    key: `instance_id = 'inst_b'`,
+  },
+  {
+    table: 'meters',
+    write: (file) =>
+      sqliteMeterStore(file, ONE_BUCKET).checkpoint([{ accountId: 'a', head: meterAt(1) }]),
+    read: (file) => sqliteMeterStore(file, ONE_BUCKET).readHead('a'),
+    key: `account_id = 'b'`,
+  },
+  {
+    table: 'listings',
+    write: (file) => sqliteListingStore(file, systemClock).put('a', LISTED),
+    read: (file) => sqliteListingStore(file, systemClock).listed('a'),
+    key: `account_id = 'b'`,
+  },
+  {
+    table: 'accounts',
+    write: (file) =>
+      sqliteAccountStore(file, systemClock).create({ ...ACCOUNT, limits: LIMITS, createdAtMs: 1 }),
+    read: (file) => sqliteAccountStore(file, systemClock).find('a'),
+    key: `account_id = 'b'`,
+  },
+  {
+    table: 'shards',
+    write: (file) =>
+      sqliteShardStore(file).change({ service: 'engine', shard: 0, from: undefined, owner: 'o' }),
+    read: (file) => sqliteShardStore(file).load('engine', 8),
+    key: 'shard = 9',
+  },
+  {
+    table: 'journals',
+    write: (file) => sqliteJournalStore(file, systemClock).begin('a', '127.0.0.1:1'),
+    read: (file) => sqliteJournalStore(file, systemClock).readHead('a', 'serial'),
+    key: `incarnation = 'b'`,
+  },
+  {
+    table: 'cluster_facts',
+    write: (file) => fixFact(file, 'cluster', 'c'),
+    read: (file) => factOf(file, 'cluster'),
+    key: `fact = 'd'`,
+  },
+];
+
+/** Changes a file as a disk does: no trigger hears of it. */
+function damage(path: string, table: string, sql: string): void {
+  const database = new DatabaseSync(path);
+  const names = ['inserted', 'updated', 'deleted'].map((what) => `${table}_${what}`);
+  const triggers = database
+    .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?")
+    .all(table);
+  assert.equal(triggers.map(({ name }) => name).sort(), names.sort());
+  for (const { name } of triggers) database.exec(`DROP TRIGGER ${name}`);
+  database.exec(sql);
+  for (const trigger of triggers) database.exec(String(trigger['sql']));
+  database.close();
+}
+
+const hidden = suite('a row that cannot be found any more');
+
+for (const { table, write, read, key } of CASES) {
+  for (const [how, sql] of [
+    ['its key has changed', `UPDATE ${table} SET ${key}`],
+    ['its page has lost it', `DELETE FROM ${table}`],
+  ] as const) {
+    hidden(`of ${table} is missed: ${how}`, async () => {
+      const path = files.path();
+      {
+        await using file = openServedFile({ file: path, clock: systemClock });
+        await write(file);
+        assert.ok(await read(file), 'it is found while it is there');
+      }
+      damage(path, table, sql);
+      await using file = openServedFile({ file: path, clock: systemClock });
+      assert.instance(await refusalOf(() => read(file)), CorruptState);
+    });
+  }
+
+  hidden(`of ${table} is not missed where there never was one`, async () => {
+    const path = files.path();
+    await using file = openServedFile({ file: path, clock: systemClock });
+    const found = await read(file);
+    assert.ok(found === undefined || (Array.isArray(found) && found.length === 0), `${found}`);
+  });
+}
+
+hidden.run();
+files.closing().run();
