@@ -10,7 +10,7 @@ import { turnOfEvents } from '#test/support/settled';
 /** A journal whose appends end when the test says so, in their order. */
 export class HeldJournal implements Journal {
   readonly isLasting = true;
-  readonly isOnlyWriter = false;
+  readonly isOnlyWriter: boolean = false;
   readonly groups: { readonly records: readonly JournalRecord[]; readonly lowWaterMark: number }[] =
     [];
   readonly #pending: PromiseWithResolvers<void>[] = [];

@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { admin } from '#test/support/caller';
+import { newDocumentedCaller, observationAt, type SceneCaller } from '#test/support/scene';
+import { type Service, startStandalone } from '#test/support/service';
+
+/*
+ * A disk of 160 MiB that others fill: a file system in memory, which only root may mount.
+ */
+
+const DISK_MIB = 160;
+
+/** How long something may take that the service does within a second or two, in milliseconds. */
+const SOON_MS = 15_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'identity-engine-disk-'));
+const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', folder]);
+const isMounted = mounted.status === 0;
+if (!isMounted) console.log('skipped because no disk could be mounted: root may');
+process.once('exit', () => {
+  if (isMounted) spawnSync('umount', ['--lazy', folder]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const file = join(folder, 'identity-engine.db');
+const VARIABLES = { SERVICE_STORAGE: 'sqlite', SERVICE_SQLITE_FILE: file, SERVICE_SHARDS: '8' };
+
+async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  const untilMs = performance.now() + SOON_MS;
+  while (!(await holds())) {
+    assert.ok(performance.now() < untilMs, `${what} has not come`);
+    await sleep(100);
+  }
+}
+
+function fill(name: string, mebibytes: number): void {
+  // What does not fit is left out: the disk is full then.
+  spawnSync('dd', ['if=/dev/zero', `of=${join(folder, name)}`, 'bs=1M', `count=${mebibytes}`]);
+}
+
+const disk = suite('the disk of a file');
+
+async function observed(caller: SceneCaller, id: string, second: number) {
+  return await caller.send('POST', `/instances/${id}/process`, { json: observationAt(second) });
+}
+
+async function served(use: (service: Service, caller: SceneCaller, id: string) => Promise<void>) {
+  await using service = await startStandalone(VARIABLES);
+  const caller = await newDocumentedCaller(service);
+  const id = await caller.createInstance();
+  await use(service, caller, id);
+}
+
+const run = isMounted ? disk : disk.skip;
+
+run('that is nearly full refuses changes and answers reads, until there is room', async () => {
+  await served(async (_, caller, id) => {
+    assert.is((await observed(caller, id, 0)).status, 200);
+    await until('the reserve', () => existsSync(`${file}-reserve`));
+    fill('others', DISK_MIB - 32 - 50);
+    let refused = await observed(caller, id, 1);
+    for (let second = 2; refused.status === 200 && second < 100; second += 1) {
+      await sleep(100);
+      refused = await observed(caller, id, second);
+    }
+    assert.is(refused.status, 503);
+    assert.is(refused.body.details.reason, 'overloaded');
+    assert.is(refused.headers.get('retry-after'), '5');
+    const before = await caller.send('GET', `/instances/${id}/snapshot`);
+    assert.is(before.status, 200);
+    assert.is((await caller.send('GET', `/instances/${id}/contract`)).status, 200);
+    rmSync(join(folder, 'others'));
+    await until('room', async () => (await observed(caller, id, 200)).status === 200);
+    const after = await caller.send('GET', `/instances/${id}/snapshot`);
+    assert.is(after.body.data.cycle, before.body.data.cycle + 1, 'nothing refused has happened');
+  });
+});
+
+run('that others fill gives up what was reserved, and nothing acknowledged is lost', async () => {
+  let cycles = 0;
+  let path = '';
+  let key = '';
+  await served(async (service, caller, id) => {
+    path = `/instances/${id}/snapshot`;
+    key = caller.key;
+    await until('the reserve', () => existsSync(`${file}-reserve`));
+    fill('others', DISK_MIB);
+    // Each makes an account until SQLite finds no room, and the reserve goes.
+    await until('a write without room', async () => {
+      const name = 'x'.repeat(100);
+      const made = admin(service, 'POST', '/accounts', { name, plan: 'free' });
+      await made.catch(() => undefined);
+      return !existsSync(`${file}-reserve`);
+    });
+    assert.is((await caller.send('GET', path)).status, 200);
+    rmSync(join(folder, 'others'));
+    await until('room', async () => (await observed(caller, id, 0)).status === 200);
+    cycles = (await caller.send('GET', path)).body.data.cycle;
+    await until('the reserve again', () => existsSync(`${file}-reserve`));
+  });
+  await using service = await startStandalone(VARIABLES);
+  const answer = await fetch(`${service.api}${path}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const body: ReturnType<typeof JSON.parse> = await answer.json();
+  assert.is(body.data.cycle, cycles);
+});
+
+disk.run();

@@ -1,0 +1,54 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { LEASE_MS } from '#runtime/bounds';
+import { CommitLog } from '#runtime/commit-log';
+import { HeldJournal } from '#test/runtime/commit-log-fixture';
+import { lineOf } from '#test/runtime/journal-records';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf, stateOf } from '#test/support/settled';
+
+/** A journal that no other node can take over, which may want nothing more. */
+class OnlyJournal extends HeldJournal {
+  override readonly isOnlyWriter: boolean = true;
+  refused: Fault | undefined;
+  readonly refusal = () => this.refused;
+}
+
+function scene() {
+  const clock = new ManualClock();
+  const journal = new OnlyJournal();
+  return { clock, journal, log: new CommitLog(journal, clock) };
+}
+
+const only = suite('the log of a journal that no other node can take over');
+
+only('answers from memory without a lease, however long the store says nothing', async () => {
+  const { clock, log } = scene();
+  assert.ok(log.isLeased());
+  log.add(lineOf({ version: 1 }));
+  void log.whenDurable(1);
+  clock.advance(10 * LEASE_MS);
+  assert.ok(log.isLeased());
+  await log.whenConfirmed();
+  assert.is(await stateOf(log.whenDurable(1)), 'pending', 'what is not durable is not shown');
+});
+
+only('answers nothing once it has ended', async () => {
+  const { log } = scene();
+  log.end(new Error('the file is damaged'));
+  assert.not(log.isLeased());
+  assert.instance(await refusalOf(() => log.whenConfirmed()), Fault);
+});
+
+only('commits nothing while its journal wants nothing, and then again', async () => {
+  const { journal, log } = scene();
+  const refused = new Fault('service_unavailable', 'the disk is nearly full', { retryAfterS: 5 });
+  journal.refused = refused;
+  assert.is(await refusalOf(() => log.assertOpen()), refused);
+  log.assertAlive();
+  journal.refused = undefined;
+  log.assertOpen();
+});
+
+only.run();
