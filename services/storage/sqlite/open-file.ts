@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
@@ -26,7 +26,7 @@ const LARGEST_PAGE = 1;
 export function openServedFile(options: SqliteFileOptions): SqliteFile {
   const { file, clock } = options;
   return usable(file, () => {
-    mkdirSync(dirname(file), { recursive: true, mode: FOLDER_MODE });
+    makeFolder(dirname(file));
     // SQLite gives the files beside a file its mode, but not this one.
     for (const path of [file, ownerFileOf(file)]) closeSync(openSync(path, 'a', FILE_MODE));
     using taking = new DisposableStack();
@@ -57,6 +57,17 @@ export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
     });
     return new SqliteFile(options);
   });
+}
+
+/** Makes a folder, which is still there after a power loss. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) {
+    const parent = openSync(dirname(made), 'r');
+    fsyncSync(parent);
+    closeSync(parent);
+  }
 }
 
 /** Uses a connection of its own, before there are threads. */
