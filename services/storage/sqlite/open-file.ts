@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
 import { ownerFileOf, takeFile } from '#storage/sqlite/file-owner';
@@ -63,7 +63,7 @@ export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
 function makeFolder(folder: string): void {
   const first = mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
   if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) {
+  for (let made = resolve(folder); made.length >= first.length; made = dirname(made)) {
     const parent = openSync(dirname(made), 'r');
     fsyncSync(parent);
     closeSync(parent);
