@@ -1,8 +1,12 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
 
 /** Who serves a file, as those who find it taken are shown. */
 export type Holder = { readonly pid: number; readonly startedAtMs: number };
+
+/** Only the user of the service reads who serves a file. */
+const LOCK_MODE = 0o600;
 
 /** The primary code of SQLite for a lock that another has. */
 const BUSY = 5;
@@ -17,7 +21,10 @@ export function ownerFileOf(file: string): string {
  * kernel drops it when the process ends, however it does. Throws `UnusableFile`, which names the holder.
  */
 export function takeFile(file: string, holder: Holder): Disposable {
-  const database = new DatabaseSync(ownerFileOf(file));
+  const lock = ownerFileOf(file);
+  // Made by SQLite it would be every user's to read. Closed before SQLite opens it, which would lose its lock.
+  if (!existsSync(lock)) closeSync(openSync(lock, 'a', LOCK_MODE));
+  const database = new DatabaseSync(lock);
   try {
     database.exec('PRAGMA synchronous = OFF');
     begin(database);

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { type SchemaVersion, versionsIn } from '#storage/schema-versions';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
+
+/** Milliseconds for which a look waits for the process that serves the file. */
+const BUSY_MS = 5_000;
 
 /** What SQLite's header says of the program that a file belongs to: "IDEN". */
 const APPLICATION_ID = 0x4944454e;
@@ -21,11 +24,7 @@ export function migrateFile(
   known: readonly SchemaVersion[] = knownFileVersions(),
 ): void {
   const version = versionOf(database, file);
-  if (version > known.length) {
-    throw new UnusableFile(
-      `${file} has tables of version ${version}; this program knows up to ${known.length}: a newer one wrote it`,
-    );
-  }
+  assertKnown(version, file, known);
   if (version === known.length) return;
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -38,6 +37,31 @@ export function migrateFile(
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
+  }
+}
+
+/** Throws `UnusableFile` for tables of a version that this program does not know. */
+export function assertKnown(
+  version: number,
+  file: string,
+  known: readonly SchemaVersion[] = knownFileVersions(),
+): void {
+  if (version <= known.length) return;
+  throw new UnusableFile(
+    `${file} has tables of version ${version}; this program knows up to ${known.length}: a newer one wrote it`,
+  );
+}
+
+/**
+ * The version of the tables in a file that is not open yet, which stays as it is; 0: it has none. Throws
+ * `UnusableFile` if others are in it.
+ */
+export function versionOfFile(file: string): number {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS });
+  try {
+    return versionOf(database, file);
+  } finally {
+    database.close();
   }
 }
 

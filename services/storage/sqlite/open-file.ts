@@ -1,22 +1,20 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
-import { ownerFileOf, takeFile } from '#storage/sqlite/file-owner';
-import { knownFileVersions, migrateFile, versionOf } from '#storage/sqlite/file-schema';
+import { takeFile } from '#storage/sqlite/file-owner';
+import {
+  knownFileVersions,
+  migrateFile,
+  versionOf,
+  versionOfFile,
+} from '#storage/sqlite/file-schema';
 import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/sqlite-file';
-import { UnusableFile } from '#storage/sqlite/unusable-file';
+import { makeFolderOf } from '#storage/sqlite/synced';
+import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
+import { assertWhole } from '#storage/sqlite/whole-file';
 
-/** Only the user of the service enters the folder and reads the file. */
-const FOLDER_MODE = 0o700;
+/** Only the user of the service reads the file. */
 const FILE_MODE = 0o600;
-
-/** Where the header of a SQLite file says how large its pages are, and how many there are. */
-const HEADER_BYTES = 100;
-const PAGE_SIZE_AT = 16;
-const PAGE_COUNT_AT = 28;
-/** What stands there for pages of 65,536 bytes, which two bytes cannot say. */
-const LARGEST_PAGE = 1;
 
 /**
  * Opens a file for the process that serves it, and holds it until it is disposed: nothing else serves
@@ -26,9 +24,8 @@ const LARGEST_PAGE = 1;
 export function openServedFile(options: SqliteFileOptions): SqliteFile {
   const { file, clock } = options;
   return usable(file, () => {
-    makeFolder(dirname(file));
-    // SQLite gives the files beside a file its mode, but not this one.
-    for (const path of [file, ownerFileOf(file)]) closeSync(openSync(path, 'a', FILE_MODE));
+    makeFolderOf(file);
+    closeSync(openSync(file, 'a', FILE_MODE));
     using taking = new DisposableStack();
     taking.use(takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() }));
     assertWhole(file);
@@ -59,19 +56,9 @@ export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
   });
 }
 
-/** Makes a folder, which is still there after a power loss. */
-function makeFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
-  if (first === undefined) return;
-  for (let made = resolve(folder); made.length >= first.length; made = dirname(made)) {
-    const parent = openSync(dirname(made), 'r');
-    fsyncSync(parent);
-    closeSync(parent);
-  }
-}
-
-/** Uses a connection of its own, before there are threads. */
+/** Uses a connection of its own, before there are threads; the file of another program stays as it is. */
 function prepare(file: string, use: (database: DatabaseSync) => void): void {
+  versionOfFile(file);
   const database = openConnection(file);
   try {
     use(database);
@@ -80,29 +67,11 @@ function prepare(file: string, use: (database: DatabaseSync) => void): void {
   }
 }
 
-/** Throws `UnusableFile` for a file that is cut off; while it has a WAL, pages of it may stand there. */
-function assertWhole(file: string): void {
-  const { size } = statSync(file);
-  const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
-  if (size < HEADER_BYTES || (wal !== undefined && wal.size > 0)) return;
-  const header = Buffer.alloc(HEADER_BYTES);
-  const descriptor = openSync(file, 'r');
-  readSync(descriptor, header, 0, HEADER_BYTES, 0);
-  closeSync(descriptor);
-  const said = header.readUInt16BE(PAGE_SIZE_AT);
-  const pageBytes = said === LARGEST_PAGE ? 65_536 : said;
-  const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
-  if (size >= bytes) return;
-  throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
-}
-
 /** What `open` answers. What the system or SQLite refuses with becomes one line. */
 function usable(file: string, open: () => SqliteFile): SqliteFile {
   try {
     return open();
   } catch (error) {
-    if (error instanceof UnusableFile || !(error instanceof Error) || !('code' in error))
-      throw error;
-    throw new UnusableFile(`${file} cannot be used: ${error.message}`, { cause: error });
+    throw unusable(file, error);
   }
 }

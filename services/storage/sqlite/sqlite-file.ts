@@ -5,9 +5,6 @@ import { type FileErrorType, faultOfFailure, fileErrorType } from '#storage/sqli
 import { FileThread, ThreadRefusal } from '#storage/sqlite/file-thread';
 import type { ThreadAnswer } from '#storage/sqlite/thread-messages';
 
-/** How long a copy or a rewriting of the whole file may take, in milliseconds. */
-const WHOLE_FILE_MS_MAX = 60 * 60 * 1_000;
-
 /** Notified of every request: its operation, seconds, and why it failed. */
 export type ObserveRequest = (
   operation: string,
@@ -54,16 +51,6 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
     const answer = await this.#timed(transaction.operation, asked);
     assert(answer.kind === 'written');
     return answer.isKept;
-  }
-
-  /** Copies all that is committed into another file, while this one goes on. Rejects as `read`. */
-  async backup(file: string): Promise<void> {
-    await this.#timed('backup', this.#reader.ask({ kind: 'backup', file }, WHOLE_FILE_MS_MAX));
-  }
-
-  /** Writes the file again without the room that deleted rows left. Writes wait meanwhile. */
-  async vacuum(): Promise<void> {
-    await this.#timed('vacuum', this.#writer.ask({ kind: 'vacuum' }, WHOLE_FILE_MS_MAX));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

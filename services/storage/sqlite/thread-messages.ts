@@ -7,8 +7,6 @@ export type ThreadData = { readonly file: string };
 export type ThreadRequest = { readonly id: number } & (
   | { readonly kind: 'read'; readonly query: Query }
   | { readonly kind: 'write'; readonly transaction: Transaction }
-  | { readonly kind: 'backup'; readonly file: string }
-  | { readonly kind: 'vacuum' }
   | { readonly kind: 'close' }
 );
 

@@ -1,4 +1,4 @@
-import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openConnection } from '#storage/sqlite/connection';
 import type { Query, Row } from '#storage/sqlite/database';
@@ -14,9 +14,6 @@ import { WriteQueue } from '#storage/sqlite/write-queue';
  * What runs in a thread of the file: SQLite's calls end when the disk has answered, which must never
  * stop the event loop that callers wait for.
  */
-
-/** Backups copy that many pages between two looks at the queue. */
-const BACKUP_PAGES = 256;
 
 function serve(port: MessagePort, { file }: ThreadData): void {
   const database = openConnection(file);
@@ -38,7 +35,7 @@ function serve(port: MessagePort, { file }: ThreadData): void {
     isScheduled = true;
   };
 
-  const take = async (request: ThreadRequest): Promise<void> => {
+  const take = (request: ThreadRequest): void => {
     const { id } = request;
     switch (request.kind) {
       case 'read':
@@ -52,14 +49,6 @@ function serve(port: MessagePort, { file }: ThreadData): void {
         });
         schedule();
         return;
-      case 'backup':
-        await backup(database, request.file, { rate: BACKUP_PAGES });
-        answer({ id, kind: 'done' });
-        return;
-      case 'vacuum':
-        database.exec('VACUUM');
-        answer({ id, kind: 'done' });
-        return;
       case 'close':
         while (!queue.isEmpty) queue.writeNext();
         database.close();
@@ -68,7 +57,11 @@ function serve(port: MessagePort, { file }: ThreadData): void {
     }
   };
   port.on('message', (request: ThreadRequest) => {
-    take(request).catch((error: unknown) => fail(request.id, error));
+    try {
+      take(request);
+    } catch (error) {
+      fail(request.id, error);
+    }
   });
 }
 

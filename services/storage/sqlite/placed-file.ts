@@ -1,0 +1,37 @@
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { openConnection } from '#storage/sqlite/connection';
+import { sync, syncFolderOf } from '#storage/sqlite/synced';
+
+/**
+ * Puts a whole and closed file in the place of another one, which nothing uses: at any instant there is the
+ * one or the other. With `kept` the other one stays under that name, with its WAL.
+ */
+export function placeFile(whole: string, file: string, kept: string | undefined): void {
+  sync(whole);
+  settleWal(file);
+  if (kept !== undefined) linkSync(file, kept);
+  // Only of a file that SQLite cannot open: its pages are of no use without it, nor it to another file.
+  if (existsSync(`${file}-wal`)) {
+    if (kept !== undefined) linkSync(`${file}-wal`, `${kept}-wal`);
+    rmSync(`${file}-wal`);
+  }
+  rmSync(`${file}-shm`, { force: true });
+  syncFolderOf(file);
+  renameSync(whole, file);
+  syncFolderOf(file);
+}
+
+/** Has SQLite copy a WAL back that a crash has left, and remove it. */
+export function settleWal(file: string): void {
+  if (!existsSync(`${file}-wal`)) return;
+  try {
+    openConnection(file).close();
+  } catch {
+    // It is damaged: then the WAL stays beside it.
+  }
+}
+
+/** Removes a file that was not put in its place, with what SQLite has beside it. */
+export function removeFile(file: string): void {
+  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${end}`, { force: true });
+}

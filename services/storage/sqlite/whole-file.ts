@@ -1,0 +1,32 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { UnusableFile } from '#storage/sqlite/unusable-file';
+
+/** Where the header of a SQLite file says how large its pages are, and how many there are. */
+const HEADER_BYTES = 100;
+const PAGE_SIZE_AT = 16;
+const PAGE_COUNT_AT = 28;
+/** What stands there for pages of 65,536 bytes, which two bytes cannot say. */
+const LARGEST_PAGE = 1;
+
+/** How every file of SQLite begins. */
+const BEGINNING = 'SQLite format 3\0';
+
+/** Throws `UnusableFile` for a file that is none of SQLite or cut off; while it has a WAL, pages of it may stand there. */
+export function assertWhole(file: string): void {
+  const { size } = statSync(file);
+  const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  // A new one has no bytes.
+  if (size === 0 || (wal !== undefined && wal.size > 0)) return;
+  const header = Buffer.alloc(HEADER_BYTES);
+  const descriptor = openSync(file, 'r');
+  readSync(descriptor, header, 0, HEADER_BYTES, 0);
+  closeSync(descriptor);
+  if (header.toString('latin1', 0, BEGINNING.length) !== BEGINNING) {
+    throw new UnusableFile(`${file} is no file of SQLite`);
+  }
+  const said = header.readUInt16BE(PAGE_SIZE_AT);
+  const pageBytes = said === LARGEST_PAGE ? 65_536 : said;
+  const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
+  if (size >= bytes) return;
+  throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
+}
