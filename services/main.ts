@@ -30,10 +30,15 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
         const { openCtlCluster } = await import('#process/ctl-cluster');
         return await openCtlCluster(config);
       };
+      const openFile = async () => {
+        const { openCtlFile } = await import('#process/ctl-file');
+        return await openCtlFile(config);
+      };
       const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
       const { terminalQuestion, writeOut: write } = await import('#process/terminal');
       const ask = terminalQuestion();
-      return await runCtl(rest, { out, err, write, ask, adminUrl, adminTokenFile, openCluster });
+      const opens = { openCluster, openFile };
+      return await runCtl(rest, { out, err, write, ask, adminUrl, adminTokenFile, ...opens });
     }
     if (part === 'migrate' && rest.length === 0) {
       assertProduction(config, part);

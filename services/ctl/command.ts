@@ -5,6 +5,7 @@ import type { Clock } from '#platform/clock';
 import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
 import type { BillingStore } from '#storage/billing-store';
+import type { DataFile } from '#storage/data-file';
 import type { PeopleStores } from '#storage/forget-people';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
@@ -147,6 +148,25 @@ export type ClusterCommand = Named & {
   ) => Promise<Printout>;
 };
 
+/** What a command has that works on the one file of `SERVICE_STORAGE=sqlite` as a whole. */
+export type FilePorts = {
+  readonly clock: Clock;
+  readonly file: DataFile;
+  /** Aborts when its user ends the command. */
+  readonly interrupted: AbortSignal;
+};
+
+/** A command that works on the file as a whole. */
+export type FileCommand = Named & {
+  readonly kind: 'file';
+  readonly run: (
+    ports: FilePorts,
+    args: readonly string[],
+    values: Values,
+    terminal: CommandTerminal,
+  ) => Promise<Printout>;
+};
+
 /** A command that computes, and looks at nothing. */
 export type PlanningCommand = Named & {
   readonly kind: 'planning';
@@ -154,4 +174,4 @@ export type PlanningCommand = Named & {
 };
 
 /** One command: its words, its arguments in order, its options, and what it does. */
-export type Command = AccountCommand | ClusterCommand | PlanningCommand;
+export type Command = AccountCommand | ClusterCommand | FileCommand | PlanningCommand;

@@ -1,7 +1,9 @@
 import { type CommandTerminal, CtlError } from '#ctl/command';
 
-/** What is asked before something that cannot be undone, and the one answer that lets it happen. */
+/** What is asked before something that loses data, and the one answer that lets it happen. */
 type Confirmation = {
+  /** What is said first; left out: that it cannot be undone. */
+  readonly warning?: string;
   /** The id of the account, say. */
   readonly what: string;
   readonly expected: string;
@@ -13,12 +15,12 @@ type Confirmation = {
 
 /** Asks for it. Rejects with a `CtlError` for another answer, and where there is no terminal. */
 export async function confirm(
-  { what, expected, purpose, otherwise }: Confirmation,
+  { warning = 'This cannot be undone.', what, expected, purpose, otherwise }: Confirmation,
   ask: CommandTerminal['ask'],
 ): Promise<void> {
   if (ask === undefined) {
     throw new CtlError('there is no terminal to ask at: --yes does it without a question');
   }
-  const answer = await ask(`This cannot be undone. ${what} again, ${purpose}: `);
+  const answer = await ask(`${warning} ${what} again, ${purpose}: `);
   if (answer.trim() !== expected) throw new CtlError(otherwise);
 }

@@ -7,12 +7,14 @@ import {
   type ClusterPorts,
   type Command,
   CtlError,
+  type FilePorts,
   type Printout,
   type Values,
 } from '#ctl/command';
 import { DELETE_ACCOUNT } from '#ctl/delete-command';
 import { DRAIN } from '#ctl/drain-command';
 import { EXPORT } from '#ctl/export-command';
+import { BACKUP, RESTORE, VACUUM } from '#ctl/file-commands';
 import { IMPORT } from '#ctl/import-command';
 import { INSTANCE } from '#ctl/instance-command';
 import { USAGE_INSTANCES } from '#ctl/instance-usage-command';
@@ -39,9 +41,11 @@ type CtlIo = {
   readonly adminTokenFile?: string | undefined;
   /** Opens the cluster of the configuration. Rejects with one line that says what is missing. */
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
+  /** Finds the one file that keeps all data. Rejects with one line where there is none. */
+  readonly openFile: () => Promise<FilePorts & Disposable>;
 };
 
-/** Every command: those of accounts, those of a cluster, those that only compute. */
+/** Every command: those of accounts, those of a cluster, those of a file, those that only compute. */
 export const COMMANDS: readonly Command[] = [
   // Before `usage`, whose argument it could be taken for.
   USAGE_INSTANCES,
@@ -63,6 +67,7 @@ export const COMMANDS: readonly Command[] = [
     LIST_USERS,
     REMOVE_USER,
   ],
+  ...[BACKUP, RESTORE, VACUUM],
   CAPACITY,
 ];
 
@@ -139,6 +144,10 @@ async function ran(
     return await command.run(admin, args, values, terminal);
   }
   if (command.kind === 'planning') return command.run(values);
+  if (command.kind === 'file') {
+    using file = await io.openFile();
+    return await command.run(file, args, values, terminal);
+  }
   await using cluster = await io.openCluster();
   return await command.run(cluster, args, values, terminal);
 }
@@ -155,6 +164,9 @@ function usageText(): string {
     '',
     'Looks after a cluster, with the SERVICE_ variables that its nodes have:',
     ...lines('cluster'),
+    '',
+    'Looks after the file of SERVICE_STORAGE=sqlite:',
+    ...lines('file'),
     '',
     'Computes, without a service:',
     ...lines('planning'),

@@ -8,6 +8,7 @@ import { every } from '#platform/clock';
 import { bucketsIn } from '#process/actor-buckets';
 import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
+import type { DataFile } from '#storage/data-file';
 import type { DiskRoom } from '#storage/sqlite/disk-room';
 import type { ObserveRequest, SqliteFile } from '#storage/sqlite/sqlite-file';
 
@@ -123,12 +124,40 @@ async function openFile(
   observe?: ObserveRequest,
 ): Promise<SqliteFile> {
   const { openFileOfTool, openServedFile } = await import('#storage/sqlite/open-file');
-  const { UnusableFile } = await import('#storage/sqlite/unusable-file');
   const options = { file: sqliteFileOf(config), clock, observe };
+  return await usable(() =>
+    use === 'served' ? openServedFile(options) : openFileOfTool(options),
+  );
+}
+
+/** What `open` answers. Rejects with `ConfigError` when the file cannot be used. */
+async function usable<Opened>(open: () => Opened): Promise<Opened> {
+  const { UnusableFile } = await import('#storage/sqlite/unusable-file');
   try {
-    return use === 'served' ? openServedFile(options) : openFileOfTool(options);
+    return open();
   } catch (error) {
     if (!(error instanceof UnusableFile)) throw error;
     throw new ConfigError(`SERVICE_SQLITE_FILE: ${error.message}`);
   }
+}
+
+/** The configured file as a whole. */
+export async function sqliteDataFileOf(
+  config: Config,
+  { clock }: Pick<Foundation, 'clock'>,
+): Promise<DataFile> {
+  const { sqliteDataFile } = await import('#storage/sqlite/sqlite-data-file');
+  return sqliteDataFile(sqliteFileOf(config), clock);
+}
+
+/**
+ * Keeps the configured file from being served by others until it is disposed. Rejects with `ConfigError`,
+ * which names the process that serves it and says what to do.
+ */
+export async function holdSqliteFile(
+  config: Config,
+  { clock }: Pick<Foundation, 'clock'>,
+): Promise<Disposable> {
+  const { holdFile } = await import('#storage/sqlite/held-file');
+  return await usable(() => holdFile(sqliteFileOf(config), clock));
 }

@@ -1,4 +1,4 @@
-import type { ClusterPorts } from '#ctl/command';
+import type { ClusterPorts, FilePorts } from '#ctl/command';
 import { runCtl } from '#ctl/ctl';
 
 /** What a command looks at; a test names what its command needs. */
@@ -6,6 +6,7 @@ export type CtlTarget = {
   readonly adminUrl?: string;
   readonly adminTokenFile?: string;
   readonly cluster?: ClusterPorts;
+  readonly file?: FilePorts;
   /** What is typed when the command asks; undefined: there is no terminal. */
   readonly typed?: string;
 };
@@ -26,6 +27,10 @@ export async function ctl(argv: readonly string[], target: CtlTarget) {
     async openCluster() {
       if (target.cluster === undefined) throw new Error('this test has no cluster');
       return { ...target.cluster, [Symbol.asyncDispose]: async () => undefined };
+    },
+    async openFile() {
+      if (target.file === undefined) throw new Error('this test has no file');
+      return { ...target.file, [Symbol.dispose]: () => undefined };
     },
   });
   return { code, out: out.join('\n'), err: err.join('\n'), written: written.join('') };

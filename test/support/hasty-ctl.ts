@@ -2,6 +2,7 @@ import { readConfig } from '#config';
 import { runCtl } from '#ctl/ctl';
 import { systemClock } from '#platform/clock';
 import { openCtlCluster } from '#process/ctl-cluster';
+import { openCtlFile } from '#process/ctl-file';
 import { writeOut } from '#process/terminal';
 
 /* Runs as `main.ts ctl` does, but that no command waits for longer than `WAIT_MS_MAX`. */
@@ -17,6 +18,7 @@ process.exitCode = await runCtl(process.argv.slice(2), {
   ask: undefined,
   adminUrl: config.SERVICE_ADMIN_URL,
   adminTokenFile: config.SERVICE_ADMIN_TOKEN_FILE,
+  openFile: () => openCtlFile(config),
   async openCluster() {
     const cluster = await openCtlCluster(config);
     const { after } = systemClock;
