@@ -3,10 +3,12 @@ import { ownedShards } from '#ctl/cluster-snapshot';
 import type { ActingCluster, ClusterPorts } from '#ctl/command';
 import { busAccountNews } from '#process/bus-account-news';
 import { engineConnector, watchedEngines } from '#process/cluster';
+import { clusterOfOne, FILE_ADDRESS } from '#process/cluster-of-one';
 import { type Foundation, foundationOf } from '#process/foundation';
 import { openBus, openStores } from '#process/ports';
 import { assertProduction } from '#process/production';
 import { releaseOf } from '#process/release';
+import { holdSqliteFile } from '#process/sqlite-stores';
 import type { SharedStores } from '#process/stores';
 import { adminClient } from '#wire/admin-client';
 
@@ -49,10 +51,37 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     consoleOrigin: config.SERVICE_CONSOLE_ORIGIN,
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
-    openActing: () => openActing(lenient, foundation, stores),
+    openActing: () =>
+      config.SERVICE_STORAGE === 'sqlite'
+        ? openActingOnFile(lenient, foundation, stores)
+        : openActing(lenient, foundation, stores),
     // TLS is read only for a command that speaks to a node: the others must not fail for it.
     adminAt: (address) => adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
+  };
+}
+
+/**
+ * An engine and a limiter of this process, which serves the file meanwhile as a standalone one does.
+ * Rejects with `ConfigError` while another process serves it.
+ */
+async function openActingOnFile(
+  config: Config,
+  foundation: Foundation,
+  stores: SharedStores,
+): Promise<ActingCluster> {
+  await using opening = new AsyncDisposableStack();
+  opening.use(await holdSqliteFile(config, foundation));
+  const { shardCount } = await ownedShards(stores, 'engine');
+  const asMade = { ...config, SERVICE_SHARDS: shardCount, SERVICE_NATS_URL: undefined };
+  const bus = opening.use(await openBus(asMade, foundation));
+  const one = opening.use(await clusterOfOne(asMade, foundation, { stores, bus }, FILE_ADDRESS));
+  const news = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: one.cluster });
+  const opened = opening.move();
+  return {
+    engine: one.engine,
+    announce: (accountId) => news.announce(accountId),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 

@@ -4,22 +4,19 @@ import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
 import { type Administration, openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
-import { watchedEngines, watchedLimiters } from '#process/cluster';
+import { clusterOfOne, FILE_ADDRESS } from '#process/cluster-of-one';
 import { consoleBeside } from '#process/console-part';
 import { edgeConfigOf } from '#process/edge-part';
-import { engineAlone, engineNodeOf } from '#process/engine-part';
+import { engineAlone } from '#process/engine-part';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
-import { limiterAlone, limiterNodeOf } from '#process/limiter-part';
+import { limiterAlone } from '#process/limiter-part';
 import { localAccount } from '#process/local-account';
-import { clockWatchOf } from '#process/membership';
 import { type OpenOverview, overviewOfAlone, overviewOfCluster } from '#process/overview';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { sqliteFileOf } from '#process/sqlite-stores';
 import type { LocalStores, SharedStores } from '#process/stores';
 import { welcome } from '#process/welcome';
-import { inProcessPeer } from '#routing/peer';
-import type { ShardedService } from '#storage/shard-store';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -34,7 +31,7 @@ export async function openStandalone(given: Config): Promise<Opened> {
   const backends = opening.use(
     stores.kind === 'local'
       ? await onMemory(config, foundation, stores, bus)
-      : await clusterOfOne(config, foundation, stores, bus, operators.address),
+      : await onStores(config, foundation, stores, bus, operators.address),
   );
   const { engine, limiter, administration, accountNews, overview } = backends;
   const admin = opening.use(await openAdminPort(config, foundation, administration, overview));
@@ -120,14 +117,8 @@ async function onMemory(
   };
 }
 
-/**
- * The address of a process that serves a file. It is the same for each: one process holds the file, so
- * that an earlier one is dead, and its shards are taken over without a pause (architecture 3.3).
- */
-const FILE_ADDRESS = 'file:0';
-
-/** On a store that outlives it: a limiter and an engine that are the only ones of their cluster. */
-async function clusterOfOne(
+/** On a store that outlives it: the only nodes of their cluster. */
+async function onStores(
   config: Config,
   foundation: Foundation,
   stores: SharedStores,
@@ -135,39 +126,15 @@ async function clusterOfOne(
   operatorsAddress: string,
 ): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
-  const isFile = config.SERVICE_STORAGE === 'sqlite';
-  const isDirect = isFile || config.SERVICE_NODE_DIRECT;
-  const alone = { ...config, SERVICE_NATS_URL: undefined, SERVICE_NODE_DIRECT: isDirect };
-  const { clock } = foundation;
   // It has no gRPC port; the operators' port is as much its own as any.
-  const address = isFile ? FILE_ADDRESS : new URL(operatorsAddress).host;
-  const clocks = opening.use(clockWatchOf(alone, foundation, bus, stores));
-  const limiterNode = await limiterNodeOf(alone, foundation, { stores, bus, clocks });
-  const engineNode = await engineNodeOf(alone, foundation, { stores, bus, clocks: undefined });
-  const { cluster } = engineNode;
-  const facts = { cluster, shardCount: config.SERVICE_SHARDS };
-  const limiter = opening.use(
-    watchedLimiters(alone, foundation, bus, facts, () => inProcessPeer(limiterNode, clock)),
-  );
-  const engine = opening.use(
-    watchedEngines(alone, foundation, bus, facts, () => inProcessPeer(engineNode, clock)),
-  );
-  // The nodes leave before the routes to them close.
-  opening.use(limiterNode);
-  opening.use(engineNode);
-  await limiterNode.join(address);
-  await engineNode.join(address);
-  // Calls of limiters do not wait for an owner as those of engines do.
-  await limiter.ready();
-  const readLoad = (service: ShardedService) =>
-    service === 'engine' ? engineNode.readLoad() : limiterNode.readLoad();
-  const overview = opening.use(await overviewOfCluster(alone, foundation, stores, bus, readLoad));
+  const address =
+    config.SERVICE_STORAGE === 'sqlite' ? FILE_ADDRESS : new URL(operatorsAddress).host;
+  const one = opening.use(await clusterOfOne(config, foundation, { stores, bus }, address));
+  const { engine, limiter, cluster, administration, readLoad } = one;
+  const overview = opening.use(await overviewOfCluster(config, foundation, stores, bus, readLoad));
   const opened = opening.move();
   return {
-    engine,
-    limiter,
-    overview,
-    administration: limiterNode,
+    ...{ engine, limiter, administration, overview },
     accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
