@@ -69,13 +69,21 @@ export function snapshotCommand<Item>(command: {
     async run(ports, _args, values) {
       const snapshots = await readCluster(ports, values);
       const data = (await Promise.all(snapshots.map((one) => items(one, ports)))).flat();
-      return { data, text: `${table(headings, data.map(row))}${remarksOn(snapshots)}` };
+      return { data, text: `${table(headings, data.map(row))}${remarksOn(snapshots, ports)}` };
     },
   };
 }
 
+/** What nothing but the process that serves a file knows. */
+const SERVED_TEXT =
+  'This is what stands in the file. What its process serves is shown at /cluster of its admin port.';
+
 /** What people read below a table about an odd view; empty for a plain one. */
-function remarksOn(snapshots: readonly ClusterSnapshot[]): string {
+function remarksOn(
+  snapshots: readonly ClusterSnapshot[],
+  { file }: Pick<ClusterPorts, 'file'>,
+): string {
+  if (file !== undefined) return `\n\n${SERVED_TEXT}`;
   const remarks: string[] = [];
   const unheard = snapshots.filter(({ members }) => members.length === 0);
   if (unheard.length > 0) {

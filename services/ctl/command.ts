@@ -111,6 +111,8 @@ export type ClusterPorts = {
   readonly serverClocks: ServerClocks;
   /** As `SERVICE_RETENTION_DAYS` says. */
   readonly retentionOfPlans: RetentionOfPlans;
+  /** The one file that keeps all data, whose process no other one hears; left out: a cluster's stores. */
+  readonly file?: string | undefined;
   /** Opened only by commands that listen, so that the others work without a bus. */
   readonly openBus: () => Promise<Bus>;
   /** Opened only by commands that act. */

@@ -19,6 +19,9 @@ export const DRAIN: ClusterCommand = {
   args: ['node'],
   options: SERVICE_OPTION,
   async run(ports, [name = ''], values, { report }) {
+    if (ports.file !== undefined) {
+      throw new CtlError('the process that serves a file has no other to move shards to');
+    }
     const member = memberIn(await readCluster(ports, values), name);
     const { service, node, address } = member;
     const { incarnation } = await ports.adminAt(address).drain();

@@ -27,7 +27,9 @@ type Counts = Omit<ExportCounts, 'keys'>;
  * to it meanwhile: the version of its head says which rows belong to it, and they never change.
  */
 export class ExportedInstances {
-  readonly #ports: Pick<ClusterPorts, 'instances' | 'listings'> & { readonly clock: Clock };
+  readonly #ports: Pick<ClusterPorts, 'instances' | 'listings' | 'file'> & {
+    readonly clock: Clock;
+  };
   readonly #accountId: string;
   readonly #progress: Progress;
   #instances = 0;
@@ -71,7 +73,9 @@ export class ExportedInstances {
     const listedMs = clock.monotonicMs();
     while (missing.length > 0) {
       if (clock.monotonicMs() - listedMs > STORED_MS) {
-        throw new CtlError(`${missing.length} instances are listed and not stored: ${missing[0]}`);
+        const hint = this.#ports.file === undefined ? '' : ': only a running service stores them';
+        const listed = `${counted(missing.length, 'instance')} listed and not stored`;
+        throw new CtlError(`${listed}, as ${missing[0]}${hint}`);
       }
       const count = missing.length;
       this.#progress.at(() => `waiting for instances that are not stored yet: ${count}`);

@@ -25,7 +25,11 @@ export const INSTANCE: ClusterCommand = {
     const [head, owner] = await Promise.all([ports.instances.readHead(id), ownerOf(ports, id)]);
     const inspected = await inspect(ports, owner.address, id);
     if (head === undefined && inspected?.active === undefined) {
-      const hint = inspected === undefined ? ', and its engine does not answer' : '';
+      const silence =
+        ports.file === undefined
+          ? ', and its engine does not answer'
+          : ' stored: what is new is stored within two minutes while the service runs';
+      const hint = inspected === undefined ? silence : '';
       throw new CtlError(`there is no instance ${id}${hint}`);
     }
     const data = {

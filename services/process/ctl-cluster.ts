@@ -1,6 +1,7 @@
 import { type Config, ConfigError } from '#config';
 import { ownedShards } from '#ctl/cluster-snapshot';
 import type { ActingCluster, ClusterPorts } from '#ctl/command';
+import { Fault } from '#fault/fault';
 import { busAccountNews } from '#process/bus-account-news';
 import { engineConnector, watchedEngines } from '#process/cluster';
 import { clusterOfOne, FILE_ADDRESS } from '#process/cluster-of-one';
@@ -8,7 +9,7 @@ import { type Foundation, foundationOf } from '#process/foundation';
 import { openBus, openStores } from '#process/ports';
 import { assertProduction } from '#process/production';
 import { releaseOf } from '#process/release';
-import { holdSqliteFile } from '#process/sqlite-stores';
+import { holdSqliteFile, sqliteFileOf } from '#process/sqlite-stores';
 import type { SharedStores } from '#process/stores';
 import { adminClient } from '#wire/admin-client';
 
@@ -33,6 +34,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     throw new ConfigError('SERVICE_STORAGE: of a cluster in memory other processes see nothing');
   }
   const { clock, tls } = foundation;
+  const isFile = config.SERVICE_STORAGE === 'sqlite';
   return {
     shards: stores.shards,
     journals: stores.journals,
@@ -48,17 +50,31 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     retentionOfPlans: config.SERVICE_RETENTION_DAYS ?? {},
     clock,
     release: releaseOf(),
-    consoleOrigin: config.SERVICE_CONSOLE_ORIGIN,
+    consoleOrigin: config.SERVICE_CONSOLE_ORIGIN ?? (isFile ? localConsole(config) : undefined),
     prefix: config.SERVICE_NATS_PREFIX,
+    file: isFile ? sqliteFileOf(config) : undefined,
     openBus: () => openBus(lenient, foundation),
     openActing: () =>
-      config.SERVICE_STORAGE === 'sqlite'
+      isFile
         ? openActingOnFile(lenient, foundation, stores)
         : openActing(lenient, foundation, stores),
     // TLS is read only for a command that speaks to a node: the others must not fail for it.
-    adminAt: (address) => adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
+    adminAt: (address) =>
+      isFile ? NO_NODE : adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   };
+}
+
+/** The process that serves a file has no port for other processes. */
+const NO_NODE = { drain: unreachable, readInstance: unreachable };
+
+async function unreachable(): Promise<never> {
+  throw new Fault('service_unavailable', 'the process that serves a file answers no other');
+}
+
+/** Where the process that serves a file opens the console for this machine. */
+function localConsole({ SERVICE_CONSOLE_PORT: port }: Config): string | undefined {
+  return port === 0 ? undefined : `http://127.0.0.1:${port}`;
 }
 
 /**
