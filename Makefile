@@ -5,12 +5,14 @@
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
 PAGES := build/console/index.html
+# The file in the folder of DATA=, whose ~ not every shell replaces; without it what the environment says.
+ON_FILE = $(if $(DATA),SERVICE_STORAGE=sqlite SERVICE_SQLITE_FILE='$(patsubst ~/%,$(HOME)/%,$(DATA))/identity-engine.db')
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(INSTALLED) $(PAGES) ## Start the service on port 8000 with docs, an account and a ready API key
-	@SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
+run: $(INSTALLED) $(PAGES) ## Start the service on port 8000 with docs, an account and a ready API key; DATA=folder keeps its data there
+	@$(ON_FILE) SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
 
 cluster: $(INSTALLED) $(PAGES) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three Cassandra nodes
 	@$(NODE) deploy/local/cluster.ts up $(if $(CASSANDRA),--cassandra $(CASSANDRA))
@@ -89,8 +91,8 @@ generate: $(INSTALLED) ## Make wire code, API document and tables of documents a
 format: $(INSTALLED) ## Format and fix what can be fixed
 	@npm run --silent format
 
-ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"
-	@$(NODE) services/main.ts ctl $(ARGS)
+ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"; DATA=folder: what run keeps there
+	@$(ON_FILE) $(NODE) services/main.ts ctl $(ARGS)
 
 # The pages of the console, when a source of them is newer.
 $(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/console/pages/*.* services/console/pages/style/*.css services/console/pages/instance/*.* services/identity/*.ts) docs/runbook.md
