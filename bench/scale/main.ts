@@ -9,6 +9,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { accounts } from '#bench/scale/accounts';
+import { file } from '#bench/scale/file';
 import { growth } from '#bench/scale/growth';
 import { history } from '#bench/scale/history';
 import { limit } from '#bench/scale/limit';
@@ -24,6 +25,7 @@ const PARTS: readonly ScalePart[] = [
   limit,
   takeover,
   restart,
+  file,
   memory,
   accounts,
   growth,

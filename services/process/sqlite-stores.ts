@@ -125,9 +125,7 @@ async function openFile(
 ): Promise<SqliteFile> {
   const { openFileOfTool, openServedFile } = await import('#storage/sqlite/open-file');
   const options = { file: sqliteFileOf(config), clock, observe };
-  return await usable(() =>
-    use === 'served' ? openServedFile(options) : openFileOfTool(options),
-  );
+  return await usable(() => (use === 'served' ? openServedFile(options) : openFileOfTool(options)));
 }
 
 /** What `open` answers. Rejects with `ConfigError` when the file cannot be used. */
