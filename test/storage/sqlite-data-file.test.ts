@@ -14,6 +14,7 @@ import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
 import type { DataFile } from '#storage/data-file';
 import { CheckedTable } from '#storage/sqlite/checked-table';
+import { openConnection } from '#storage/sqlite/connection';
 import { knownFileVersions } from '#storage/sqlite/file-schema';
 import { openServedFile } from '#storage/sqlite/open-file';
 import { sqliteDataFile } from '#storage/sqlite/sqlite-data-file';
@@ -133,6 +134,20 @@ copied('is refused for a row that the disk has changed', async () => {
   damage(path, 'a value like no other');
   const line = await refusal(() => dataFile(path).backup(emptyFile(), silent));
   assert.match(line, /is damaged: the row fact \d of cluster_facts does not match its checksum/);
+});
+
+copied('is refused for a row that is missing', async () => {
+  const path = await closedFile(3);
+  const database = openConnection(path);
+  const sql = "SELECT sql FROM sqlite_schema WHERE name = 'cluster_facts_deleted'";
+  const trigger = String(database.prepare(sql).get()?.['sql']);
+  // As if it had never been there: what is kept of the rows does not hear of it.
+  database.exec('DROP TRIGGER cluster_facts_deleted');
+  database.exec("DELETE FROM cluster_facts WHERE fact = 'fact 1'");
+  database.exec(trigger);
+  database.close();
+  const line = await refusal(() => dataFile(path).backup(emptyFile(), silent));
+  assert.match(line, /is damaged: rows of cluster_facts are missing/);
 });
 
 copied('is refused for a page that the disk has changed', async () => {

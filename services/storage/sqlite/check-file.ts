@@ -49,20 +49,7 @@ async function checked(
   watch('checked', 0, size);
   const [found] = database.prepare('PRAGMA quick_check(1)').all();
   if (found?.['quick_check'] !== 'ok') throw damaged(file, String(found?.['quick_check']));
-  let bytes = 0;
-  let seenBytes = 0;
-  for (const table of tablesIn(database)) {
-    const rows = database.prepare(table.select(''));
-    rows.setReturnArrays(true);
-    for (const row of rows.iterate() as Iterable<unknown> as Iterable<Row>) {
-      table.rowsOf([row]);
-      bytes += bytesOf(row);
-      if (bytes - seenBytes < PORTION_BYTES) continue;
-      seenBytes = bytes;
-      watch('checked', Math.min(bytes, size), size);
-      await yieldToEvents();
-    }
-  }
+  await checkRows(database, file, watch, size);
   const count = (what: string) =>
     Number(database.prepare(`SELECT count(*) AS n FROM ${what}`).get()?.['n']);
   return {
@@ -73,18 +60,53 @@ async function checked(
   };
 }
 
-/** Every table, as its rows are checked: each has its key first and its checksum last. */
-function tablesIn(database: DatabaseSync): CheckedTable[] {
+/** Reads every row, and compares how many there are, and the sum of their checksums, with what is kept of it. */
+async function checkRows(
+  database: DatabaseSync,
+  file: string,
+  watch: WatchWork,
+  size: number,
+): Promise<void> {
+  let bytes = 0;
+  let seenBytes = 0;
+  for (const { name, table } of tablesIn(database)) {
+    const select = database.prepare(table.select(''));
+    select.setReturnArrays(true);
+    let rows = 0;
+    let total = 0;
+    for (const row of select.iterate() as Iterable<unknown> as Iterable<Row>) {
+      table.rowsOf([row]);
+      rows += 1;
+      total += Number(row.at(-1));
+      bytes += bytesOf(row);
+      if (bytes - seenBytes < PORTION_BYTES) continue;
+      seenBytes = bytes;
+      watch('checked', Math.min(bytes, size), size);
+      await yieldToEvents();
+    }
+    const kept = database.prepare(KEPT).get(name);
+    if (kept?.['parts'] === 0 || (kept?.['n'] === rows && kept['total'] === total)) continue;
+    throw damaged(file, `rows of ${name} are missing`);
+  }
+}
+
+/** What is kept of a table's rows; of some tables nothing is. */
+const KEPT =
+  'SELECT count(*) AS parts, total(rows) AS n, total(total) AS total FROM sums WHERE name = ?';
+
+/** Every table whose rows have a checksum: its key is first and the checksum last. */
+function tablesIn(database: DatabaseSync) {
   const names = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-  return names.map(({ name }) => {
+  return names.flatMap(({ name }) => {
     const columns = database
       .prepare('SELECT name, pk FROM pragma_table_info(?) ORDER BY cid')
       .all(String(name))
       .map((column) => ({ name: String(column['name']), isKey: Number(column['pk']) > 0 }));
+    if (columns.at(-1)?.name !== 'checksum') return [];
     const named = (isKey: boolean) =>
       columns.filter((column) => column.isKey === isKey).map((column) => column.name);
-    const others = named(false).filter((column) => column !== 'checksum');
-    return new CheckedTable({ name: String(name), keys: named(true), others });
+    const shape = { keys: named(true), others: named(false).slice(0, -1) };
+    return { name: String(name), table: new CheckedTable({ name: String(name), ...shape }) };
   });
 }
 
