@@ -8,7 +8,7 @@ import { sync, syncFolderOf } from '#storage/sqlite/synced';
  */
 export function placeFile(whole: string, file: string, kept: string | undefined): void {
   sync(whole);
-  settleWal(file);
+  takeInWal(file);
   if (kept !== undefined) linkSync(file, kept);
   // Only of a file that SQLite cannot open: its pages are of no use without it, nor it to another file.
   if (existsSync(`${file}-wal`)) {
@@ -22,7 +22,7 @@ export function placeFile(whole: string, file: string, kept: string | undefined)
 }
 
 /** Has SQLite copy a WAL back that a crash has left, and remove it. */
-export function settleWal(file: string): void {
+export function takeInWal(file: string): void {
   if (!existsSync(`${file}-wal`)) return;
   try {
     openConnection(file).close();

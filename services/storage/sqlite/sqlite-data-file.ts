@@ -7,7 +7,7 @@ import { copyBytes, copyCommitted } from '#storage/sqlite/copy-file';
 import { ownerFileOf } from '#storage/sqlite/file-owner';
 import { assertKnown, versionOfFile } from '#storage/sqlite/file-schema';
 import { holdFile, holdFileThere } from '#storage/sqlite/held-file';
-import { placeFile, removeFile, settleWal } from '#storage/sqlite/placed-file';
+import { placeFile, removeFile, takeInWal } from '#storage/sqlite/placed-file';
 import { makeFolderOf } from '#storage/sqlite/synced';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
 import { assertWhole } from '#storage/sqlite/whole-file';
@@ -62,7 +62,7 @@ async function openBackup(
   await copyBytes(backup, copy, watch);
   if (existsSync(`${backup}-wal`)) {
     await copyBytes(`${backup}-wal`, `${copy}-wal`, () => undefined);
-    settleWal(copy);
+    takeInWal(copy);
   }
   const contents = await checkFile(copy, watch).catch((error: unknown) => {
     if (error instanceof UnusableFile) throw new UnusableFile(error.message.replace(copy, backup));
