@@ -1,4 +1,12 @@
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
@@ -6,6 +14,7 @@ import { ownerFileOf, takeFile } from '#storage/sqlite/file-owner';
 import { knownFileVersions, migrateFile, versionOf } from '#storage/sqlite/file-schema';
 import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/sqlite-file';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
+import { isWalDamaged } from '#storage/sqlite/wal-damage';
 
 /** Only the user of the service enters the folder and reads the file. */
 const FOLDER_MODE = 0o700;
@@ -32,6 +41,7 @@ export function openServedFile(options: SqliteFileOptions): SqliteFile {
     using taking = new DisposableStack();
     taking.use(takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() }));
     assertWhole(file);
+    assertWalWhole(`${file}-wal`);
     prepare(file, (database) => migrateFile(database, file));
     const taken = taking.move();
     return new SqliteFile(options, () => taken.dispose());
@@ -83,6 +93,12 @@ function assertWhole(file: string): void {
   const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
   if (size >= bytes) return;
   throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
+}
+
+/** Throws `UnusableFile` for a WAL that has lost commits: SQLite would go on without them. */
+function assertWalWhole(wal: string): void {
+  if (!existsSync(wal) || !isWalDamaged(readFileSync(wal))) return;
+  throw new UnusableFile(`${wal} is damaged: what was committed in it cannot be read any more`);
 }
 
 /** What `open` answers. What the system or SQLite refuses with becomes one line. */
