@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline';
 import { fileVariables } from '#test/power-loss/service-on-file';
 import { type ProcessRun, runScript } from '#test/support/process-run';
 
@@ -10,11 +11,14 @@ const STEP_MS_MAX = 60_000;
 /** The service on one file after the other, in a process of its own. One at a time. */
 export class FileServer implements AsyncDisposable {
   readonly #run: ProcessRun;
-  #number = 0;
+  readonly #lines: AsyncIterator<string>;
 
   constructor() {
     const variables = { ...fileVariables(''), SERVICE_LOG_LEVEL: 'silent' };
     this.#run = runScript('test/power-loss/serve-files.ts', [], variables, SERVER_MS_MAX);
+    const { stdout } = this.#run.child;
+    if (stdout === null) throw new Error('a server of files answers on its standard output');
+    this.#lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
   }
 
   /**
@@ -22,13 +26,11 @@ export class FileServer implements AsyncDisposable {
    * Rejects with the line that a start leaves that fails.
    */
   async during<Result>(file: string, use: (adminUrl: string) => Promise<Result>): Promise<Result> {
-    this.#number += 1;
-    await this.#answerTo(file, 'opened');
+    const welcome = await this.#answerTo(file);
     try {
-      const addresses = [...this.#run.stdout().matchAll(/Admin +(http:\S+)/g)];
-      return await use(addresses.at(-1)?.[1] ?? '');
+      return await use(/Admin +(http:\S+)/.exec(welcome)?.[1] ?? '');
     } finally {
-      await this.#answerTo('close', 'closed');
+      await this.#answerTo('close');
     }
   }
 
@@ -37,12 +39,20 @@ export class FileServer implements AsyncDisposable {
     await this.#run.ended;
   }
 
-  async #answerTo(line: string, due: 'opened' | 'closed'): Promise<void> {
-    const answer = new RegExp(`^(${due}|failed) ${this.#number}\\b.*$`, 'm');
-    const cut = setTimeout(() => this.#run.child.kill('SIGKILL'), STEP_MS_MAX);
+  /** What the process writes until it has done what a line says. */
+  async #answerTo(line: string): Promise<string> {
     this.#run.child.stdin?.write(`${line}\n`);
-    await this.#run.says(answer).finally(() => clearTimeout(cut));
-    const [said = '', kind] = answer.exec(this.#run.stdout()) ?? [];
-    if (kind === 'failed') throw new Error(said);
+    const cut = setTimeout(() => this.#run.child.kill('SIGKILL'), STEP_MS_MAX);
+    try {
+      for (let text = ''; ; ) {
+        const { value, done } = await this.#lines.next();
+        if (done === true) throw new Error(`the server of files has ended: ${this.#run.stderr()}`);
+        text += `${value}\n`;
+        if (value.startsWith('failed: ')) throw new Error(value);
+        if (value === 'opened' || value === 'closed') return text;
+      }
+    } finally {
+      clearTimeout(cut);
+    }
   }
 }

@@ -19,7 +19,7 @@ export function ownerFileOf(file: string): string {
 export function takeFile(file: string, holder: Holder): Disposable {
   const database = new DatabaseSync(ownerFileOf(file));
   try {
-    database.exec('PRAGMA synchronous = OFF');
+    database.exec('PRAGMA synchronous = FULL');
     begin(database);
     database.exec(
       'CREATE TABLE IF NOT EXISTS owner (only INTEGER PRIMARY KEY, pid INTEGER, started_at_ms INTEGER)',
