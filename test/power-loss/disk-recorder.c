@@ -44,6 +44,7 @@ struct header {
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t handles[FDS];
+static struct { dev_t device; ino_t inode; } files[FDS];
 static uint32_t last_handle;
 static char folder[PATH_MAX];
 static size_t folder_length;
@@ -86,7 +87,16 @@ static const char *path_of(int at, const char *path, char *whole) {
   return path[folder_length] == '/' || path[folder_length] == 0 ? path : NULL;
 }
 
-static uint32_t handle_of(int fd) { return fd >= 0 && fd < FDS ? handles[fd] : 0; }
+/* What a descriptor stands for; 0 for what is not recorded. libuv closes some by system calls of its own. */
+static uint32_t handle_of(int fd) {
+  if (fd < 0 || fd >= FDS || handles[fd] == 0) return 0;
+  struct stat found;
+  int saved = errno;
+  if (fstat(fd, &found) != 0 || found.st_ino != files[fd].inode || found.st_dev != files[fd].device)
+    handles[fd] = 0;
+  errno = saved;
+  return handles[fd];
+}
 
 static void unseen(const char *what) { record(UNSEEN, 0, 0, what, strlen(what)); }
 
@@ -101,6 +111,8 @@ static int opened(int at, const char *path, int flags, mode_t mode) {
     struct stat found;
     fstat(fd, &found);
     handles[fd] = ++last_handle;
+    files[fd].device = found.st_dev;
+    files[fd].inode = found.st_ino;
     int64_t bits = (S_ISDIR(found.st_mode) ? IS_FOLDER : 0) | (flags & O_TRUNC ? IS_EMPTIED : 0);
     record(OPENED, handles[fd], bits, named, strlen(named));
   }

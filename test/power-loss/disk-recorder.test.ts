@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { runProgram } from '#deploy/local/run-program';
 import { Chance } from '#test/chaos/chance';
+import { writeImage } from '#test/power-loss/disk-image';
 import { type DiskRecord, readDiskLog } from '#test/power-loss/disk-log';
 import { compileRecorder, recorderLack, recordingVariables } from '#test/power-loss/disk-recorder';
 import { drawnLuck, WORST_LUCK } from '#test/power-loss/luck';
@@ -71,14 +72,13 @@ async function problemsOf({ records, committed }: Written, seed: number): Promis
   const cuts = Array.from({ length: CUTS }, () => chance.pick(committed)?.ns ?? 0n);
   const problems: string[] = [];
   let taken = 0;
-  for (const [place_, cut] of cuts.toSorted((left, right) => Number(left - right)).entries()) {
+  for (const [image, cut] of cuts.toSorted((left, right) => Number(left - right)).entries()) {
     for (let next = records[taken]; next !== undefined && next.ns <= cut; next = records[taken]) {
       disk.take(next);
       taken += 1;
     }
-    const folder = await mkdtemp(join(place, 'image-'));
-    const luck = place_ % 3 === 0 ? WORST_LUCK : drawnLuck(chance);
-    await disk.writeSurvivors(folder, chance, luck);
+    const luck = image % 3 === 0 ? WORST_LUCK : drawnLuck(chance);
+    const folder = await writeImage(place, disk.survivors(chance, luck));
     const least = committed.findLast(({ ns }) => ns <= cut)?.number ?? 0;
     try {
       const last = lastTransactionOf(join(folder, 'small.db'));

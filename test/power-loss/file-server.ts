@@ -8,6 +8,9 @@ const SERVER_MS_MAX = 3_600_000;
 /** How long one opening or closing may take, in milliseconds. */
 const STEP_MS_MAX = 60_000;
 
+/** Where a service is reached: its API without the path, and its admin port. */
+export type Addresses = { readonly origin: string; readonly adminUrl: string };
+
 /** The service on one file after the other, in a process of its own. One at a time. */
 export class FileServer implements AsyncDisposable {
   readonly #run: ProcessRun;
@@ -22,13 +25,18 @@ export class FileServer implements AsyncDisposable {
   }
 
   /**
-   * Serves a file while `use` runs, which gets the URL of the admin port, and stops in good order.
-   * Rejects with the line that a start leaves that fails.
+   * Serves a file while `use` runs, and stops in good order. Rejects with the line that a start leaves
+   * that fails.
    */
-  async during<Result>(file: string, use: (adminUrl: string) => Promise<Result>): Promise<Result> {
+  async during<Result>(
+    file: string,
+    use: (addresses: Addresses) => Promise<Result>,
+  ): Promise<Result> {
     const welcome = await this.#answerTo(file);
+    const origin = /API +(http:\S+)\/v1/.exec(welcome)?.[1] ?? '';
+    const adminUrl = /Admin +(http:\S+)/.exec(welcome)?.[1] ?? '';
     try {
-      return await use(/Admin +(http:\S+)/.exec(welcome)?.[1] ?? '');
+      return await use({ origin, adminUrl });
     } finally {
       await this.#answerTo('close');
     }

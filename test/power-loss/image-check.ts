@@ -1,7 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { Chance } from '#test/chaos/chance';
 import { callsAt } from '#test/power-loss/calls-at';
+import { writeImage } from '#test/power-loss/disk-image';
 import { FileServer } from '#test/power-loss/file-server';
 import { drawnLuck, WORST_LUCK } from '#test/power-loss/luck';
 import { RecordedDisk } from '#test/power-loss/recorded-disk';
@@ -26,6 +29,9 @@ export type ImagesResult = {
   readonly findings: readonly string[];
 };
 
+/** Images that are checked at once: a start waits as much as it works. */
+const AT_ONCE = 2;
+
 /** Each so many images hold nothing but what was synced. */
 const WORST_EVERY = 3;
 
@@ -39,23 +45,20 @@ export async function checkImages(
   { count, seed, lateMs = 0 }: Cuts,
 ): Promise<ImagesResult> {
   const chance = new Chance(seed);
-  const disk = new RecordedDisk();
+  const moments = momentsOf(run, chance, count);
+  const recorded = new RecordedImages(run, chance);
   const findings: string[] = [];
-  await using server = new FileServer();
-  let [taken, observations, verified] = [0, 0, 0];
-  for (const [number, atMs] of momentsOf(run, chance, count).entries()) {
-    const atNs = run.offsetNs + BigInt(Math.round(atMs * 1e6));
-    for (let next = run.records[taken]; next !== undefined && next.ns <= atNs; ) {
-      disk.take(next);
-      taken += 1;
-      next = run.records[taken];
-    }
-    const folder = await mkdtemp(join(place, 'image-'));
-    const luck = number % WORST_EVERY === 0 ? WORST_LUCK : drawnLuck(chance);
-    await disk.writeSurvivors(folder, chance, luck);
-    const known = atMs + lateMs;
-    const accounts = run.accounts.filter(({ madeMs }) => madeMs <= known);
-    const claim = { file: join(folder, FILE_NAME), calls: callsAt(run.calls, known), accounts };
+  let [observations, verified] = [0, 0];
+  await using servers = new AsyncDisposableStack();
+  const free = Array.from({ length: AT_ONCE }, () => servers.use(new FileServer()));
+  await forEachConcurrently([...moments.entries()], AT_ONCE, async ([number, atMs]) => {
+    const { files, luck } = recorded.at(number, atMs);
+    const folder = await writeImage(place, files);
+    const server = free.pop();
+    assert(server !== undefined, 'there is one for each image at once');
+    const knownMs = atMs + lateMs;
+    const accounts = run.accounts.filter(({ madeMs }) => madeMs <= knownMs);
+    const claim = { file: join(folder, FILE_NAME), calls: callsAt(run.calls, knownMs), accounts };
     const where = `image ${number} at ${(atMs - run.fromMs).toFixed(3)} ms, ${JSON.stringify(luck)}`;
     try {
       const check = await checkSurvivor(server, claim);
@@ -65,9 +68,36 @@ export async function checkImages(
     } catch (error) {
       findings.push(`${where}: ${error instanceof Error ? error.message : error}`);
     }
+    free.push(server);
     await rm(folder, { recursive: true });
-  }
+  });
   return { images: count, observations, verified, findings };
+}
+
+/** The images of a run, for moments in their order. */
+class RecordedImages {
+  readonly #run: RecordedRun;
+  readonly #chance: Chance;
+  readonly #disk = new RecordedDisk();
+  #taken = 0;
+
+  constructor(run: RecordedRun, chance: Chance) {
+    this.#run = run;
+    this.#chance = chance;
+  }
+
+  /** What the disk may hold after power loss at a moment (monotonic milliseconds). */
+  at(number: number, atMs: number) {
+    const { records, offsetNs } = this.#run;
+    const atNs = offsetNs + BigInt(Math.round(atMs * 1e6));
+    for (let next = records[this.#taken]; next !== undefined && next.ns <= atNs; ) {
+      this.#disk.take(next);
+      this.#taken += 1;
+      next = records[this.#taken];
+    }
+    const luck = number % WORST_EVERY === 0 ? WORST_LUCK : drawnLuck(this.#chance);
+    return { files: this.#disk.survivors(this.#chance, luck), luck };
+  }
 }
 
 /** Half of them at any moment of the run, half when a caller had just been answered a change. */

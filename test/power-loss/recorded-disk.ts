@@ -1,5 +1,3 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
 import type { Chance } from '#test/chaos/chance';
 import type { DiskRecord } from '#test/power-loss/disk-log';
 import { cameThrough, type Luck } from '#test/power-loss/luck';
@@ -13,6 +11,9 @@ type Handle = { readonly file: RecordedFile | undefined };
 
 /** SQLite's index of its log in shared memory: not durable, made again by who opens first. */
 const SHARED_MEMORY = /-shm$/;
+
+/** Holds room on a disk, and nothing that is ever read: an image has none, as a disk that was full. */
+const RESERVE = /-reserve$/;
 
 /**
  * A folder as its disk holds it, from what a recorder saw: which bytes and names are durable, and which
@@ -76,16 +77,14 @@ export class RecordedDisk {
     return new Map([...this.#lasting(this.#names)].map(([path, file]) => [path, file.content]));
   }
 
-  /** Writes into `folder` what a disk may hold after power loss now. */
-  async writeSurvivors(folder: string, chance: Chance, luck: Luck): Promise<void> {
-    await mkdir(folder, { recursive: true });
+  /** What a disk may hold after power loss now: the bytes of each file, by its path. */
+  survivors(chance: Chance, luck: Luck): Map<string, Buffer> {
     const names = new Map(this.#durableNames);
     // Names are metadata: file systems keep the order of their changes.
     const kept = cameThrough(this.#namings.length, luck, chance);
     for (const naming of this.#namings.slice(0, kept)) applyTo(names, naming);
-    for (const [path, file] of this.#lasting(names)) {
-      await writeFile(join(folder, basename(path)), file.survivor(chance, luck), { mode: 0o600 });
-    }
+    const files = [...this.#lasting(names)].filter(([path]) => !RESERVE.test(path));
+    return new Map(files.map(([path, file]) => [path, file.survivor(chance, luck)]));
   }
 
   #opened(path: string): RecordedFile {

@@ -8,6 +8,7 @@ import type { Call } from '#test/chaos/call-log';
 import { checkCharges } from '#test/chaos/check-charges';
 import { checkQuota } from '#test/chaos/check-quota';
 import { type CheckResult, checkStores } from '#test/chaos/check-stores';
+import { EdgeCaller } from '#test/chaos/edge-caller';
 import type { Findings } from '#test/chaos/findings';
 import type { FileServer } from '#test/power-loss/file-server';
 import type { LimitedAccount } from '#test/power-loss/limited-accounts';
@@ -25,8 +26,8 @@ export type Claim = {
 export type SurvivorResult = CheckResult & { readonly verified: number };
 
 /**
- * Starts the service on a file that a crash has left, stops it in good order, and checks from its stores
- * that they hold what callers were answered, that every head follows from its history (`ctl verify`), and
+ * Starts the service on a file that a crash has left, asks it for every instance, stops it in good order,
+ * and checks from its stores that they hold what callers were answered, that every head follows from its history (`ctl verify`), and
  * that no account was given more than its plan.
  */
 export async function checkSurvivor(
@@ -34,10 +35,14 @@ export async function checkSurvivor(
   { file, calls, accounts }: Claim,
 ): Promise<SurvivorResult> {
   const ids = accounts.map(({ accountId }) => accountId);
-  const usages = await server.during(file, (adminUrl) => usagesOf(adminUrl, ids, adminTokenFile()));
+  const { usages, refused } = await server.during(file, async ({ origin, adminUrl }) => ({
+    refused: await unreadable(origin, calls, accounts),
+    usages: await usagesOf(adminUrl, ids, adminTokenFile()),
+  }));
   const config = readConfig({ ...fileVariables(file), SERVICE_LOG_LEVEL: 'silent' });
   await using stores = await openStores(config, foundationOf(config, 'power-loss'));
   const check = await checkStores({ calls }, ids, stores);
+  for (const line of refused) check.findings.add(line);
   const verified = await verifyAll(stores.instances, calls, check.findings);
   checkCharges(usages, check.committed, check.findings);
   for (const [place, usage] of usages.entries()) {
@@ -47,6 +52,30 @@ export async function checkSurvivor(
     checkQuota({ ...ANY_USE, quota }, use, check.findings);
   }
   return { ...check, verified };
+}
+
+/** The instances whose creation was answered that the service does not show, and what it says. */
+async function unreadable(
+  origin: string,
+  calls: readonly Call[],
+  accounts: readonly LimitedAccount[],
+): Promise<string[]> {
+  using caller = new EdgeCaller([origin]);
+  const apiKeys = new Map(accounts.map(({ accountId, apiKey }) => [accountId, apiKey]));
+  const removed = new Set(
+    calls.filter(({ requested }) => requested.kind === 'remove').map(({ instance }) => instance),
+  );
+  const refused: string[] = [];
+  for (const { requested, accountId, instance } of calls) {
+    if (requested.kind !== 'create' || instance === '' || removed.has(instance)) continue;
+    const apiKey = apiKeys.get(accountId) ?? '';
+    const asked = { method: 'GET', path: `/instances/${instance}/snapshot`, apiKey } as const;
+    const answered = await caller.send(asked);
+    if (answered.kind === 'answer' && answered.status === 200) continue;
+    const why = answered.kind === 'answer' ? answered.body : answered.kind;
+    refused.push(`${instance}: it was made, and is not shown: ${why}`);
+  }
+  return refused;
 }
 
 /** How little of a quota is used, and by whom, is no matter here. */
