@@ -82,8 +82,11 @@ function prepare(file: string, use: (database: DatabaseSync) => void): void {
 /** Throws `UnusableFile` for a file that is cut off; while it has a WAL, pages of it may stand there. */
 function assertWhole(file: string): void {
   const { size } = statSync(file);
+  // A new one. SQLite would take one of a few bytes for that too, and write over it.
+  if (size === 0) return;
+  if (size < HEADER_BYTES) throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
   const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
-  if (size < HEADER_BYTES || (wal !== undefined && wal.size > 0)) return;
+  if (wal !== undefined && wal.size > 0) return;
   const header = Buffer.alloc(HEADER_BYTES);
   const descriptor = openSync(file, 'r');
   readSync(descriptor, header, 0, HEADER_BYTES, 0);
