@@ -32,7 +32,7 @@ export type ImagesResult = {
 /** Images that are checked at once: a start waits as much as it works. */
 const AT_ONCE = 2;
 
-/** Each so many images hold nothing but what was synced. */
+/** Every third image holds nothing but what was synced. */
 const WORST_EVERY = 3;
 
 /**

@@ -40,7 +40,7 @@ export type KillsResult = {
   readonly findings: readonly string[];
 };
 
-/** A life lasts at most so long once it serves, and a start that is killed so long, in milliseconds. */
+/** How long a life lasts at most once it serves, and a start that is killed, in milliseconds. */
 const SERVED_MS_MAX = 700;
 const START_MS_MAX = 900;
 

@@ -24,7 +24,7 @@ export function drawnLuck(chance: Chance): Luck {
   };
 }
 
-/** How many of so many changes of one place have come to the disk: the first ones. */
+/** How many of the changes of a place have come to the disk: the first ones. */
 export function cameThrough(changes: number, { newest, unchanged }: Luck, chance: Chance): number {
   if (chance.happens(newest)) return changes;
   return chance.happens(unchanged) ? 0 : chance.below(changes + 1);

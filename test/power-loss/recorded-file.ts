@@ -52,7 +52,7 @@ export class RecordedFile {
   }
 }
 
-/** Which of the changes of each group of sectors have come to the disk: the first so many. */
+/** Which of the changes of each group of sectors have come to the disk: the first ones. */
 class SectorGroups {
   readonly #chance: Chance;
   readonly #luck: Luck;

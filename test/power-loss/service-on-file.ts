@@ -17,7 +17,7 @@ export function fileVariables(file: string): Record<string, string> {
   };
 }
 
-/** One life of the service on a file; disposing it ends it at once. */
+/** A life of the service on a file; disposing it ends it at once. */
 export type Life = AsyncDisposable & {
   readonly run: ProcessRun;
   /** Fulfils when it serves; rejects when it ends before. */

@@ -12,7 +12,7 @@ const [file = '', first = '1', count = '0', synchronous = 'FULL'] = process.argv
 /** Pages of the log that a checkpoint moves: few, so that both files are written all the time. */
 const CHECKPOINT_PAGES = 40;
 
-/** Each so many transactions the log is emptied. */
+/** Transactions after which the log is emptied. */
 const EMPTIED_EVERY = 90;
 
 const database = new DatabaseSync(file);
