@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -58,6 +58,9 @@ simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its tr
 
 chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is lost: ARGS="--only kill-engine"
 	@$(NODE) test/chaos/main.ts $(ARGS)
+
+power-loss: $(INSTALLED) ## Kill the service on a file, and take the power from its disk, under load (20 min): CUTS=200 IMAGES=300
+	@$(NODE) test/power-loss/main.ts $(if $(CUTS),--cuts $(CUTS)) $(if $(IMAGES),--images $(IMAGES)) $(ARGS)
 
 fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: MINUTES=n, SEED=n a round again
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)

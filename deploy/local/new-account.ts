@@ -4,13 +4,17 @@ import { AccountView, NewKeyView } from '#limiter/admin-schema';
 /** An account and a key that may do everything with it. */
 export type NewAccount = { readonly accountId: string; readonly apiKey: string };
 
-/** Makes an enterprise account with these limits, and a key, through a limiter's admin port. */
+/**
+ * Makes an enterprise account with these limits, and a key, through a limiter's admin port. `tokenFile`:
+ * where its token is, if this user's limiters do not publish it.
+ */
 export async function newAccount(
   adminUrl: string,
   name: string,
   limits: { readonly requests_per_minute: number; readonly cycles_per_month: number },
+  tokenFile?: string,
 ): Promise<NewAccount> {
-  const admin = adminClient(adminUrl);
+  const admin = adminClient(adminUrl, tokenFile);
   const requested = { name, plan: 'enterprise', limits };
   const { id } = await admin.ask(AccountView, 'POST', '/accounts', requested);
   const { key } = await admin.ask(NewKeyView, 'POST', `/accounts/${id}/keys`, { scope: 'full' });

@@ -2,7 +2,7 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
-import { type Call, type CallLog, callsByMark } from '#test/chaos/call-log';
+import { type Call, callsByMark } from '#test/chaos/call-log';
 import { checkInstance } from '#test/chaos/check-instance';
 import { checkJournals } from '#test/chaos/check-journals';
 import { Findings } from '#test/chaos/findings';
@@ -37,7 +37,7 @@ const READS_IN_FLIGHT = 8;
  * nothing that was refused, what is unknown at most once, in an order that respects real time.
  */
 export async function checkStores(
-  { calls }: Pick<CallLog, 'calls'>,
+  { calls }: { readonly calls: readonly Call[] },
   accounts: readonly string[],
   stores: CheckedStores,
 ): Promise<CheckResult> {

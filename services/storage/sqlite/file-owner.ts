@@ -26,7 +26,7 @@ export function takeFile(file: string, holder: Holder): Disposable {
   if (!existsSync(lock)) closeSync(openSync(lock, 'a', LOCK_MODE));
   const database = new DatabaseSync(lock);
   try {
-    database.exec('PRAGMA synchronous = OFF');
+    database.exec('PRAGMA synchronous = FULL');
     begin(database);
     database.exec(
       'CREATE TABLE IF NOT EXISTS owner (only INTEGER PRIMARY KEY, pid INTEGER, started_at_ms INTEGER)',

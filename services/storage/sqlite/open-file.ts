@@ -11,7 +11,7 @@ import {
 import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/sqlite-file';
 import { makeFolderOf } from '#storage/sqlite/synced';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
-import { assertWhole } from '#storage/sqlite/whole-file';
+import { assertWalWhole, assertWhole } from '#storage/sqlite/whole-file';
 
 /** Only the user of the service reads the file. */
 const FILE_MODE = 0o600;
@@ -29,6 +29,7 @@ export function openServedFile(options: SqliteFileOptions): SqliteFile {
     using taking = new DisposableStack();
     taking.use(takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() }));
     assertWhole(file);
+    assertWalWhole(file);
     prepare(file, (database) => migrateFile(database, file));
     const taken = taking.move();
     return new SqliteFile(options, () => taken.dispose());

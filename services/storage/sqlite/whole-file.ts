@@ -1,5 +1,6 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
+import { isWalDamaged } from '#storage/sqlite/wal-damage';
 
 /** Where the header of a SQLite file says how large its pages are, and how many there are. */
 const HEADER_BYTES = 100;
@@ -15,8 +16,10 @@ const BEGINNING = 'SQLite format 3\0';
 export function assertWhole(file: string): void {
   const { size } = statSync(file);
   const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
-  // A new one has no bytes.
-  if (size === 0 || (wal !== undefined && wal.size > 0)) return;
+  // A new one. SQLite would take one of a few bytes for that too, and write over it.
+  if (size === 0) return;
+  if (size < HEADER_BYTES) throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
+  if (wal !== undefined && wal.size > 0) return;
   const header = Buffer.alloc(HEADER_BYTES);
   const descriptor = openSync(file, 'r');
   readSync(descriptor, header, 0, HEADER_BYTES, 0);
@@ -29,4 +32,11 @@ export function assertWhole(file: string): void {
   const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
   if (size >= bytes) return;
   throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
+}
+
+/** Throws `UnusableFile` for a file whose WAL has lost commits: SQLite would go on without them. */
+export function assertWalWhole(file: string): void {
+  const wal = `${file}-wal`;
+  if (!existsSync(wal) || !isWalDamaged(readFileSync(wal))) return;
+  throw new UnusableFile(`${wal} is damaged: what was committed in it cannot be read any more`);
 }

@@ -1,0 +1,172 @@
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readConfig } from '#config';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { foundationOf } from '#process/foundation';
+import { openStores } from '#process/ports';
+import { Chance } from '#test/chaos/chance';
+import { type LoadedFile, loadedFile } from '#test/power-loss/loaded-file';
+import { fileVariables, ServiceOnFile } from '#test/power-loss/service-on-file';
+import { type Facts, REFUSED, readFacts, untruths } from '#test/power-loss/stored-facts';
+
+const PAGE_BYTES = 4_096;
+
+/** Where most of what SQLite itself reads of a page stands: its header and the places of its cells. */
+const PAGE_HEAD_BYTES = 150;
+
+/** Flips of each page: `FLIPS=6` for a longer run. */
+const FLIPS = Number(process.env['FLIPS'] ?? 1);
+
+/** Files that are read at once. */
+const AT_ONCE = 2;
+
+/**
+ * A row of the index of answers that has changed hides its answer: a caller who sends that call again
+ * within the day has it done again (decision 274).
+ */
+const HIDDEN = /^answer /;
+
+const flipped = suite('a file of which one byte of a page has changed');
+const foreign = suite('a service that is started on what is no file of its own');
+
+let place = '';
+let loaded: LoadedFile;
+let stored: Facts;
+
+flipped.before(async () => {
+  place = await mkdtemp(join(tmpdir(), 'damaged-'));
+  loaded = await loadedFile(join(place, 'loaded'), 'stop');
+  stored = await factsIn(loaded.file);
+});
+
+foreign.after(async () => {
+  await rm(place, { recursive: true, force: true });
+});
+
+/** What the stores in a file say of everything that was put there. */
+async function factsIn(file: string): Promise<Facts> {
+  const config = readConfig({ ...fileVariables(file), SERVICE_LOG_LEVEL: 'silent' });
+  await using stores = await openStores(config, foundationOf(config, 'power-loss'));
+  const accounts = loaded.accounts.map(({ accountId }) => accountId);
+  return await readFacts(stores, { accounts, calls: loaded.calls });
+}
+
+type Seen = { untrue: string[]; refused: number; harmless: number; unopened: string[] };
+
+async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
+  const folder = await mkdtemp(join(place, 'copy-'));
+  const file = join(folder, 'identity.db');
+  await writeFile(file, bytes);
+  try {
+    const found = await factsIn(file);
+    const untrue = untruths(found, stored);
+    seen.untrue.push(...untrue.map((fact) => `${what}: ${fact}`));
+    const isRefused = [...found.values()].includes(REFUSED);
+    if (isRefused) seen.refused += 1;
+    else if (untrue.length === 0) seen.harmless += 1;
+  } catch (error) {
+    seen.unopened.push(error instanceof Error ? error.message : String(error));
+  }
+  await rm(folder, { recursive: true });
+}
+
+flipped('gives what was stored, or refuses to read it', async () => {
+  assert.ok(stored.size > 50 && ![...stored.values()].includes(REFUSED), 'nothing is stored');
+  const bytes = await readFile(loaded.file);
+  const chance = new Chance(7);
+  const pages = Array.from({ length: bytes.length / PAGE_BYTES }, (_, page) => page);
+  const flips = pages.flatMap((page) =>
+    Array.from({ length: FLIPS }, () => {
+      const within = chance.happens(0.5) ? PAGE_HEAD_BYTES : PAGE_BYTES;
+      return { at: page * PAGE_BYTES + chance.below(within), bit: chance.below(8) };
+    }),
+  );
+  const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
+  await forEachConcurrently(flips, AT_ONCE, async ({ at, bit }) => {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
+    await lookAt(changed, `page ${1 + Math.floor(at / PAGE_BYTES)}, byte ${at % PAGE_BYTES}`, seen);
+  });
+  const hidden = seen.untrue.filter((line) => HIDDEN.test(line.replace(/^.*?: /, '')));
+  assert.equal(
+    seen.untrue.filter((line) => !hidden.includes(line)),
+    [],
+  );
+  assert.ok(hidden.length <= flips.length / 20, hidden.join('\n'));
+  assert.ok(seen.refused > 0, 'no damage was noticed');
+  for (const line of seen.unopened) assert.match(line, /^SERVICE_SQLITE_FILE: [^\n]+$/);
+});
+
+flipped('is no file to read when pages are missing at its end', async () => {
+  const bytes = await readFile(loaded.file);
+  const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
+  const lengths = [1, 50, 100, 4_095, 4_096, 8_192, bytes.length / 2, bytes.length - 1];
+  for (const length of lengths) {
+    await lookAt(bytes.subarray(0, length), `${length} bytes`, seen);
+  }
+  assert.equal(seen.untrue, []);
+  assert.is(seen.unopened.length, lengths.length, JSON.stringify(seen));
+});
+
+/** Starts the service on a file; what it says when it ends by itself. */
+async function refusalOf(file: string): Promise<string> {
+  await using life = (await ServiceOnFile.on(file)).start();
+  await life.ready.catch(() => undefined);
+  assert.is(life.run.child.exitCode, 1, `it has started: ${life.run.stdout()}`);
+  return life.run.stderr();
+}
+
+async function fileNamed(name: string, make: (file: string) => Promise<void> | void) {
+  const file = join(place, name, 'identity.db');
+  await mkdir(dirname(file), { recursive: true });
+  await make(file);
+  return file;
+}
+
+for (const [what, make] of [
+  ['text', (file: string) => writeFile(file, 'a diary\n'.repeat(1_000))],
+  ['one byte', (file: string) => writeFile(file, 'a')],
+  ['a folder', (file: string) => mkdir(file).then(() => undefined)],
+  [
+    'a SQLite file of another program',
+    (file: string) => {
+      using database = new DatabaseSync(file);
+      database.exec('CREATE TABLE diary (day TEXT)');
+    },
+  ],
+  [
+    'the first half of a file',
+    async (file: string) => {
+      const bytes = await readFile(loaded.file);
+      await writeFile(file, bytes.subarray(0, bytes.length / 2));
+    },
+  ],
+] as const) {
+  foreign(`says so in one line and ends: ${what}`, async () => {
+    const file = await fileNamed(what.replaceAll(' ', '-'), make);
+    const said = await refusalOf(file);
+    assert.match(said, /^configuration: SERVICE_SQLITE_FILE: [^\n]+\n$/);
+    assert.ok(said.includes(file), said);
+  });
+}
+
+foreign('says so when its WAL has lost commits', async () => {
+  const killed = await loadedFile(join(place, 'killed'), 'kill');
+  const wal = await readFile(`${killed.file}-wal`);
+  const chance = new Chance(9);
+  for (let left = 4; left > 0; left -= 1) {
+    const file = await fileNamed(`wal-${left}`, (copy) => cp(killed.file, copy));
+    const at = chance.below(wal.length / 2);
+    const changed = Buffer.from(wal);
+    changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+    await writeFile(`${file}-wal`, changed);
+    assert.match(await refusalOf(file), /^configuration: [^\n]+-wal is damaged[^\n]+\n$/, `${at}`);
+  }
+});
+
+flipped.run();
+foreign.run();

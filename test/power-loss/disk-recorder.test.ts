@@ -1,0 +1,135 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { runProgram } from '#deploy/local/run-program';
+import { Chance } from '#test/chaos/chance';
+import { writeImage } from '#test/power-loss/disk-image';
+import { type DiskRecord, readDiskLog } from '#test/power-loss/disk-log';
+import { compileRecorder, recorderLack, recordingVariables } from '#test/power-loss/disk-recorder';
+import { drawnLuck, WORST_LUCK } from '#test/power-loss/luck';
+import { RecordedDisk } from '#test/power-loss/recorded-disk';
+import { lastTransactionOf } from '#test/power-loss/small-database';
+import { suiteUnless } from '#test/support/real-servers';
+
+const WRITER = 'test/power-loss/small-writer.ts';
+
+/** Transactions of a life of the writer; two lives, so that the second recovers the first. */
+const TRANSACTIONS = 200;
+
+/** Images of one run. */
+const CUTS = 150;
+
+/** What a writer's commits wait for, and when it had committed what. */
+type Written = {
+  readonly records: readonly DiskRecord[];
+  readonly folder: string;
+  /** Each transaction with the nanoseconds at which its writer knew that it is committed. */
+  readonly committed: readonly { readonly number: number; readonly ns: bigint }[];
+};
+
+const suite = suiteUnless(recorderLack());
+const seen = suite('what the recorder of writes saw of a SQLite file');
+const survived = suite('what a disk may hold of a SQLite file after power loss');
+
+let place = '';
+let library = '';
+let safe: Written;
+
+seen.before(async () => {
+  place = await mkdtemp(join(tmpdir(), 'power-loss-'));
+  library = await compileRecorder(place);
+  safe = await written('safe', 'FULL');
+});
+
+survived.after(async () => {
+  await rm(place, { recursive: true, force: true });
+});
+
+/** Two lives of a writer, each ended by kill -9. */
+async function written(name: string, synchronous: string): Promise<Written> {
+  const folder = await mkdtemp(join(place, `${name}-`));
+  const log = join(place, `${name}.log`);
+  const env = await recordingVariables(library, folder, log);
+  let output = '';
+  for (const first of [1, TRANSACTIONS + 1]) {
+    const args = [WRITER, join(folder, 'small.db'), `${first}`, `${TRANSACTIONS}`, synchronous];
+    const onOutput = (text: string) => (output += text);
+    await runProgram({ program: process.execPath, args, msMax: 60_000, env, onOutput });
+  }
+  const committed = [...output.matchAll(/^(\d+) (\d+)$/gm)].map(([, number, ns]) => ({
+    number: Number(number),
+    ns: BigInt(ns ?? 0),
+  }));
+  assert.is(committed.length, 2 * TRANSACTIONS, output);
+  return { records: await readDiskLog(log), folder, committed };
+}
+
+/** What is wrong with the images of a run at random moments, the worst of each among them. */
+async function problemsOf({ records, committed }: Written, seed: number): Promise<string[]> {
+  const chance = new Chance(seed);
+  const disk = new RecordedDisk();
+  const cuts = Array.from({ length: CUTS }, () => chance.pick(committed)?.ns ?? 0n);
+  const problems: string[] = [];
+  let taken = 0;
+  for (const [image, cut] of cuts.toSorted((left, right) => Number(left - right)).entries()) {
+    for (let next = records[taken]; next !== undefined && next.ns <= cut; next = records[taken]) {
+      disk.take(next);
+      taken += 1;
+    }
+    const luck = image % 3 === 0 ? WORST_LUCK : drawnLuck(chance);
+    const folder = await writeImage(place, disk.survivors(chance, luck));
+    const least = committed.findLast(({ ns }) => ns <= cut)?.number ?? 0;
+    try {
+      const last = lastTransactionOf(join(folder, 'small.db'));
+      if (last < least) problems.push(`${least} were committed, ${last} are there`);
+      if (last > least + 1) problems.push(`${last} are there, ${least} were committed`);
+    } catch (error) {
+      problems.push(`${error}`);
+    }
+    await rm(folder, { recursive: true });
+  }
+  return problems;
+}
+
+seen('comes to the files that are there, byte for byte', async () => {
+  const disk = new RecordedDisk();
+  for (const record of safe.records) disk.take(record);
+  const names = (await readdir(safe.folder)).filter((name) => !name.endsWith('-shm')).sort();
+  assert.equal(names, ['small.db', 'small.db-wal']);
+  const contents = disk.contents;
+  assert.is(contents.size, names.length);
+  for (const name of names) {
+    const real = await readFile(join(safe.folder, name));
+    const found = [...contents].find(([path]) => path.endsWith(`/${name}`))?.[1];
+    assert.ok(found?.equals(real), `${name}: ${found?.length} of ${real.length} bytes`);
+  }
+});
+
+seen('has every kind of change in it', () => {
+  const kinds = new Set(safe.records.map(({ kind }) => kind));
+  for (const kind of ['opened', 'written', 'truncated', 'sync_begun', 'sync_ended'] as const) {
+    assert.ok(kinds.has(kind), kind);
+  }
+});
+
+survived('is every committed transaction, and no half of one', async () => {
+  assert.equal(await problemsOf(safe, 1), []);
+});
+
+survived('is too little when the writer does not wait for its disk', async () => {
+  const problems = await problemsOf(await written('hasty', 'OFF'), 2);
+  assert.ok(problems.length > CUTS / 10, `${problems.length} images of ${CUTS}`);
+});
+
+survived('is too little when the log is synced at checkpoints only', async () => {
+  const problems = await problemsOf(await written('lazy', 'NORMAL'), 3);
+  assert.ok(problems.length > CUTS / 10, `${problems.length} images of ${CUTS}`);
+  assert.ok(
+    problems.every((problem) => problem.includes('were committed')),
+    'it loses, and mixes nothing',
+  );
+});
+
+seen.run();
+survived.run();

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { Chance } from '#test/chaos/chance';
+import { callsAt } from '#test/power-loss/calls-at';
+import { writeImage } from '#test/power-loss/disk-image';
+import { FileServer } from '#test/power-loss/file-server';
+import { drawnLuck, WORST_LUCK } from '#test/power-loss/luck';
+import { RecordedDisk } from '#test/power-loss/recorded-disk';
+import { FILE_NAME, type RecordedRun } from '#test/power-loss/recorded-run';
+import { checkSurvivor } from '#test/power-loss/survivor-check';
+
+/** Which images of a run are made. */
+export type Cuts = {
+  readonly count: number;
+  readonly seed: number;
+  /** How much later callers ask for what they were answered; 0 unless a test lies. Milliseconds. */
+  readonly lateMs?: number;
+};
+
+/** What the images of a run came to. */
+export type ImagesResult = {
+  readonly images: number;
+  /** Observations that were found in all of them, and heads that follow from their rows. */
+  readonly observations: number;
+  readonly verified: number;
+  /** One line for each thing that is wrong, with the moment of its image. */
+  readonly findings: readonly string[];
+};
+
+/** Images that are checked at once: a start waits as much as it works. */
+const AT_ONCE = 2;
+
+/** Every third image holds nothing but what was synced. */
+const WORST_EVERY = 3;
+
+/**
+ * Makes images of what the disk of a recorded run may hold after power loss at random moments, every
+ * second one that of an acknowledgement, and checks each against what callers knew by then.
+ */
+export async function checkImages(
+  place: string,
+  run: RecordedRun,
+  { count, seed, lateMs = 0 }: Cuts,
+): Promise<ImagesResult> {
+  const chance = new Chance(seed);
+  const moments = momentsOf(run, chance, count);
+  const recorded = new RecordedImages(run, chance);
+  const findings: string[] = [];
+  let [observations, verified] = [0, 0];
+  await using servers = new AsyncDisposableStack();
+  const free = Array.from({ length: AT_ONCE }, () => servers.use(new FileServer()));
+  await forEachConcurrently([...moments.entries()], AT_ONCE, async ([number, atMs]) => {
+    const { files, luck } = recorded.at(number, atMs);
+    const folder = await writeImage(place, files);
+    const server = free.pop();
+    assert(server !== undefined, 'there is one for each image at once');
+    const knownMs = atMs + lateMs;
+    const accounts = run.accounts.filter(({ madeMs }) => madeMs <= knownMs);
+    const claim = { file: join(folder, FILE_NAME), calls: callsAt(run.calls, knownMs), accounts };
+    const where = `image ${number} at ${(atMs - run.fromMs).toFixed(3)} ms, ${JSON.stringify(luck)}`;
+    try {
+      const check = await checkSurvivor(server, claim);
+      observations += check.observations;
+      verified += check.verified;
+      findings.push(...check.findings.lines.map((line) => `${where}: ${line}`));
+    } catch (error) {
+      findings.push(`${where}: ${error instanceof Error ? error.message : error}`);
+    }
+    free.push(server);
+    await rm(folder, { recursive: true });
+  });
+  return { images: count, observations, verified, findings };
+}
+
+/** The images of a run, for moments in their order. */
+class RecordedImages {
+  readonly #run: RecordedRun;
+  readonly #chance: Chance;
+  readonly #disk = new RecordedDisk();
+  #taken = 0;
+
+  constructor(run: RecordedRun, chance: Chance) {
+    this.#run = run;
+    this.#chance = chance;
+  }
+
+  /** What the disk may hold after power loss at a moment (monotonic milliseconds). */
+  at(number: number, atMs: number) {
+    const { records, offsetNs } = this.#run;
+    const atNs = offsetNs + BigInt(Math.round(atMs * 1e6));
+    for (let next = records[this.#taken]; next !== undefined && next.ns <= atNs; ) {
+      this.#disk.take(next);
+      this.#taken += 1;
+      next = records[this.#taken];
+    }
+    const luck = number % WORST_EVERY === 0 ? WORST_LUCK : drawnLuck(this.#chance);
+    return { files: this.#disk.survivors(this.#chance, luck), luck };
+  }
+}
+
+/** Half of them at any moment of the run, half when a caller had just been answered a change. */
+function momentsOf(run: RecordedRun, chance: Chance, count: number): number[] {
+  const { fromMs, toMs, calls } = run;
+  const answered = calls.filter(
+    ({ outcome, requested }) => outcome.kind === 'acknowledged' && requested.kind !== 'read',
+  );
+  const moments = Array.from({ length: count }, (_, place) =>
+    place % 2 === 0
+      ? fromMs + chance.next() * (toMs - fromMs)
+      : (chance.pick(answered)?.endMs ?? toMs),
+  );
+  return moments.toSorted((left, right) => left - right);
+}

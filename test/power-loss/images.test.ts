@@ -1,0 +1,67 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { compileRecorder, recorderLack } from '#test/power-loss/disk-recorder';
+import { checkImages, type ImagesResult } from '#test/power-loss/image-check';
+import { RecordedDisk } from '#test/power-loss/recorded-disk';
+import { type RecordedRun, recordRun } from '#test/power-loss/recorded-run';
+import { suiteUnless } from '#test/support/real-servers';
+
+/** Light: other tests run beside it. The third account's quota is used up. */
+const LOAD = {
+  seed: 1,
+  callsPerSecond: 60,
+  instances: 60,
+  quotas: [undefined, undefined, 60],
+  lifeS: 3,
+  syncUs: 2_000,
+} as const;
+
+/** Images of the run. */
+const IMAGES = 100;
+
+const lost = suiteUnless(recorderLack())('when a machine that serves a file loses its power');
+
+let place = '';
+let run: RecordedRun;
+let result: ImagesResult;
+
+lost.before(async () => {
+  place = await mkdtemp(join(tmpdir(), 'power-loss-'));
+  run = await recordRun(place, await compileRecorder(place), LOAD);
+});
+
+lost.after(async () => {
+  await rm(place, { recursive: true, force: true });
+});
+
+lost('what was recorded comes to the files that are there, byte for byte', async () => {
+  const disk = new RecordedDisk();
+  for (const record of run.records) disk.take(record);
+  const { contents } = disk;
+  assert.ok(contents.size >= 2, `${[...contents.keys()]}`);
+  for (const [path, bytes] of contents) assert.ok(bytes.equals(await readFile(path)), path);
+});
+
+lost('everything that was answered by then is there once, and nothing above a plan', async () => {
+  result = await checkImages(place, run, { count: IMAGES, seed: 2 });
+  assert.equal(result.findings, []);
+});
+
+lost('it happened while there was much to lose', () => {
+  const limited = run.accounts.find(({ quota }) => quota === LOAD.quotas[2]);
+  const refused = run.calls.filter(
+    ({ accountId, outcome }) => accountId === limited?.accountId && outcome.kind === 'refused',
+  );
+  assert.ok(refused.length > 0, 'no quota was used up');
+  assert.ok(result.observations > 20 * IMAGES, `${result.observations} observations`);
+  assert.ok(result.verified > 20 * IMAGES, `${result.verified} heads were run again`);
+});
+
+lost('an answer that is not on the disk is noticed', async () => {
+  const { findings } = await checkImages(place, run, { count: 4, seed: 3, lateMs: 700 });
+  assert.ok(findings.length > 0, 'nothing was noticed');
+});
+
+lost.run();

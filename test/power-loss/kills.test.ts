@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { printNothing } from '#deploy/local/progress';
+import { type KillsResult, runKills } from '#test/power-loss/kill-run';
+
+/** Light: other tests run beside it. The third account's quota is used up; `make power-loss` does more. */
+const LOAD = {
+  seed: 1,
+  kills: 25,
+  callsPerSecond: 60,
+  instances: 60,
+  quotas: [undefined, undefined, 150],
+} as const;
+
+const killed = suite('when the process that serves a file is killed again and again');
+
+let place = '';
+let result: KillsResult;
+
+killed.before(async () => {
+  place = await mkdtemp(join(tmpdir(), 'kills-'));
+  result = await runKills({ ...LOAD, place, print: printNothing });
+});
+
+killed.after(async () => {
+  await rm(place, { recursive: true, force: true });
+});
+
+killed('each kill leaves everything that was answered before it, once', () => {
+  assert.equal(result.findings, []);
+  assert.ok(result.verified > LOAD.kills * LOAD.instances, `${result.verified} heads`);
+});
+
+killed('in the end the file holds what callers were answered, and nothing else', () => {
+  const { findings, observations, calls } = result.last;
+  assert.equal(findings.lines, []);
+  assert.ok(observations > 100, `only ${observations} observations`);
+  assert.ok(calls.acknowledged > 200, `only ${calls.acknowledged} calls were acknowledged`);
+});
+
+killed('it serves again after each', () => {
+  assert.ok(result.readyMs.length > LOAD.kills / 2, `${result.readyMs.length} starts`);
+});
+
+killed.run();

@@ -1,0 +1,20 @@
+import { type NewAccount, newAccount } from '#deploy/local/new-account';
+import { LIMITS } from '#test/chaos/chaos-run';
+import { adminTokenFile } from '#test/support/admin-token';
+
+/** An account of a test: how many cycles its month has, and when (monotonic ms) its making was answered. */
+export type LimitedAccount = NewAccount & { readonly quota: number; readonly madeMs: number };
+
+/** Makes an account for each of these quotas; undefined: more than any test uses. */
+export async function limitedAccounts(
+  adminUrl: string,
+  quotas: readonly (number | undefined)[],
+): Promise<LimitedAccount[]> {
+  const accounts: LimitedAccount[] = [];
+  for (const [place, quota = LIMITS.cycles_per_month] of quotas.entries()) {
+    const limits = { ...LIMITS, cycles_per_month: quota };
+    const made = await newAccount(adminUrl, `account ${place + 1}`, limits, adminTokenFile());
+    accounts.push({ ...made, quota, madeMs: performance.now() });
+  }
+  return accounts;
+}

@@ -1,0 +1,91 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Call, CallLog } from '#test/chaos/call-log';
+import { Chance } from '#test/chaos/chance';
+import { EdgeCaller } from '#test/chaos/edge-caller';
+import { Load } from '#test/chaos/load';
+import { type DiskRecord, readDiskLog } from '#test/power-loss/disk-log';
+import { recordingVariables } from '#test/power-loss/disk-recorder';
+import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-accounts';
+import { ServiceOnFile } from '#test/power-loss/service-on-file';
+
+/** How much is put on a recorded service. */
+export type RecordedLoad = {
+  readonly seed: number;
+  readonly callsPerSecond: number;
+  readonly instances: number;
+  /** Cycles a month of each account; undefined: more than it uses. */
+  readonly quotas: readonly (number | undefined)[];
+  /** Seconds of each of its three lives. */
+  readonly lifeS: number;
+  /** How much longer a sync takes than this disk needs, in microseconds. */
+  readonly syncUs: number;
+};
+
+/** What a service did to its disk, and what its callers were answered meanwhile. */
+export type RecordedRun = {
+  readonly records: readonly DiskRecord[];
+  readonly calls: readonly Call[];
+  readonly accounts: readonly LimitedAccount[];
+  /** The folder of its file, as the last life has left it. */
+  readonly folder: string;
+  /** From its first start to the end of its last life, in monotonic milliseconds of the callers. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** What makes of such milliseconds the nanoseconds of the records. */
+  readonly offsetNs: bigint;
+};
+
+/** The name of the file in its folder. */
+export const FILE_NAME = 'identity.db';
+
+/** Actors that leave memory are stored: more is written than by checkpoints alone. Least that may be set. */
+const SMALL_MEMORY = { SERVICE_ACTOR_MEMORY_MIB: '1', SERVICE_ACTOR_IDLE_S: '30' };
+
+/**
+ * Runs the service on a new file under load while everything that it does to its disk is recorded: a
+ * life that ends by kill -9, one that is stopped in good order under load, and one that ends by kill -9.
+ */
+export async function recordRun(
+  place: string,
+  library: string,
+  load: RecordedLoad,
+): Promise<RecordedRun> {
+  const folder = join(place, 'data');
+  await mkdir(folder, { recursive: true });
+  const log = join(place, 'disk.log');
+  const offsetNs = process.hrtime.bigint() - BigInt(Math.round(performance.now() * 1e6));
+  const fromMs = performance.now();
+  const recording = await recordingVariables(library, folder, log, load.syncUs);
+  const variables = { ...recording, ...SMALL_MEMORY };
+  const service = await ServiceOnFile.on(join(folder, FILE_NAME), variables);
+  const { calls, accounts } = await liveUnder(service, load);
+  const toMs = performance.now();
+  return { records: await readDiskLog(log), calls, accounts, folder, fromMs, toMs, offsetNs };
+}
+
+async function liveUnder(service: ServiceOnFile, load: RecordedLoad) {
+  const { seed, callsPerSecond, instances, quotas, lifeS } = load;
+  const log = new CallLog();
+  using caller = new EdgeCaller([service.origin]);
+  await using first = service.start();
+  await first.ready;
+  const accounts = await limitedAccounts(first.adminUrl(), quotas);
+  const arriving = new Load({ log, caller, accounts, chance: new Chance(seed) });
+  await arriving.prepare(instances);
+  const running = arriving.run(callsPerSecond);
+  await sleep(lifeS * 1_000);
+  await first.kill();
+  await using second = service.start();
+  await second.ready;
+  await sleep(lifeS * 1_000);
+  await second.stop();
+  await using third = service.start();
+  await third.ready;
+  await sleep(lifeS * 1_000);
+  const stopping = arriving.stop();
+  await Promise.all([stopping, running]);
+  await third.kill();
+  return { calls: log.calls, accounts };
+}

@@ -1,0 +1,40 @@
+import { DatabaseSync } from 'node:sqlite';
+import { changesOf, keptValue } from '#test/power-loss/small-database';
+
+/*
+ * Commits numbered transactions to a SQLite file in WAL mode and prints, after each, its number and the
+ * monotonic time in nanoseconds. Usage: node small-writer.ts <file> <first> <count> <synchronous>.
+ * Ends without closing the file, as a killed process does.
+ */
+
+const [file = '', first = '1', count = '0', synchronous = 'FULL'] = process.argv.slice(2);
+
+/** Pages of the log that a checkpoint moves: few, so that both files are written all the time. */
+const CHECKPOINT_PAGES = 40;
+
+/** Transactions after which the log is emptied. */
+const EMPTIED_EVERY = 90;
+
+const database = new DatabaseSync(file);
+database.exec(
+  `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};` +
+    `PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};` +
+    'CREATE TABLE IF NOT EXISTS done (number INTEGER PRIMARY KEY);' +
+    'CREATE TABLE IF NOT EXISTS kept (key INTEGER PRIMARY KEY, value TEXT)',
+);
+const done = database.prepare('INSERT INTO done VALUES (?)');
+const keep = database.prepare('INSERT OR REPLACE INTO kept VALUES (?, ?)');
+const remove = database.prepare('DELETE FROM kept WHERE key = ?');
+const last = Number(first) + Number(count) - 1;
+for (let number = Number(first); number <= last; number += 1) {
+  database.exec('BEGIN IMMEDIATE');
+  done.run(number);
+  for (const { key, isKept } of changesOf(number)) {
+    if (isKept) keep.run(key, keptValue(key, number));
+    else remove.run(key);
+  }
+  database.exec('COMMIT');
+  process.stdout.write(`${number} ${process.hrtime.bigint()}\n`);
+  if (number % EMPTIED_EVERY === 0) database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+}
+process.kill(process.pid, 'SIGKILL');

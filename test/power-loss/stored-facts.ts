@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto';
+import type { openStores } from '#process/ports';
+import { storedDrift, storedHistory } from '#storage/stored-rows';
+import type { Call } from '#test/chaos/call-log';
+
+type Stores = Awaited<ReturnType<typeof openStores>>;
+
+/** Whose data is read. */
+export type Known = { readonly accounts: readonly string[]; readonly calls: readonly Call[] };
+
+/** What a read gave, in short, or `REFUSED`. */
+export type Facts = ReadonlyMap<string, string>;
+
+/** The store said that it cannot read this. */
+export const REFUSED = 'refused';
+
+/** Reads everything that the stores hold of these accounts and calls, one fact after the other. */
+export async function readFacts(stores: Stores, { accounts, calls }: Known): Promise<Facts> {
+  const facts = new Map<string, string>();
+  const note = async (name: string, read: () => Promise<unknown>): Promise<void> => {
+    try {
+      facts.set(name, digestOf(await read()));
+    } catch {
+      facts.set(name, REFUSED);
+    }
+  };
+  for (const id of accounts) {
+    await note(`account ${id}`, () => stores.accounts.find(id));
+    await note(`listing ${id}`, async () => sorted(await stores.listings.load(id)));
+    await note(`meter ${id}`, () => stores.meters.readHead(id));
+    await note(`key uses ${id}`, async () => sorted(await stores.keyUses.find(id)));
+  }
+  const instances = new Set(calls.map(({ instance }) => instance).filter((id) => id !== ''));
+  for (const id of instances) {
+    await note(`head ${id}`, () => stores.instances.readHead(id));
+    await note(`history ${id}`, () => historyOf(stores, id));
+    await note(`drift ${id}`, () => driftOf(stores, id));
+  }
+  for (const { instance, key, requested } of calls) {
+    if (key === undefined || instance === '') continue;
+    const name = `${requested.kind === 'create' ? 'create' : 'call'}:${key}`;
+    await note(`answer ${key}`, () => stores.instances.findAnswer(instance, name, 0));
+  }
+  return facts;
+}
+
+/** What of a file is read as something that was never stored there. */
+export function untruths(found: Facts, stored: Facts): string[] {
+  return [...stored]
+    .filter(([name, value]) => found.get(name) !== value && found.get(name) !== REFUSED)
+    .map(([name]) => name);
+}
+
+async function historyOf({ instances }: Stores, id: string): Promise<unknown> {
+  const head = await instances.readHead(id);
+  if (head === undefined) return undefined;
+  const { historyCount: count } = head;
+  const rows = await storedHistory(instances, id, head, { newest: count, count });
+  return rows;
+}
+
+async function driftOf({ instances }: Stores, id: string): Promise<unknown> {
+  const head = await instances.readHead(id);
+  if (head === undefined) return undefined;
+  const { driftCount: count } = head;
+  return await storedDrift(instances, id, head, { newest: count, count });
+}
+
+/** Stores give no order here. */
+function sorted(rows: readonly object[]): string[] {
+  return rows.map((row) => JSON.stringify(row, plain)).sort();
+}
+
+function digestOf(value: unknown): string {
+  return hash('sha256', JSON.stringify(value, plain) ?? 'nothing', 'base64url').slice(0, 22);
+}
+
+function plain(_: string, value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) return Array.from(value as unknown as Iterable<unknown>, String);
+  return value instanceof Map || value instanceof Set ? [...value] : value;
+}

@@ -1,0 +1,109 @@
+import { readConfig } from '#config';
+import { storedRows, verifyHead } from '#ctl/head-verification';
+import { foundationOf } from '#process/foundation';
+import { openStores } from '#process/ports';
+import type { InstanceStore } from '#storage/instance-store';
+import { usagesOf } from '#test/chaos/account-usage';
+import type { Call } from '#test/chaos/call-log';
+import { checkCharges } from '#test/chaos/check-charges';
+import { checkQuota } from '#test/chaos/check-quota';
+import { type CheckResult, checkStores } from '#test/chaos/check-stores';
+import { EdgeCaller } from '#test/chaos/edge-caller';
+import type { Findings } from '#test/chaos/findings';
+import type { FileServer } from '#test/power-loss/file-server';
+import type { LimitedAccount } from '#test/power-loss/limited-accounts';
+import { fileVariables } from '#test/power-loss/service-on-file';
+import { adminTokenFile } from '#test/support/admin-token';
+
+/** What is held against a file: what callers knew when the process or the machine went. */
+export type Claim = {
+  readonly file: string;
+  readonly calls: readonly Call[];
+  readonly accounts: readonly LimitedAccount[];
+};
+
+/** What a check came to; `verified` heads follow from their rows, bit for bit. */
+export type SurvivorResult = CheckResult & { readonly verified: number };
+
+/**
+ * Starts the service on a file that a crash has left, asks it for every instance, stops it in good order,
+ * and checks from its stores that they hold what callers were answered, that every head follows from its history (`ctl verify`), and
+ * that no account was given more than its plan.
+ */
+export async function checkSurvivor(
+  server: FileServer,
+  { file, calls, accounts }: Claim,
+): Promise<SurvivorResult> {
+  const ids = accounts.map(({ accountId }) => accountId);
+  const { usages, refused } = await server.during(file, async ({ origin, adminUrl }) => ({
+    refused: await unreadable(origin, calls, accounts),
+    usages: await usagesOf(adminUrl, ids, adminTokenFile()),
+  }));
+  const config = readConfig({ ...fileVariables(file), SERVICE_LOG_LEVEL: 'silent' });
+  await using stores = await openStores(config, foundationOf(config, 'power-loss'));
+  const check = await checkStores({ calls }, ids, stores);
+  for (const line of refused) check.findings.add(line);
+  const verified = await verifyAll(stores.instances, calls, check.findings);
+  checkCharges(usages, check.committed, check.findings);
+  for (const [place, usage] of usages.entries()) {
+    const { accountId, quota } = accounts[place] ?? { accountId: '', quota: 0 };
+    const committed = check.committed.get(accountId) ?? 0;
+    const use = { committed, acknowledged: 0, usage, refusedClients: 0, kills: 0 };
+    checkQuota({ ...ANY_USE, quota }, use, check.findings);
+  }
+  return { ...check, verified };
+}
+
+/** The instances whose creation was answered that the service does not show, and what it says. */
+async function unreadable(
+  origin: string,
+  calls: readonly Call[],
+  accounts: readonly LimitedAccount[],
+): Promise<string[]> {
+  using caller = new EdgeCaller([origin]);
+  const apiKeys = new Map(accounts.map(({ accountId, apiKey }) => [accountId, apiKey]));
+  const removed = new Set(
+    calls.filter(({ requested }) => requested.kind === 'remove').map(({ instance }) => instance),
+  );
+  const refused: string[] = [];
+  for (const { requested, accountId, instance } of calls) {
+    if (requested.kind !== 'create' || instance === '' || removed.has(instance)) continue;
+    const apiKey = apiKeys.get(accountId) ?? '';
+    const asked = { method: 'GET', path: `/instances/${instance}/snapshot`, apiKey } as const;
+    const answered = await caller.send(asked);
+    if (answered.kind === 'answer' && answered.status === 200) continue;
+    const why = answered.kind === 'answer' ? answered.body : answered.kind;
+    refused.push(`${instance}: it was made, and is not shown: ${why}`);
+  }
+  return refused;
+}
+
+/** How little of a quota is used, and by whom, is no matter here. */
+const ANY_USE = {
+  clients: 0,
+  cyclesWanted: 0,
+  cyclesPerSecond: 0,
+  cyclesPerCall: 0,
+  kills: 0,
+  shareMin: 0,
+};
+
+/** What `ctl verify` does, of every instance that a caller knows. */
+async function verifyAll(
+  instances: InstanceStore,
+  calls: readonly Call[],
+  findings: Findings,
+): Promise<number> {
+  const ids = new Set(calls.map(({ instance }) => instance).filter((id) => id !== ''));
+  let verified = 0;
+  for (const id of ids) {
+    const head = await instances.readHead(id);
+    if (head === undefined) continue;
+    const replay = await verifyHead(head, storedRows(instances, id, head));
+    if (replay.kind === 'same' || replay.kind === 'unknown_start') verified += 1;
+    else if (replay.kind !== 'deleted' || replay.rows > 0) {
+      findings.add(`${id}: verify says ${JSON.stringify(replay)}`);
+    }
+  }
+  return verified;
+}
