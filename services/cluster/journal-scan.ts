@@ -5,6 +5,9 @@ import type { ShardStore } from '#storage/shard-store';
 /** How often old journals are looked for, and how long a sealed one is kept (architecture 3.1). */
 const SCAN_PERIOD_MS = 24 * 60 * 60 * 1_000;
 
+/** When it is first done, in milliseconds: a process that never lives for a day does it too. */
+const FIRST_SCAN_MS = 60 * 1_000;
+
 /** How long a journal whose owner has no shards must not grow before it is sealed (architecture 3.1). */
 const IDLE_MS = 60 * 60 * 1_000;
 
@@ -21,12 +24,13 @@ type JournalScanPorts = {
 
 /**
  * Empties the journals of ended incarnations: a day after their seal, if they own nothing; and
- * seals those that own nothing and do not grow. Every node does it, once a day; twice
+ * seals those that own nothing and do not grow. Every node does it, a minute after its start and once a day; twice
  * does no harm, because only a sealed journal can be emptied (architecture 3.1).
  */
 export class JournalScan implements Disposable {
   readonly #ports: JournalScanPorts;
   readonly #incarnation: string;
+  readonly #first: Disposable;
   readonly #scanning: Disposable;
   #sealing: Disposable | undefined;
 
@@ -34,6 +38,7 @@ export class JournalScan implements Disposable {
     this.#incarnation = incarnation;
     this.#ports = ports;
     const scan = () => void this.scan().catch(ports.onBug);
+    this.#first = ports.clock.after(FIRST_SCAN_MS, scan);
     this.#scanning = every(ports.clock, SCAN_PERIOD_MS, scan);
   }
 
@@ -57,6 +62,7 @@ export class JournalScan implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#first[Symbol.dispose]();
     this.#scanning[Symbol.dispose]();
     this.#sealing?.[Symbol.dispose]();
   }

@@ -10,6 +10,7 @@ import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
 import type { DataFile } from '#storage/data-file';
 import type { DiskRoom } from '#storage/sqlite/disk-room';
+import { realFile } from '#storage/sqlite/real-file';
 import type { ObserveRequest, SqliteFile } from '#storage/sqlite/sqlite-file';
 
 /** Where data is kept, from the user's home folder on, unless the configuration names a file. */
@@ -20,7 +21,7 @@ const SECRET_LENGTH = 32;
 
 /** The file of a configuration. */
 export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
-  return file ?? join(homedir(), STATE_FILE);
+  return realFile(file ?? join(homedir(), STATE_FILE));
 }
 
 /** How often what is over is deleted from a file that is served, in milliseconds. Chosen. */

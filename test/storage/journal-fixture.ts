@@ -11,6 +11,8 @@ export type JournalSubject = {
   readonly open: () => Promise<JournalStore>;
   /** Random histories to try. */
   readonly runs: number;
+  /** Whether it drops slots that come after the seal, which no one acknowledges. */
+  readonly isClosedBySeal?: boolean;
   /** uvu's `suite`, or one that skips. */
   readonly suite: typeof plainSuite;
 };

@@ -79,6 +79,12 @@ export class JournalModel {
   #deletedBelow = 0;
   #newest = -1;
   readonly #sent = new Map<number, Append>();
+  readonly #isClosedBySeal: boolean;
+
+  /** `isClosedBySeal`: slots that come after the seal are dropped. */
+  constructor(isClosedBySeal: boolean) {
+    this.#isClosedBySeal = isClosedBySeal;
+  }
 
   /** The append that a step means, as a writer may send it: the same slot always the same. */
   appendOf(incarnation: string, { offset, keep }: JournalStep & { kind: 'append' }): Append {
@@ -133,6 +139,7 @@ export class JournalModel {
 
   #append({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
     this.#newest = Math.max(this.#newest, slot);
+    if (this.#isClosedBySeal && this.#isSealed) return;
     const isNew = this.#rows.every((row) => row.slot !== slot) && slot >= this.#deletedBelow;
     if (isNew) this.#rows.push({ slot, records, lowWaterMark });
     this.#deletedBelow = Math.max(this.#deletedBelow, deleteBelow);

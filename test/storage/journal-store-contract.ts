@@ -220,14 +220,14 @@ function readingSlots({ name, open, suite }: Subject): Test {
   return reading;
 }
 
-function histories({ name, open, suite, runs }: Subject): Test {
+function histories({ name, open, suite, runs, isClosedBySeal = false }: Subject): Test {
   const histories = suite(`any history of a journal in ${name}`);
 
   histories('answers and leaves what a plain model does', async () => {
     const store = await open();
     const property = fc.asyncProperty(arbitrarySteps(), async (steps) => {
       const incarnation = newIncarnation();
-      const model = new JournalModel();
+      const model = new JournalModel(isClosedBySeal);
       for (const step of steps) {
         const append = step.kind === 'append' ? model.appendOf(incarnation, step) : undefined;
         const answer = await play(store, append, incarnation, step);

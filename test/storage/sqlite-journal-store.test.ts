@@ -9,9 +9,11 @@ const database = files.open();
 const beside = async () => sqliteJournalStore(database, systemClock);
 const held = sqliteJournalStore(database, systemClock, true);
 
+const SUBJECT = { runs: 25, suite, isClosedBySeal: true };
+
 const contract = [
-  ...journalStoreContract({ name: 'SQLite', open: beside, runs: 25, suite }),
-  ...journalStoreContract({ name: 'a held file', open: async () => held, runs: 25, suite }),
+  ...journalStoreContract({ ...SUBJECT, name: 'SQLite', open: beside }),
+  ...journalStoreContract({ ...SUBJECT, name: 'a held file', open: async () => held }),
 ];
 
 for (const part of [...contract, files.closing()]) part.run();

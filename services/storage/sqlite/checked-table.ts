@@ -21,8 +21,13 @@ export type Condition = { readonly condition: string; readonly values: readonly 
 
 const ALWAYS: Condition = { condition: 'true', values: [] };
 
+/** Sums of checksums are kept in 48 bits, which a number of JavaScript holds. */
+const SUM_MASK = 0xffff_ffff_ffff;
+
 /** When a row is put. */
 type Putting = {
+  /** The row that has the key already goes, and the new one stands behind all others. */
+  readonly isLast?: boolean;
   /** A column: the row that has the key already is replaced unless it has more there. */
   readonly unlessHigher?: string;
   /** What must hold, or nothing is put. */
@@ -41,8 +46,8 @@ export class CheckedTable {
   readonly #insert: string;
   readonly #one: string;
   readonly #whole: string;
-  /** The parts of each file in which no row was missing. */
-  readonly #found = new WeakMap<SqliteDatabase, Set<SqlValue>>();
+  /** The parts of each file that were looked at. */
+  readonly #looks = new WeakMap<SqliteDatabase, Map<SqlValue, Promise<void>>>();
 
   constructor({ name, keys, others, part }: TableShape) {
     this.#name = name;
@@ -55,7 +60,8 @@ export class CheckedTable {
       SELECT ${places} WHERE `;
     this.#one = this.select(`WHERE ${keys.map((key) => `${key} = ?`).join(' AND ')}`);
     const columns = this.#columns.join(', ');
-    this.#whole = `SELECT count(*), total(checksum), total(checksum <> row_checksum('${name}', ${columns})),
+    this.#whole = `SELECT count(*), coalesce(sum(checksum), 0) & ${SUM_MASK},
+        coalesce(sum(checksum <> row_checksum('${name}', ${columns})), 0),
         (SELECT rows FROM sums WHERE name = '${name}' AND part = ?1),
         (SELECT total FROM sums WHERE name = '${name}' AND part = ?1)
       FROM ${name} WHERE ${part ?? '0'} = ?1`;
@@ -88,19 +94,29 @@ export class CheckedTable {
   }
 
   /**
-   * Throws `CorruptState` if rows of a part are missing or not as written. Looks once in the life of the
-   * process: what is written from then on is not lost by it.
+   * Rejects with `CorruptState` if rows of a part are missing or not as written. Looks once in the life of
+   * the process: what is written from then on is not lost by it.
    */
   async assertWhole(database: SqliteDatabase, part: SqlValue = 0): Promise<void> {
-    const found = this.#found.get(database) ?? new Set<SqlValue>();
-    this.#found.set(database, found);
-    if (found.has(part)) return;
-    const query = { operation: 'part_check', sql: this.#whole, values: [part] };
-    const [[count, total, differing, rows, sum] = []] = await database.read(query);
-    if (differing !== 0 || count !== (rows ?? 0) || total !== (sum ?? 0)) {
-      throw new CorruptState(`rows of ${this.#name} are missing or damaged (part ${part})`);
+    const looks = this.#looks.get(database) ?? new Map<SqlValue, Promise<void>>();
+    this.#looks.set(database, looks);
+    const look = looks.get(part) ?? this.#look(database, part);
+    looks.set(part, look);
+    try {
+      await look;
+    } catch (error) {
+      // Damage stays; a file that could not be read is looked at again.
+      if (!(error instanceof CorruptState)) looks.delete(part);
+      throw error;
     }
-    found.add(part);
+  }
+
+  async #look(database: SqliteDatabase, part: SqlValue): Promise<void> {
+    const operation = 'part_check';
+    const query = { operation, sql: this.#whole, values: [part], isLong: true };
+    const [[count, total, differing, rows, sum] = []] = await database.read(query);
+    if (differing === 0 && count === (rows ?? 0) && total === (sum ?? 0)) return;
+    throw new CorruptState(`rows of ${this.#name} are missing or damaged (part ${part})`);
   }
 
   /** Adds a row; where its key is taken or `where` does not hold, the transaction is not kept. */
@@ -114,7 +130,8 @@ export class CheckedTable {
   }
 
   /** Adds a row or puts it in the place of that with its key. */
-  put(row: Row, { unlessHigher, where = ALWAYS }: Putting = {}): Statement {
+  put(row: Row, { unlessHigher, where = ALWAYS, isLast = false }: Putting = {}): Statement {
+    if (isLast) return this.#putLast(row, unlessHigher, where);
     const set = [...this.#columns.slice(this.#keys.length), 'checksum'];
     const changes = set.map((column) => `${column} = excluded.${column}`).join(', ');
     const isNewer = `excluded.${unlessHigher} >= ${this.#name}.${unlessHigher}`;
@@ -122,6 +139,16 @@ export class CheckedTable {
       ON CONFLICT (${this.#keys.join(', ')}) DO UPDATE SET ${changes}
       WHERE ${unlessHigher === undefined ? 'true' : isNewer}`;
     return { sql, values: [...this.#checked(row), ...where.values] };
+  }
+
+  #putLast(row: Row, column: string | undefined, where: Condition): Statement {
+    const key = this.#keys.map((name) => `${name} = ?`).join(' AND ');
+    const isOlder = `NOT EXISTS (SELECT 1 FROM ${this.#name} WHERE ${key} AND ${column} > ?)`;
+    const sql = this.#insert.replace('INSERT', 'INSERT OR REPLACE');
+    const values = [...this.#checked(row), ...where.values];
+    if (column === undefined) return { sql: `${sql} ${where.condition}`, values };
+    const higher = [...row.slice(0, this.#keys.length), row[this.#columns.indexOf(column)] ?? null];
+    return { sql: `${sql} ${where.condition} AND ${isOlder}`, values: [...values, ...higher] };
   }
 
   /** Puts a row in the place of that with its key while columns of it are as they were; else nothing is kept. */
@@ -155,8 +182,14 @@ export class CheckedTable {
   }
 
   #checked(row: Row): SqlValue[] {
-    return [...row, checksumOf(this.#name, row)];
+    return [...row.map(alone), checksumOf(this.#name, row)];
   }
+}
+
+/** Bytes by themselves: a small Buffer is a part of 64 KiB, all of which would be sent to a thread. */
+function alone(value: SqlValue): SqlValue {
+  if (!(value instanceof Uint8Array) || value.byteLength === value.buffer.byteLength) return value;
+  return new Uint8Array(value);
 }
 
 /** The text in a column. Throws `CorruptState` where there is none. */

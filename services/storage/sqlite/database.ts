@@ -12,8 +12,11 @@ export type Statement = {
   readonly changes?: number;
 };
 
-/** What is read, and how metrics name it. */
-export type Query = Pick<Statement, 'sql' | 'values'> & { readonly operation: string };
+/** What is read, and how metrics name it. `isLong`: it looks at many rows, and others must not wait for it. */
+export type Query = Pick<Statement, 'sql' | 'values'> & {
+  readonly operation: string;
+  readonly isLong?: boolean;
+};
 
 /**
  * What is written, and how metrics name it. `journal`: callers wait for it, so it goes first, together

@@ -31,7 +31,7 @@ export class DiskRoom implements Disposable {
 
   constructor(file: string, clock: Clock, onNotice: (notice: string) => void) {
     this.#file = file;
-    this.#reserve = `${file}-reserve`;
+    this.#reserve = reserveOf(file);
     this.#onNotice = onNotice;
     this.#look();
     // Not at the start, which callers wait for.
@@ -50,8 +50,7 @@ export class DiskRoom implements Disposable {
 
   /** A write has found no room: what is reserved is given up for the next. */
   release(): void {
-    if (!existsSync(this.#reserve)) return;
-    rmSync(this.#reserve, { force: true });
+    if (!hasReleased(this.#file)) return;
     this.#onNotice(
       `the disk of ${this.#file} is full: meters and checkpoints use what was reserved`,
     );
@@ -75,6 +74,20 @@ export class DiskRoom implements Disposable {
     // Where another program was faster, what there is of it is as good.
     reserve(this.#reserve).catch(() => undefined);
   }
+}
+
+/** Gives up what is reserved beside a file; whether there was anything. */
+export function hasReleased(file: string): boolean {
+  try {
+    rmSync(reserveOf(file));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function reserveOf(file: string): string {
+  return `${file}-reserve`;
 }
 
 /** Makes the file that reserves room. Zeros are written: a hole would reserve nothing. */

@@ -34,12 +34,17 @@ export function fileErrorType({ code }: ThreadFailure): FileErrorType {
 
 /**
  * The fault that a failure stands for: `internal` when the file is damaged or SQLite refuses the
- * statement, else `service_unavailable`. Nothing of a transaction that failed was kept.
+ * statement, else `service_unavailable`.
  */
 export function faultOfFailure(failure: ThreadFailure): Fault {
+  const { isOutcomeUnknown } = failure;
   const cause = new Error(failure.message);
   const type = fileErrorType(failure);
   if (type === 'corrupt' || type === 'refused')
     return new Fault('internal', 'internal error', { cause });
-  return new Fault('service_unavailable', SAID[type], { retryAfterS: 1, cause });
+  return new Fault('service_unavailable', SAID[type], {
+    retryAfterS: 1,
+    isOutcomeUnknown,
+    cause,
+  });
 }

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { realFile } from '#storage/sqlite/real-file';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
 
 /** Who serves a file, as those who find it taken are shown. */
@@ -21,7 +22,7 @@ export function ownerFileOf(file: string): string {
  * kernel drops it when the process ends, however it does. Throws `UnusableFile`, which names the holder.
  */
 export function takeFile(file: string, holder: Holder): Disposable {
-  const lock = ownerFileOf(file);
+  const lock = ownerFileOf(realFile(file));
   // Made by SQLite it would be every user's to read. Closed before SQLite opens it, which would lose its lock.
   if (!existsSync(lock)) closeSync(openSync(lock, 'a', LOCK_MODE));
   const database = new DatabaseSync(lock);

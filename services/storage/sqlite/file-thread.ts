@@ -44,7 +44,11 @@ export class FileThread {
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), { workerData: data });
     this.#worker.unref();
     this.#worker.on('message', (answer: ThreadAnswer) => this.#take(answer));
-    this.#worker.on('error', (error: Error) => this.#end(error));
+    this.#worker.on('error', (error: Error) => {
+      this.#end(error);
+      // A bug, or no memory: the process ends by it, and what starts it again finds all that was answered.
+      throw error;
+    });
     this.#worker.on('exit', () => this.#end(new Error('the thread of the file has ended')));
   }
 

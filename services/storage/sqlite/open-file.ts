@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
+import { hasReleased } from '#storage/sqlite/disk-room';
 import { takeFile } from '#storage/sqlite/file-owner';
 import {
   knownFileVersions,
@@ -16,24 +17,38 @@ import { assertWalWhole, assertWhole } from '#storage/sqlite/whole-file';
 /** Only the user of the service reads the file. */
 const FILE_MODE = 0o600;
 
+/** The primary code of SQLite for a disk without room. */
+const FULL = 13;
+
 /**
  * Opens a file for the process that serves it, and holds it until it is disposed: nothing else serves
  * it meanwhile. Makes it and its folder where they are not there, for this user alone, and brings its
  * tables up to date. Throws `UnusableFile`.
  */
 export function openServedFile(options: SqliteFileOptions): SqliteFile {
-  const { file, clock } = options;
-  return usable(file, () => {
-    makeFolderOf(file);
-    closeSync(openSync(file, 'a', FILE_MODE));
-    using taking = new DisposableStack();
-    taking.use(takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() }));
-    assertWhole(file);
-    assertWalWhole(file);
-    prepare(file, (database) => migrateFile(database, file));
-    const taken = taking.move();
-    return new SqliteFile(options, () => taken.dispose());
+  return usable(options.file, () => {
+    try {
+      return served(options);
+    } catch (error) {
+      // A start needs a little room: it is reserved for what must go on without.
+      if (!isFull(error) || !hasReleased(options.file)) throw error;
+      return served(options);
+    }
   });
+}
+
+function served(options: SqliteFileOptions): SqliteFile {
+  const { file, clock } = options;
+  makeFolderOf(file);
+  // Closed before anything locks it: closing a file drops every lock that the process has on it.
+  if (!existsSync(file)) closeSync(openSync(file, 'a', FILE_MODE));
+  using taking = new DisposableStack();
+  taking.use(takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() }));
+  assertWhole(file);
+  assertWalWhole(file);
+  prepare(file, (database) => migrateFile(database, file));
+  const taken = taking.move();
+  return new SqliteFile(options, () => taken.dispose());
 }
 
 /**
@@ -55,6 +70,10 @@ export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
     });
     return new SqliteFile(options);
   });
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === FULL;
 }
 
 /** Uses a connection of its own, before there are threads; the file of another program stays as it is. */

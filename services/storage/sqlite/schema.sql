@@ -211,7 +211,7 @@ CREATE TABLE billing_customers (
 CREATE INDEX billing_customers_by_account ON billing_customers (account_id);
 
 -- How many rows each part of a table has, and the sum of their checksums: a row that the disk has made
--- impossible to find is missing there (checked-table.ts). Kept by triggers.
+-- impossible to find is missing there (checked-table.ts). Kept by triggers, in 48 bits.
 CREATE TABLE sums (
   name TEXT NOT NULL,
   part ANY NOT NULL,
@@ -220,33 +220,33 @@ CREATE TABLE sums (
   PRIMARY KEY (name, part)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER cluster_facts_inserted AFTER INSERT ON cluster_facts BEGIN INSERT INTO sums VALUES ('cluster_facts', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER cluster_facts_updated AFTER UPDATE ON cluster_facts BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'cluster_facts' AND part = 0; END;
-CREATE TRIGGER cluster_facts_deleted AFTER DELETE ON cluster_facts BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'cluster_facts' AND part = 0; END;
-CREATE TRIGGER shards_inserted AFTER INSERT ON shards BEGIN INSERT INTO sums VALUES ('shards', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER shards_updated AFTER UPDATE ON shards BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'shards' AND part = 0; END;
-CREATE TRIGGER shards_deleted AFTER DELETE ON shards BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'shards' AND part = 0; END;
-CREATE TRIGGER journals_inserted AFTER INSERT ON journals BEGIN INSERT INTO sums VALUES ('journals', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER journals_updated AFTER UPDATE ON journals BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'journals' AND part = 0; END;
-CREATE TRIGGER journals_deleted AFTER DELETE ON journals BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'journals' AND part = 0; END;
-CREATE TRIGGER heads_inserted AFTER INSERT ON heads BEGIN INSERT INTO sums VALUES ('heads', new.bucket, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER heads_updated AFTER UPDATE ON heads BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'heads' AND part = old.bucket; END;
-CREATE TRIGGER heads_deleted AFTER DELETE ON heads BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'heads' AND part = old.bucket; END;
-CREATE TRIGGER listings_inserted AFTER INSERT ON listings BEGIN INSERT INTO sums VALUES ('listings', new.account_id, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER listings_updated AFTER UPDATE ON listings BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'listings' AND part = old.account_id; END;
-CREATE TRIGGER listings_deleted AFTER DELETE ON listings BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'listings' AND part = old.account_id; END;
-CREATE TRIGGER meters_inserted AFTER INSERT ON meters BEGIN INSERT INTO sums VALUES ('meters', new.bucket, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER meters_updated AFTER UPDATE ON meters BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'meters' AND part = old.bucket; END;
-CREATE TRIGGER meters_deleted AFTER DELETE ON meters BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'meters' AND part = old.bucket; END;
-CREATE TRIGGER accounts_inserted AFTER INSERT ON accounts BEGIN INSERT INTO sums VALUES ('accounts', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER accounts_updated AFTER UPDATE ON accounts BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'accounts' AND part = 0; END;
-CREATE TRIGGER accounts_deleted AFTER DELETE ON accounts BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'accounts' AND part = 0; END;
-CREATE TRIGGER users_inserted AFTER INSERT ON users BEGIN INSERT INTO sums VALUES ('users', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER users_updated AFTER UPDATE ON users BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'users' AND part = 0; END;
-CREATE TRIGGER users_deleted AFTER DELETE ON users BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'users' AND part = 0; END;
-CREATE TRIGGER account_people_inserted AFTER INSERT ON account_people BEGIN INSERT INTO sums VALUES ('account_people', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER account_people_updated AFTER UPDATE ON account_people BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'account_people' AND part = 0; END;
-CREATE TRIGGER account_people_deleted AFTER DELETE ON account_people BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'account_people' AND part = 0; END;
-CREATE TRIGGER billing_inserted AFTER INSERT ON billing BEGIN INSERT INTO sums VALUES ('billing', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = total + excluded.total; END;
-CREATE TRIGGER billing_updated AFTER UPDATE ON billing BEGIN UPDATE sums SET total = total + new.checksum - old.checksum WHERE name = 'billing' AND part = 0; END;
-CREATE TRIGGER billing_deleted AFTER DELETE ON billing BEGIN UPDATE sums SET rows = rows - 1, total = total - old.checksum WHERE name = 'billing' AND part = 0; END;
+CREATE TRIGGER cluster_facts_inserted AFTER INSERT ON cluster_facts BEGIN INSERT INTO sums VALUES ('cluster_facts', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER cluster_facts_updated AFTER UPDATE ON cluster_facts BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'cluster_facts' AND part = 0; END;
+CREATE TRIGGER cluster_facts_deleted AFTER DELETE ON cluster_facts BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'cluster_facts' AND part = 0; END;
+CREATE TRIGGER shards_inserted AFTER INSERT ON shards BEGIN INSERT INTO sums VALUES ('shards', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER shards_updated AFTER UPDATE ON shards BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'shards' AND part = 0; END;
+CREATE TRIGGER shards_deleted AFTER DELETE ON shards BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'shards' AND part = 0; END;
+CREATE TRIGGER journals_inserted AFTER INSERT ON journals BEGIN INSERT INTO sums VALUES ('journals', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER journals_updated AFTER UPDATE ON journals BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'journals' AND part = 0; END;
+CREATE TRIGGER journals_deleted AFTER DELETE ON journals BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'journals' AND part = 0; END;
+CREATE TRIGGER heads_inserted AFTER INSERT ON heads BEGIN INSERT INTO sums VALUES ('heads', new.bucket, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER heads_updated AFTER UPDATE ON heads BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'heads' AND part = old.bucket; END;
+CREATE TRIGGER heads_deleted AFTER DELETE ON heads BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'heads' AND part = old.bucket; END;
+CREATE TRIGGER listings_inserted AFTER INSERT ON listings BEGIN INSERT INTO sums VALUES ('listings', new.account_id, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER listings_updated AFTER UPDATE ON listings BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'listings' AND part = old.account_id; END;
+CREATE TRIGGER listings_deleted AFTER DELETE ON listings BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'listings' AND part = old.account_id; END;
+CREATE TRIGGER meters_inserted AFTER INSERT ON meters BEGIN INSERT INTO sums VALUES ('meters', new.bucket, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER meters_updated AFTER UPDATE ON meters BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'meters' AND part = old.bucket; END;
+CREATE TRIGGER meters_deleted AFTER DELETE ON meters BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'meters' AND part = old.bucket; END;
+CREATE TRIGGER accounts_inserted AFTER INSERT ON accounts BEGIN INSERT INTO sums VALUES ('accounts', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER accounts_updated AFTER UPDATE ON accounts BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'accounts' AND part = 0; END;
+CREATE TRIGGER accounts_deleted AFTER DELETE ON accounts BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'accounts' AND part = 0; END;
+CREATE TRIGGER users_inserted AFTER INSERT ON users BEGIN INSERT INTO sums VALUES ('users', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER users_updated AFTER UPDATE ON users BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'users' AND part = 0; END;
+CREATE TRIGGER users_deleted AFTER DELETE ON users BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'users' AND part = 0; END;
+CREATE TRIGGER account_people_inserted AFTER INSERT ON account_people BEGIN INSERT INTO sums VALUES ('account_people', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER account_people_updated AFTER UPDATE ON account_people BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'account_people' AND part = 0; END;
+CREATE TRIGGER account_people_deleted AFTER DELETE ON account_people BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'account_people' AND part = 0; END;
+CREATE TRIGGER billing_inserted AFTER INSERT ON billing BEGIN INSERT INTO sums VALUES ('billing', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER billing_updated AFTER UPDATE ON billing BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;
+CREATE TRIGGER billing_deleted AFTER DELETE ON billing BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;

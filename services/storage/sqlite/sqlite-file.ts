@@ -12,6 +12,9 @@ export type ObserveRequest = (
   errorType: FileErrorType | 'timeout' | undefined,
 ) => void;
 
+/** How long a look at many rows may take, in milliseconds. */
+const LONG_MS_MAX = 5 * 60 * 1_000;
+
 /** What an open file needs. */
 export type SqliteFileOptions = {
   readonly file: string;
@@ -20,7 +23,8 @@ export type SqliteFileOptions = {
 };
 
 /**
- * A file with its two threads: one that writes, and one that reads, so that no read waits for an `fsync`.
+ * A file with its threads: one that writes, one that reads, so that no read waits for an `fsync`, and one
+ * for what takes long.
  * Disposing it writes what waits and closes the file.
  */
 export class SqliteFile implements SqliteDatabase, AsyncDisposable {
@@ -28,7 +32,8 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   readonly #reader: FileThread;
   readonly #clock: Clock;
   readonly #observe: ObserveRequest | undefined;
-
+  readonly #file: string;
+  #opened: FileThread | undefined;
   readonly #onClosed: (() => void) | undefined;
 
   /** The file is there and has its tables (`open-file`); `onClosed` is called once nothing uses it. */
@@ -36,12 +41,16 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
     this.#onClosed = onClosed;
     this.#clock = clock;
     this.#observe = observe;
+    this.#file = file;
     this.#writer = new FileThread({ file }, clock);
     this.#reader = new FileThread({ file }, clock);
   }
 
   async read(query: Query): Promise<readonly Row[]> {
-    const answer = await this.#timed(query.operation, this.#reader.ask({ kind: 'read', query }));
+    const asked = query.isLong
+      ? this.#longReader.ask({ kind: 'read', query }, LONG_MS_MAX)
+      : this.#reader.ask({ kind: 'read', query });
+    const answer = await this.#timed(query.operation, asked);
     assert(answer.kind === 'rows');
     return answer.rows;
   }
@@ -55,11 +64,18 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // The writer closes last: the last connection copies the WAL back and removes it.
-    try {
-      for (const thread of [this.#reader, this.#writer]) await thread.ask({ kind: 'close' });
-    } finally {
-      this.#onClosed?.();
+    await using closing = new AsyncDisposableStack();
+    closing.defer(() => this.#onClosed?.());
+    for (const thread of [this.#writer, this.#reader, this.#opened]) {
+      if (thread !== undefined)
+        closing.defer(async () => void (await thread.ask({ kind: 'close' })));
     }
+  }
+
+  /** Opened by the first that needs it. */
+  get #longReader(): FileThread {
+    this.#opened ??= new FileThread({ file: this.#file }, this.#clock);
+    return this.#opened;
   }
 
   async #timed(operation: string, asked: Promise<ThreadAnswer>): Promise<ThreadAnswer> {

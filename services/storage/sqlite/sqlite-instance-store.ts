@@ -155,7 +155,8 @@ function writesOfAnswers(
   return newest
     .map((answer) => {
       const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
-      return ANSWERS.put(row, { unlessHigher: 'version', where });
+      // Behind all others: those that are over first stand first (expired-rows.ts).
+      return ANSWERS.put(row, { unlessHigher: 'version', where, isLast: true });
     })
     .toArray();
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { CorruptState } from '#storage/byte-reader';
 import { journalStoreOf } from '#storage/journal-steps';
 import type { Append, JournalSlot, JournalStore } from '#storage/journal-store';
 import { type JournalEntry, NEWEST_SLOTS } from '#storage/seal-journal';
@@ -29,10 +30,15 @@ const NEWEST = SLOTS.select(`WHERE incarnation = ? ORDER BY slot DESC LIMIT ${NE
 const NEWEST_ONE = SLOTS.select('WHERE incarnation = ? ORDER BY slot DESC LIMIT 1');
 const PART = SLOTS.select('WHERE incarnation = ? AND slot >= ? AND slot < ? ORDER BY slot');
 
-/** What may still be written of a journal: no slot that was deleted, and none where all were. */
+/** What may still be written of a journal: no slot that was deleted, and none once it is sealed. */
 const IS_WANTED = `
   NOT EXISTS (SELECT 1 FROM journal WHERE incarnation = ? AND slot > ? AND low_water_mark > ?)
-  AND NOT EXISTS (SELECT 1 FROM seals WHERE incarnation = ? AND is_emptied = 1)`;
+  AND NOT EXISTS (SELECT 1 FROM seals WHERE incarnation = ?)`;
+
+/** Slots of a journal by the table, and by the index through which they are read. */
+const COUNTS = `SELECT
+  (SELECT count(*) FROM journal NOT INDEXED WHERE incarnation = ?1),
+  (SELECT count(*) FROM journal INDEXED BY sqlite_autoindex_journal_1 WHERE incarnation = ?1)`;
 
 /**
  * Journals in a file. A slot is on disk, with all that waited for the same `fsync`, when its append is
@@ -54,7 +60,11 @@ export function sqliteJournalStore(
   return journalStoreOf({
     begin: (incarnation, address) =>
       change('journal_begin', JOURNALS.insert([incarnation, address, null, null])),
-    append: (append) => appendSlot(database, append),
+    async append(append) {
+      if (await isAppended(database, append)) return;
+      // Sealed, it may be: the look that follows asks the file.
+      looked.delete(append.incarnation);
+    },
     readEntry: entryOf,
     async hasSeal(incarnation) {
       if (isHeld && looked.has(incarnation)) return sealed.has(incarnation);
@@ -81,6 +91,7 @@ export function sqliteJournalStore(
       return slot && { slot: wholeIn(slot, 1), lowWaterMark: wholeIn(slot, 2) };
     },
     async readNewestSlots(incarnation) {
+      await assertAllFound(database, incarnation);
       const slots = await slotsIn(database, NEWEST, [incarnation]);
       const [newest] = slots;
       const whole = slots.map((row) => wholeIn(row, 1));
@@ -127,7 +138,17 @@ async function slotsIn(
   return SLOTS.rowsOf(await database.read({ operation: 'journal_read', sql, values }));
 }
 
-async function appendSlot(database: SqliteDatabase, append: Append): Promise<void> {
+/** Throws `CorruptState` if slots of a journal cannot be found by its index: its end would be decided wrongly. */
+async function assertAllFound(database: SqliteDatabase, incarnation: string): Promise<void> {
+  const query = { operation: 'journal_check', sql: COUNTS, values: [incarnation] };
+  const [[inTable, inIndex] = []] = await database.read(query);
+  if (inTable === inIndex) return;
+  const counts = `${inTable} in the table, ${inIndex} in the index`;
+  throw new CorruptState(`slots of the journal of ${incarnation} are missing: ${counts}`);
+}
+
+/** Whether a slot was written. */
+async function isAppended(database: SqliteDatabase, append: Append): Promise<boolean> {
   const { incarnation, slot, records, lowWaterMark, deleteBelow } = append;
   assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
   assert((deleteBelow ?? 0) <= lowWaterMark, 'what is needed is never deleted');
@@ -140,9 +161,10 @@ async function appendSlot(database: SqliteDatabase, append: Append): Promise<voi
   }
   const values = [incarnation, slot, slot, incarnation];
   const where = { condition: IS_WANTED, values };
-  const statements = [SLOTS.put([incarnation, slot, lowWaterMark, records], { where })];
+  const put = SLOTS.put([incarnation, slot, lowWaterMark, records], { where });
+  const statements: Statement[] = [{ ...put, changes: 1 }];
   if (deleteBelow !== undefined) {
     statements.push(SLOTS.delete('incarnation = ? AND slot < ?', [incarnation, deleteBelow]));
   }
-  await database.write({ operation: 'journal_append', lane: 'journal', statements });
+  return await database.write({ operation: 'journal_append', lane: 'journal', statements });
 }

@@ -15,6 +15,8 @@ export type ThreadFailure = {
   readonly message: string;
   /** Extended result code of SQLite; undefined: the error is not SQLite's. */
   readonly code: number | undefined;
+  /** Whether it may have been written all the same: its commit failed. */
+  readonly isOutcomeUnknown: boolean;
 };
 
 /** The answer to a request. */

@@ -21,8 +21,8 @@ function serve(port: MessagePort, { file }: ThreadData): void {
   const statements = new Map<string, StatementSync>();
   let isScheduled = false;
   const answer = (message: ThreadAnswer) => port.postMessage(message);
-  const fail = (id: number, error: unknown) =>
-    answer({ id, kind: 'failed', failure: failureOf(error) });
+  const fail = (id: number, error: unknown, isOutcomeUnknown = false) =>
+    answer({ id, kind: 'failed', failure: { ...failureOf(error), isOutcomeUnknown } });
 
   const drain = () => {
     isScheduled = false;
@@ -45,7 +45,7 @@ function serve(port: MessagePort, { file }: ThreadData): void {
         queue.push({
           transaction: request.transaction,
           written: (isKept) => answer({ id, kind: 'written', isKept }),
-          failed: (error) => fail(id, error),
+          failed: (error, isOutcomeUnknown) => fail(id, error, isOutcomeUnknown),
         });
         schedule();
         return;
@@ -79,7 +79,7 @@ function rowsOf(
   return statement.all(...values) as unknown as readonly Row[];
 }
 
-function failureOf(error: unknown): ThreadFailure {
+function failureOf(error: unknown): Omit<ThreadFailure, 'isOutcomeUnknown'> {
   const { message } = error instanceof Error ? error : { message: String(error) };
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined;
   return { message, code };

@@ -7,14 +7,17 @@ export type Waiting = {
   readonly transaction: Transaction;
   /** It is on disk, or, `false`, nothing of it was kept. */
   readonly written: (isKept: boolean) => void;
-  readonly failed: (error: unknown) => void;
+  /** With whether it may be on disk all the same. */
+  readonly failed: (error: unknown, isOutcomeUnknown: boolean) => void;
 };
 
 /** Bytes of transactions that go together besides the journals': a few milliseconds of work. Chosen. */
 const OTHERS_BYTES_MAX = 256 * 1_024;
 
 /** What became of one transaction among those that went together. */
-type Outcome = { readonly isKept: boolean } | { readonly error: unknown };
+type Outcome =
+  | { readonly isKept: boolean }
+  | { readonly error: unknown; readonly isOutcomeUnknown: boolean };
 
 /**
  * Writes what waits, many transactions in one of the file, so that one `fsync` makes all of them durable
@@ -66,20 +69,23 @@ export class WriteQueue {
     for (const [index, { written, failed }] of together.entries()) {
       const outcome = outcomes[index];
       if (outcome !== undefined && 'isKept' in outcome) written(outcome.isKept);
-      else failed(outcome?.error);
+      else failed(outcome?.error, outcome?.isOutcomeUnknown ?? true);
     }
   }
 
   #transact(together: readonly Waiting[]): readonly Outcome[] {
+    // A commit whose `fsync` fails may be found again after a crash.
+    let isOutcomeUnknown = false;
     try {
       this.#run('BEGIN IMMEDIATE');
       const outcomes = together.map(({ transaction }) => this.#attempt(transaction));
+      isOutcomeUnknown = true;
       this.#run('COMMIT');
       return outcomes;
     } catch (error) {
       // A full disk may have rolled it back already.
       if (this.#database.isTransaction) this.#run('ROLLBACK');
-      return together.map(() => ({ error }));
+      return together.map(() => ({ error, isOutcomeUnknown }));
     }
   }
 
@@ -97,7 +103,7 @@ export class WriteQueue {
       if (!this.#database.isTransaction || !isOfStatement(error)) throw error;
       this.#run('ROLLBACK TO one');
       this.#run('RELEASE one');
-      return { error };
+      return { error, isOutcomeUnknown: false };
     }
   }
 
