@@ -22,7 +22,8 @@ const BATCH = 10;
 const CYCLES = 400;
 
 async function startService(): Promise<ProcessRun> {
-  const run = runMain(['standalone'], onFile);
+  // A busy machine needs longer for all that is asked of it.
+  const run = runMain(['standalone'], onFile, 180_000);
   await run.says(/Ctrl-C/);
   return run;
 }
