@@ -240,6 +240,20 @@ for (const table of ['history', 'drift'] as const) {
   });
 }
 
+differing('in an instance that is at the target alone is found, unless it is deleted', async () => {
+  await using target = await emptyInstallation();
+  assert.is((await copy(source(), there(target))).code, 0);
+  const { instances } = target.stores;
+  const head = await instances.readHead(IDS.long);
+  assert.ok(head);
+  const rows = { history: [], drift: [], answers: [] };
+  const marker = { ...head, deletedAtMs: 1 };
+  await instances.checkpoint([{ instanceId: 'inst_0', head: marker, ...rows }]);
+  assert.is((await copy(source(), there(target))).code, 0);
+  await instances.checkpoint([{ instanceId: 'inst_1', head, ...rows }]);
+  assert.is(await refusal(source(), there(target)), 'bucket 0 has 1 more heads at the target');
+});
+
 differing('at both ends from what its rows say is copied, and said', async () => {
   const { instances } = dead.cluster.stores;
   const head = await instances.readHead(IDS.long);
