@@ -34,10 +34,11 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
         const { openCtlFile } = await import('#process/ctl-file');
         return await openCtlFile(config);
       };
+      const openPlaces = async () => (await import('#process/store-places')).storePlaces(config);
       const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
       const { terminalQuestion, writeOut: write } = await import('#process/terminal');
       const ask = terminalQuestion();
-      const opens = { openCluster, openFile };
+      const opens = { openCluster, openFile, openPlaces };
       return await runCtl(rest, { out, err, write, ask, adminUrl, adminTokenFile, ...opens });
     }
     if (part === 'migrate' && rest.length === 0) {

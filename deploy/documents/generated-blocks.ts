@@ -21,6 +21,7 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
   { document: 'docs/ctl.md', name: 'cluster commands', lines: () => commandLines('cluster') },
   { document: 'docs/ctl.md', name: 'file commands', lines: () => commandLines('file') },
+  { document: 'docs/ctl.md', name: 'stores commands', lines: () => commandLines('stores') },
   { document: 'docs/ctl.md', name: 'planning commands', lines: () => commandLines('planning') },
   { document: 'docs/scale.md', name: 'unit costs', lines: unitCostLines },
   { document: 'docs/scale.md', name: 'planned clusters', lines: plannedClusterLines },

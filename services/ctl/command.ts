@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { RetentionOfPlans } from '#accounts/retention';
 import type { Bus } from '#bus/bus';
+import type { StorePlaces } from '#ctl/copied-stores';
 import type { Clock } from '#platform/clock';
 import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
@@ -45,6 +46,9 @@ export type Values = {
   readonly headroom?: string | undefined;
   readonly yes?: boolean | undefined;
   readonly file?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly 'secret-file'?: string | undefined;
   readonly json?: boolean | undefined;
 };
 
@@ -175,5 +179,21 @@ export type PlanningCommand = Named & {
   readonly run: (values: Values) => Printout;
 };
 
+/** A command that opens the stores that its options name. */
+export type StoresCommand = Named & {
+  readonly kind: 'stores';
+  readonly run: (
+    places: StorePlaces,
+    args: readonly string[],
+    values: Values,
+    terminal: CommandTerminal,
+  ) => Promise<Printout>;
+};
+
 /** One command: its words, its arguments in order, its options, and what it does. */
-export type Command = AccountCommand | ClusterCommand | FileCommand | PlanningCommand;
+export type Command =
+  | AccountCommand
+  | ClusterCommand
+  | FileCommand
+  | StoresCommand
+  | PlanningCommand;

@@ -11,6 +11,8 @@ import {
   type Printout,
   type Values,
 } from '#ctl/command';
+import type { StorePlaces } from '#ctl/copied-stores';
+import { COPY } from '#ctl/copy-command';
 import { DELETE_ACCOUNT } from '#ctl/delete-command';
 import { DRAIN } from '#ctl/drain-command';
 import { EXPORT } from '#ctl/export-command';
@@ -43,6 +45,8 @@ type CtlIo = {
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
   /** Finds the one file that keeps all data. Rejects with one line where there is none. */
   readonly openFile: () => Promise<FilePorts & Disposable>;
+  /** What opens the stores that a command names. */
+  readonly openPlaces: () => Promise<StorePlaces>;
 };
 
 /** Every command: those of accounts, those of a cluster, those of a file, those that only compute. */
@@ -68,6 +72,7 @@ export const COMMANDS: readonly Command[] = [
     REMOVE_USER,
   ],
   ...[BACKUP, RESTORE, VACUUM],
+  COPY,
   CAPACITY,
 ];
 
@@ -99,6 +104,9 @@ const OPTIONS = {
   headroom: { type: 'string' },
   yes: { type: 'boolean' },
   file: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  'secret-file': { type: 'string' },
 } as const;
 
 /**
@@ -148,6 +156,9 @@ async function ran(
     using file = await io.openFile();
     return await command.run(file, args, values, terminal);
   }
+  if (command.kind === 'stores') {
+    return await command.run(await io.openPlaces(), args, values, terminal);
+  }
   await using cluster = await io.openCluster();
   return await command.run(cluster, args, values, terminal);
 }
@@ -167,6 +178,9 @@ function usageText(): string {
     '',
     'Looks after the file of SERVICE_STORAGE=sqlite:',
     ...lines('file'),
+    '',
+    'Opens stores that nothing serves (place: cassandra[:keyspace] or sqlite:file):',
+    ...lines('stores'),
     '',
     'Computes, without a service:',
     ...lines('planning'),

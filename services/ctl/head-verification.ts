@@ -186,7 +186,7 @@ async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promis
  * does.
  */
 export async function* storedRows(
-  store: InstanceStore,
+  store: Pick<InstanceStore, 'readHistory'>,
   instanceId: string,
   head: InstanceHead,
 ): AsyncGenerator<HistoryRow> {

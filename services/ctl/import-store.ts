@@ -140,7 +140,11 @@ async function gather(
   };
 }
 
-function unfinishedOf(head: InstanceHead): InstanceHead {
+/**
+ * The head under which chunks are written ahead of their own: of the version before, it counts all rows,
+ * so that a deletion finds what a cut has left.
+ */
+export function unfinishedOf(head: InstanceHead): InstanceHead {
   return {
     ...head,
     version: head.version - 1,

@@ -7,10 +7,9 @@ import { Fault } from '#fault/fault';
 import { bucketsIn } from '#process/actor-buckets';
 import type { Foundation } from '#process/foundation';
 import { credentialsOf } from '#process/secret-files';
-import type { SharedStores } from '#process/stores';
+import type { ManagedPeople, SharedStores } from '#process/stores';
 import { clientTlsOf } from '#process/tls-files';
 import type { CassandraSession } from '#storage/cassandra/session';
-import type { PeopleStores } from '#storage/forget-people';
 
 /** Makes the keyspace and its tables, or brings them up to date. `print` gets a line for each step. */
 export async function migrateStores(
@@ -68,7 +67,7 @@ export async function cassandraStores(
   return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-async function cassandraPeople(session: CassandraSession): Promise<PeopleStores> {
+async function cassandraPeople(session: CassandraSession): Promise<ManagedPeople> {
   const { cassandraMemberStore } = await import('#storage/cassandra/cassandra-member-store');
   const { cassandraSessionStore } = await import('#storage/cassandra/cassandra-session-store');
   const { cassandraUserStore } = await import('#storage/cassandra/cassandra-user-store');

@@ -10,9 +10,8 @@ import type { Config } from '#config';
 import type { Reloadable } from '#platform/reloadable';
 import type { Foundation } from '#process/foundation';
 import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
-import type { LocalStores, SharedStores } from '#process/stores';
+import type { LocalStores, ManagedPeople, SharedStores } from '#process/stores';
 import { clientTlsOf } from '#process/tls-files';
-import type { PeopleStores } from '#storage/forget-people';
 
 /** Every store that a process may need. */
 type Stores = (LocalStores | SharedStores) & AsyncDisposable;
@@ -116,7 +115,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   };
 }
 
-async function memoryPeople(clock: Foundation['clock']): Promise<PeopleStores> {
+async function memoryPeople(clock: Foundation['clock']): Promise<ManagedPeople> {
   const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
   const { memorySessionStore } = await import('#storage/memory/memory-session-store');
   const { memoryUserStore } = await import('#storage/memory/memory-user-store');

@@ -49,6 +49,23 @@ export async function sqliteStores(
   };
 }
 
+/**
+ * The stores in the configured file for a tool that holds it, so that nothing serves it meanwhile. The
+ * file is made where it is not there; `secret`: that of a file that has none yet. Rejects with
+ * `ConfigError` when it cannot be used.
+ */
+export async function heldFileStores(
+  config: Config,
+  foundation: Foundation,
+  secret?: string,
+): Promise<SharedStores & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const file = opening.use(await openFile(config, foundation, 'served'));
+  const stores = await storesIn(file, config, foundation, true, secret);
+  const opened = opening.move();
+  return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
 /** Opens the file to serve it: its disk is watched, and what is over goes. */
 async function servedFile(
   opening: AsyncDisposableStack,
@@ -83,6 +100,7 @@ async function storesIn(
   config: Config,
   { clock, randomness }: Foundation,
   isHeld: boolean,
+  secret?: string,
 ): Promise<SharedStores> {
   const { fixFact } = await import('#storage/sqlite/facts');
   const { sqliteAccountStore } = await import('#storage/sqlite/sqlite-account-store');
@@ -114,7 +132,7 @@ async function storesIn(
     shards,
     // The file has no clock but this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
-    ownSecret: await fixFact(file, 'secret', randomness.base62(SECRET_LENGTH)),
+    ownSecret: await fixFact(file, 'secret', secret ?? randomness.base62(SECRET_LENGTH)),
   };
 }
 

@@ -2,25 +2,33 @@ import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
 import type { BillingStore } from '#storage/billing-store';
 import type { PeopleStores } from '#storage/forget-people';
-import type { InstanceStore } from '#storage/instance-store';
+import type { PagedInstances } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
 import type { KeyUseStore } from '#storage/key-use-store';
 import type { PagedListings } from '#storage/listing-store';
+import type { CopiedMembers } from '#storage/member-store';
 import type { ErasableMeters } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
 import type { ShardStore } from '#storage/shard-store';
+import type { PagedUsers } from '#storage/user-store';
+
+/** People, with what tools do to them. */
+export type ManagedPeople = PeopleStores & {
+  readonly users: PagedUsers;
+  readonly members: CopiedMembers;
+};
 
 /** What every process with stores has, wherever they are. */
 type CommonStores = {
   readonly accounts: ManagedAccounts;
-  readonly instances: InstanceStore;
+  readonly instances: PagedInstances;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
   readonly audit: AuditStore;
   readonly billing: BillingStore;
   readonly keyUses: KeyUseStore;
-} & PeopleStores;
+} & ManagedPeople;
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
 export type LocalStores = CommonStores & {

@@ -89,4 +89,7 @@ export interface ManagedAccounts extends AccountStore {
    * otherwise. Rejects with `conflict` if it is not being imported.
    */
   endImport(account: Account): Promise<Account>;
+
+  /** The ids of accounts that were deleted, page by page, in no particular order. */
+  deletedIds(): AsyncIterable<readonly string[]>;
 }

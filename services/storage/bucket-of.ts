@@ -17,6 +17,11 @@ const BUCKETS_PER_SHARD = 16;
  * so that all of a bucket lies in one shard, and has one owner.
  */
 export function bucketsOf(shardCount: number): BucketOf {
-  const count = shardCount * BUCKETS_PER_SHARD;
+  const count = bucketCountOf(shardCount);
   return (actorId) => hashText(actorId) % count;
+}
+
+/** How many buckets there are then: their numbers count from 0. */
+export function bucketCountOf(shardCount: number): number {
+  return shardCount * BUCKETS_PER_SHARD;
 }

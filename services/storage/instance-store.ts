@@ -172,3 +172,31 @@ export interface InstanceStore {
   /** The stored answer for a key, unless it is older than `oldestMs`. */
   findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;
 }
+
+/** A stored answer, and whose it is. */
+export type InstanceAnswer = { readonly instanceId: string; readonly answer: AnswerRow };
+
+/** Instances as tools go through them: everything, as it is stored. */
+export interface PagedInstances extends InstanceStore {
+  /**
+   * Every head of a bucket, markers of deleted instances included, at most `HEADS_MAX` in a page, in
+   * an order that is always the same. An `Error` stands where a head cannot be decoded. What is stored
+   * meanwhile may be missing.
+   */
+  headPages(bucket: number): AsyncIterable<ReadonlyMap<string, InstanceHead | Error>>;
+  /**
+   * Every answer of at most `HEADS_MAX` instances of one bucket, page by page, in an order that is
+   * always the same. Throws `CorruptState`.
+   */
+  answerPages(instanceIds: readonly string[]): AsyncIterable<readonly InstanceAnswer[]>;
+  /**
+   * The chunks of an instance with last ordinals above `after` up to `newest`, the lowest first.
+   * Throws `CorruptState`.
+   */
+  chunkPages(
+    table: 'history' | 'drift',
+    instanceId: string,
+    after: number,
+    newest: number,
+  ): AsyncIterable<readonly Chunk[]>;
+}

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type EntryLink,
   hasOwner,
@@ -77,6 +78,22 @@ export function withoutMember(people: People, userId: string, removal: Removal =
 export function closed(people: People): People {
   const isEmpty = people.members.length === 0 && people.links.length === 0;
   return people.isClosed && isEmpty ? people : { isClosed: true, members: [], links: [] };
+}
+
+/** With the people of another store, where there are none. */
+export function copiedFrom(was: People, people: People): People {
+  if (was.members.length === 0 && was.links.length === 0 && !was.isClosed) return people;
+  if (isDeepStrictEqual(inOrder(was), inOrder(people))) return was;
+  throw new Fault('conflict', 'the account has other people');
+}
+
+/** By what names each: stores keep them in orders of their own. */
+function inOrder({ isClosed, members, links }: People): unknown {
+  return {
+    isClosed,
+    members: members.toSorted((a, b) => (a.userId < b.userId ? -1 : 1)),
+    links: links.toSorted((a, b) => (a.digest < b.digest ? -1 : 1)),
+  };
 }
 
 /** The membership of a user. Throws `not_found` if there is none. */

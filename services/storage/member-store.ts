@@ -58,3 +58,12 @@ export interface MemberStore {
    */
   close(accountId: string): Promise<string[]>;
 }
+
+/** Members as tools bring them from another store. */
+export interface CopiedMembers extends MemberStore {
+  /**
+   * Gives an account its people, as a whole; the same again changes nothing. Rejects with `conflict`
+   * if it has others.
+   */
+  put(accountId: string, people: People): Promise<void>;
+}

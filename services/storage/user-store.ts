@@ -27,3 +27,9 @@ export interface UserStore {
   /** Forgets a user, unless it was changed since it was read: answers whether it is gone. */
   remove(was: StoredUser): Promise<boolean>;
 }
+
+/** Users as tools go through them. */
+export interface PagedUsers extends UserStore {
+  /** Every user, page by page, in no particular order. What is stored meanwhile may be missing. */
+  pages(): AsyncIterable<readonly User[]>;
+}

@@ -1,4 +1,5 @@
 import type { ClusterPorts, FilePorts } from '#ctl/command';
+import type { StorePlaces } from '#ctl/copied-stores';
 import { runCtl } from '#ctl/ctl';
 
 /** What a command looks at; a test names what its command needs. */
@@ -7,6 +8,7 @@ export type CtlTarget = {
   readonly adminTokenFile?: string;
   readonly cluster?: ClusterPorts;
   readonly file?: FilePorts;
+  readonly places?: StorePlaces;
   /** What is typed when the command asks; undefined: there is no terminal. */
   readonly typed?: string;
 };
@@ -31,6 +33,10 @@ export async function ctl(argv: readonly string[], target: CtlTarget) {
     async openFile() {
       if (target.file === undefined) throw new Error('this test has no file');
       return { ...target.file, [Symbol.dispose]: () => undefined };
+    },
+    async openPlaces() {
+      if (target.places === undefined) throw new Error('this test names no stores');
+      return target.places;
     },
   });
   return { code, out: out.join('\n'), err: err.join('\n'), written: written.join('') };

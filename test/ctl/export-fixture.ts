@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { composeEngine } from '#engine/compose';
 import { MODEL_VERSION } from '#identity/state';
+import type { Clock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
@@ -99,10 +100,11 @@ export async function source(): Promise<Cluster> {
 /** An engine alone on the stores of a cluster; what it has is stored when it ends. */
 export function engineOn(
   { stores }: Cluster,
-  clock = new ManualClock(START_MS),
+  clock: Clock = new ManualClock(START_MS),
+  journal = memoryJournal(),
 ): EngineClient & AsyncDisposable {
   const onBug = (error: unknown) => assert.unreachable(String(error));
-  const ports = { ...stores, clock, metrics: createMetrics(), onBug, journal: memoryJournal() };
+  const ports = { ...stores, clock, metrics: createMetrics(), onBug, journal };
   return composeEngine(CONFIG, ports);
 }
 

@@ -42,6 +42,11 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
     endDeletion: (id) => store.endDeletion(prefix + id),
     endImport: async (account) =>
       stripped(await store.endImport({ ...account, id: prefix + account.id })),
+    async *deletedIds() {
+      for await (const page of store.deletedIds()) {
+        yield page.filter((id) => id.startsWith(prefix)).map((id) => id.slice(prefix.length));
+      }
+    },
   };
 }
 

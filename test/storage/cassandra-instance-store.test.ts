@@ -3,6 +3,7 @@ import type { InstanceStore } from '#storage/instance-store';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
+import { pagedInstancesContract } from '#test/storage/paged-instances-contract';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
@@ -31,4 +32,7 @@ async function open(): Promise<InstanceStore> {
 }
 
 for (const part of instanceStoreContract('Cassandra', open, suite)) part.run();
+const openPaged = () =>
+  keyspace.emptyStore((session) => cassandraInstanceStore(session, ONE_BUCKET));
+pagedInstancesContract('Cassandra', openPaged, suite).run();
 keyspace.closing(suite).run();

@@ -26,9 +26,21 @@ export function managedAccountsContract(name: string, open: Open, suite = plainS
   const deletion = suite(`the deletion of an account in ${name}`);
   beginning(deletion, open);
   ending(deletion, open);
+  remembering(deletion, open);
   const imported = suite(`an imported account in ${name}`);
   importing(imported, open);
   return [deletion, imported];
+}
+
+function remembering(deletion: Test, open: Open): void {
+  deletion('leaves an id that tools find', async () => {
+    const store = await open(new ManualClock());
+    for (const id of ['a', 'b', 'c', 'd']) await store.create({ ...ACCOUNT, id });
+    for (const id of ['b', 'd', 'c']) await store.beginDeletion(id, 9);
+    for (const id of ['b', 'd']) await store.endDeletion(id);
+    const ids = (await Array.fromAsync(store.deletedIds())).flat();
+    assert.equal(ids.sort(), ['b', 'd']);
+  });
 }
 
 function beginning(deletion: Test, open: Open): void {

@@ -2,16 +2,17 @@ import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type EntryLink, LINKS_MAX, NO_PEOPLE } from '#accounts/people';
 import type { Role } from '#accounts/role';
-import type { MemberStore } from '#storage/member-store';
+import type { CopiedMembers } from '#storage/member-store';
 import { faultIn } from '#test/support/settled';
 
-type Open = () => Promise<{ store: MemberStore; prefix: string }>;
+type Open = () => Promise<{ store: CopiedMembers; prefix: string }>;
 
 /** The promises of the MemberStore port as suites to be run, for every adapter. */
 export function memberStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
   const links = suite(`links of accounts in ${name}`);
   const members = suite(`members of accounts in ${name}`);
   usingLinks(links, open);
+  copying(members, open);
   changingMembers(members, open);
   closing(members, open);
   return [links, members];
@@ -40,6 +41,33 @@ async function account(open: Open, ...roles: Role[]) {
   const codes = async (...pending: Promise<unknown>[]) =>
     (await Promise.allSettled(pending)).filter(({ status }) => status === 'fulfilled').length;
   return { store, prefix, accountId, invitation, setup, enter, user, fulfilled: codes };
+}
+
+function copying(members: Test, open: Open): void {
+  members('come from another store as a whole, once', async () => {
+    const { store, prefix, accountId, invitation, setup, user } = await account(open);
+    const member = (at: number, role: Role) => {
+      return { accountId, userId: user(at), role, createdAtMs: at };
+    };
+    const people = {
+      isClosed: false,
+      members: [member(1, 'owner'), member(2, 'viewer')],
+      links: [invitation('i'), setup('s')],
+    };
+    await store.put(accountId, people);
+    await store.put(accountId, people);
+    const found = await store.find(accountId);
+    assert.equal(
+      { ...found, links: found.links.toSorted((a, b) => (a.digest < b.digest ? -1 : 1)) },
+      people,
+    );
+    assert.equal(await store.accountsOf(user(2)), [people.members[1]]);
+    const others = { ...people, members: [member(1, 'owner')] };
+    assert.is((await faultIn(store.put(accountId, others))).code, 'conflict');
+    const closed = { isClosed: true, members: [], links: [] };
+    await store.put(`${prefix}b`, closed);
+    assert.equal(await store.find(`${prefix}b`), closed);
+  });
 }
 
 function usingLinks(links: Test, open: Open): void {

@@ -1,10 +1,13 @@
 import { sqliteInstanceStore } from '#storage/sqlite/sqlite-instance-store';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
+import { pagedInstancesContract } from '#test/storage/paged-instances-contract';
 import { scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
 const open = async () => sqliteInstanceStore(files.open(), ONE_BUCKET);
 
 for (const part of instanceStoreContract('SQLite', open)) part.run();
+const openPaged = async () => ({ store: await open(), prefix: 'inst_' });
+pagedInstancesContract('SQLite', openPaged).run();
 files.closing().run();

@@ -1,7 +1,7 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { User } from '#accounts/user';
-import type { UserStore } from '#storage/user-store';
+import type { PagedUsers } from '#storage/user-store';
 import { faultIn } from '#test/support/settled';
 
 /** A user of the tests, whom no other test has. */
@@ -14,7 +14,7 @@ export function someUser(email: string, more: Partial<User> = {}): User {
   };
 }
 
-type Open = () => Promise<{ store: UserStore; prefix: string }>;
+type Open = () => Promise<{ store: PagedUsers; prefix: string }>;
 
 /** The promises of the UserStore port, for every adapter. `open` gives an empty store. */
 export function userStoreContract(name: string, open: Open, suite = plainSuite): Test {
@@ -34,6 +34,18 @@ function findingUsers(users: Test, open: Open): void {
     assert.equal(stored.user, user);
     assert.equal(await store.find(user.id), stored);
     assert.equal(await store.findByEmail(user.email), stored);
+  });
+
+  users('come page by page, each once', async () => {
+    const { store, prefix } = await open();
+    const created = ['a', 'b', 'c'].map((name) => someUser(`${prefix}${name}@b.c`));
+    for (const user of created) await store.create(user);
+    const pages = (await Array.fromAsync(store.pages())).flat();
+    const own = pages.filter(({ email }) => email.startsWith(prefix));
+    assert.equal(
+      own.sort((a, b) => (a.email < b.email ? -1 : 1)),
+      created,
+    );
   });
 
   users('that were never created are not found', async () => {

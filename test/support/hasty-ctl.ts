@@ -3,6 +3,7 @@ import { runCtl } from '#ctl/ctl';
 import { systemClock } from '#platform/clock';
 import { openCtlCluster } from '#process/ctl-cluster';
 import { openCtlFile } from '#process/ctl-file';
+import { storePlaces } from '#process/store-places';
 import { writeOut } from '#process/terminal';
 
 /* Runs as `main.ts ctl` does, but that no command waits for longer than `WAIT_MS_MAX`. */
@@ -28,4 +29,5 @@ process.exitCode = await runCtl(process.argv.slice(2), {
     };
     return { ...cluster, clock };
   },
+  openPlaces: async () => storePlaces(config),
 });

@@ -1,13 +1,18 @@
 import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import type { CassandraSession } from '#storage/cassandra/session';
-import type { AnswerRow, InstanceAnswers } from '#storage/instance-store';
+import type { AnswerRow, InstanceAnswer, InstanceAnswers } from '#storage/instance-store';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/row-codec';
 
 /** How long the server keeps an answer: 24 h, and an hour for the checkpoint to come late. */
 const ANSWER_SECONDS = 25 * 60 * 60;
 
+/** Answers of one page: 2 MiB of those of usual size. */
+const PAGE_ANSWERS = 1_000;
+
 const READ = `SELECT answer FROM answers
   WHERE bucket = ? AND instance_id = ? AND answer_key = ?`;
+const READ_ALL = `SELECT instance_id, answer_key, answer FROM answers
+  WHERE bucket = ? AND instance_id IN ?`;
 const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VALUES (?, ?, ?, ?)
   USING TIMESTAMP ? AND TTL ${ANSWER_SECONDS}`;
 const DELETE = 'DELETE FROM answers USING TIMESTAMP ? WHERE bucket = ? AND instance_id = ?';
@@ -22,6 +27,24 @@ export async function readAnswer(
   const params = [bucket, instanceId, key];
   const { rows } = await session.execute(READ, params, { kind: 'read', operation: 'answer_read' });
   return rows[0] === undefined ? undefined : decodeAnswerRow(instanceId, key, rows[0]['answer']);
+}
+
+/** Every answer of instances of one bucket, page by page. */
+export async function* answerPages(
+  session: CassandraSession,
+  bucket: number,
+  instanceIds: readonly string[],
+): AsyncGenerator<readonly InstanceAnswer[]> {
+  const options = { kind: 'read', operation: 'answers_read', pageRows: PAGE_ANSWERS } as const;
+  for await (const page of session.pages(READ_ALL, [bucket, instanceIds], options)) {
+    yield page.map((row) => {
+      const instanceId: string = row['instance_id'];
+      return {
+        instanceId,
+        answer: decodeAnswerRow(instanceId, row['answer_key'], row['answer']),
+      };
+    });
+  }
 }
 
 /** Writes the answers of instances of one bucket, each confirmed, as many in a batch as it takes. */

@@ -88,6 +88,7 @@ export function cassandraAccountStore(
         return 'tombstone';
       });
     },
+    deletedIds: () => deletedIds(ports),
   };
 }
 
@@ -118,14 +119,32 @@ async function find(
   return stored;
 }
 
+/** Ids that were taken, in their order, from the first one behind `after`. */
+async function idsAfter(
+  { session }: AccountPorts,
+  after: string,
+  wanted: number,
+): Promise<readonly string[]> {
+  const options: StatementOptions = { kind: 'read', operation: 'account_ids_read' };
+  const { rows } = await session.execute(LIST_IDS, [after, wanted], options);
+  return rows.map((row): string => row['account_id']);
+}
+
+async function* deletedIds(ports: AccountPorts): AsyncGenerator<readonly string[]> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const ids = await idsAfter(ports, after, ACCOUNTS_PAGE_MAX);
+    const found = await findEach(ports, ids);
+    yield ids.filter((_, index) => found[index]?.isDeleted);
+    after = ids.at(-1);
+  }
+}
+
 async function list(ports: AccountPorts, afterId: string, limit: number): Promise<Account[]> {
   const accounts: Account[] = [];
   let after = afterId;
   while (accounts.length < limit) {
     const wanted = limit - accounts.length;
-    const options: StatementOptions = { kind: 'read', operation: 'account_ids_read' };
-    const { rows } = await ports.session.execute(LIST_IDS, [after, wanted], options);
-    const ids = rows.map((row): string => row['account_id']);
+    const ids = await idsAfter(ports, after, wanted);
     accounts.push(...(await findAll(ports, ids)));
     const last = ids.at(-1);
     if (last === undefined || ids.length < wanted) break;
@@ -136,12 +155,22 @@ async function list(ports: AccountPorts, afterId: string, limit: number): Promis
 
 /** The accounts with these ids, in their order, without those that are not there (any more). */
 async function findAll(ports: AccountPorts, ids: readonly string[]): Promise<Account[]> {
-  const found: (Account | undefined)[] = [];
+  const found = await findEach(ports, ids);
+  return found.flatMap((stored) =>
+    stored === undefined || stored.isDeleted ? [] : [stored.account],
+  );
+}
+
+/** What is stored under each id, in their order. */
+async function findEach(
+  ports: AccountPorts,
+  ids: readonly string[],
+): Promise<(StoredAccount | undefined)[]> {
+  const found: (StoredAccount | undefined)[] = [];
   await forEachConcurrently([...ids.entries()], READS_IN_FLIGHT_MAX, async ([index, id]) => {
-    const stored = await find(ports, id);
-    found[index] = stored?.isDeleted ? undefined : stored?.account;
+    found[index] = await find(ports, id);
   });
-  return found.filter((account) => account !== undefined);
+  return found;
 }
 
 async function changed(

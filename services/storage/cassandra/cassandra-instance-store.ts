@@ -2,8 +2,14 @@ import assert from 'node:assert/strict';
 import type { types } from 'cassandra-driver';
 import type { BucketOf } from '#storage/bucket-of';
 import { CorruptState } from '#storage/byte-reader';
-import { deleteAnswers, readAnswer, writeAnswers } from '#storage/cassandra/answer-table';
 import {
+  answerPages,
+  deleteAnswers,
+  readAnswer,
+  writeAnswers,
+} from '#storage/cassandra/answer-table';
+import {
+  chunkPages,
   DRIFT,
   deleteChunks,
   HISTORY,
@@ -20,7 +26,7 @@ import {
   type InstanceAnswers,
   type InstanceCheckpoint,
   type InstanceHead,
-  type InstanceStore,
+  type PagedInstances,
 } from '#storage/instance-store';
 
 /** How long the marker of a deleted instance stays: journals may hold its records. Architecture 3.2. */
@@ -31,6 +37,7 @@ const ROWS_IN_FLIGHT_MAX = 4;
 
 const READ_HEAD = 'SELECT state FROM heads WHERE bucket = ? AND instance_id = ?';
 const READ_HEADS = 'SELECT instance_id, state FROM heads WHERE bucket = ? AND instance_id IN ?';
+const READ_BUCKET = 'SELECT instance_id, state FROM heads WHERE bucket = ?';
 const WRITE_HEAD = `INSERT INTO heads (bucket, instance_id, state) VALUES (?, ?, ?)
   USING TIMESTAMP ?`;
 const WRITE_MARKER = `${WRITE_HEAD} AND TTL ${MARKER_SECONDS}`;
@@ -43,7 +50,7 @@ const WRITE_MARKER = `${WRITE_HEAD} AND TTL ${MARKER_SECONDS}`;
 export function cassandraInstanceStore(
   session: CassandraSession,
   bucketOf: BucketOf,
-): InstanceStore {
+): PagedInstances {
   return {
     bucketOf,
     async readHead(instanceId) {
@@ -87,7 +94,26 @@ export function cassandraInstanceStore(
       const row = await readAnswer(session, bucketOf(instanceId), instanceId, key);
       return row === undefined || row.atMs < oldestMs ? undefined : row;
     },
+    headPages: (bucket) => headPages(session, bucket),
+    async *answerPages(instanceIds) {
+      const bucket = onlyBucket(instanceIds, bucketOf);
+      if (bucket !== undefined) yield* answerPages(session, bucket, instanceIds);
+    },
+    chunkPages: (table, instanceId, after, newest) =>
+      table === 'history'
+        ? chunkPages(session, HISTORY, instanceId, after, newest)
+        : chunkPages(session, DRIFT, instanceId, after, newest),
   };
+}
+
+async function* headPages(
+  session: CassandraSession,
+  bucket: number,
+): AsyncGenerator<ReadonlyMap<string, InstanceHead | CorruptState>> {
+  const options = { kind: 'read', operation: 'heads_read', pageRows: HEADS_MAX } as const;
+  for await (const page of session.pages(READ_BUCKET, [bucket], options)) {
+    yield new Map(page.map((row) => [row['instance_id'], decoded(row)]));
+  }
 }
 
 /** The answers of an instance that lives on. */

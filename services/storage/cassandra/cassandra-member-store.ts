@@ -7,6 +7,7 @@ import { peopleFrom, rowChanges } from '#storage/cassandra/people-rows';
 import type { CassandraSession, Statement, StatementOptions } from '#storage/cassandra/session';
 import {
   closed,
+  copiedFrom,
   entered,
   memberOf,
   withLink,
@@ -14,7 +15,7 @@ import {
   withoutMember,
   withRole,
 } from '#storage/member-changes';
-import type { MemberStore } from '#storage/member-store';
+import type { CopiedMembers } from '#storage/member-store';
 
 /** Tries of a change that others get in front of; people of one account rarely change. */
 const TRIES_MAX = 8;
@@ -33,7 +34,7 @@ const ADD_ACCOUNT = 'INSERT INTO user_accounts (user_id, account_id) VALUES (?, 
 const FIND_ACCOUNTS = 'SELECT account_id FROM user_accounts WHERE user_id = ?';
 
 /** People of accounts in Cassandra: a partition each, changed only while it is as it was read. */
-export function cassandraMemberStore(session: CassandraSession): MemberStore {
+export function cassandraMemberStore(session: CassandraSession): CopiedMembers {
   const change = (accountId: string, next: (people: People) => People) =>
     changed(session, accountId, next);
 
@@ -45,9 +46,7 @@ export function cassandraMemberStore(session: CassandraSession): MemberStore {
       void (await change(accountId, (was) => withoutLink(was, digest))),
     async enter(entry) {
       const { accountId, userId } = entry;
-      // First, so that every membership is found from its user; one that does not come is passed over.
-      const options: StatementOptions = { kind: 'write', operation: 'user_account_write' };
-      await session.execute(ADD_ACCOUNT, [userId, accountId], options);
+      await addAccount(session, userId, accountId);
       const { after } = await change(accountId, (was) => entered(was, entry));
       return memberOf(after, userId);
     },
@@ -61,7 +60,24 @@ export function cassandraMemberStore(session: CassandraSession): MemberStore {
       const { before } = await change(accountId, closed);
       return before.members.map(({ userId }) => userId);
     },
+    async put(accountId, people) {
+      for (const { userId } of people.members) await addAccount(session, userId, accountId);
+      await change(accountId, (was) => copiedFrom(was, people));
+    },
   };
+}
+
+/**
+ * Before the membership itself, so that every one is found from its user; one that does not come is
+ * passed over.
+ */
+async function addAccount(
+  session: CassandraSession,
+  userId: string,
+  accountId: string,
+): Promise<void> {
+  const options: StatementOptions = { kind: 'write', operation: 'user_account_write' };
+  await session.execute(ADD_ACCOUNT, [userId, accountId], options);
 }
 
 type Stored = { readonly people: People; readonly revision: number | null };

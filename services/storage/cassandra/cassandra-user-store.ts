@@ -3,14 +3,15 @@ import type { User } from '#accounts/user';
 import { Fault } from '#fault/fault';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
-import type { StoredUser, UserStore } from '#storage/user-store';
+import type { PagedUsers, StoredUser } from '#storage/user-store';
 
 /** A conditional write goes through four round trips between servers. Milliseconds. */
 const CHANGE_MS_MAX = 5_000;
 
 const COLUMNS = `name, password_hash, credentials_version, factor_state, factor_secret,
   factor_step, recovery_digests, device_digests, created_at_ms`;
-const FIND = `SELECT email, user_id, revision, ${COLUMNS} FROM users WHERE email = ?`;
+const SELECT = `SELECT email, user_id, revision, ${COLUMNS} FROM users`;
+const FIND = `${SELECT} WHERE email = ?`;
 const FIND_EMAIL = 'SELECT email FROM user_emails WHERE user_id = ?';
 const ADD_EMAIL = 'INSERT INTO user_emails (user_id, email) VALUES (?, ?)';
 const DROP_EMAIL = 'DELETE FROM user_emails WHERE user_id = ?';
@@ -23,7 +24,7 @@ const CHANGE = `UPDATE users SET revision = ?, name = ?, password_hash = ?, cred
 const REMOVE = 'DELETE FROM users WHERE email = ? IF revision = ? AND user_id = ?';
 
 /** Users in Cassandra, one row each, changed only while it is as it was read. */
-export function cassandraUserStore(session: CassandraSession): UserStore {
+export function cassandraUserStore(session: CassandraSession): PagedUsers {
   const conditional = async (query: string, params: readonly unknown[]): Promise<boolean> => {
     const options: StatementOptions = {
       kind: 'conditional',
@@ -70,6 +71,10 @@ export function cassandraUserStore(session: CassandraSession): UserStore {
       await plain(DROP_EMAIL, [id]);
       await plain(DROP_ACCOUNTS, [id]);
       return true;
+    },
+    async *pages() {
+      const options: StatementOptions = { kind: 'read', operation: 'users_read' };
+      for await (const page of session.pages(SELECT, [], options)) yield page.map(userFrom);
     },
   };
 }

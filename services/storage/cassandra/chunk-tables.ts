@@ -1,5 +1,5 @@
 import { allDone, type RowWrite, writeRows } from '#storage/cassandra/row-batches';
-import { bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
+import { type BucketRange, bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
 import { type RowCounts, trimmedOf } from '#storage/floor';
@@ -33,17 +33,20 @@ type ChunkTable<Row> = Statements & { readonly packing: Packing<Row> };
 type Statements = {
   readonly table: string;
   readonly read: string;
+  readonly readUp: string;
   readonly write: string;
   readonly remove: string;
   readonly trim: string;
 };
 
 function chunkTable<Row>(table: string, packing: Packing<Row>): ChunkTable<Row> {
+  const read = `SELECT last_ordinal, chunk FROM ${table}
+    WHERE instance_id = ? AND bucket = ? AND last_ordinal <= ? AND last_ordinal > ?`;
   return {
     table,
     packing,
-    read: `SELECT last_ordinal, chunk FROM ${table}
-      WHERE instance_id = ? AND bucket = ? AND last_ordinal <= ? AND last_ordinal > ?`,
+    read,
+    readUp: `${read} ORDER BY last_ordinal ASC`,
     write: `INSERT INTO ${table} (instance_id, bucket, last_ordinal, chunk) VALUES (?, ?, ?, ?)
       USING TIMESTAMP ?`,
     remove: `DELETE FROM ${table} USING TIMESTAMP ? WHERE instance_id = ? AND bucket = ?`,
@@ -76,16 +79,43 @@ async function readChunks<Row>(
 ): Promise<Chunk[]> {
   const chunks: Chunk[] = [];
   for (const range of rangesOf(newest, count)) {
-    const params = [instanceId, range.bucket, BigInt(range.newest), BigInt(range.after)];
-    const options: StatementOptions = { kind: 'read', operation: `${table}_read` };
-    for await (const page of session.pages(read, params, { ...options, pageRows: PAGE_CHUNKS })) {
-      for (const row of page) {
-        const last = Number(row['last_ordinal']);
-        chunks.push(decodeChunk(packing.name, instanceId, last, row['chunk']));
-      }
-    }
+    const pages = chunksIn(session, { query: read, table, packing }, instanceId, range);
+    for await (const page of pages) chunks.push(...page);
   }
   return chunks;
+}
+
+/** The chunks that end above the ordinal `after` and up to `newest`, oldest first, page by page. */
+export async function* chunkPages<Row>(
+  session: CassandraSession,
+  { readUp, table, packing }: ChunkTable<Row>,
+  instanceId: string,
+  after: number,
+  newest: number,
+): AsyncGenerator<readonly Chunk[]> {
+  for (const range of rangesOf(newest, newest - after).reverse()) {
+    yield* chunksIn(session, { query: readUp, table, packing }, instanceId, range);
+  }
+}
+
+async function* chunksIn<Row>(
+  session: CassandraSession,
+  {
+    query,
+    table,
+    packing,
+  }: Pick<ChunkTable<Row>, 'table' | 'packing'> & { readonly query: string },
+  instanceId: string,
+  { bucket, newest, after }: BucketRange,
+): AsyncGenerator<readonly Chunk[]> {
+  const params = [instanceId, bucket, BigInt(newest), BigInt(after)];
+  const options: StatementOptions = { kind: 'read', operation: `${table}_read` };
+  for await (const page of session.pages(query, params, { ...options, pageRows: PAGE_CHUNKS })) {
+    yield page.map((row) => {
+      const last = Number(row['last_ordinal']);
+      return decodeChunk(packing.name, instanceId, last, row['chunk']);
+    });
+  }
 }
 
 /** Writes chunks of both tables, each in their order: `rowsOfChunks` depends on it. */

@@ -57,7 +57,7 @@ type Rows = Map<string, Row>;
 function lifeOf(
   rows: Rows,
   deleted: Set<string>,
-): Pick<ManagedAccounts, 'beginDeletion' | 'endDeletion'> {
+): Pick<ManagedAccounts, 'beginDeletion' | 'endDeletion' | 'deletedIds'> {
   return {
     async beginDeletion(accountId, revokedAtMs) {
       if (deleted.has(accountId)) return 'deleted';
@@ -71,6 +71,9 @@ function lifeOf(
       assertDeleting(rowIn(rows, accountId).account);
       rows.delete(accountId);
       deleted.add(accountId);
+    },
+    async *deletedIds() {
+      if (deleted.size > 0) yield [...deleted];
     },
   };
 }

@@ -5,9 +5,10 @@ import {
   type AnswerRow,
   CHUNK_ROWS_MAX,
   type Chunk,
+  HEADS_MAX,
   type InstanceCheckpoint,
   type InstanceHead,
-  type InstanceStore,
+  type PagedInstances,
 } from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing, type RowReading } from '#storage/packed-rows';
 
@@ -18,11 +19,11 @@ type Stored = {
   history: Chunk[] | undefined;
   drift: Chunk[] | undefined;
   /** By key, each with the version that it was stored with. */
-  answers: Map<string, AnswerRow & { readonly version: number }> | undefined;
+  answers: Map<string, StoredAnswer> | undefined;
 };
 
 /** Instances that are forgotten when the process ends (interface 1.8). */
-export function memoryInstanceStore(): InstanceStore {
+export function memoryInstanceStore(): PagedInstances {
   const instances = new Map<string, Stored>();
 
   return {
@@ -58,8 +59,42 @@ export function memoryInstanceStore(): InstanceStore {
     async findAnswer(instanceId, key, oldestMs) {
       const stored = instances.get(instanceId)?.answers?.get(key);
       if (stored === undefined || stored.atMs < oldestMs) return undefined;
-      const { version: _, ...row } = stored;
-      return row;
+      return rowOf(stored);
+    },
+    ...pagesOf(instances),
+  };
+}
+
+type StoredAnswer = AnswerRow & { readonly version: number };
+
+function rowOf({ version: _, ...row }: StoredAnswer): AnswerRow {
+  return row;
+}
+
+/** Everything lies in the one bucket that there is. */
+function pagesOf(
+  instances: ReadonlyMap<string, Stored>,
+): Pick<PagedInstances, 'headPages' | 'answerPages' | 'chunkPages'> {
+  const inBucket = (bucket: number) => (bucket === 0 ? [...instances] : []);
+  return {
+    async *headPages(bucket) {
+      const heads = inBucket(bucket).flatMap(([id, { head }]) =>
+        head === undefined ? [] : [[id, head] as const],
+      );
+      for (let from = 0; from < heads.length; from += HEADS_MAX) {
+        yield new Map(heads.slice(from, from + HEADS_MAX));
+      }
+    },
+    async *answerPages(instanceIds) {
+      for (const instanceId of instanceIds) {
+        const answers = instances.get(instanceId)?.answers;
+        if (answers === undefined) continue;
+        yield [...answers.values()].map((answer) => ({ instanceId, answer: rowOf(answer) }));
+      }
+    },
+    async *chunkPages(table, instanceId, after, newest) {
+      const chunks = instances.get(instanceId)?.[table] ?? [];
+      yield chunks.slice(placeOf(chunks, after + 1), placeOf(chunks, newest + 1));
     },
   };
 }

@@ -1,6 +1,7 @@
 import { type Membership, NO_PEOPLE, type People } from '#accounts/people';
 import {
   closed,
+  copiedFrom,
   entered,
   memberOf,
   withLink,
@@ -8,10 +9,10 @@ import {
   withoutMember,
   withRole,
 } from '#storage/member-changes';
-import type { MemberStore } from '#storage/member-store';
+import type { CopiedMembers } from '#storage/member-store';
 
 /** People of a process that forgets them when it ends (interface 1.8). */
-export function memoryMemberStore(): MemberStore {
+export function memoryMemberStore(): CopiedMembers {
   const rows = new Map<string, People>();
 
   const change = (accountId: string, next: (people: People) => People): People => {
@@ -47,5 +48,6 @@ export function memoryMemberStore(): MemberStore {
       change(accountId, closed);
       return members.map(({ userId }) => userId);
     },
+    put: async (accountId, people) => void change(accountId, (was) => copiedFrom(was, people)),
   };
 }

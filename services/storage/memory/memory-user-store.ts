@@ -1,8 +1,8 @@
 import { Fault } from '#fault/fault';
-import type { StoredUser, UserStore } from '#storage/user-store';
+import type { PagedUsers, StoredUser } from '#storage/user-store';
 
 /** Users of a process that forgets them when it ends (interface 1.8). */
-export function memoryUserStore(): UserStore {
+export function memoryUserStore(): PagedUsers {
   const rows = new Map<string, StoredUser>();
 
   /** What stands where `was` was read, if it is that. */
@@ -30,6 +30,9 @@ export function memoryUserStore(): UserStore {
     },
     async remove(was) {
       return unchanged(was) && rows.delete(was.user.email);
+    },
+    async *pages() {
+      if (rows.size > 0) yield structuredClone([...rows.values()].map(({ user }) => user));
     },
   };
 }

@@ -11,6 +11,9 @@ import { decodeChunk, encodeChunk } from '#storage/row-codec';
 import { bytesIn, CheckedTable, type Condition, wholeIn } from '#storage/sqlite/checked-table';
 import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
 
+/** Chunks of one page: 4 MiB when every context has the largest size. */
+const PAGE_CHUNKS = 512;
+
 /** How far above a row its chunk may end. */
 const BEYOND = CHUNK_ROWS_MAX - 1;
 
@@ -65,6 +68,29 @@ async function readChunks<Row>(
   return table.rowsOf(rows).map((row) => {
     return decodeChunk(packing.name, instanceId, wholeIn(row, 1), bytesIn(row, 2));
   });
+}
+
+/** The chunks that end above the ordinal `after` and up to `newest`, oldest first, page by page. */
+export async function* chunkPages<Row>(
+  database: SqliteDatabase,
+  { name, packing, table }: ChunkTable<Row>,
+  instanceId: string,
+  after: number,
+  newest: number,
+): AsyncGenerator<readonly Chunk[]> {
+  const sql = table.select(
+    `WHERE instance_id = ? AND last_ordinal > ? AND last_ordinal <= ?
+      ORDER BY last_ordinal LIMIT ${PAGE_CHUNKS}`,
+  );
+  for (let done = after; done < newest; ) {
+    const values = [instanceId, done, newest];
+    const rows = await database.read({ operation: `${name}_read`, sql, values });
+    const chunks = table.rowsOf(rows).map((row) => {
+      return decodeChunk(packing.name, instanceId, wholeIn(row, 1), bytesIn(row, 2));
+    });
+    if (chunks.length > 0) yield chunks;
+    done = chunks.length < PAGE_CHUNKS ? newest : (chunks.at(-1)?.last ?? newest);
+  }
 }
 
 /** What writes chunks, in their order: `rowsOfChunks` depends on it. */

@@ -55,6 +55,16 @@ export class RevisedTable<State extends object | null> {
     return this.#table.rowsOf(rows).map((row) => revisedIn<State>(row));
   }
 
+  /** Throws `CorruptState` if rows are missing or not as written. */
+  async assertWhole(database: SqliteDatabase): Promise<void> {
+    await this.#table.assertWhole(database);
+  }
+
+  /** The keys of rows. Throws `CorruptState` for one that is not as written. */
+  keysOf(rows: readonly Row[]): string[] {
+    return this.#table.rowsOf(rows).map((row) => textIn(row, 0));
+  }
+
   /** The row with a key; undefined: there is none. */
   async find(
     database: SqliteDatabase,

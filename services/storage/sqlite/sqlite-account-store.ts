@@ -22,6 +22,10 @@ const PAGE = ACCOUNTS.select(
   'WHERE account_id > ? AND state IS NOT NULL ORDER BY account_id LIMIT ?',
 );
 
+const DELETED = ACCOUNTS.select(
+  'WHERE account_id > ? AND state IS NULL ORDER BY account_id LIMIT ?',
+);
+
 /** Accounts in a file, each with its keys in one row. `database` stays the caller's. */
 export function sqliteAccountStore(
   database: SqliteDatabase,
@@ -85,7 +89,19 @@ export function sqliteAccountStore(
         assertDeleting(existing(was).account);
         return { put: null, answer: undefined };
       }),
+    deletedIds: () => deletedIds(database),
   };
+}
+
+async function* deletedIds(database: SqliteDatabase): AsyncGenerator<readonly string[]> {
+  await ACCOUNTS.assertWhole(database);
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const values = [after, ACCOUNTS_PAGE_MAX];
+    const rows = await database.read({ operation: 'account_list', sql: DELETED, values });
+    const ids = ACCOUNTS.keysOf(rows);
+    if (ids.length > 0) yield ids;
+    after = ids.at(-1);
+  }
 }
 
 /** Throws `not_found` for one that is not there, or of which only the id is left. */

@@ -6,14 +6,16 @@ import { decodeHead, encodeHead } from '#storage/head-codec';
 import {
   type AnswerRow,
   HEADS_MAX,
+  type InstanceAnswer,
   type InstanceAnswers,
   type InstanceCheckpoint,
   type InstanceHead,
-  type InstanceStore,
+  type PagedInstances,
 } from '#storage/instance-store';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/row-codec';
 import { bytesIn, CheckedTable, type Condition, textIn } from '#storage/sqlite/checked-table';
 import {
+  chunkPages,
   DRIFT,
   deletionOfChunks,
   HISTORY,
@@ -22,6 +24,9 @@ import {
   writesOfChunks,
 } from '#storage/sqlite/chunk-tables';
 import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
+
+/** Answers of one page: 2 MiB of those of usual size. */
+const PAGE_ANSWERS = 1_000;
 
 /** How long the marker of a deleted instance stays: journals may hold its records. Architecture 3.2. */
 const MARKER_MS = 40 * 24 * 60 * 60 * 1_000;
@@ -38,11 +43,18 @@ const ANSWERS = new CheckedTable({
   others: ['version', 'at_ms', 'answer'],
 });
 
+const HEAD_PAGE = HEADS.select(
+  `WHERE bucket = ? AND instance_id > ? ORDER BY instance_id LIMIT ${HEADS_MAX}`,
+);
+const ANSWER_PAGE = ANSWERS.select(
+  `WHERE instance_id = ? AND answer_key > ? ORDER BY answer_key LIMIT ${PAGE_ANSWERS}`,
+);
+
 /**
  * Instances in a file. A checkpoint of many is one transaction; of an instance it is written unless the
  * head that stands there has a higher version. Reading what is not as it was written throws `CorruptState`.
  */
-export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf): InstanceStore {
+export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf): PagedInstances {
   const readHeads = async (instanceIds: readonly string[]): Promise<readonly Row[]> => {
     const bucket = onlyBucket(instanceIds, bucketOf);
     if (bucket === undefined) return [];
@@ -90,7 +102,47 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
       const answer = decodeAnswerRow(instanceId, key, bytesIn(row, 4));
       return answer.atMs < oldestMs ? undefined : answer;
     },
+    headPages: (bucket) => headPages(database, bucket),
+    async *answerPages(instanceIds) {
+      if (onlyBucket(instanceIds, bucketOf) === undefined) return;
+      for (const instanceId of instanceIds) yield* answerPages(database, instanceId);
+    },
+    chunkPages: (table, instanceId, after, newest) =>
+      table === 'history'
+        ? chunkPages(database, HISTORY, instanceId, after, newest)
+        : chunkPages(database, DRIFT, instanceId, after, newest),
   };
+}
+
+async function* headPages(
+  database: SqliteDatabase,
+  bucket: number,
+): AsyncGenerator<ReadonlyMap<string, InstanceHead | CorruptState>> {
+  await HEADS.assertWhole(database, bucket);
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const values = [bucket, after];
+    const rows = await database.read({ operation: 'heads_read', sql: HEAD_PAGE, values });
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield new Map(rows.map((row) => [textIn(row, 1), decoded(row)]));
+    after = rows.length < HEADS_MAX ? undefined : textIn(last, 1);
+  }
+}
+
+async function* answerPages(
+  database: SqliteDatabase,
+  instanceId: string,
+): AsyncGenerator<readonly InstanceAnswer[]> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const values = [instanceId, after];
+    const rows = await database.read({ operation: 'answers_read', sql: ANSWER_PAGE, values });
+    const answers = ANSWERS.rowsOf(rows).map((row) => {
+      const answer = decodeAnswerRow(instanceId, textIn(row, 1), bytesIn(row, 4));
+      return { instanceId, answer };
+    });
+    if (answers.length > 0) yield answers;
+    after = answers.length < PAGE_ANSWERS ? undefined : answers.at(-1)?.answer.key;
+  }
 }
 
 /** The bucket that all of the instances lie in; undefined for none. */

@@ -1,6 +1,7 @@
 import { NO_PEOPLE, type People } from '#accounts/people';
 import {
   closed,
+  copiedFrom,
   entered,
   memberOf,
   withLink,
@@ -8,7 +9,7 @@ import {
   withoutMember,
   withRole,
 } from '#storage/member-changes';
-import type { MemberStore } from '#storage/member-store';
+import type { CopiedMembers } from '#storage/member-store';
 import { CheckedTable, textIn } from '#storage/sqlite/checked-table';
 import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
 import { changeRevised, RevisedTable } from '#storage/sqlite/revised-table';
@@ -26,7 +27,7 @@ const OF_ACCOUNTS = PEOPLE.select(
 );
 
 /** People of accounts in a file, those of each in one row. `database` stays the caller's. */
-export function sqliteMemberStore(database: SqliteDatabase): MemberStore {
+export function sqliteMemberStore(database: SqliteDatabase): CopiedMembers {
   const change = (accountId: string, next: (people: People) => People) =>
     changeRevised(
       { database, table: PEOPLE, key: accountId, operation: 'people' },
@@ -68,6 +69,8 @@ export function sqliteMemberStore(database: SqliteDatabase): MemberStore {
       const { before } = await change(accountId, closed);
       return before.members.map(({ userId }) => userId);
     },
+    put: async (accountId, people) =>
+      void (await change(accountId, (was) => copiedFrom(was, people))),
   };
 }
 

@@ -2,14 +2,19 @@ import type { User } from '#accounts/user';
 import { Fault } from '#fault/fault';
 import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
 import { FIRST_REVISION, type Revised, RevisedTable } from '#storage/sqlite/revised-table';
-import type { StoredUser, UserStore } from '#storage/user-store';
+import type { PagedUsers, StoredUser } from '#storage/user-store';
 
 const USERS = new RevisedTable<User>('users', 'user_id');
 
 const BY_EMAIL = USERS.select(`WHERE state ->> 'email' = ?`);
 
+/** Users of one page: 1 MiB. */
+const PAGE_USERS = 1_000;
+
+const PAGE = USERS.select(`WHERE user_id > ? ORDER BY user_id LIMIT ${PAGE_USERS}`);
+
 /** Users in a file. An index refuses a second one of an email. `database` stays the caller's. */
-export function sqliteUserStore(database: SqliteDatabase): UserStore {
+export function sqliteUserStore(database: SqliteDatabase): PagedUsers {
   const change = (statement: Statement) =>
     database.write({ operation: 'user_change', statements: [statement] });
 
@@ -34,7 +39,18 @@ export function sqliteUserStore(database: SqliteDatabase): UserStore {
       throw new Fault('conflict', 'the user was changed in between');
     },
     remove: ({ user: { id }, revision }) => change(USERS.remove(id, revision)),
+    pages: () => pages(database),
   };
+}
+
+async function* pages(database: SqliteDatabase): AsyncGenerator<readonly User[]> {
+  await USERS.assertWhole(database);
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const rows = await database.read({ operation: 'users_read', sql: PAGE, values: [after] });
+    const users = USERS.rowsOf(rows).map(({ state }) => state);
+    if (users.length > 0) yield users;
+    after = users.at(-1)?.id;
+  }
 }
 
 function storedOf({ state, revision }: Revised<User>): StoredUser {

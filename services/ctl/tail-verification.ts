@@ -1,0 +1,92 @@
+import { shardOf } from '#cluster/shard-of';
+import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
+import type { Directory } from '#engine/directory';
+import { engineMetrics } from '#engine/engine-metrics';
+import { InstanceKind } from '#engine/instance-kind';
+import { readTail, type TailRecord } from '#node/tail-reader';
+import type { ShardTable } from '#overview/shard-table';
+import type { Clock } from '#platform/clock';
+import { createMetrics } from '#platform/metrics';
+import { Activation } from '#runtime/activation';
+import { replay } from '#runtime/replay';
+import { rowsOfChunks } from '#storage/chunk-rows';
+import type { InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
+import type { JournalStore } from '#storage/journal-store';
+import { OBSERVATIONS } from '#storage/packed-rows';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+
+/** What tails are verified with: the journals of one side, the instances of the other. */
+type TailParts = {
+  readonly journals: JournalStore;
+  readonly instances: InstanceStore;
+  readonly clock: Clock;
+};
+
+/** Listings are not looked at here. */
+const NO_DIRECTORY: Directory = {
+  put: async () => undefined,
+  reserve: async () => undefined,
+  remove: async () => undefined,
+};
+
+/**
+ * Applies the tail of every owner's journal to the stored instances, as the nodes that take the shards
+ * over will, and runs the rows of what comes of it through the model again. Nothing is stored.
+ * `onReplay` hears of each instance with records. Rejects as a recovery would: with `CorruptJournal` where
+ * a record is missing or none. Answers how many records there were.
+ */
+export async function verifyTails(
+  parts: TailParts,
+  { rows, shardCount }: ShardTable,
+  onReplay: (instanceId: string, replay: Replay) => void,
+): Promise<number> {
+  const kind = new InstanceKind({
+    store: parts.instances,
+    directory: NO_DIRECTORY,
+    metrics: engineMetrics(createMetrics(), parts.clock),
+  });
+  let records = 0;
+  for (const [owner, owned] of Map.groupBy(rows, (row) => row.owner)) {
+    const shards = new Set(owned.map(({ shard }) => shard));
+    const isOwned = (actorId: string) => shards.has(shardOf(actorId, shardCount));
+    const tail = await readTail(parts.journals, owner, isOwned);
+    records += tail.length;
+    const ofInstances = tail.filter(({ actor }) => actor === kind.name);
+    for (const [id, own] of Map.groupBy(ofInstances, ({ actorId }) => actorId)) {
+      onReplay(id, await replayed(kind, parts, id, own));
+    }
+  }
+  return records;
+}
+
+async function replayed(
+  kind: InstanceKind,
+  { instances, clock }: TailParts,
+  id: string,
+  records: readonly TailRecord[],
+): Promise<Replay> {
+  const { state, version } = await kind.activate(id);
+  const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+  const activation = new Activation<typeof state, EngineCall, EngineAnswer>(id, 0, now.monotonicMs);
+  activation.state = state;
+  activation.version = version;
+  const lines = records.map(({ line }) => line);
+  replay(kind, activation, state, { lines, offset: 0 }, now, { recovered: () => undefined });
+  const { copy } = kind.sourcing.checkpoint(id, activation.state ?? state, []);
+  return await verifyHead(copy.head, storedRows(withChunksOf(instances, copy), id, copy.head));
+}
+
+/** The rows of a store as they will be once a checkpoint is stored. */
+function withChunksOf(
+  instances: InstanceStore,
+  { instanceId, history }: InstanceCheckpoint,
+): Pick<InstanceStore, 'readHistory'> {
+  const newestFirst = history.toReversed();
+  return {
+    async readHistory(id, newest, count) {
+      const own = rowsOfChunks(OBSERVATIONS, instanceId, newestFirst, newest, count);
+      const below = (own.at(-1)?.ordinal ?? newest + 1) - 1;
+      return [...own, ...(await instances.readHistory(id, below, count - own.length))];
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Config, ConfigError } from '#config';
+import { CtlError } from '#ctl/command';
+import type { Place, StorePlaces } from '#ctl/copied-stores';
+import { type Foundation, foundationOf } from '#process/foundation';
+import { assertProduction } from '#process/production';
+import type { SharedStores } from '#process/stores';
+
+/**
+ * The stores that commands name, for `ctl`: keyspaces of the configured Cassandra, and files, which are
+ * held while they are open. Throws `ConfigError` for a configuration that production refuses.
+ */
+export function storePlaces(config: Config): StorePlaces {
+  assertProduction(config, 'ctl');
+  // As for every other command: the operator must get in although servers are not as they should be.
+  const lenient = {
+    ...config,
+    SERVICE_ENVIRONMENT: 'development',
+    SERVICE_LOG_LEVEL: 'silent',
+  } as const;
+  const foundation = foundationOf(lenient, 'ctl');
+  const nameOf = (place: Place): string =>
+    place.kind === 'cassandra'
+      ? `cassandra:${place.keyspace ?? config.SERVICE_CASSANDRA_KEYSPACE}`
+      : `sqlite:${resolve(place.file)}`;
+  const named = async (place: Place, secret?: string) => {
+    return { ...(await opened(place, lenient, foundation, secret)), name: nameOf(place) };
+  };
+  return {
+    clock: foundation.clock,
+    nameOf,
+    async openSource(place) {
+      if (place.kind === 'sqlite' && !existsSync(place.file)) {
+        throw new CtlError(`${place.file} is not there`);
+      }
+      return await named(place);
+    },
+    openTarget: (place, secret = config.SERVICE_CLUSTER_SECRET?.[0]) => named(place, secret),
+  };
+}
+
+async function opened(
+  place: Place,
+  config: Config,
+  foundation: Foundation,
+  secret: string | undefined,
+): Promise<SharedStores & AsyncDisposable> {
+  switch (place.kind) {
+    case 'cassandra': {
+      const { cassandraStores } = await import('#process/cassandra-stores');
+      const { keyspace = config.SERVICE_CASSANDRA_KEYSPACE } = place;
+      return await cassandraStores({ ...config, SERVICE_CASSANDRA_KEYSPACE: keyspace }, foundation);
+    }
+    case 'sqlite': {
+      const { heldFileStores } = await import('#process/sqlite-stores');
+      const named = { ...config, SERVICE_SQLITE_FILE: resolve(place.file) };
+      return await heldFileStores(named, foundation, secret).catch(withoutVariable);
+    }
+  }
+}
+
+/** The file was named on the command line, and by no variable. */
+function withoutVariable(error: unknown): never {
+  if (!(error instanceof ConfigError)) throw error;
+  throw new CtlError(error.message.replace(/^SERVICE_SQLITE_FILE: /, ''), { cause: error });
+}

@@ -1,0 +1,157 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Clock } from '#platform/clock';
+import { SHARDS } from '#test/ctl/cluster-fixture';
+import {
+  copy,
+  type DeadInstallation,
+  deadInstallation,
+  emptyInstallation,
+  hasty,
+  LATE,
+  seenBy,
+  watched,
+} from '#test/ctl/copy-fixture';
+import { ctlOn, limiting, serving } from '#test/ctl/ctl-on-cluster';
+import { everythingStored } from '#test/ctl/everything-stored';
+import { IDS } from '#test/ctl/export-fixture';
+import { callOf } from '#test/engine/instance-fixture';
+import { refusalOf } from '#test/support/settled';
+import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
+
+const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
+
+/** Everything that a caller can read of an instance. */
+const QUESTIONS: readonly EngineCommand[] = [
+  { kind: 'readInstance' },
+  { kind: 'readSnapshot' },
+  { kind: 'readContract' },
+  { kind: 'readHistory', ...PAGE },
+  { kind: 'readDrift', ...PAGE, isPaged: true },
+];
+
+const text = ({ body, etag }: EngineAnswer) => `${etag} ${Buffer.from(body).toString()}`;
+
+let dead: DeadInstallation;
+
+const whole = suite('a copy');
+
+whole.before(async () => {
+  dead = await deadInstallation();
+});
+whole.after(async () => {
+  await dead?.[Symbol.asyncDispose]();
+});
+
+const source = () => seenBy('sqlite:a', dead.cluster);
+
+whole('says what there is, and that both sides are equal', async () => {
+  await using target = await emptyInstallation();
+  const { code, out, err } = await copy(source(), seenBy('cassandra:b', target));
+  assert.equal([code, err], [0, '']);
+  assert.equal(out.split('\n'), [
+    'sqlite:a is at cassandra:b: 2 accounts, 2 users, 4 instances, 764 observations, 737 drift events,',
+    '2 stored answers, 1 marker of deleted instances, 87 records of journals.',
+    'Both sides are equal, and on both every head follows from its rows, those of the journals applied.',
+  ]);
+});
+
+whole('has everything, but for answers that are never given again', async () => {
+  await using target = await emptyInstallation();
+  assert.is((await copy(source(), seenBy('cassandra:b', target))).code, 0);
+  const there = await everythingStored(seenBy('b', target), 1);
+  const { instances, ...others } = (await everythingStored(source(), 1)) as Stored;
+  const young = instances.answers.filter(({ answer }) => answer.key !== 'process:old');
+  assert.is(young.length, 2);
+  assert.equal(there, { ...others, instances: { ...instances, answers: young } });
+});
+
+type Stored = { instances: { answers: { answer: { key: string } }[] } };
+
+whole(
+  'is served by nodes that take over from those that died, and answers as they did',
+  async () => {
+    await using target = await emptyInstallation();
+    const { code, err } = await copy(source(), seenBy('cassandra:b', target));
+    assert.is(code, 0, err);
+    await target.joinEngine('a');
+    await target.joinLimiter('l');
+    await serving(target, { a: SHARDS });
+    await limiting(target, { l: SHARDS });
+    for (const id of [IDS.drifting, IDS.reset, IDS.long, LATE.created]) {
+      for (const command of QUESTIONS) {
+        const answer = await dead.engine.ask(callOf(command, { instanceId: id }));
+        assert.is(text(await target.ask(id, command)), text(answer), `${command.kind} of ${id}`);
+      }
+    }
+    for (const id of [IDS.empty, LATE.deleted]) {
+      assert.match(
+        String(await refusalOf(() => target.ask(id, { kind: 'readInstance' }))),
+        /no such/,
+      );
+    }
+    assert.equal(target.bugs, []);
+    assert.match(await ctlOn(target).text('verify', IDS.long), /come to the head, bit for bit/);
+  },
+);
+
+whole('that is run again writes nothing, and compares everything again', async () => {
+  await using target = await emptyInstallation();
+  assert.is((await copy(source(), seenBy('cassandra:b', target))).code, 0);
+  const writes: string[] = [];
+  const noting = watched(seenBy('cassandra:b', target), async (write, name) => {
+    writes.push(name);
+    return await write();
+  });
+  const { code, out } = await copy(source(), noting);
+  assert.is(code, 0);
+  assert.match(out, /^5 instances of them were there from an earlier try\.$/m);
+  assert.match(out, /^Both sides are equal/m);
+  // Each of these asks what is there, and changes nothing.
+  const asking = ['accounts.changeKeys', 'shards.fixCluster', 'shards.fixCount'];
+  assert.equal([...new Set(writes)].sort(), asking);
+});
+
+whole('goes back to where it comes from, and there is no difference', async () => {
+  await using there = await emptyInstallation();
+  assert.is((await copy(source(), seenBy('cassandra:b', there))).code, 0);
+  await using back = await emptyInstallation();
+  const argv = ['copy', '--from', 'cassandra', '--to', 'sqlite:c'];
+  const { code, err } = await copy(seenBy('cassandra:b', there), seenBy('sqlite:c', back), {
+    argv,
+  });
+  assert.is(code, 0, err);
+  assert.equal(
+    await everythingStored(seenBy('c', back), 1),
+    await everythingStored(seenBy('b', there), 1),
+  );
+});
+
+whole('says how far it has come, beside its result', async () => {
+  await using target = await emptyInstallation();
+  let nowMs = 0;
+  const clock: Clock = {
+    ...hasty(),
+    monotonicMs: () => {
+      nowMs += 700;
+      return nowMs;
+    },
+  };
+  const { out, err } = await copy(source(), seenBy('cassandra:b', target), { clock });
+  assert.match(err, /^instances copied: \d+$/m);
+  assert.match(err, /^instances compared: \d+$/m);
+  assert.not.match(out, /(copied|compared): /m);
+});
+
+whole('in JSON has the same counts', async () => {
+  await using target = await emptyInstallation();
+  const argv = ['copy', '--from', 'sqlite:a', '--to', 'cassandra', '--json'];
+  const { out } = await copy(source(), seenBy('cassandra:b', target), { argv });
+  assert.equal(JSON.parse(out), {
+    ...{ from: 'sqlite:a', to: 'cassandra:b', accounts: 2, users: 2, instances: 4 },
+    ...{ observations: 764, drift_events: 737, deleted: 1, stored_answers: 2, records: 87 },
+    ...{ written: 5, unproven: 0, contradicted: [] },
+  });
+});
+
+whole.run();
