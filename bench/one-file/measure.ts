@@ -1,0 +1,195 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseApiKey } from '#accounts/api-key';
+import { fileBytes, startOnFile } from '#bench/file-service';
+import { HttpCaller } from '#bench/http-caller';
+import { type MemoryResult, measureMemory } from '#bench/memory';
+import { type FileLook, FileWatch } from '#bench/one-file/file-watch';
+import { type FilledSizes, fillFile } from '#bench/one-file/fill';
+import { observationsOf } from '#bench/one-file/histories';
+import { readPages } from '#bench/one-file/history-pages';
+import { RestartedService } from '#bench/one-file/restarted-service';
+import { timed } from '#bench/scale/latencies';
+import { highestBytes } from '#bench/scale/memory-stage';
+import { seededId } from '#bench/scale/seed';
+import { SteadyObservers } from '#bench/scale/steady-observers';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+/** How large a run is. */
+export type Sizes = {
+  readonly instances: number;
+  /** Observations a second of the steady load, and how long it lasts. */
+  readonly rate: number;
+  readonly seconds: number;
+  /** Pages of the history of each kind. */
+  readonly pages: number;
+  /** Instances whose memory is measured, which takes five minutes; 0: it is not. */
+  readonly memory: number;
+};
+
+/** Starts of each kind. */
+const STARTS = 3;
+
+/** A steady load observes one instance in as many seconds. */
+const OBSERVED_EVERY_S = 100;
+
+/** How long nothing is sent before instances count as idle, in s: call ids are forgotten after 20. */
+const IDLE_S = 25;
+
+/** What was found under the steady load. */
+export type UnderLoad = {
+  readonly looks: readonly FileLook[];
+  /** Times of the load's observations, in ms, and how many failed before the service was killed. */
+  readonly observed: readonly number[];
+  /** Pages of instances that were not in memory, whose file the system had forgotten; the same again. */
+  readonly cold: readonly number[];
+  readonly warm: readonly number[];
+  /** Pages of rows that are in chunks alone. */
+  readonly deep: readonly number[];
+  /** The first page of the list of all instances, which loads the listing, and the next. */
+  readonly listings: readonly number[];
+  readonly highestBytes: number;
+};
+
+/** What a run found out. */
+export type OneFileFindings = {
+  readonly sizes: Sizes;
+  readonly observations: number;
+  readonly filled: FilledSizes;
+  /** Times from start to first answer, in ms: the system having forgotten the file, and not. */
+  readonly coldStarts: readonly number[];
+  readonly warmStarts: readonly number[];
+  readonly load: UnderLoad;
+  /** Records that no checkpoint had stored when it was killed, and the first answer after it. */
+  readonly killedWith: number;
+  readonly killedStart: number;
+  /** How long the good end afterwards took, in ms. */
+  readonly endMs: number;
+  readonly bytesByTable: ReadonlyMap<string, number>;
+  readonly memory: MemoryResult | undefined;
+};
+
+/** Fills a file, serves it, and measures; `print` hears how far it is. */
+export async function measureOneFile(
+  sizes: Sizes,
+  print: (line: string) => void,
+): Promise<OneFileFindings> {
+  const folder = temporaryFolder();
+  const file = join(folder, 'service.db');
+  const key = await madeFile(file);
+  const accountId = parseApiKey(key)?.accountId ?? '';
+  const filled = await fillFile({ file, accountId, instances: sizes.instances, print });
+  await using service = await RestartedService.on({ file, key });
+  const start = async (isForgotten: boolean) => {
+    if (isForgotten) forget(file);
+    const ms = await service.start(anyInstance(sizes));
+    print(`${ms.toFixed(0)} ms to the first answer`);
+    return ms;
+  };
+  const startAndEnd = async (isForgotten: boolean) => {
+    const ms = await start(isForgotten);
+    await service.end('SIGTERM');
+    return ms;
+  };
+  const warmStarts = await repeated(STARTS, () => startAndEnd(false));
+  const coldStarts = await repeated(STARTS, () => startAndEnd(true));
+  await start(true);
+  const load = await underLoad(file, service, sizes, print);
+  await service.end('SIGKILL');
+  const killedWith = load.looks.at(-1)?.unflushed ?? Number.NaN;
+  print(`killed with ${killedWith} records that are not stored`);
+  const killedStart = await start(false);
+  const endMs = await service.end('SIGTERM');
+  print(`ended in ${endMs.toFixed(0)} ms`);
+  const bytesByTable = fileBytes(file);
+  const memory = await memoryOf(join(folder, 'memory.db'), sizes, print);
+  const starts = { warmStarts, coldStarts, killedWith, killedStart, endMs };
+  const observations = sumTo(sizes.instances);
+  return { sizes, observations, filled, load, ...starts, bytesByTable, memory };
+}
+
+/** What instances cost in memory, on a file of their own. */
+async function memoryOf(
+  file: string,
+  { memory: instances }: Sizes,
+  print: (line: string) => void,
+): Promise<MemoryResult | undefined> {
+  if (instances === 0) return undefined;
+  const run = { instances, idleS: IDLE_S };
+  return await measureMemory(run, print, (nodeArgs) => startOnFile(file, nodeArgs));
+}
+
+/** Lets the service make a file with an account; gives its key. */
+async function madeFile(file: string): Promise<string> {
+  await using service = await startOnFile(file);
+  return service.key;
+}
+
+/** Observes steadily for as long as the run says, and reads meanwhile. */
+async function underLoad(
+  file: string,
+  service: RestartedService,
+  sizes: Sizes,
+  print: (line: string) => void,
+): Promise<UnderLoad> {
+  const { rate, seconds, pages, instances } = sizes;
+  // Not those whose pages are read.
+  const observedCount = Math.min(rate * OBSERVED_EVERY_S, instances / 2);
+  const ids = Array.from({ length: observedCount }, (_, index) => seededId(index));
+  using observers = new SteadyObservers(service, { ids, perSecond: rate });
+  using caller = new HttpCaller(service.address, service.key);
+  using watch = new FileWatch(file, service.metricsUrls);
+  const endsMs = performance.now() + 1_000 * seconds;
+  const found = { cold: [0], warm: [0], deep: [0], listings: [0] };
+  const { times, failed } = await observers.during(async () => {
+    print('reading pages of instances that are not in memory');
+    const others = randomIndexes(pages, observedCount, instances);
+    found.cold = await readPages(caller, others);
+    print('the same again, then pages of chunks, then the listing');
+    found.warm = await readPages(caller, others);
+    const long = others.map((index) => index - (index % 100) + 99);
+    found.deep = await readPages(caller, long, 150);
+    found.listings = await repeated(2, () => listingPage(caller));
+    print('observing until the time is over');
+    await sleep(Math.max(0, endsMs - performance.now()));
+  });
+  if (failed > 0) throw new Error(`${failed} observations failed`);
+  const { looks } = watch;
+  return { looks, observed: times, ...found, highestBytes: await highestBytes(service.pid) };
+}
+
+async function listingPage(caller: HttpCaller): Promise<number> {
+  const { ms } = await timed(() => caller.send({ method: 'GET', path: '/v1/instances?limit=20' }));
+  return ms;
+}
+
+/** Lets the system forget what it has of a file and its WAL, so that it is read from the disk. */
+function forget(file: string): void {
+  execFileSync('sync');
+  execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
+}
+
+/** One of the instances that no load observes. */
+function anyInstance({ instances }: Sizes): string {
+  const [index = 0] = randomIndexes(1, instances / 2, instances);
+  return seededId(index);
+}
+
+function randomIndexes(count: number, from: number, end: number): number[] {
+  const chosen = new Set<number>();
+  while (chosen.size < count) chosen.add(Math.floor(from + Math.random() * (end - from)));
+  return [...chosen];
+}
+
+async function repeated(times: number, measure: () => Promise<number>): Promise<number[]> {
+  const found: number[] = [];
+  while (found.length < times) found.push(await measure());
+  return found;
+}
+
+function sumTo(instances: number): number {
+  let sum = 0;
+  for (let index = 0; index < instances; index += 1) sum += observationsOf(index);
+  return sum;
+}
