@@ -7,6 +7,7 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { bucketsOf } from '#storage/bucket-of';
 import { HEADS_MAX, type InstanceStore } from '#storage/instance-store';
 import type { ListingStore } from '#storage/listing-store';
+import type { SqliteDatabase, Transaction } from '#storage/sqlite/database';
 import { openServedFile } from '#storage/sqlite/open-file';
 import { sqliteInstanceStore } from '#storage/sqlite/sqlite-instance-store';
 import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
@@ -87,7 +88,7 @@ async function inWaves(
   const bucketOf = bucketsOf(shards);
   const stores = {
     instances: sqliteInstanceStore(database, bucketOf),
-    listings: sqliteListingStore(database, systemClock),
+    listings: sqliteListingStore(gathering(database), systemClock),
   };
   let written = 0;
   const line = () => `${what}: ${written.toLocaleString('en')} of ${count.toLocaleString('en')}`;
@@ -99,6 +100,27 @@ async function inWaves(
     });
   });
   return (performance.now() - startedMs) / 1_000;
+}
+
+/** Writes what is asked within one turn of the event loop as one transaction, which takes fewer messages. */
+function gathering(database: SqliteDatabase): SqliteDatabase {
+  let waiting: Transaction[] = [];
+  let written: Promise<boolean> | undefined;
+  const writeAll = async (): Promise<boolean> => {
+    await null;
+    const statements = waiting.flatMap((transaction) => transaction.statements);
+    waiting = [];
+    written = undefined;
+    return await database.write({ operation: 'gathered', statements });
+  };
+  return {
+    read: (query) => database.read(query),
+    write: (transaction) => {
+      waiting.push(transaction);
+      written ??= writeAll();
+      return written;
+    },
+  };
 }
 
 /** Numbers of instances of one bucket each, as many as a checkpoint takes, as they become so many. */
