@@ -37,18 +37,20 @@ const OBSERVED_EVERY_S = 100;
 /** How long nothing is sent before instances count as idle, in s: call ids are forgotten after 20. */
 const IDLE_S = 25;
 
+/** Times of pages of the history, in ms. */
+type Pages = {
+  /** Of instances that were not in memory, whose file the system had forgotten; the same again. */
+  cold: readonly number[];
+  warm: readonly number[];
+  /** Of rows that are in chunks alone. */
+  deep: readonly number[];
+};
+
 /** What was found under the steady load. */
-export type UnderLoad = {
+export type UnderLoad = Readonly<Pages> & {
   readonly looks: readonly FileLook[];
-  /** Times of the load's observations, in ms, and how many failed before the service was killed. */
+  /** Times of the load's observations, in ms. */
   readonly observed: readonly number[];
-  /** Pages of instances that were not in memory, whose file the system had forgotten; the same again. */
-  readonly cold: readonly number[];
-  readonly warm: readonly number[];
-  /** Pages of rows that are in chunks alone. */
-  readonly deep: readonly number[];
-  /** The first page of the list of all instances, which loads the listing, and the next. */
-  readonly listings: readonly number[];
   readonly highestBytes: number;
 };
 
@@ -64,6 +66,8 @@ export type OneFileFindings = {
   /** Records that no checkpoint had stored when it was killed, and the first answer after it. */
   readonly killedWith: number;
   readonly killedStart: number;
+  /** The first page of the list of all instances, which loads the listing, and the next, in ms. */
+  readonly listings: readonly number[];
   /** How long the good end afterwards took, in ms. */
   readonly endMs: number;
   readonly bytesByTable: ReadonlyMap<string, number>;
@@ -100,11 +104,12 @@ export async function measureOneFile(
   const killedWith = load.looks.at(-1)?.unflushed ?? Number.NaN;
   print(`killed with ${killedWith} records that are not stored`);
   const killedStart = await start(false);
+  const listings = await listingPages(service, print);
   const endMs = await service.end('SIGTERM');
   print(`ended in ${endMs.toFixed(0)} ms`);
   const bytesByTable = fileBytes(file);
   const memory = await memoryOf(join(folder, 'memory.db'), sizes, print);
-  const starts = { warmStarts, coldStarts, killedWith, killedStart, endMs };
+  const starts = { warmStarts, coldStarts, killedWith, killedStart, listings, endMs };
   const observations = sumTo(sizes.instances);
   return { sizes, observations, filled, load, ...starts, bytesByTable, memory };
 }
@@ -141,16 +146,15 @@ async function underLoad(
   using caller = new HttpCaller(service.address, service.key);
   using watch = new FileWatch(file, service.metricsUrls);
   const endsMs = performance.now() + 1_000 * seconds;
-  const found = { cold: [0], warm: [0], deep: [0], listings: [0] };
+  const found: Pages = { cold: [], warm: [], deep: [] };
   const { times, failed } = await observers.during(async () => {
     print('reading pages of instances that are not in memory');
     const others = randomIndexes(pages, observedCount, instances);
     found.cold = await readPages(caller, others);
-    print('the same again, then pages of chunks, then the listing');
+    print('the same again, then pages of chunks');
     found.warm = await readPages(caller, others);
     const long = others.map((index) => index - (index % 100) + 99);
     found.deep = await readPages(caller, long, 150);
-    found.listings = await repeated(2, () => listingPage(caller));
     print('observing until the time is over');
     await sleep(Math.max(0, endsMs - performance.now()));
   });
@@ -159,9 +163,23 @@ async function underLoad(
   return { looks, observed: times, ...found, highestBytes: await highestBytes(service.pid) };
 }
 
-async function listingPage(caller: HttpCaller): Promise<number> {
-  const { ms } = await timed(() => caller.send({ method: 'GET', path: '/v1/instances?limit=20' }));
-  return ms;
+/** Reads the first page of the list twice; NaN where it is refused, or not answered in time. */
+async function listingPages(
+  service: RestartedService,
+  print: (line: string) => void,
+): Promise<number[]> {
+  using caller = new HttpCaller(service.address, service.key);
+  const call = { method: 'GET', path: '/v1/instances?limit=20' } as const;
+  const page = async () => {
+    const { ms } = await timed(() => caller.send(call));
+    return ms;
+  };
+  return await repeated(2, () =>
+    page().catch((error: unknown) => {
+      print(`no page of the list: ${error}`);
+      return Number.NaN;
+    }),
+  );
 }
 
 /** Lets the system forget what it has of a file and its WAL, so that it is read from the disk. */

@@ -54,9 +54,11 @@ function ofStarts(found: OneFileFindings): ScaleFigure[] {
   ];
 }
 
-function ofPages({ load, sizes }: OneFileFindings): ScaleFigure[] {
+function ofPages({ load, sizes, listings }: OneFileFindings): ScaleFigure[] {
   const { p50, p99 } = latenciesOf(load.observed);
-  const [first = 0, next = 0] = load.listings;
+  const [first = '', next = ''] = listings.map((ms) =>
+    Number.isNaN(ms) ? 'none' : `${numberText(ms, 0)} ms`,
+  );
   const listed = numberText(sizes.instances, 0);
   return [
     ...pageFigures('a page of the history, nothing of it in memory', load.cold),
@@ -66,8 +68,8 @@ function ofPages({ load, sizes }: OneFileFindings): ScaleFigure[] {
       `${numberText(sizes.rate, 0)} observations/s meanwhile, p50 and p99`,
       `${numberText(p50, 1)} and ${numberText(p99, 1)} ms`,
     ),
-    figure(`the first page of the list of ${listed}`, `${numberText(first, 0)} ms`),
-    figure('the next page of the list', `${numberText(next, 1)} ms`),
+    figure(`the first page of the list of ${listed}`, first),
+    figure('the same page of the list again', next),
   ];
 }
 
