@@ -58,6 +58,9 @@ const sizes: Sizes = {
   memory: sizeOf('memory'),
 };
 
+// A hundred instances are of all kinds.
+if (sizes.instances % 100 !== 0) throw new Error('--instances is a multiple of 100');
+
 const tools = { wrk: await findWrk(), k6: undefined, postgres: undefined, redis: undefined };
 const circumstances = (await describeRun(tools)).filter(({ name }) => name !== 'wrk');
 const found = await measureOneFile(sizes, print);

@@ -9,7 +9,7 @@ import { type FileLook, FileWatch } from '#bench/one-file/file-watch';
 import { type FilledSizes, fillFile } from '#bench/one-file/fill';
 import { observationsOf } from '#bench/one-file/histories';
 import { readPages } from '#bench/one-file/history-pages';
-import { RestartedService } from '#bench/one-file/restarted-service';
+import { firstAnswerMs, RestartedService } from '#bench/restarted-service';
 import { timed } from '#bench/scale/latencies';
 import { highestBytes } from '#bench/scale/memory-stage';
 import { seededId } from '#bench/scale/seed';
@@ -27,6 +27,9 @@ export type Sizes = {
   /** Instances whose memory is measured, which takes five minutes; 0: it is not. */
   readonly memory: number;
 };
+
+/** The service on the file, and a key of the account that has its instances. */
+type Served = { readonly service: RestartedService; readonly key: string };
 
 /** Starts of each kind. */
 const STARTS = 3;
@@ -47,7 +50,7 @@ type Pages = {
 };
 
 /** What was found under the steady load. */
-export type UnderLoad = Readonly<Pages> & {
+type UnderLoad = Readonly<Pages> & {
   readonly looks: readonly FileLook[];
   /** Times of the load's observations, in ms. */
   readonly observed: readonly number[];
@@ -81,13 +84,16 @@ export async function measureOneFile(
 ): Promise<OneFileFindings> {
   const folder = temporaryFolder();
   const file = join(folder, 'service.db');
-  const key = await madeFile(file);
+  await using service = await RestartedService.on(file);
+  await service.start();
+  const key = await service.createKey();
+  await service.end('SIGTERM');
   const accountId = parseApiKey(key)?.accountId ?? '';
   const filled = await fillFile({ file, accountId, instances: sizes.instances, print });
-  await using service = await RestartedService.on({ file, key });
+  const served = { service, key };
   const start = async (isForgotten: boolean) => {
     if (isForgotten) forget(file);
-    const ms = await service.start(anyInstance(sizes));
+    const ms = await firstAnswerMs(service, () => observeAny(served, sizes));
     print(`${ms.toFixed(0)} ms to the first answer`);
     return ms;
   };
@@ -99,13 +105,13 @@ export async function measureOneFile(
   const warmStarts = await repeated(STARTS, () => startAndEnd(false));
   const coldStarts = await repeated(STARTS, () => startAndEnd(true));
   await start(true);
-  const load = await underLoad(file, service, sizes, print);
+  const load = await underLoad(served, sizes, print);
   await service.end('SIGKILL');
   const killedWith = load.looks.at(-1)?.unflushed ?? Number.NaN;
   print(`killed with ${killedWith} records that are not stored`);
   const killedStart = await start(false);
-  const listings = await listingPages(service, print);
-  const endMs = await service.end('SIGTERM');
+  const listings = await listingPages(served, print);
+  const { ms: endMs } = await timed(() => service.end('SIGTERM'));
   print(`ended in ${endMs.toFixed(0)} ms`);
   const bytesByTable = fileBytes(file);
   const memory = await memoryOf(join(folder, 'memory.db'), sizes, print);
@@ -125,31 +131,23 @@ async function memoryOf(
   return await measureMemory(run, print, (nodeArgs) => startOnFile(file, nodeArgs));
 }
 
-/** Lets the service make a file with an account; gives its key. */
-async function madeFile(file: string): Promise<string> {
-  await using service = await startOnFile(file);
-  return service.key;
-}
-
 /** Observes steadily for as long as the run says, and reads meanwhile. */
 async function underLoad(
-  file: string,
-  service: RestartedService,
+  { service, key }: Served,
   sizes: Sizes,
   print: (line: string) => void,
 ): Promise<UnderLoad> {
+  const { address, file, metricsUrls } = service;
   const { rate, seconds, pages, instances } = sizes;
-  // Not those whose pages are read.
-  const observedCount = Math.min(rate * OBSERVED_EVERY_S, instances / 2);
-  const ids = Array.from({ length: observedCount }, (_, index) => seededId(index));
-  using observers = new SteadyObservers(service, { ids, perSecond: rate });
-  using caller = new HttpCaller(service.address, service.key);
-  using watch = new FileWatch(file, service.metricsUrls);
+  const ids = Array.from({ length: observedCount(sizes) }, (_, index) => seededId(index));
+  using observers = new SteadyObservers({ address, key }, { ids, perSecond: rate });
+  using caller = new HttpCaller(address, key);
+  using watch = new FileWatch(file, metricsUrls);
   const endsMs = performance.now() + 1_000 * seconds;
   const found: Pages = { cold: [], warm: [], deep: [] };
   const { times, failed } = await observers.during(async () => {
     print('reading pages of instances that are not in memory');
-    const others = randomIndexes(pages, observedCount, instances);
+    const others = randomIndexes(pages, ids.length, instances);
     found.cold = await readPages(caller, others);
     print('the same again, then pages of chunks');
     found.warm = await readPages(caller, others);
@@ -165,10 +163,10 @@ async function underLoad(
 
 /** Reads the first page of the list twice; NaN where it is refused, or not answered in time. */
 async function listingPages(
-  service: RestartedService,
+  { service, key }: Served,
   print: (line: string) => void,
 ): Promise<number[]> {
-  using caller = new HttpCaller(service.address, service.key);
+  using caller = new HttpCaller(service.address, key);
   const call = { method: 'GET', path: '/v1/instances?limit=20' } as const;
   const page = async () => {
     const { ms } = await timed(() => caller.send(call));
@@ -188,10 +186,17 @@ function forget(file: string): void {
   execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
 }
 
-/** One of the instances that no load observes. */
-function anyInstance({ instances }: Sizes): string {
-  const [index = 0] = randomIndexes(1, instances / 2, instances);
-  return seededId(index);
+/** Observes one of the instances whose pages are not read. */
+async function observeAny({ service, key }: Served, sizes: Sizes): Promise<void> {
+  const [index = 0] = randomIndexes(1, 0, observedCount(sizes));
+  using caller = new HttpCaller(service.address, key);
+  const body = '{"mode_target":"ORDER","signal_strength":0.6}';
+  await caller.send({ method: 'POST', path: `/v1/instances/${seededId(index)}/process`, body });
+}
+
+/** The first of all instances are observed; the pages of the others are read. */
+function observedCount({ rate, instances }: Sizes): number {
+  return Math.min(rate * OBSERVED_EVERY_S, instances / 2);
 }
 
 function randomIndexes(count: number, from: number, end: number): number[] {
