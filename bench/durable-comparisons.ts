@@ -8,9 +8,14 @@ export type DurableEntrant = {
   readonly label: Label & Part;
   /** The same processes and instances, a fresh key on every call. */
   readonly keyedLabel?: Label & Part;
+  readonly store: OnCassandra | 'sqlite';
+};
+
+/** A cluster on the Cassandra of its comparison. */
+export type OnCassandra = {
   /** As many as the command line says unless given. */
   readonly engines?: number;
-  /** Where its tables are in the Cassandra of its comparison. */
+  /** Where its tables are. */
   readonly keyspace: string;
 };
 
@@ -30,15 +35,16 @@ const COMPARISONS: readonly DurableComparison[] = [
   {
     instanceCount: DURABLE_INSTANCES,
     services: [
-      { label: 'd', keyedLabel: 'k', keyspace: 'identity_engine' },
-      { label: 'd3', engines: ENGINES_OF_D3, keyspace: 'three_engines' },
+      { label: 'd', keyedLabel: 'k', store: { keyspace: 'identity_engine' } },
+      { label: 'd3', store: { engines: ENGINES_OF_D3, keyspace: 'three_engines' } },
+      { label: 'e', keyedLabel: 'ke', store: 'sqlite' },
     ],
     references: ['pg', 'cas'],
     isWithStateless: true,
   },
   {
     instanceCount: MANY_INSTANCES,
-    services: [{ label: 'd50', keyedLabel: 'k50', keyspace: 'identity_engine' }],
+    services: [{ label: 'd50', keyedLabel: 'k50', store: { keyspace: 'identity_engine' } }],
     references: ['pg50', 'cas50'],
     isWithStateless: false,
   },
@@ -52,6 +58,11 @@ export function comparisonsOf({ parts }: Pick<Options, 'parts'>): DurableCompari
     references: comparison.references.filter((label) => parts.has(label)),
     isWithStateless: comparison.isWithStateless && parts.has('c'),
   })).filter(({ services, references }) => services.length + references.length > 0);
+}
+
+/** Whether a comparison needs a Cassandra. */
+export function isOnCassandra({ services }: Pick<DurableComparison, 'services'>): boolean {
+  return services.some(({ store }) => store !== 'sqlite');
 }
 
 function isWanted(

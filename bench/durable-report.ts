@@ -27,7 +27,8 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
     '## Durable comparison',
     `${comparisons.join('; then ')}; everything on this machine: Cassandra with ` +
       '`commitlog_sync: batch` and a timer slack of ' +
-      `${TIMER_SLACK_NS / 1_000} µs, PostgreSQL with \`fsync\` and \`synchronous_commit\` on. ` +
+      `${TIMER_SLACK_NS / 1_000} µs, PostgreSQL with \`fsync\` and \`synchronous_commit\` on, ` +
+      'SQLite in WAL with `synchronous` FULL. ' +
       'A run goes on in the row of instances where the one before ended, so that each is observed ' +
       'once in as many answers as there are instances. (pg) and (cas) run the same model and answer ' +
       'the same bytes after a look at the API key; they have no limiter. A durable service writes ' +
@@ -62,11 +63,12 @@ function diskOf({ instanceCount, disk }: DurableFindings): string {
     ...['with a key', '`answers`, bytes of each'],
   ];
   return [
-    `## Bytes on Cassandra's disk per observation, ${numberText(instanceCount, 0)} instances`,
+    `## Bytes on disk per observation, ${numberText(instanceCount, 0)} instances`,
     'All files of the tables after the run, each table flushed and compacted into one file, divided ' +
-      'by all observations that the instances ever had. The newest rows of history lie in the heads. ' +
-      'The commit log is not in it, and the answers to calls with a key stand apart, divided by ' +
-      'these calls.',
+      'by all observations that the instances ever had; of a SQLite file the pages of each table and ' +
+      'its indexes once the service has ended. The newest rows of history lie in the heads. The ' +
+      'commit log is not in it, and the answers to calls with a key stand apart, divided by these ' +
+      'calls.',
     tableOf(head, rows),
   ].join('\n\n');
 }

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { CapturedAnswer } from '#bench/capture-answer';
 import { captureAnswer } from '#bench/capture-answer';
@@ -8,20 +9,23 @@ import {
   comparisonsOf,
   type DurableComparison,
   type DurableEntrant,
+  isOnCassandra,
+  type OnCassandra,
 } from '#bench/durable-comparisons';
 import { runDurableRounds } from '#bench/durable-rounds';
 import { type DurableStores, startDurable } from '#bench/durable-service';
+import { fileBytes, startOnFile } from '#bench/file-service';
 import { checkLedger } from '#bench/ledger';
 import type { Options } from '#bench/options';
 import { startPostgresReference } from '#bench/postgres-reference';
 import { type PostgresTools, startPostgres } from '#bench/postgres-server';
 import { prepareService, type Server, startReference } from '#bench/servers';
-import { startStandalone } from '#bench/service';
+import { type Service, startStandalone } from '#bench/service';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { startCassandra } from '#deploy/local/cassandra-server';
 import { startNats } from '#deploy/local/nats-server';
 
-/** What the observations of one service left on Cassandra's disk. */
+/** What the observations of one service left on the disk. */
 type DiskUse = {
   /** The servers that are this service, by their letters. */
   readonly labels: readonly string[];
@@ -50,8 +54,14 @@ type Bench = {
   readonly print: (line: string) => void;
 };
 
-/** A durable service that is up: the servers that it is, and where its tables are. */
-type Started = { readonly servers: readonly Server[]; readonly keyspace: string };
+/** A durable service that is up, and how much its tables take on disk once it has ended. */
+type StartedStore = {
+  readonly service: Service;
+  readonly readBytes: () => Promise<ReadonlyMap<string, number>>;
+};
+
+/** The servers that a durable service is. */
+type Started = Pick<StartedStore, 'readBytes'> & { readonly servers: readonly Server[] };
 
 /** The Cassandra of a comparison, and where its files are. */
 type Cassandra = Pick<DurableStores, 'cassandra'> & { readonly dataFolder: string };
@@ -82,10 +92,9 @@ async function measureComparison(
   const { tools, options, instanceCount, print } = bench;
   await using stores = new AsyncDisposableStack();
   await using opened = new AsyncDisposableStack();
-  const cassandra = comparison.services.length === 0 ? undefined : await startStore(stores, bench);
+  const cassandra = isOnCassandra(comparison) ? await startStore(stores, bench) : undefined;
   const started: Started[] = [];
   for (const entrant of comparison.services) {
-    if (cassandra === undefined) break;
     started.push(await startEntrant(opened, cassandra, bench, entrant));
   }
   const servers = started.flatMap((service) => service.servers);
@@ -99,10 +108,9 @@ async function measureComparison(
   // A service that runs keeps writing to its journal.
   await opened.disposeAsync();
   const disk: DiskUse[] = [];
-  for (const count of counts) {
-    if (cassandra === undefined) break;
-    print(`${count.labels.join(', ')}: flushing and compacting the tables`);
-    disk.push({ ...count, bytesByTable: await bytesOf(cassandra, count.keyspace) });
+  for (const { readBytes, ...count } of counts) {
+    print(`${count.labels.join(', ')}: what its tables take on disk`);
+    disk.push({ ...count, bytesByTable: await readBytes() });
   }
   return { instanceCount, rounds, disk };
 }
@@ -118,25 +126,49 @@ async function startStore(
   return { cassandra, dataFolder: join(folder, 'state', 'data') };
 }
 
-/** Starts a service, with a NATS of its own, and makes its instances. */
+/** Starts a service and makes its instances. */
 async function startEntrant(
   opening: AsyncDisposableStack,
-  { cassandra }: Cassandra,
-  { options, folder, instanceCount, print }: Bench,
-  { label, keyedLabel, engines = options.engines, keyspace }: DurableEntrant,
+  cassandra: Cassandra | undefined,
+  bench: Bench,
+  { label, keyedLabel, store }: DurableEntrant,
 ): Promise<Started> {
-  print(`${label}: starting NATS and the service`);
-  const logFolder = temporaryFolder();
-  const nats = opening.use(await startNats({ folder: join(logFolder, 'nats'), logFolder, print }));
-  const stores = { cassandra, nats };
-  const plan = { engines, folder: logFolder, stores, keyspace, print };
-  const service = opening.use(await startDurable(plan));
-  const server = await prepareService(label, service, folder, { instanceCount, print });
+  const { options, folder, instanceCount, print } = bench;
+  print(`${label}: starting the service`);
+  const { service, readBytes } =
+    store === 'sqlite'
+      ? await startedOnFile(opening)
+      : await startedOnCassandra(opening, cassandra, bench, store);
+  const prepared = await prepareService(label, service, folder, { instanceCount, print });
+  const server = { ...prepared, isCheckpointing: true };
   const servers: Server[] = options.parts.has(label) ? [server] : [];
   if (keyedLabel !== undefined && options.parts.has(keyedLabel)) {
     servers.push({ ...server, label: keyedLabel, isKeyed: true });
   }
-  return { servers, keyspace };
+  return { servers, readBytes };
+}
+
+async function startedOnFile(opening: AsyncDisposableStack): Promise<StartedStore> {
+  const file = join(temporaryFolder(), 'service.db');
+  const service = opening.use(await startOnFile(file));
+  return { service, readBytes: async () => fileBytes(file) };
+}
+
+/** With a NATS of its own. */
+async function startedOnCassandra(
+  opening: AsyncDisposableStack,
+  stores: Cassandra | undefined,
+  { options, print }: Bench,
+  { engines = options.engines, keyspace }: OnCassandra,
+): Promise<StartedStore> {
+  assert(stores !== undefined, 'it is started before a service on it');
+  const { cassandra, dataFolder } = stores;
+  const logFolder = temporaryFolder();
+  const nats = opening.use(await startNats({ folder: join(logFolder, 'nats'), logFolder, print }));
+  const plan = { engines, folder: logFolder, stores: { cassandra, nats }, keyspace, print };
+  const service = opening.use(await startDurable(plan));
+  const { address } = cassandra;
+  return { service, readBytes: () => diskBytes({ address, dataFolder, keyspace }) };
 }
 
 async function startReferences(
@@ -162,15 +194,11 @@ async function startReferences(
 }
 
 /** How many observations a service had, from its own metrics. */
-async function countsOf({ servers, keyspace }: Started) {
+async function countsOf({ servers, readBytes }: Started) {
   const [server] = servers;
   const { advanced } = await readCycleCount(server?.service?.metricsUrls ?? []);
   const labels = servers.map(({ label }) => label);
-  return { labels, keyspace, observations: advanced, keyed: server?.plan.keyedAnswers ?? 0 };
-}
-
-function bytesOf({ cassandra, dataFolder }: Cassandra, keyspace: string) {
-  return diskBytes({ address: cassandra.address, dataFolder, keyspace });
+  return { labels, readBytes, observations: advanced, keyed: server?.plan.keyedAnswers ?? 0 };
 }
 
 /** What reference (c) answers: it has no model of its own. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { measureColdStart } from '#bench/cold-start';
 import { type DurableFindings, measureDurable } from '#bench/durable';
-import { comparisonsOf } from '#bench/durable-comparisons';
+import { comparisonsOf, isOnCassandra } from '#bench/durable-comparisons';
 import { measureJournalAge } from '#bench/journal-age';
 import type { LimiterFindings } from '#bench/limiter/findings';
 import { measureLimiter } from '#bench/limiter/measure-limiter';
@@ -64,8 +64,7 @@ async function findTools(options: Options) {
   const comparisons = comparisonsOf(options);
   const isBesidePostgres = comparisons.some(({ references }) => references.length > 0);
   const postgres = isBesidePostgres ? await findPostgres() : undefined;
-  const hasServices = comparisons.some(({ services }) => services.length > 0);
-  const isOnStores = hasServices || parts.has('limiter');
+  const isOnStores = comparisons.some(isOnCassandra) || parts.has('limiter');
   if (isOnStores || parts.has('journal')) await installedCassandra(print);
   if (isOnStores) await installedNats(print);
   const k6 = parts.has('open') ? await installedK6(print) : undefined;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { activeInstances } from '#bench/gauges';
+import { activeInstances, untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { Inspector, type MemoryUse } from '#bench/inspector';
 import { at } from '#bench/process-answer';
@@ -34,13 +34,14 @@ export type MemoryResult = {
 /**
  * Creates many instances in one standalone process, sends each two observations, and measures the
  * memory in between, each time after a collection of all garbage. What the second observation adds
- * is what a history row costs.
+ * is what a history row costs. `start` starts another service than the one in memory.
  */
 export async function measureMemory(
   run: MemoryRun,
   print: (line: string) => void,
+  start: (nodeArgs: readonly string[]) => ReturnType<typeof startStandalone> = startStandalone,
 ): Promise<MemoryResult> {
-  await using service = await startStandalone(['--inspect=127.0.0.1:0']);
+  await using service = await start(['--inspect=127.0.0.1:0']);
   using inspector = await Inspector.connect(service.process);
   using caller = new HttpCaller(service.address, service.key);
   const stages: MemoryStage[] = [];
@@ -52,16 +53,21 @@ export async function measureMemory(
     return use.liveBytes;
   };
 
+  const idle = async () => {
+    await sleep(run.idleS * 1_000);
+    await untilStored(service.metricsUrls, print);
+  };
+
   await observeEach(caller, await create(caller, WARM_UP_INSTANCES), 1);
   const empty = await stage(`warm, ${WARM_UP_INSTANCES} instances`);
   const ids = await create(caller, run.instances);
   await stage('created');
   await observeEach(caller, ids, 1);
   await stage('each processed once');
-  await sleep(run.idleS * 1_000);
+  await idle();
   const once = await stage(`idle for ${run.idleS} s`);
   await observeEach(caller, ids, 2);
-  await sleep(run.idleS * 1_000);
+  await idle();
   const twice = await stage(`each processed twice, idle for ${run.idleS} s`);
 
   const bytesPerRow = (twice - once) / run.instances;

@@ -3,7 +3,7 @@ import { TITLES } from '#bench/servers';
 
 /** The parts of a run: the servers under closed load, and everything measured besides. */
 const PARTS = [
-  ...(['a', 'c', 's', 'p', 'open', 'd', 'd3', 'k', 'pg', 'cas'] as const),
+  ...(['a', 'c', 's', 'p', 'open', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
   ...(['limiter', 'cold', 'memory', 'journal'] as const),
 ];

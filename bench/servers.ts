@@ -11,7 +11,7 @@ import { MODE_KEYS } from '#identity/modes';
 
 /** The servers that are compared, by the letters of the report. */
 export const LABELS = [
-  ...(['a', 'c', 's', 'p', 'd', 'd3', 'k', 'pg', 'cas'] as const),
+  ...(['a', 'c', 's', 'p', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
 ];
 
@@ -27,6 +27,8 @@ export const TITLES: Readonly<Record<Label, string>> = {
   d: 'this service, edge + limiter + engine on Cassandra and NATS',
   d3: 'as (d), three engines',
   k: 'as (d), a fresh Idempotency-Key on every call',
+  e: 'this service, standalone on one SQLite file',
+  ke: 'as (e), a fresh Idempotency-Key on every call',
   pg: 'Fastify + PostgreSQL, a transaction with row lock',
   cas: 'Fastify + PostgreSQL, one compare-and-set statement',
   d50: 'as (d), 50,000 instances',
@@ -43,6 +45,8 @@ export type Server = {
   readonly plan: ObservationPlan;
   /** Whether every request has a fresh `Idempotency-Key`. */
   readonly isKeyed?: boolean;
+  /** Whether it writes checkpoints, up to two minutes late, as this service does on a store. */
+  readonly isCheckpointing?: boolean;
   /** What counts and lists its cycles; undefined for a reference without state. */
   readonly service: Pick<Service, 'metricsUrls'> | undefined;
 };

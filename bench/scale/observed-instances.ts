@@ -16,7 +16,7 @@ export class ObservedInstances implements Disposable {
   readonly #acknowledged: number[] = [];
   readonly #print: (line: string) => void;
 
-  constructor({ address, key }: Service, print: (line: string) => void) {
+  constructor({ address, key }: Pick<Service, 'address' | 'key'>, print: (line: string) => void) {
     this.#caller = new HttpCaller(address, key);
     this.#print = print;
   }

@@ -16,13 +16,26 @@ const OBSERVATION = '{"mode_target":"ORDER","signal_strength":0.6}';
 /** What observers saw: the time of each answer in ms, and the calls that were not answered 2xx. */
 export type Observed = { readonly times: readonly number[]; readonly failed: number };
 
+/** Whom steady observers observe, and how often, where that is not as usual. */
+type Observing = {
+  /** Instances that are there already: they need not be made. */
+  readonly ids?: readonly string[];
+  readonly perSecond?: number;
+};
+
 /** Callers of an account who observe at a steady rate, however long answers take. */
 export class SteadyObservers implements Disposable {
   readonly #caller: HttpCaller;
-  #ids: readonly string[] = [];
+  readonly #perSecond: number;
+  #ids: readonly string[];
 
-  constructor({ address, key }: Service) {
+  constructor(
+    { address, key }: Pick<Service, 'address' | 'key'>,
+    { ids = [], perSecond = PER_SECOND }: Observing = {},
+  ) {
     this.#caller = new HttpCaller(address, key);
+    this.#ids = ids;
+    this.#perSecond = perSecond;
   }
 
   /** Makes the instances. */
@@ -38,7 +51,7 @@ export class SteadyObservers implements Disposable {
     const calls: Promise<void>[] = [];
     let failed = 0;
     const observe = async (nth: number, dueMs: number): Promise<void> => {
-      const path = `/v1/instances/${this.#ids[nth % INSTANCES]}/process`;
+      const path = `/v1/instances/${this.#ids[nth % this.#ids.length]}/process`;
       try {
         await this.#caller.send({ method: 'POST', path, body: OBSERVATION });
         times.push(performance.now() - dueMs);
@@ -47,7 +60,7 @@ export class SteadyObservers implements Disposable {
       }
     };
     const startedMs = performance.now();
-    const dueOf = (nth: number) => startedMs + (nth * 1_000) / PER_SECOND;
+    const dueOf = (nth: number) => startedMs + (nth * 1_000) / this.#perSecond;
     const timer = setInterval(() => {
       while (dueOf(calls.length) <= performance.now()) {
         calls.push(observe(calls.length, dueOf(calls.length)));

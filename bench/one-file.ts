@@ -1,0 +1,73 @@
+/**
+ * What one file carries: a million instances with ten million observations, and a page of the history,
+ * a start after a good end and after a crash, the bytes of each, and the size of the journal under a
+ * steady load. A full run replaces bench/ONE_FILE.md.
+ *
+ *   node bench/one-file.ts [--quick] [--instances 1000000] [--rate 1000] [--seconds 300] [--memory 20000]
+ */
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { describeRun } from '#bench/machine';
+import { measureOneFile, type Sizes } from '#bench/one-file/measure';
+import { oneFileReport } from '#bench/one-file/report';
+import { findWrk } from '#bench/tool-path';
+
+const FILE = 'bench/ONE_FILE.md';
+
+// The load lasts more than twice as long as a checkpoint may be late.
+const FULL: Sizes = {
+  instances: 1_000_000,
+  rate: 1_000,
+  seconds: 300,
+  pages: 1_000,
+  memory: 20_000,
+};
+const QUICK: Sizes = { instances: 20_000, rate: 200, seconds: 20, pages: 100, memory: 0 };
+
+const startedMs = performance.now();
+
+function secondsSoFar(): number {
+  return (performance.now() - startedMs) / 1_000;
+}
+
+function print(line: string): void {
+  process.stderr.write(`${secondsSoFar().toFixed(0).padStart(5)} s  ${line}\n`);
+}
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    instances: { type: 'string' },
+    rate: { type: 'string' },
+    seconds: { type: 'string' },
+    memory: { type: 'string' },
+  },
+});
+const usual = values.quick ? QUICK : FULL;
+const sizeOf = (name: 'instances' | 'rate' | 'seconds' | 'memory') => {
+  const size = Number(values[name] ?? usual[name]);
+  if (!Number.isSafeInteger(size) || size < (name === 'memory' ? 0 : 1))
+    throw new Error(`--${name} is too small`);
+  return size;
+};
+const sizes: Sizes = {
+  ...usual,
+  instances: sizeOf('instances'),
+  rate: sizeOf('rate'),
+  seconds: sizeOf('seconds'),
+  memory: sizeOf('memory'),
+};
+
+// A hundred instances are of all kinds.
+if (sizes.instances % 100 !== 0) throw new Error('--instances is a multiple of 100');
+
+const tools = { wrk: await findWrk(), k6: undefined, postgres: undefined, redis: undefined };
+const circumstances = (await describeRun(tools)).filter(({ name }) => name !== 'wrk');
+const found = await measureOneFile(sizes, print);
+const command = ['node', 'bench/one-file.ts', ...process.argv.slice(2)].join(' ');
+const duration = { name: 'Duration', value: `${secondsSoFar().toFixed(0)} s` };
+const report = oneFileReport(found, command, [...circumstances, duration]);
+process.stdout.write(report);
+const isWhole = sizes.instances >= FULL.instances && sizes.seconds >= FULL.seconds;
+if (isWhole) await writeFile(FILE, report);
+else print(`not a complete run: ${FILE} stays as it is`);

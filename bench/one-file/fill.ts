@@ -1,0 +1,142 @@
+import { statSync } from 'node:fs';
+import { type History, histories } from '#bench/one-file/histories';
+import { withProgress } from '#bench/progress';
+import { seededId, seededName } from '#bench/scale/seed';
+import { systemClock } from '#platform/clock';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { bucketsOf } from '#storage/bucket-of';
+import { HEADS_MAX, type InstanceStore } from '#storage/instance-store';
+import type { ListingStore } from '#storage/listing-store';
+import type { SqliteDatabase, Transaction } from '#storage/sqlite/database';
+import { openServedFile } from '#storage/sqlite/open-file';
+import { sqliteInstanceStore } from '#storage/sqlite/sqlite-instance-store';
+import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
+import { sqliteShardStore } from '#storage/sqlite/sqlite-shard-store';
+
+/** Writes under way at once: the writer always has the next transaction. */
+const WRITES_IN_FLIGHT = 8;
+
+/** A file that the service has made, and whose instances it gets. */
+export type Filling = {
+  readonly file: string;
+  readonly accountId: string;
+  readonly instances: number;
+  readonly print: (line: string) => void;
+};
+
+/** The file's bytes when nothing uses it: with an account alone, with instances, with observations. */
+export type FilledSizes = {
+  readonly empty: number;
+  readonly created: number;
+  readonly observed: number;
+  /** How long each took to write, in s. */
+  readonly createdS: number;
+  readonly observedS: number;
+};
+
+type Stores = { readonly instances: InstanceStore; readonly listings: ListingStore };
+
+/**
+ * Writes instances with their histories through the storage ports, as the service's checkpoints do:
+ * heads of one bucket together, first as they were created, each with its line of the listing, then
+ * with their observations. Nothing serves the file meanwhile.
+ */
+export async function fillFile(filling: Filling): Promise<FilledSizes> {
+  const { file, accountId } = filling;
+  const historyOf = histories(Date.now());
+  const empty = statSync(file).size;
+  const createdS = await inWaves(filling, 'created', async ({ instances, listings }, indexes) => {
+    const heads = indexes.map((index) => {
+      const { created } = historyOf(index);
+      return { index, head: { ...created, accountId, name: seededName(index) } };
+    });
+    const rows = heads.map(({ index, head: { version, name, description, createdAtMs } }) => {
+      const instanceId = seededId(index);
+      return listings.put(accountId, { instanceId, version, name, description, createdAtMs });
+    });
+    const checkpoints = heads.map(({ index, head }) => {
+      return { instanceId: seededId(index), head, history: [], drift: [], answers: [] };
+    });
+    await Promise.all([...rows, instances.checkpoint(checkpoints)]);
+  });
+  const created = statSync(file).size;
+  const observedS = await inWaves(filling, 'observed', async ({ instances }, indexes) => {
+    await instances.checkpoint(indexes.map((index) => checkpointOf(index, historyOf(index))));
+  });
+  return { empty, created, observed: statSync(file).size, createdS, observedS };
+
+  function checkpointOf(index: number, { head: made, history, drift }: History) {
+    const head = { ...made, accountId, name: seededName(index) };
+    return { instanceId: seededId(index), head, history, drift, answers: [] };
+  }
+}
+
+/**
+ * Writes all instances, wave by wave in the order of their numbers, the heads of a bucket together:
+ * an index gets its entries all over it, as it does from instances that were created in turns. Gives
+ * the seconds that it took.
+ */
+async function inWaves(
+  { file, instances: count, print }: Filling,
+  what: string,
+  write: (stores: Stores, indexes: readonly number[]) => Promise<void>,
+): Promise<number> {
+  const startedMs = performance.now();
+  await using database = openServedFile({ file, clock: systemClock });
+  const shards = await sqliteShardStore(database).countOf('engine');
+  if (shards === undefined) throw new Error('the service has made no shards in the file');
+  const bucketOf = bucketsOf(shards);
+  const stores = {
+    instances: sqliteInstanceStore(database, bucketOf),
+    listings: sqliteListingStore(gathering(database), systemClock),
+  };
+  let written = 0;
+  const line = () => `${what}: ${written.toLocaleString('en')} of ${count.toLocaleString('en')}`;
+  await withProgress(line, print, async () => {
+    const waves = [...batches(count, bucketOf)];
+    await forEachConcurrently(waves, WRITES_IN_FLIGHT, async (indexes) => {
+      await write(stores, indexes);
+      written += indexes.length;
+    });
+  });
+  return (performance.now() - startedMs) / 1_000;
+}
+
+/** Writes what is asked within one turn of the event loop as one transaction, which takes fewer messages. */
+function gathering(database: SqliteDatabase): SqliteDatabase {
+  let waiting: Transaction[] = [];
+  let written: Promise<boolean> | undefined;
+  const writeAll = async (): Promise<boolean> => {
+    await null;
+    const statements = waiting.flatMap((transaction) => transaction.statements);
+    waiting = [];
+    written = undefined;
+    return await database.write({ operation: 'gathered', statements });
+  };
+  return {
+    read: (query) => database.read(query),
+    write: (transaction) => {
+      waiting.push(transaction);
+      written ??= writeAll();
+      return written;
+    },
+  };
+}
+
+/** Numbers of instances of one bucket each, as many as a checkpoint takes, as they become so many. */
+function* batches(
+  count: number,
+  bucketOf: (instanceId: string) => number,
+): Generator<readonly number[]> {
+  const open = new Map<number, number[]>();
+  for (let index = 0; index < count; index += 1) {
+    const bucket = bucketOf(seededId(index));
+    const batch = open.get(bucket) ?? [];
+    open.set(bucket, batch);
+    batch.push(index);
+    if (batch.length < HEADS_MAX) continue;
+    open.delete(bucket);
+    yield batch;
+  }
+  yield* open.values();
+}

@@ -1,0 +1,120 @@
+import { applyEvent } from '#engine/apply-event';
+import { CHUNK_BOUNDS, cutChunks } from '#engine/cut-chunks';
+import type { InstanceChange, TimedObservation } from '#engine/instance-event';
+import type { ModelPorts } from '#engine/instance-model';
+import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
+import { StepTimer } from '#engine/step-timer';
+import { MODELS } from '#identity/models';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { systemClock } from '#platform/clock';
+import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+
+/** Seconds from an observation to the next, as the model expects of an agent (model 0). */
+const STEP_MS = 60_000;
+
+/** How far before the run instances were created, in ms. */
+const PAST_MS = 30 * 86_400_000;
+
+/** Every such observation is far off what the agent usually does, as in the closed runs (process.lua). */
+const FAR_OFF_EVERY = 20;
+
+const PORTS: ModelPorts = { models: MODELS, steps: new StepTimer(systemClock, () => {}) };
+
+/** Observations of each of a hundred instances: most have few, some have rows in chunks. */
+const OBSERVATIONS_OF_A_HUNDRED = [
+  ...new Array<number>(90).fill(4),
+  ...new Array<number>(9).fill(40),
+  280,
+];
+
+/** What is stored of an instance, as its engine left it. */
+export type History = {
+  /** After the creation. */
+  readonly created: InstanceHead;
+  /** After its observations, with the newest of them in it, and the chunks of the others. */
+  readonly head: InstanceHead;
+  readonly history: readonly Chunk[];
+  readonly drift: readonly Chunk[];
+};
+
+/** Observations of the instance with this number: ten on average. */
+export function observationsOf(index: number): number {
+  return OBSERVATIONS_OF_A_HUNDRED[index % OBSERVATIONS_OF_A_HUNDRED.length] ?? 0;
+}
+
+/**
+ * Histories that the engine's own code has made: `historyOf(index)` is that of an instance with as many
+ * observations, which began as a persona. Those that are alike share one.
+ */
+export function histories(nowMs: number): (index: number) => History {
+  const made = new Map<string, History>();
+  return (index) => {
+    const count = observationsOf(index);
+    const persona = index % PERSONA_PROFILES.length;
+    const name = `${persona} ${count}`;
+    const history = made.get(name) ?? historyOf(persona, count, nowMs - PAST_MS);
+    made.set(name, history);
+    return history;
+  };
+}
+
+function historyOf(persona: number, count: number, createdAtMs: number): History {
+  const { strengths = [] } = PERSONA_PROFILES[persona] ?? {};
+  const names = { accountId: '', name: '', description: '' };
+  let state = applied(instanceFrom(undefined), 1, createdAtMs, {
+    kind: 'created',
+    ...names,
+    modeStrengths: strengths,
+    energyLevel: 1,
+  });
+  // Copied: the first observation writes to the model that the creation has made.
+  const created = { ...headOf(state), model: headOf(state).model.slice() };
+  for (let i = 1; i <= count; i += 1) {
+    const timestampMs = createdAtMs + i * STEP_MS;
+    const observations = [observation(i, strengths, timestampMs)];
+    const change = { kind: 'observed', observations, isBatch: false, isEveryStateWanted: false };
+    state = applied(state, i + 1, timestampMs, change as InstanceChange);
+  }
+  const head = headOf(state);
+  const rows = state.unstored?.copy();
+  const packedHistory = rows?.history.map(OBSERVATIONS.pack) ?? [];
+  const packedDrift = rows?.drift.map(DRIFT_EVENTS.pack) ?? [];
+  const ofHistory = cutChunks(NO_ROWS, packedHistory, head.historyCount, CHUNK_BOUNDS.history);
+  const ofDrift = cutChunks(NO_ROWS, packedDrift, head.driftCount, CHUNK_BOUNDS.drift);
+  return {
+    created,
+    head: { ...head, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest },
+    history: ofHistory.chunks,
+    drift: ofDrift.chunks,
+  };
+}
+
+function applied(
+  state: InstanceState,
+  version: number,
+  atMs: number,
+  change: InstanceChange,
+): InstanceState {
+  const modelVersion = MODELS.newest.version;
+  const event = { modelVersion, change, atMs, answerKey: undefined };
+  return applyEvent('inst_of_a_history', state, event, version, PORTS).state;
+}
+
+function observation(
+  number: number,
+  strengths: readonly number[],
+  timestampMs: number,
+): TimedObservation {
+  const mode = number % strengths.length;
+  const usual = strengths[mode] ?? 0;
+  const isFarOff = number % FAR_OFF_EVERY === FAR_OFF_EVERY - 1;
+  const signal = isFarOff ? 1 - usual : usual + ((number % 5) - 2) * 0.04;
+  return {
+    mode,
+    signal: Number(Math.min(1, Math.max(0, signal)).toFixed(2)),
+    confidence: (6 + (number % 4)) / 10,
+    contextJson: `{"channel":"chat","turn":${number}}`,
+    timestampMs,
+  };
+}

@@ -1,0 +1,218 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseApiKey } from '#accounts/api-key';
+import { fileBytes, startOnFile } from '#bench/file-service';
+import { HttpCaller } from '#bench/http-caller';
+import { type MemoryResult, measureMemory } from '#bench/memory';
+import { type FileLook, FileWatch } from '#bench/one-file/file-watch';
+import { type FilledSizes, fillFile } from '#bench/one-file/fill';
+import { observationsOf } from '#bench/one-file/histories';
+import { readPages } from '#bench/one-file/history-pages';
+import { firstAnswerMs, RestartedService } from '#bench/restarted-service';
+import { timed } from '#bench/scale/latencies';
+import { highestBytes } from '#bench/scale/memory-stage';
+import { seededId } from '#bench/scale/seed';
+import { SteadyObservers } from '#bench/scale/steady-observers';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+/** How large a run is. */
+export type Sizes = {
+  readonly instances: number;
+  /** Observations a second of the steady load, and how long it lasts. */
+  readonly rate: number;
+  readonly seconds: number;
+  /** Pages of the history of each kind. */
+  readonly pages: number;
+  /** Instances whose memory is measured, which takes five minutes; 0: it is not. */
+  readonly memory: number;
+};
+
+/** The service on the file, and a key of the account that has its instances. */
+type Served = { readonly service: RestartedService; readonly key: string };
+
+/** Starts of each kind. */
+const STARTS = 3;
+
+/** A steady load observes one instance in as many seconds. */
+const OBSERVED_EVERY_S = 100;
+
+/** How long nothing is sent before instances count as idle, in s: call ids are forgotten after 20. */
+const IDLE_S = 25;
+
+/** Times of pages of the history, in ms. */
+type Pages = {
+  /** Of instances that were not in memory, whose file the system had forgotten; the same again. */
+  cold: readonly number[];
+  warm: readonly number[];
+  /** Of rows that are in chunks alone. */
+  deep: readonly number[];
+};
+
+/** What was found under the steady load. */
+type UnderLoad = Readonly<Pages> & {
+  readonly looks: readonly FileLook[];
+  /** Times of the load's observations, in ms. */
+  readonly observed: readonly number[];
+  readonly highestBytes: number;
+};
+
+/** What a run found out. */
+export type OneFileFindings = {
+  readonly sizes: Sizes;
+  readonly observations: number;
+  readonly filled: FilledSizes;
+  /** Times from start to first answer, in ms: the system having forgotten the file, and not. */
+  readonly coldStarts: readonly number[];
+  readonly warmStarts: readonly number[];
+  readonly load: UnderLoad;
+  /** Records that no checkpoint had stored when it was killed, and the first answer after it. */
+  readonly killedWith: number;
+  readonly killedStart: number;
+  /** The first page of the list of all instances, which loads the listing, and the next, in ms. */
+  readonly listings: readonly number[];
+  /** How long the good end afterwards took, in ms. */
+  readonly endMs: number;
+  readonly bytesByTable: ReadonlyMap<string, number>;
+  readonly memory: MemoryResult | undefined;
+};
+
+/** Fills a file, serves it, and measures; `print` hears how far it is. */
+export async function measureOneFile(
+  sizes: Sizes,
+  print: (line: string) => void,
+): Promise<OneFileFindings> {
+  const folder = temporaryFolder();
+  const file = join(folder, 'service.db');
+  await using service = await RestartedService.on(file);
+  await service.start();
+  const key = await service.createKey();
+  await service.end('SIGTERM');
+  const accountId = parseApiKey(key)?.accountId ?? '';
+  const filled = await fillFile({ file, accountId, instances: sizes.instances, print });
+  const served = { service, key };
+  const start = async (isForgotten: boolean) => {
+    if (isForgotten) forget(file);
+    const ms = await firstAnswerMs(service, () => observeAny(served, sizes));
+    print(`${ms.toFixed(0)} ms to the first answer`);
+    return ms;
+  };
+  const startAndEnd = async (isForgotten: boolean) => {
+    const ms = await start(isForgotten);
+    await service.end('SIGTERM');
+    return ms;
+  };
+  const warmStarts = await repeated(STARTS, () => startAndEnd(false));
+  const coldStarts = await repeated(STARTS, () => startAndEnd(true));
+  await start(true);
+  const load = await underLoad(served, sizes, print);
+  await service.end('SIGKILL');
+  const killedWith = load.looks.at(-1)?.unflushed ?? Number.NaN;
+  print(`killed with ${killedWith} records that are not stored`);
+  const killedStart = await start(false);
+  const listings = await listingPages(served, print);
+  const { ms: endMs } = await timed(() => service.end('SIGTERM'));
+  print(`ended in ${endMs.toFixed(0)} ms`);
+  const bytesByTable = fileBytes(file);
+  const memory = await memoryOf(join(folder, 'memory.db'), sizes, print);
+  const starts = { warmStarts, coldStarts, killedWith, killedStart, listings, endMs };
+  const observations = sumTo(sizes.instances);
+  return { sizes, observations, filled, load, ...starts, bytesByTable, memory };
+}
+
+/** What instances cost in memory, on a file of their own. */
+async function memoryOf(
+  file: string,
+  { memory: instances }: Sizes,
+  print: (line: string) => void,
+): Promise<MemoryResult | undefined> {
+  if (instances === 0) return undefined;
+  const run = { instances, idleS: IDLE_S };
+  return await measureMemory(run, print, (nodeArgs) => startOnFile(file, nodeArgs));
+}
+
+/** Observes steadily for as long as the run says, and reads meanwhile. */
+async function underLoad(
+  { service, key }: Served,
+  sizes: Sizes,
+  print: (line: string) => void,
+): Promise<UnderLoad> {
+  const { address, file, metricsUrls } = service;
+  const { rate, seconds, pages, instances } = sizes;
+  const ids = Array.from({ length: observedCount(sizes) }, (_, index) => seededId(index));
+  using observers = new SteadyObservers({ address, key }, { ids, perSecond: rate });
+  using caller = new HttpCaller(address, key);
+  using watch = new FileWatch(file, metricsUrls);
+  const endsMs = performance.now() + 1_000 * seconds;
+  const found: Pages = { cold: [], warm: [], deep: [] };
+  const { times, failed } = await observers.during(async () => {
+    print('reading pages of instances that are not in memory');
+    const others = randomIndexes(pages, ids.length, instances);
+    found.cold = await readPages(caller, others);
+    print('the same again, then pages of chunks');
+    found.warm = await readPages(caller, others);
+    const long = others.map((index) => index - (index % 100) + 99);
+    found.deep = await readPages(caller, long, 150);
+    print('observing until the time is over');
+    await sleep(Math.max(0, endsMs - performance.now()));
+  });
+  if (failed > 0) throw new Error(`${failed} observations failed`);
+  const { looks } = watch;
+  return { looks, observed: times, ...found, highestBytes: await highestBytes(service.pid) };
+}
+
+/** Reads the first page of the list twice; NaN where it is refused, or not answered in time. */
+async function listingPages(
+  { service, key }: Served,
+  print: (line: string) => void,
+): Promise<number[]> {
+  using caller = new HttpCaller(service.address, key);
+  const call = { method: 'GET', path: '/v1/instances?limit=20' } as const;
+  const page = async () => {
+    const { ms } = await timed(() => caller.send(call));
+    return ms;
+  };
+  return await repeated(2, () =>
+    page().catch((error: unknown) => {
+      print(`no page of the list: ${error}`);
+      return Number.NaN;
+    }),
+  );
+}
+
+/** Lets the system forget what it has of a file and its WAL, so that it is read from the disk. */
+function forget(file: string): void {
+  execFileSync('sync');
+  execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
+}
+
+/** Observes one of the instances whose pages are not read. */
+async function observeAny({ service, key }: Served, sizes: Sizes): Promise<void> {
+  const [index = 0] = randomIndexes(1, 0, observedCount(sizes));
+  using caller = new HttpCaller(service.address, key);
+  const body = '{"mode_target":"ORDER","signal_strength":0.6}';
+  await caller.send({ method: 'POST', path: `/v1/instances/${seededId(index)}/process`, body });
+}
+
+/** The first of all instances are observed; the pages of the others are read. */
+function observedCount({ rate, instances }: Sizes): number {
+  return Math.min(rate * OBSERVED_EVERY_S, instances / 2);
+}
+
+function randomIndexes(count: number, from: number, end: number): number[] {
+  const chosen = new Set<number>();
+  while (chosen.size < count) chosen.add(Math.floor(from + Math.random() * (end - from)));
+  return [...chosen];
+}
+
+async function repeated(times: number, measure: () => Promise<number>): Promise<number[]> {
+  const found: number[] = [];
+  while (found.length < times) found.push(await measure());
+  return found;
+}
+
+function sumTo(instances: number): number {
+  let sum = 0;
+  for (let index = 0; index < instances; index += 1) sum += observationsOf(index);
+  return sum;
+}

@@ -1,0 +1,74 @@
+import type { Child } from '#bench/child';
+import { fileVariables } from '#bench/file-service';
+import { freePorts } from '#bench/free-ports';
+import { untilReady } from '#bench/readiness';
+import { createKey, metricsUrlOf, startRole } from '#bench/service';
+
+/** The service on one SQLite file, which is ended and started again at the same ports. */
+export class RestartedService implements AsyncDisposable {
+  readonly file: string;
+  readonly address: string;
+  readonly metricsUrls: readonly string[];
+  readonly #adminPort: number;
+  readonly #start: (nodeArgs: readonly string[]) => Child;
+  #child: Child | undefined;
+
+  private constructor(file: string, ports: readonly number[]) {
+    const [api = 0, metrics = 0, admin = 0] = ports;
+    this.file = file;
+    this.address = `http://127.0.0.1:${api}`;
+    this.metricsUrls = [metricsUrlOf(metrics)];
+    this.#adminPort = admin;
+    const variables = {
+      ...fileVariables(file),
+      SERVICE_PORT: `${api}`,
+      SERVICE_ADMIN_PORT: `${admin}`,
+      SERVICE_CONSOLE_ENABLED: 'false',
+    };
+    this.#start = (nodeArgs) => startRole('standalone', metrics, variables, { nodeArgs });
+  }
+
+  /** On this file, which it makes unless it is there; not started yet. */
+  static async on(file: string): Promise<RestartedService> {
+    return new RestartedService(file, await freePorts(3));
+  }
+
+  /** The id of its process. Throws before it was started. */
+  get pid(): number {
+    if (this.#child === undefined) throw new Error('the service was not started');
+    return this.#child.pid;
+  }
+
+  /** Starts it; fulfils when it is ready. `nodeArgs` go to Node itself. */
+  async start(nodeArgs: readonly string[] = []): Promise<void> {
+    const child = this.#start(nodeArgs);
+    this.#child = child;
+    for (const url of this.metricsUrls) await untilReady(child, `${url}/health/ready`);
+  }
+
+  /** A key of a new account, which no limit of this benchmark reaches. */
+  createKey(): Promise<string> {
+    return createKey(this.#adminPort);
+  }
+
+  /** Sends the signal that ends it, and fulfils when it has ended, however long that takes. */
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    this.#child?.kill(signal);
+    await this.#child?.ended();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#child?.[Symbol.asyncDispose]();
+  }
+}
+
+/** From the start of the process to the answer that `ask` waits for, in ms. */
+export async function firstAnswerMs(
+  service: RestartedService,
+  ask: () => Promise<unknown>,
+): Promise<number> {
+  const startedMs = performance.now();
+  await service.start();
+  await ask();
+  return performance.now() - startedMs;
+}
