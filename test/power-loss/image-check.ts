@@ -17,6 +17,8 @@ export type Cuts = {
   readonly seed: number;
   /** How much later callers ask for what they were answered; 0 unless a test lies. Milliseconds. */
   readonly lateMs?: number;
+  /** After how long no further image is made, in milliseconds. */
+  readonly msMax?: number;
 };
 
 /** What the images of a run came to. */
@@ -32,6 +34,9 @@ export type ImagesResult = {
 /** Images that are checked at once: a start waits as much as it works. */
 const AT_ONCE = 2;
 
+/** Images of one round. */
+const ROUND = 20;
+
 /** Every third image holds nothing but what was synced. */
 const WORST_EVERY = 3;
 
@@ -42,16 +47,16 @@ const WORST_EVERY = 3;
 export async function checkImages(
   place: string,
   run: RecordedRun,
-  { count, seed, lateMs = 0 }: Cuts,
+  { count, seed, lateMs = 0, msMax = Number.POSITIVE_INFINITY }: Cuts,
 ): Promise<ImagesResult> {
   const chance = new Chance(seed);
-  const moments = momentsOf(run, chance, count);
-  const recorded = new RecordedImages(run, chance);
-  const findings: string[] = [];
-  let [observations, verified] = [0, 0];
+  const deadlineMs = performance.now() + msMax;
+  const result = { images: 0, observations: 0, verified: 0, findings: [] as string[] };
   await using servers = new AsyncDisposableStack();
   const free = Array.from({ length: AT_ONCE }, () => servers.use(new FileServer()));
-  await forEachConcurrently([...moments.entries()], AT_ONCE, async ([number, atMs]) => {
+  const check = async (recorded: RecordedImages, atMs: number): Promise<void> => {
+    if (performance.now() > deadlineMs) return;
+    const number = result.images++;
     const { files, luck } = recorded.at(number, atMs);
     const folder = await writeImage(place, files);
     const server = free.pop();
@@ -61,17 +66,23 @@ export async function checkImages(
     const claim = { file: join(folder, FILE_NAME), calls: callsAt(run.calls, knownMs), accounts };
     const where = `image ${number} at ${(atMs - run.fromMs).toFixed(3)} ms, ${JSON.stringify(luck)}`;
     try {
-      const check = await checkSurvivor(server, claim);
-      observations += check.observations;
-      verified += check.verified;
-      findings.push(...check.findings.lines.map((line) => `${where}: ${line}`));
+      const { findings, observations, verified } = await checkSurvivor(server, claim);
+      result.observations += observations;
+      result.verified += verified;
+      result.findings.push(...findings.lines.map((line) => `${where}: ${line}`));
     } catch (error) {
-      findings.push(`${where}: ${error instanceof Error ? error.message : error}`);
+      result.findings.push(`${where}: ${error instanceof Error ? error.message : error}`);
     }
     free.push(server);
     await rm(folder, { recursive: true });
-  });
-  return { images: count, observations, verified, findings };
+  };
+  // Each round goes through the whole run: what there is no time for is of no part of it.
+  for (let left = count; left > 0; left -= ROUND) {
+    const recorded = new RecordedImages(run, chance);
+    const moments = momentsOf(run, chance, Math.min(left, ROUND));
+    await forEachConcurrently(moments, AT_ONCE, (atMs) => check(recorded, atMs));
+  }
+  return result;
 }
 
 /** The images of a run, for moments in their order. */

@@ -18,6 +18,8 @@ export type KillPlan = {
   readonly place: string;
   readonly seed: number;
   readonly kills: number;
+  /** After how long it is killed no more, in milliseconds; absent: until that often. */
+  readonly msMax?: number;
   readonly callsPerSecond: number;
   readonly instances: number;
   /** Cycles a month of each account; undefined: more than it uses. */
@@ -78,13 +80,16 @@ export async function runKills(plan: KillPlan): Promise<KillsResult> {
   const running = load.run(plan.callsPerSecond);
   const killed = new KilledLives(plan, server, log, accounts);
   let ending = sleep(chance.next() * SERVED_MS_MAX).then(life.kill);
-  for (let kill = 1; kill <= plan.kills; kill += 1) {
+  const deadlineMs = performance.now() + (plan.msMax ?? Number.POSITIVE_INFINITY);
+  for (let isLast = false; !isLast; ) {
     await ending;
+    killed.kills += 1;
+    isLast = killed.kills === plan.kills || performance.now() > deadlineMs;
     const { copy, atMs } = await killed.copyOf(data);
     life = service.start();
-    ending = killed.end(life, chance, kill);
+    ending = killed.end(life, chance, isLast);
     // The copy is checked while the next life is already under load.
-    await killed.check(copy, atMs, kill);
+    await killed.check(copy, atMs);
   }
   await ending;
   await life.ready;
@@ -95,8 +100,8 @@ export async function runKills(plan: KillPlan): Promise<KillsResult> {
     calls: log.calls,
     accounts,
   });
-  const { inStart, verified, readyMs, findings } = killed;
-  return { kills: plan.kills, inStart, verified, readyMs, last, findings };
+  const { kills, inStart, verified, readyMs, findings } = killed;
+  return { kills, inStart, verified, readyMs, last, findings };
 }
 
 /** What kills have left, and what was wrong with it. */
@@ -107,6 +112,7 @@ class KilledLives {
   readonly #accounts: readonly LimitedAccount[];
   readonly findings: string[] = [];
   readonly readyMs: number[] = [];
+  kills = 0;
   inStart = 0;
   verified = 0;
 
@@ -123,9 +129,8 @@ class KilledLives {
   }
 
   /** Kills a life at random: while it starts, or while it serves; the last one only gets ready. */
-  async end(life: Life, chance: Chance, before: number): Promise<void> {
+  async end(life: Life, chance: Chance, isLast: boolean): Promise<void> {
     const startedMs = performance.now();
-    const isLast = before === this.#plan.kills;
     if (!isLast && chance.happens(IN_START)) {
       await sleep(chance.next() * START_MS_MAX);
       this.inStart += 1;
@@ -150,7 +155,8 @@ class KilledLives {
   }
 
   /** Checks a copy and removes it. */
-  async check(copy: string, atMs: number, kill: number): Promise<void> {
+  async check(copy: string, atMs: number): Promise<void> {
+    const kill = this.kills;
     const calls = callsAt(this.#log.calls, atMs);
     const claim = { file: join(copy, FILE_NAME), calls, accounts: this.#accounts };
     try {

@@ -6,7 +6,7 @@ import { compileRecorder, recorderLack } from '#test/power-loss/disk-recorder';
 import { checkImages } from '#test/power-loss/image-check';
 import { runKills } from '#test/power-loss/kill-run';
 import { recordRun } from '#test/power-loss/recorded-run';
-import { type PowerLossResult, reportText } from '#test/power-loss/report';
+import { findingsOf, type PowerLossResult, reportText } from '#test/power-loss/report';
 
 /*
  * Kills the service on an SQLite file under load, and takes the power from its disk, again and again, and
@@ -48,57 +48,50 @@ process.exitCode = await run();
 
 async function run(): Promise<number> {
   const lack = recorderLack();
-  if (lack !== undefined) {
-    console.error(lack);
+  const [cuts, images, seed] = [values.cuts, values.images, values.seed].map(Number);
+  if (lack !== undefined || !cuts || !images || !seed) {
+    console.error(lack ?? '--cuts, --images and --seed take whole numbers above 0');
     return 2;
   }
   const place = await mkdtemp(join(tmpdir(), 'identity-engine-power-loss-'));
-  const [cuts, images, seed] = [values.cuts, values.images, values.seed].map(Number);
-  if (!cuts || !images || !seed) {
-    console.error('--cuts, --images and --seed take whole numbers above 0');
-    return 2;
-  }
-  const result = {
-    images: await takePower(place, images, seed),
-    kills: await killAgain(place, cuts, seed),
-  };
-  const text = reportText(result, (performance.now() - startedMs) / 1_000);
   const isWhole = cuts >= CUTS && images >= IMAGES;
-  if (isWhole) await writeFile('docs/power-loss.md', text);
-  console.log(`\n${text}`);
-  await rm(place, { recursive: true });
-  return text.includes('Nothing is wrong') ? 0 : 1;
-}
-
-async function takePower(place: string, images: number, seed: number) {
+  const result: PowerLossResult = { images: [], kills: [] };
+  const write = async (): Promise<void> => {
+    const text = reportText(result, (performance.now() - startedMs) / 1_000);
+    // Each part as soon as it is known: the next one may fail.
+    await writeFile(isWhole ? 'docs/power-loss.md' : join(place, 'power-loss.md'), text);
+    console.log(`\n${text}`);
+  };
   const library = await compileRecorder(place);
-  const results: PowerLossResult['images'][number][] = [];
   for (let number = 0; number < RUNS; number += 1) {
     const syncUs = number % 2 === 0 ? 0 : SLOW_SYNC_US;
-    const folder = await mkdtemp(join(place, 'run-'));
-    print(`recording run ${number + 1} of ${RUNS}`);
-    const recorded = await recordRun(folder, library, {
-      ...IMAGE_LOAD,
-      seed: seed + number,
-      syncUs,
-    });
-    const count = Math.ceil(images / RUNS);
-    print(`checking ${count} images of its disk`);
-    const checked = await checkImages(folder, recorded, { count, seed: seed + number });
-    results.push({ ...checked, syncUs, calls: recorded.calls.length });
-    print(`${checked.findings.length} findings`);
+    const plan = { seed: seed + number, syncUs, count: Math.ceil(images / RUNS) };
+    result.images.push(await takePower(await mkdtemp(join(place, 'run-')), library, plan));
+    await write();
   }
-  return results;
-}
-
-async function killAgain(place: string, cuts: number, seed: number) {
-  const results: PowerLossResult['kills'][number][] = [];
   for (let left = cuts; left > 0; left -= CUTS_PER_FILE) {
     const kills = Math.min(left, CUTS_PER_FILE);
     const folder = await mkdtemp(join(place, 'kills-'));
-    results.push(await runKills({ ...KILL_LOAD, place: folder, kills, seed: seed + left, print }));
+    result.kills.push(
+      await runKills({ ...KILL_LOAD, place: folder, kills, seed: seed + left, print }),
+    );
+    await write();
   }
-  return results;
+  const isClean = findingsOf(result).length === 0;
+  if (isClean) await rm(place, { recursive: true });
+  else console.log(`files and logs: ${place}`);
+  return isClean ? 0 : 1;
+}
+
+type PowerPlan = { readonly seed: number; readonly syncUs: number; readonly count: number };
+
+async function takePower(folder: string, library: string, { seed, syncUs, count }: PowerPlan) {
+  print(`recording a service whose syncs take ${syncUs / 1_000} ms longer`);
+  const recorded = await recordRun(folder, library, { ...IMAGE_LOAD, seed, syncUs });
+  print(`checking ${count} images of its disk`);
+  const checked = await checkImages(folder, recorded, { count, seed });
+  print(`${checked.findings.length} findings`);
+  return { ...checked, syncUs, calls: recorded.calls.length };
 }
 
 function print(line: string): void {

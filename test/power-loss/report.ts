@@ -4,19 +4,25 @@ import type { KillsResult } from '#test/power-loss/kill-run';
 
 /** What a whole run came to. */
 export type PowerLossResult = {
-  readonly images: readonly (ImagesResult & { readonly syncUs: number; readonly calls: number })[];
-  readonly kills: readonly KillsResult[];
+  readonly images: (ImagesResult & { readonly syncUs: number; readonly calls: number })[];
+  readonly kills: KillsResult[];
 };
 
 /** Findings that the report lists. */
 const LISTED_MAX = 50;
 
-/** The report of a run, in Markdown. */
-export function reportText({ images, kills }: PowerLossResult, seconds: number): string {
-  const findings = [
+/** Everything that is wrong, a line each. */
+export function findingsOf({ images, kills }: PowerLossResult): string[] {
+  return [
     ...images.flatMap((run) => run.findings),
     ...kills.flatMap((file) => [...file.findings, ...file.last.findings.lines]),
   ];
+}
+
+/** The report of what is known of a run, in Markdown. */
+export function reportText(result: PowerLossResult, seconds: number): string {
+  const { images, kills } = result;
+  const findings = findingsOf(result);
   const readyMs = kills.flatMap((file) => file.readyMs).toSorted((left, right) => left - right);
   const [cpu] = cpus();
   const lines = [
