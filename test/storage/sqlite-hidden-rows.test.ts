@@ -12,7 +12,7 @@ import { sqliteJournalStore } from '#storage/sqlite/sqlite-journal-store';
 import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
 import { sqliteMeterStore } from '#storage/sqlite/sqlite-meter-store';
 import { sqliteShardStore } from '#storage/sqlite/sqlite-shard-store';
-import { checkpointAt, storeOne } from '#test/storage/instance-rows';
+import { answerRow, checkpointAt, storeOne } from '#test/storage/instance-rows';
 import { meterAt } from '#test/storage/meter-records';
 import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
 import { scratchFiles } from '#test/storage/scratch-file';
@@ -125,6 +125,24 @@ for (const { table, write, read, key } of CASES) {
     assert.ok(found === undefined || (Array.isArray(found) && found.length === 0), `${found}`);
   });
 }
+
+hidden('of answers is missed where its key has changed, and not where it never was', async () => {
+  const path = files.path();
+  const answerOf = (file: SqliteFile, key: string) =>
+    sqliteInstanceStore(file, ONE_BUCKET).findAnswer('inst_a', key, 0);
+  {
+    await using file = openServedFile({ file: path, clock: systemClock });
+    const answers = ['call:a', 'call:c', 'call:e'].map((key) => answerRow(key, 1));
+    await storeOne(sqliteInstanceStore(file, ONE_BUCKET), 'inst_a', checkpointAt(1, { answers }));
+    assert.ok(await answerOf(file, 'call:c'));
+    assert.is(await answerOf(file, 'call:b'), undefined);
+  }
+  const database = new DatabaseSync(path);
+  database.exec("UPDATE answers SET answer_key = 'call:d' WHERE answer_key = 'call:c'");
+  database.close();
+  await using file = openServedFile({ file: path, clock: systemClock });
+  assert.instance(await refusalOf(() => answerOf(file, 'call:c')), CorruptState);
+});
 
 hidden.run();
 files.closing().run();

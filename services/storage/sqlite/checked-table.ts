@@ -46,6 +46,7 @@ export class CheckedTable {
   readonly #insert: string;
   readonly #one: string;
   readonly #whole: string;
+  readonly #neighbours: string;
   /** The parts of each file that were looked at. */
   readonly #looks = new WeakMap<SqliteDatabase, Map<SqlValue, Promise<void>>>();
 
@@ -59,6 +60,11 @@ export class CheckedTable {
     this.#insert = `INSERT INTO ${name} (${this.#columns.join(', ')}, checksum)
       SELECT ${places} WHERE `;
     this.#one = this.select(`WHERE ${keys.map((key) => `${key} = ?`).join(' AND ')}`);
+    const keyPlaces = keys.map(() => '?').join(', ');
+    const next = (than: '<' | '>', order: 'DESC' | 'ASC') =>
+      this.select(`WHERE (${keys.join(', ')}) ${than} (${keyPlaces})
+        ORDER BY ${keys.map((key) => `${key} ${order}`).join(', ')} LIMIT 1`);
+    this.#neighbours = `SELECT * FROM (${next('<', 'DESC')}) UNION ALL SELECT * FROM (${next('>', 'ASC')})`;
     const columns = this.#columns.join(', ');
     this.#whole = `SELECT count(*), coalesce(sum(checksum), 0) & ${SUM_MASK},
         coalesce(sum(checksum <> row_checksum('${name}', ${columns})), 0),
@@ -87,7 +93,13 @@ export class CheckedTable {
     key: readonly SqlValue[],
   ): Promise<Row | undefined> {
     const [row] = await this.read(database, { operation, sql: this.#one, values: key });
-    if (row !== undefined || this.#part === undefined) return row;
+    if (row !== undefined) return row;
+    if (this.#part === undefined) {
+      // A row whose key has changed stands beside the place at which it is looked for.
+      const values = [...key, ...key];
+      await this.read(database, { operation, sql: this.#neighbours, values });
+      return undefined;
+    }
     const part = this.#part === null ? 0 : key[this.#keys.indexOf(this.#part)];
     await this.assertWhole(database, part ?? 0);
     return undefined;

@@ -1,0 +1,74 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import type { DataFile } from '#storage/data-file';
+import { CheckedTable } from '#storage/sqlite/checked-table';
+import { openServedFile } from '#storage/sqlite/open-file';
+import { sqliteDataFile } from '#storage/sqlite/sqlite-data-file';
+import type { SqliteFile } from '#storage/sqlite/sqlite-file';
+import { UnusableFile } from '#storage/sqlite/unusable-file';
+import type { scratchFiles } from '#test/storage/scratch-file';
+
+type ScratchFiles = Pick<ReturnType<typeof scratchFiles>, 'path'>;
+
+/** A table to put rows in. */
+export const FACTS = new CheckedTable({ name: 'cluster_facts', keys: ['fact'], others: ['value'] });
+/** Hears of no progress. */
+export const silent = () => undefined;
+
+/** Longer than a page, so that a file has many. */
+export const LONG = 'long text '.repeat(300);
+
+/** The file at a path as tools work on it. */
+export const dataFile = (path: string): DataFile => sqliteDataFile(path, systemClock);
+
+/** A file that is closed in good order and has that many rows, with this in each. */
+export async function closedFile(files: ScratchFiles, rows: number, text = LONG): Promise<string> {
+  const path = files.path();
+  await using file = openServedFile({ file: path, clock: systemClock });
+  await putFacts(file, rows, text);
+  return path;
+}
+
+/** Puts that many rows in, with this in each. */
+export async function putFacts(file: SqliteFile, rows: number, text: string): Promise<void> {
+  const statements = Array.from({ length: rows }, (_, row) => FACTS.put([`fact ${row}`, text]));
+  assert.ok(await file.write({ operation: 'put', statements }));
+}
+
+/** The different texts in a file that nothing serves. */
+export function textsIn(path: string): string[] {
+  const database = new DatabaseSync(path);
+  const rows = database.prepare(
+    "SELECT DISTINCT value FROM cluster_facts WHERE fact LIKE 'fact %'",
+  );
+  const texts = rows.all().map(({ value }) => String(value));
+  database.close();
+  return texts;
+}
+
+/** What the work rejects with. */
+export async function rejection(work: () => Promise<unknown>): Promise<unknown> {
+  return await work().then(
+    () => assert.unreachable('it should reject'),
+    (error: unknown) => error,
+  );
+}
+
+/** The one line with which work on a file is refused. */
+export async function refusal(work: () => Promise<unknown>): Promise<string> {
+  const error = await rejection(work);
+  assert.instance(error, UnusableFile, String(error));
+  assert.not.match((error as Error).message, /\n/);
+  return (error as Error).message;
+}
+
+/** Changes a byte where a text stands for the first time. */
+export function damage(path: string, text: string): void {
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(text);
+  assert.ok(at > 0);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { knownFileVersions } from '#storage/sqlite/file-schema';
+import { openServedFile } from '#storage/sqlite/open-file';
+import {
+  closedFile,
+  damage,
+  dataFile,
+  FACTS,
+  LONG,
+  putFacts,
+  refusal,
+  silent,
+  textsIn,
+} from '#test/storage/data-file-fixture';
+import { scratchFiles } from '#test/storage/scratch-file';
+
+const files = scratchFiles();
+
+const vacuumed = suite('a vacuum');
+
+vacuumed('gives back the room of what was deleted', async () => {
+  const path = await closedFile(files, 2_000);
+  {
+    await using file = openServedFile({ file: path, clock: systemClock });
+    const statements = [FACTS.delete("fact <> 'fact 7'", [])];
+    await file.write({ operation: 'delete', statements });
+  }
+  const { before, after } = await dataFile(path).vacuum(silent);
+  assert.ok(after * 10 < before, `${before} bytes before, ${after} after`);
+  assert.is(statSync(path).size, after);
+  assert.equal(textsIn(path), [LONG]);
+  assert.is(statSync(path).mode & 0o777, 0o600);
+  const database = new DatabaseSync(path);
+  assert.is(
+    database.prepare('PRAGMA user_version').get()?.['user_version'],
+    knownFileVersions().length,
+  );
+  database.close();
+  await using _served = openServedFile({ file: path, clock: systemClock });
+});
+
+vacuumed('is refused while the file is served, and for a damaged one, which stays', async () => {
+  const path = files.path();
+  {
+    await using file = openServedFile({ file: path, clock: systemClock });
+    await putFacts(file, 3, 'a value like no other');
+    const line = await refusal(() => dataFile(path).vacuum(silent));
+    assert.match(line, /served by process \d+, .*; stop that one first$/);
+  }
+  damage(path, 'a value like no other');
+  const bytes = readFileSync(path);
+  assert.match(await refusal(() => dataFile(path).vacuum(silent)), /is damaged/);
+  assert.ok(bytes.equals(readFileSync(path)));
+  assert.not.ok(existsSync(`${path}.vacuumed`));
+});
+
+for (const group of [vacuumed, files.closing()]) group.run();
