@@ -102,28 +102,27 @@ async function inWaves(
   return (performance.now() - startedMs) / 1_000;
 }
 
-/** Writes what is asked within one turn of the event loop as one transaction, which takes fewer messages. */
+/** Writes what is asked within one turn of the event loop as one transaction: fewer messages. */
 function gathering(database: SqliteDatabase): SqliteDatabase {
-  let waiting: Transaction[] = [];
+  const waiting: Transaction[] = [];
   let written: Promise<boolean> | undefined;
-  const writeAll = async (): Promise<boolean> => {
+  const writeAll = async (first: Transaction): Promise<boolean> => {
     await null;
-    const statements = waiting.flatMap((transaction) => transaction.statements);
-    waiting = [];
+    const statements = waiting.splice(0).flatMap((transaction) => transaction.statements);
     written = undefined;
-    return await database.write({ operation: 'gathered', statements });
+    return await database.write({ ...first, statements });
   };
   return {
     read: (query) => database.read(query),
-    write: (transaction) => {
+    write(transaction) {
       waiting.push(transaction);
-      written ??= writeAll();
+      written ??= writeAll(transaction);
       return written;
     },
   };
 }
 
-/** Numbers of instances of one bucket each, as many as a checkpoint takes, as they become so many. */
+/** Numbers of instances of one bucket each, as many as a checkpoint takes, in the order of the last. */
 function* batches(
   count: number,
   bucketOf: (instanceId: string) => number,
