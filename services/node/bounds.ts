@@ -62,3 +62,6 @@ export const REJOIN_RESET_MS = 60_000;
 
 /** How long an ending node tries to give everything up: its process has more. Chosen. */
 export const LEAVE_MS_MAX = 10_000;
+
+/** How long it then tries to write down how much of its journal is not needed any more. Chosen. */
+export const MARK_MS_MAX = 2_000;

@@ -83,6 +83,8 @@ export function buildIncarnation<Served>(
     controller,
     writer,
     journals,
+    log,
+    clock,
     opened,
     onBug,
   });

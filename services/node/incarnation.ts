@@ -1,10 +1,12 @@
 import type { Membership } from '#cluster/membership';
 import type { ShardController } from '#cluster/shard-controller';
 import { Fault } from '#fault/fault';
-import { LEAVE_MS_MAX } from '#node/bounds';
+import { LEAVE_MS_MAX, MARK_MS_MAX } from '#node/bounds';
 import type { HostedShards } from '#node/hosted-shards';
 import type { JournalWriter } from '#node/journal-writer';
 import type { Presence } from '#node/presence';
+import { type Clock, withinMs } from '#platform/clock';
+import type { CommitLog } from '#runtime/commit-log';
 import type { JournalStore } from '#storage/journal-store';
 
 type IncarnationParts<Served> = {
@@ -15,6 +17,8 @@ type IncarnationParts<Served> = {
   readonly controller: ShardController;
   readonly writer: JournalWriter;
   readonly journals: JournalStore;
+  readonly log: CommitLog;
+  readonly clock: Clock;
   /** Everything that ends with the incarnation. */
   readonly opened: DisposableStack;
   readonly onBug: (error: unknown) => void;
@@ -66,12 +70,14 @@ export class Incarnation<Served> {
 
   /** Gives every shard up, to other nodes or to the stores, and ends. */
   async leave(): Promise<void> {
-    const { presence, members, controller, journals } = this.#parts;
+    const { presence, members, controller, journals, log, clock } = this.#parts;
     presence.leave();
     members.beat();
     // What is not stored by then is in the journal, for the new owners.
     await controller.leave(LEAVE_MS_MAX);
     members.beat();
+    // What is stored by now need not be read again; without an answer it is, which does no harm.
+    await withinMs(clock, MARK_MS_MAX, log.mark()).catch(() => undefined);
     // Nothing may ever follow; a store that gives no answer leaves that to the daily scan.
     await journals.seal(this.id).catch(() => undefined);
     this.#end();

@@ -148,6 +148,19 @@ export class CommitLog {
     await waits;
   }
 
+  /**
+   * Appends the low-water mark as it is now, so that whoever reads the journal next reads no more than is
+   * needed. Fulfils when it is durable. Rejects like `whenDurable`.
+   */
+  async mark(): Promise<void> {
+    if (!this.#journal.isLasting) return;
+    this.assertAlive();
+    this.#keepersReadAtMs = Number.NEGATIVE_INFINITY;
+    const waits = this.#until(this.#groupsBegun + 1, 0);
+    this.#hurry();
+    await waits;
+  }
+
   /** Shows that this writer lives, if nothing else has within `quietMs`: the heartbeat that counts. */
   beat(quietMs: number): void {
     if (this.#failure !== undefined || this.#inFlightMs.length > 0) return;

@@ -6,7 +6,7 @@ import { newScene } from '#test/runtime/commit-log-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { liveHeapBytes } from '#test/support/garbage';
 import { pass } from '#test/support/passing';
-import { refusalOf, turnOfEvents } from '#test/support/settled';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 /** Waits one after the other, and what is less than one of them holds. */
 const WAITS = 5_000;
@@ -159,6 +159,23 @@ needed('is looked up once a second', async () => {
     clock.advance(LOW_WATER_MARK_PERIOD_MS / 2);
   }
   assert.is(looks, 2);
+});
+
+needed('is written down at once when nothing else is to be', async () => {
+  const { journal, log, add } = newScene();
+  let lowest = 1;
+  log.keep(() => lowest);
+  for (let i = 0; i < 3; i += 1) {
+    await add(1);
+    await journal.succeed();
+  }
+  lowest = Number.POSITIVE_INFINITY;
+  const marked = log.mark();
+  await turnOfEvents();
+  assert.equal(journal.groups.at(-1), { records: [], lowWaterMark: 3 });
+  assert.is(await stateOf(marked), 'pending');
+  await journal.succeed();
+  await marked;
 });
 
 for (const group of [end, over, stall, needed]) group.run();
