@@ -149,7 +149,7 @@ export class CommitLog {
   }
 
   /**
-   * Appends the low-water mark as it is now, so that whoever reads the journal next reads no more than is
+   * Appends the low-water mark as it is now, so that the next reader of the journal reads no more than is
    * needed. Fulfils when it is durable. Rejects like `whenDurable`.
    */
   async mark(): Promise<void> {
