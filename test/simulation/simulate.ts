@@ -93,6 +93,8 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   }
   const callers = load(history, cluster);
   const operator = scenario.isTrimming ? operate(cluster, history) : undefined;
+  // What they find is thrown where they are waited for, which is later.
+  for (const work of [callers, operator]) work?.catch(() => undefined);
   await world.sleep(scenario.loadMs);
   cluster.heal();
   const servedAfterMs = await allServed(world, cluster);

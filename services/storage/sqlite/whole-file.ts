@@ -16,22 +16,27 @@ const BEGINNING = 'SQLite format 3\0';
 export function assertWhole(file: string): void {
   const { size } = statSync(file);
   const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
-  // A new one. SQLite would take one of a few bytes for that too, and write over it.
+  // A new one has no bytes; SQLite would take one of a few for new too, and write over it.
   if (size === 0) return;
-  if (size < HEADER_BYTES) throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
-  if (wal !== undefined && wal.size > 0) return;
-  const header = Buffer.alloc(HEADER_BYTES);
-  const descriptor = openSync(file, 'r');
-  readSync(descriptor, header, 0, HEADER_BYTES, 0);
-  closeSync(descriptor);
-  if (header.toString('latin1', 0, BEGINNING.length) !== BEGINNING) {
+  const header = headerOf(file);
+  if (!header.toString('latin1').startsWith(BEGINNING.slice(0, size))) {
     throw new UnusableFile(`${file} is no file of SQLite`);
   }
+  if (size < HEADER_BYTES) throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
+  if (wal !== undefined && wal.size > 0) return;
   const said = header.readUInt16BE(PAGE_SIZE_AT);
   const pageBytes = said === LARGEST_PAGE ? 65_536 : said;
   const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
   if (size >= bytes) return;
   throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
+}
+
+function headerOf(file: string): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  const descriptor = openSync(file, 'r');
+  readSync(descriptor, header, 0, HEADER_BYTES, 0);
+  closeSync(descriptor);
+  return header;
 }
 
 /** Throws `UnusableFile` for a file whose WAL has lost commits: SQLite would go on without them. */
