@@ -28,6 +28,9 @@ import { scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
 
+/** Rows whose checksums, of 2^31 on average, come to more than 2^48 together. */
+const MANY = 200_000;
+
 /** An empty file for a backup. */
 function emptyFile(): string {
   const path = files.path();
@@ -82,6 +85,12 @@ copied('is refused for a row that the disk has changed', async () => {
   damage(path, 'a value like no other');
   const line = await refusal(() => dataFile(path).backup(emptyFile(), silent));
   assert.match(line, /is damaged: the row fact \d of cluster_facts does not match its checksum/);
+});
+
+copied('takes a part of so many rows that the sum of their checksums is over 48 bits', async () => {
+  const path = await closedFile(files, MANY, 'x');
+  const contents = await dataFile(path).backup(emptyFile(), silent);
+  assert.is(contents.bytes, statSync(path).size);
 });
 
 copied('is refused for a row that is missing', async () => {

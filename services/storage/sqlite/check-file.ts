@@ -7,6 +7,7 @@ import type { FileContents, WatchWork } from '#storage/data-file';
 import { CheckedTable } from '#storage/sqlite/checked-table';
 import type { Row } from '#storage/sqlite/database';
 import { assertKnown, versionOf } from '#storage/sqlite/file-schema';
+import { SUM_MODULUS } from '#storage/sqlite/row-checksum';
 import { bytesOf } from '#storage/sqlite/thread-messages';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
 import { assertWhole } from '#storage/sqlite/whole-file';
@@ -77,7 +78,7 @@ async function checkRows(
     for (const row of select.iterate() as Iterable<unknown> as Iterable<Row>) {
       table.rowsOf([row]);
       rows += 1;
-      total += Number(row.at(-1));
+      total = (total + Number(row.at(-1))) % SUM_MODULUS;
       bytes += bytesOf(row);
       if (bytes - seenBytes < PORTION_BYTES) continue;
       seenBytes = bytes;
@@ -91,8 +92,8 @@ async function checkRows(
 }
 
 /** What is kept of a table's rows; of some tables nothing is. */
-const KEPT =
-  'SELECT count(*) AS parts, total(rows) AS n, total(total) AS total FROM sums WHERE name = ?';
+const KEPT = `SELECT count(*) AS parts, coalesce(sum(rows), 0) AS n,
+  coalesce(sum(total), 0) % ${SUM_MODULUS} AS total FROM sums WHERE name = ?`;
 
 /** Every table whose rows have a checksum: its key is first and the checksum last. */
 function tablesIn(database: DatabaseSync) {

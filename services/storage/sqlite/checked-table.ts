@@ -1,6 +1,6 @@
 import { CorruptState } from '#storage/byte-reader';
 import type { Query, Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
-import { checksumOf } from '#storage/sqlite/row-checksum';
+import { checksumOf, SUM_MODULUS } from '#storage/sqlite/row-checksum';
 
 /* SQLite does not notice a byte that the disk has changed, so that every row says what it must be. */
 
@@ -20,9 +20,6 @@ export type TableShape = {
 export type Condition = { readonly condition: string; readonly values: readonly SqlValue[] };
 
 const ALWAYS: Condition = { condition: 'true', values: [] };
-
-/** Sums of checksums are kept in 48 bits, which a number of JavaScript holds. */
-const SUM_MASK = 0xffff_ffff_ffff;
 
 /** When a row is put. */
 type Putting = {
@@ -66,7 +63,7 @@ export class CheckedTable {
         ORDER BY ${keys.map((key) => `${key} ${order}`).join(', ')} LIMIT 1`);
     this.#neighbours = `SELECT * FROM (${next('<', 'DESC')}) UNION ALL SELECT * FROM (${next('>', 'ASC')})`;
     const columns = this.#columns.join(', ');
-    this.#whole = `SELECT count(*), coalesce(sum(checksum), 0) & ${SUM_MASK},
+    this.#whole = `SELECT count(*), coalesce(sum(checksum), 0) % ${SUM_MODULUS},
         coalesce(sum(checksum <> row_checksum('${name}', ${columns})), 0),
         (SELECT rows FROM sums WHERE name = '${name}' AND part = ?1),
         (SELECT total FROM sums WHERE name = '${name}' AND part = ?1)

@@ -1,6 +1,12 @@
 import { crc32 } from 'node:zlib';
 import type { SqlValue } from '#storage/sqlite/database';
 
+/**
+ * What sums of checksums are kept modulo, in the table `sums` and wherever they are compared with it: a
+ * number of JavaScript holds them.
+ */
+export const SUM_MODULUS = 2 ** 48;
+
 const NUMBER_BYTES = 8;
 
 /** CRC-32 of a table's name and values, each with its kind. */
