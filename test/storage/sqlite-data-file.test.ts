@@ -87,7 +87,7 @@ copied('is refused for a row that the disk has changed', async () => {
   assert.match(line, /is damaged: the row fact \d of cluster_facts does not match its checksum/);
 });
 
-copied('takes a part of so many rows that the sum of their checksums is over 48 bits', async () => {
+copied('takes a part with more rows than sums of 48 bits hold checksums of', async () => {
   const path = await closedFile(files, MANY, 'x');
   const contents = await dataFile(path).backup(emptyFile(), silent);
   assert.is(contents.bytes, statSync(path).size);

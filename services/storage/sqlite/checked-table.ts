@@ -23,8 +23,6 @@ const ALWAYS: Condition = { condition: 'true', values: [] };
 
 /** When a row is put. */
 type Putting = {
-  /** The row that has the key already goes, and the new one stands behind all others. */
-  readonly isLast?: boolean;
   /** A column: the row that has the key already is replaced unless it has more there. */
   readonly unlessHigher?: string;
   /** What must hold, or nothing is put. */
@@ -41,6 +39,8 @@ export class CheckedTable {
   readonly #keys: readonly string[];
   readonly #part: string | null | undefined;
   readonly #insert: string;
+  /** The condition that a row has a key. */
+  readonly #isKey: string;
   readonly #one: string;
   readonly #whole: string;
   readonly #neighbours: string;
@@ -56,7 +56,8 @@ export class CheckedTable {
     // The condition also keeps SQLite from taking ON CONFLICT for a part of a join.
     this.#insert = `INSERT INTO ${name} (${this.#columns.join(', ')}, checksum)
       SELECT ${places} WHERE `;
-    this.#one = this.select(`WHERE ${keys.map((key) => `${key} = ?`).join(' AND ')}`);
+    this.#isKey = keys.map((key) => `${key} = ?`).join(' AND ');
+    this.#one = this.select(`WHERE ${this.#isKey}`);
     const keyPlaces = keys.map(() => '?').join(', ');
     const next = (than: '<' | '>', order: 'DESC' | 'ASC') =>
       this.select(`WHERE (${keys.join(', ')}) ${than} (${keyPlaces})
@@ -139,8 +140,7 @@ export class CheckedTable {
   }
 
   /** Adds a row or puts it in the place of that with its key. */
-  put(row: Row, { unlessHigher, where = ALWAYS, isLast = false }: Putting = {}): Statement {
-    if (isLast) return this.#putLast(row, unlessHigher, where);
+  put(row: Row, { unlessHigher, where = ALWAYS }: Putting = {}): Statement {
     const set = [...this.#columns.slice(this.#keys.length), 'checksum'];
     const changes = set.map((column) => `${column} = excluded.${column}`).join(', ');
     const isNewer = `excluded.${unlessHigher} >= ${this.#name}.${unlessHigher}`;
@@ -150,24 +150,28 @@ export class CheckedTable {
     return { sql, values: [...this.#checked(row), ...where.values] };
   }
 
-  #putLast(row: Row, column: string | undefined, where: Condition): Statement {
-    const key = this.#keys.map((name) => `${name} = ?`).join(' AND ');
-    const isOlder = `NOT EXISTS (SELECT 1 FROM ${this.#name} WHERE ${key} AND ${column} > ?)`;
-    const sql = this.#insert.replace('INSERT', 'INSERT OR REPLACE');
-    const values = [...this.#checked(row), ...where.values];
-    if (column === undefined) return { sql: `${sql} ${where.condition}`, values };
-    const higher = [...row.slice(0, this.#keys.length), row[this.#columns.indexOf(column)] ?? null];
-    return { sql: `${sql} ${where.condition} AND ${isOlder}`, values: [...values, ...higher] };
+  /**
+   * Adds a row behind all others, in the place of that with its key, unless that has more in the column
+   * `unlessHigher`.
+   */
+  putLast(
+    row: Row,
+    { unlessHigher, where = ALWAYS }: Putting & { unlessHigher: string },
+  ): Statement {
+    const isHigher = `SELECT 1 FROM ${this.#name} WHERE ${this.#isKey} AND ${unlessHigher} > ?`;
+    const sql = `${this.#insert.replace('INSERT', 'INSERT OR REPLACE')}
+      ${where.condition} AND NOT EXISTS (${isHigher})`;
+    const higher = row[this.#columns.indexOf(unlessHigher)] ?? null;
+    return { sql, values: [...this.#checked(row), ...where.values, ...this.#keyOf(row), higher] };
   }
 
   /** Puts a row in the place of that with its key while columns of it are as they were; else nothing is kept. */
   replace(row: Row, was: Readonly<Record<string, SqlValue>>): Statement {
     const set = [...this.#columns, 'checksum'].map((name) => `${name} = ?`).join(', ');
-    const conditions = [...this.#keys.map((name) => `${name} = ?`)];
-    for (const name of Object.keys(was)) conditions.push(`${name} IS ?`);
-    const sql = `UPDATE ${this.#name} SET ${set} WHERE ${conditions.join(' AND ')}`;
-    const key = row.slice(0, this.#keys.length);
-    return { sql, values: [...this.#checked(row), ...key, ...Object.values(was)], changes: 1 };
+    const isSame = Object.keys(was).map((name) => `${name} IS ?`);
+    const sql = `UPDATE ${this.#name} SET ${set} WHERE ${[this.#isKey, ...isSame].join(' AND ')}`;
+    const values = [...this.#checked(row), ...this.#keyOf(row), ...Object.values(was)];
+    return { sql, values, changes: 1 };
   }
 
   /** Deletes the rows that a condition names, however many. */
@@ -180,7 +184,7 @@ export class CheckedTable {
     return rows.map((row) => {
       const columns = row.slice(0, -1);
       if (row.at(-1) === checksumOf(this.#name, columns)) return columns;
-      const key = columns.slice(0, this.#keys.length).join(' ');
+      const key = this.#keyOf(columns).join(' ');
       throw new CorruptState(`the row ${key} of ${this.#name} does not match its checksum`);
     });
   }
@@ -188,6 +192,10 @@ export class CheckedTable {
   #insertion(row: Row, { condition, values }: Condition): Statement {
     const sql = `${this.#insert} ${condition} ON CONFLICT DO NOTHING`;
     return { sql, values: [...this.#checked(row), ...values] };
+  }
+
+  #keyOf(row: Row): Row {
+    return row.slice(0, this.#keys.length);
   }
 
   #checked(row: Row): SqlValue[] {

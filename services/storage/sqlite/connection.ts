@@ -3,7 +3,7 @@ import type { SqlValue } from '#storage/sqlite/database';
 import { checksumOf } from '#storage/sqlite/row-checksum';
 
 /** Milliseconds for which a connection waits for another program that writes: `ctl`, say. */
-const BUSY_MS = 5_000;
+export const BUSY_MS = 5_000;
 
 /** Pages in the WAL from which on the writer copies them back into the file: 16 MiB. */
 const WAL_PAGES = 4_096;

@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { backup } from 'node:sqlite';
 import type { WatchWork } from '#storage/data-file';
 import { openConnection } from '#storage/sqlite/connection';
+import { FILE_MODE } from '#storage/sqlite/private-file';
 
 /** Pages that are copied between two looks at whether the work is to go on: 2 MiB. Chosen. */
 const PAGES = 512;
@@ -12,9 +13,6 @@ const PAGES = 512;
  * the commits of a service beside it. Chosen.
  */
 const SYNCED_BYTES = 8 * 1_024 * 1_024;
-
-/** Only the user of the service reads a copy. */
-const FILE_MODE = 0o600;
 
 /**
  * Copies what is committed in a file at one moment into `target`, while others write to it. They wait for

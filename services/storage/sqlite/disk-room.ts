@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Fault } from '#fault/fault';
 import { type Clock, every } from '#platform/clock';
+import { FILE_MODE } from '#storage/sqlite/private-file';
 
 const MIB = 1_024 * 1_024;
 
@@ -92,7 +93,7 @@ function reserveOf(file: string): string {
 
 /** Makes the file that reserves room. Zeros are written: a hole would reserve nothing. */
 async function reserve(path: string): Promise<void> {
-  await using file = await open(path, 'wx', 0o600);
+  await using file = await open(path, 'wx', FILE_MODE);
   const zeros = Buffer.alloc(MIB);
   for (let written = 0; written < RESERVE_BYTES; written += MIB) await file.write(zeros);
   await file.sync();

@@ -1,24 +1,21 @@
 import { Fault } from '#fault/fault';
+import { RESULT } from '#storage/sqlite/result-code';
 import type { ThreadFailure } from '#storage/sqlite/thread-messages';
-
-/* https://www.sqlite.org/rescode.html; the low byte of an extended code is its primary one. */
-const PRIMARY = 0xff;
 
 /** Why SQLite failed, as the metric's `error_type` says it. */
 export type FileErrorType = 'full' | 'busy' | 'io' | 'corrupt' | 'refused';
 
 const ERROR_TYPES: ReadonlyMap<number, FileErrorType> = new Map([
-  [5, 'busy'],
-  [6, 'busy'],
-  [13, 'full'],
-  // no right to it, out of memory, read-only, input and output, cannot be opened
-  [3, 'io'],
-  [7, 'io'],
-  [8, 'io'],
-  [10, 'io'],
-  [14, 'io'],
-  [11, 'corrupt'],
-  [26, 'corrupt'],
+  [RESULT.busy, 'busy'],
+  [RESULT.locked, 'busy'],
+  [RESULT.full, 'full'],
+  [RESULT.perm, 'io'],
+  [RESULT.noMemory, 'io'],
+  [RESULT.readOnly, 'io'],
+  [RESULT.ioError, 'io'],
+  [RESULT.cannotOpen, 'io'],
+  [RESULT.corrupt, 'corrupt'],
+  [RESULT.notADatabase, 'corrupt'],
 ]);
 
 const SAID: Record<Exclude<FileErrorType, 'corrupt' | 'refused'>, string> = {
@@ -29,7 +26,7 @@ const SAID: Record<Exclude<FileErrorType, 'corrupt' | 'refused'>, string> = {
 
 /** Why a request failed. */
 export function fileErrorType({ code }: ThreadFailure): FileErrorType {
-  return (code === undefined ? undefined : ERROR_TYPES.get(code & PRIMARY)) ?? 'refused';
+  return (code === undefined ? undefined : ERROR_TYPES.get(code)) ?? 'refused';
 }
 
 /**

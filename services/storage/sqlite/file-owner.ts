@@ -1,16 +1,12 @@
-import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '#platform/clock';
+import { makeFile } from '#storage/sqlite/private-file';
 import { realFile } from '#storage/sqlite/real-file';
+import { RESULT, resultCodeOf } from '#storage/sqlite/result-code';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
 
 /** Who serves a file, as those who find it taken are shown. */
-export type Holder = { readonly pid: number; readonly startedAtMs: number };
-
-/** Only the user of the service reads who serves a file. */
-const LOCK_MODE = 0o600;
-
-/** The primary code of SQLite for a lock that another has. */
-const BUSY = 5;
+type Holder = { readonly pid: number; readonly startedAtMs: number };
 
 /** The file whose lock says that another one is served, and by whom. */
 export function ownerFileOf(file: string): string {
@@ -21,10 +17,10 @@ export function ownerFileOf(file: string): string {
  * Takes a file for this process until it is disposed. The lock is SQLite's on a file beside it, so the
  * kernel drops it when the process ends, however it does. Throws `UnusableFile`, which names the holder.
  */
-export function takeFile(file: string, holder: Holder): Disposable {
+export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable {
   const lock = ownerFileOf(realFile(file));
-  // Made by SQLite it would be every user's to read. Closed before SQLite opens it, which would lose its lock.
-  if (!existsSync(lock)) closeSync(openSync(lock, 'a', LOCK_MODE));
+  // Made by SQLite it would be every user's to read.
+  makeFile(lock);
   const database = new DatabaseSync(lock);
   try {
     database.exec('PRAGMA synchronous = FULL');
@@ -34,17 +30,18 @@ export function takeFile(file: string, holder: Holder): Disposable {
     );
     database
       .prepare('INSERT OR REPLACE INTO owner VALUES (1, ?, ?)')
-      .run(holder.pid, holder.startedAtMs);
+      .run(process.pid, clock.wallMs());
     database.exec('COMMIT');
     // Held from here on, and others can read who holds it.
     begin(database);
     const found = holderIn(database);
-    if (found?.pid !== holder.pid) throw taken(file, found);
+    if (found?.pid !== process.pid) throw taken(file, found);
     return { [Symbol.dispose]: () => database.close() };
   } catch (error) {
-    const found = isBusy(error) ? holderIn(database) : undefined;
+    const isBusy = resultCodeOf(error) === RESULT.busy;
+    const found = isBusy ? holderIn(database) : undefined;
     database.close();
-    throw isBusy(error) ? taken(file, found) : error;
+    throw isBusy ? taken(file, found) : error;
   }
 }
 
@@ -60,10 +57,6 @@ function holderIn(database: DatabaseSync): Holder | undefined {
     // It is being written at this moment.
     return undefined;
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === BUSY;
 }
 
 function taken(file: string, holder: Holder | undefined): UnusableFile {

@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type SchemaVersion, versionsIn } from '#storage/schema-versions';
+import { BUSY_MS } from '#storage/sqlite/connection';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
-
-/** Milliseconds for which a look waits for the process that serves the file. */
-const BUSY_MS = 5_000;
 
 /** What SQLite's header says of the program that a file belongs to: "IDEN". */
 const APPLICATION_ID = 0x4944454e;

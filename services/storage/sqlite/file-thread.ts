@@ -6,6 +6,7 @@ import type {
   ThreadData,
   ThreadFailure,
   ThreadRequest,
+  ThreadWork,
 } from '#storage/sqlite/thread-messages';
 
 /** Requests that wait for a thread at most: as many as its users may have under way, and some. Chosen. */
@@ -13,12 +14,6 @@ const WAITING_MAX = 4_096;
 
 /** How long a thread may take to answer, in milliseconds: a disk that hangs is one that fails. Chosen. */
 const ANSWER_MS_MAX = 10_000;
-
-type Asked = ThreadRequest extends infer Each
-  ? Each extends unknown
-    ? Omit<Each, 'id'>
-    : never
-  : never;
 
 /** A request that failed, as SQLite said it. */
 export class ThreadRefusal extends Error {
@@ -56,7 +51,7 @@ export class FileThread {
    * The answer to a request. Rejects with `ThreadRefusal`, and with `service_unavailable` when there is
    * none in time, or too many wait.
    */
-  async ask(request: Asked, timeoutMs: number = ANSWER_MS_MAX): Promise<ThreadAnswer> {
+  async ask(work: ThreadWork, timeoutMs: number = ANSWER_MS_MAX): Promise<ThreadAnswer> {
     if (this.#ended !== undefined) throw unanswered(false, this.#ended);
     if (this.#waiting.size >= WAITING_MAX) throw unanswered(false, new Error('too many wait'));
     this.#lastId += 1;
@@ -65,7 +60,8 @@ export class FileThread {
     // Only what waits for an answer keeps the process alive.
     if (this.#waiting.size === 0) this.#worker.ref();
     this.#waiting.set(id, answer);
-    this.#worker.postMessage({ ...request, id });
+    const request: ThreadRequest = { ...work, id };
+    this.#worker.postMessage(request);
     const late = () => unanswered(true, new Error(`no answer in ${timeoutMs} ms`));
     return await withinMs(this.#clock, timeoutMs, answer.promise, late);
   }

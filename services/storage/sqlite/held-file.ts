@@ -9,7 +9,7 @@ import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
  */
 export function holdFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable {
   try {
-    return takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() });
+    return takeFile(file, clock);
   } catch (error) {
     if (!(error instanceof UnusableFile)) throw unusable(file, error);
     throw new UnusableFile(`${error.message}; stop that one first`, { cause: error });

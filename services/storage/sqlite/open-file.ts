@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
 import { hasReleased } from '#storage/sqlite/disk-room';
@@ -9,16 +9,11 @@ import {
   versionOf,
   versionOfFile,
 } from '#storage/sqlite/file-schema';
+import { makeFile, makeFolderOf } from '#storage/sqlite/private-file';
+import { RESULT, resultCodeOf } from '#storage/sqlite/result-code';
 import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/sqlite-file';
-import { makeFolderOf } from '#storage/sqlite/synced';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
 import { assertWalWhole, assertWhole } from '#storage/sqlite/whole-file';
-
-/** Only the user of the service reads the file. */
-const FILE_MODE = 0o600;
-
-/** The primary code of SQLite for a disk without room. */
-const FULL = 13;
 
 /**
  * Opens a file for the process that serves it, and holds it until it is disposed: nothing else serves
@@ -31,7 +26,8 @@ export function openServedFile(options: SqliteFileOptions): SqliteFile {
       return served(options);
     } catch (error) {
       // A start needs a little room: it is reserved for what must go on without.
-      if (!isFull(error) || !hasReleased(options.file)) throw error;
+      const isFull = resultCodeOf(error) === RESULT.full;
+      if (!isFull || !hasReleased(options.file)) throw error;
       return served(options);
     }
   });
@@ -40,10 +36,9 @@ export function openServedFile(options: SqliteFileOptions): SqliteFile {
 function served(options: SqliteFileOptions): SqliteFile {
   const { file, clock } = options;
   makeFolderOf(file);
-  // Closed before anything locks it: closing a file drops every lock that the process has on it.
-  if (!existsSync(file)) closeSync(openSync(file, 'a', FILE_MODE));
+  makeFile(file);
   using taking = new DisposableStack();
-  taking.use(takeFile(file, { pid: process.pid, startedAtMs: clock.wallMs() }));
+  taking.use(takeFile(file, clock));
   assertWhole(file);
   assertWalWhole(file);
   prepare(file, (database) => migrateFile(database, file));
@@ -70,10 +65,6 @@ export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
     });
     return new SqliteFile(options);
   });
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === FULL;
 }
 
 /** Uses a connection of its own, before there are threads; the file of another program stays as it is. */

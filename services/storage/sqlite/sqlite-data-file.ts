@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import type { Clock } from '#platform/clock';
 import type { CheckedBackup, DataFile, FileContents, WatchWork } from '#storage/data-file';
 import { checkFile } from '#storage/sqlite/check-file';
@@ -8,12 +8,9 @@ import { ownerFileOf } from '#storage/sqlite/file-owner';
 import { assertKnown, versionOfFile } from '#storage/sqlite/file-schema';
 import { holdFile, holdFileThere } from '#storage/sqlite/held-file';
 import { placeFile, removeFile, takeInWal } from '#storage/sqlite/placed-file';
-import { makeFolderOf } from '#storage/sqlite/synced';
+import { makeFile, makeFolderOf } from '#storage/sqlite/private-file';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
 import { assertWhole } from '#storage/sqlite/whole-file';
-
-/** Only the user of the service reads the file. */
-const FILE_MODE = 0o600;
 
 /** The whole of an SQLite file. */
 export function sqliteDataFile(path: string, clock: Pick<Clock, 'wallMs'>): DataFile {
@@ -88,7 +85,7 @@ async function vacuum(file: string, clock: Pick<Clock, 'wallMs'>, watch: WatchWo
   const copy = `${file}.vacuumed`;
   try {
     removeFile(copy);
-    closeSync(openSync(copy, 'wx', FILE_MODE));
+    makeFile(copy);
     const database = openConnection(file);
     try {
       database.prepare('VACUUM INTO ?').run(copy);

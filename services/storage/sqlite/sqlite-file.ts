@@ -24,8 +24,7 @@ export type SqliteFileOptions = {
 
 /**
  * A file with its threads: one that writes, one that reads, so that no read waits for an `fsync`, and one
- * for what takes long.
- * Disposing it writes what waits and closes the file.
+ * for what takes long. Disposing it writes what waits and closes the file.
  */
 export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   readonly #writer: FileThread;

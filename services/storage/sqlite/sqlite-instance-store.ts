@@ -208,7 +208,7 @@ function writesOfAnswers(
     .map((answer) => {
       const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
       // Behind all others: those that are over first stand first (expired-rows.ts).
-      return ANSWERS.put(row, { unlessHigher: 'version', where, isLast: true });
+      return ANSWERS.putLast(row, { unlessHigher: 'version', where });
     })
     .toArray();
 }

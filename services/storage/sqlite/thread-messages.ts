@@ -3,17 +3,19 @@ import type { Query, Row, SqlValue, Transaction } from '#storage/sqlite/database
 /** What a thread is started with. */
 export type ThreadData = { readonly file: string };
 
-/** What a thread is asked, with a number that its answer has again. */
-export type ThreadRequest = { readonly id: number } & (
+/** What a thread is asked. */
+export type ThreadWork =
   | { readonly kind: 'read'; readonly query: Query }
   | { readonly kind: 'write'; readonly transaction: Transaction }
-  | { readonly kind: 'close' }
-);
+  | { readonly kind: 'close' };
+
+/** The same with a number that its answer has again. */
+export type ThreadRequest = ThreadWork & { readonly id: number };
 
 /** What SQLite said of a failure. */
 export type ThreadFailure = {
   readonly message: string;
-  /** Extended result code of SQLite; undefined: the error is not SQLite's. */
+  /** Primary result code of SQLite (`result-code`); undefined: the error is not SQLite's. */
   readonly code: number | undefined;
   /** Whether it may have been written all the same: its commit failed. */
   readonly isOutcomeUnknown: boolean;

@@ -1,7 +1,8 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openConnection } from '#storage/sqlite/connection';
-import type { Query, Row } from '#storage/sqlite/database';
+import type { Row } from '#storage/sqlite/database';
+import { PreparedStatements } from '#storage/sqlite/prepared-statements';
+import { resultCodeOf } from '#storage/sqlite/result-code';
 import type {
   ThreadAnswer,
   ThreadData,
@@ -18,11 +19,11 @@ import { WriteQueue } from '#storage/sqlite/write-queue';
 function serve(port: MessagePort, { file }: ThreadData): void {
   const database = openConnection(file);
   const queue = new WriteQueue(database);
-  const statements = new Map<string, StatementSync>();
+  const statements = new PreparedStatements(database);
   let isScheduled = false;
   const answer = (message: ThreadAnswer) => port.postMessage(message);
   const fail = (id: number, error: unknown, isOutcomeUnknown = false) =>
-    answer({ id, kind: 'failed', failure: { ...failureOf(error), isOutcomeUnknown } });
+    answer({ id, kind: 'failed', failure: failureOf(error, isOutcomeUnknown) });
 
   const drain = () => {
     isScheduled = false;
@@ -38,9 +39,12 @@ function serve(port: MessagePort, { file }: ThreadData): void {
   const take = (request: ThreadRequest): void => {
     const { id } = request;
     switch (request.kind) {
-      case 'read':
-        answer({ id, kind: 'rows', rows: rowsOf(database, statements, request.query) });
+      case 'read': {
+        const { sql, values } = request.query;
+        const rows = statements.of(sql).all(...values) as unknown as readonly Row[];
+        answer({ id, kind: 'rows', rows });
         return;
+      }
       case 'write':
         queue.push({
           transaction: request.transaction,
@@ -65,24 +69,9 @@ function serve(port: MessagePort, { file }: ThreadData): void {
   });
 }
 
-function rowsOf(
-  database: DatabaseSync,
-  statements: Map<string, StatementSync>,
-  { sql, values }: Query,
-): readonly Row[] {
-  let statement = statements.get(sql);
-  if (statement === undefined) {
-    statement = database.prepare(sql);
-    statement.setReturnArrays(true);
-    statements.set(sql, statement);
-  }
-  return statement.all(...values) as unknown as readonly Row[];
-}
-
-function failureOf(error: unknown): Omit<ThreadFailure, 'isOutcomeUnknown'> {
-  const { message } = error instanceof Error ? error : { message: String(error) };
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined;
-  return { message, code };
+function failureOf(error: unknown, isOutcomeUnknown: boolean): ThreadFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  return { message, code: resultCodeOf(error), isOutcomeUnknown };
 }
 
 if (parentPort !== null) serve(parentPort, workerData as ThreadData);

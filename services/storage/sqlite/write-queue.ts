@@ -1,5 +1,7 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { SqlValue, Transaction } from '#storage/sqlite/database';
+import { PreparedStatements } from '#storage/sqlite/prepared-statements';
+import { RESULT, resultCodeOf } from '#storage/sqlite/result-code';
 import { bytesOf } from '#storage/sqlite/thread-messages';
 
 /** A transaction that waits, and who is answered. */
@@ -27,12 +29,13 @@ type Outcome =
  */
 export class WriteQueue {
   readonly #database: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements: PreparedStatements;
   #journal: Waiting[] = [];
   readonly #others: Waiting[] = [];
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+    this.#statements = new PreparedStatements(database);
   }
 
   get isEmpty(): boolean {
@@ -100,7 +103,7 @@ export class WriteQueue {
       this.#run('RELEASE one');
       return { isKept };
     } catch (error) {
-      if (!this.#database.isTransaction || !isOfStatement(error)) throw error;
+      if (!this.#database.isTransaction || !OF_STATEMENT.includes(resultCodeOf(error))) throw error;
       this.#run('ROLLBACK TO one');
       this.#run('RELEASE one');
       return { error, isOutcomeUnknown: false };
@@ -109,17 +112,13 @@ export class WriteQueue {
 
   /** Rows that a statement changes. */
   #run(sql: string, values: readonly SqlValue[] = []): number {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
+    const statement = this.#statements.of(sql);
     return Number(statement.run(...(values as readonly SQLInputValue[])).changes);
   }
 }
 
-/** Whether a statement is to blame, and not the file: SQLITE_ERROR, _TOOBIG, _CONSTRAINT, _MISMATCH, _RANGE. */
-function isOfStatement(error: unknown): boolean {
-  if (!(error instanceof Error) || !('errcode' in error)) return true;
-  return [1, 18, 19, 20, 25].includes(Number(error.errcode) & 0xff);
-}
+/** What a statement is to blame for, and not the file. */
+const OF_STATEMENT: readonly (number | undefined)[] = [
+  undefined,
+  ...[RESULT.error, RESULT.tooBig, RESULT.constraint, RESULT.mismatch, RESULT.range],
+];
