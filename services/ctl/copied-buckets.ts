@@ -2,10 +2,10 @@ import { CtlError } from '#ctl/command';
 import type { CopiedStores } from '#ctl/copied-stores';
 import { unfinishedOf } from '#ctl/import-store';
 import type { Clock } from '#platform/clock';
+import { ROWS_BEYOND_MAX } from '#storage/chunk-rows';
 import { trimmedOf } from '#storage/floor';
 import {
   ANSWER_AGE_MS,
-  CHUNK_ROWS_MAX,
   type Chunk,
   type InstanceCheckpoint,
   type InstanceHead,
@@ -52,11 +52,6 @@ export async function copyBucket(
 export function readable(instanceId: string, head: InstanceHead | Error): InstanceHead {
   if (!(head instanceof Error)) return head;
   throw new CtlError(`${instanceId} cannot be copied: ${head.message}`, { cause: head });
-}
-
-/** Rows of which chunks may be read for the rows that are in none of the head: see `rowsOfChunks`. */
-function lastChunkOf(after: number): number {
-  return after + CHUNK_ROWS_MAX - 1;
 }
 
 async function missingOf(page: HeadPage, target: PagedInstances): Promise<readonly NamedHead[]> {
@@ -135,7 +130,7 @@ async function restOfChunks(
   let bytes = 0;
   for (const [table, from, after] of tables) {
     if (after <= from) continue;
-    const pages = source.chunkPages(table, instanceId, from, lastChunkOf(after));
+    const pages = source.chunkPages(table, instanceId, from, after + ROWS_BEYOND_MAX);
     for await (const page of pages) {
       chunks[table].push(...page);
       bytes += bytesOf(page);

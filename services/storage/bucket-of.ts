@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { hashText } from '#platform/text-hash';
 
 /**
@@ -24,4 +25,16 @@ export function bucketsOf(shardCount: number): BucketOf {
 /** How many buckets there are then: their numbers count from 0. */
 export function bucketCountOf(shardCount: number): number {
   return shardCount * BUCKETS_PER_SHARD;
+}
+
+/** The bucket that all of these actors lie in, of which there are at most `max`; undefined for none. */
+export function onlyBucketOf(
+  bucketOf: BucketOf,
+  actorIds: readonly string[],
+  max = Number.POSITIVE_INFINITY,
+): number | undefined {
+  assert(actorIds.length <= max, `more than ${max} of them at once`);
+  const [bucket, other] = new Set(actorIds.map(bucketOf));
+  assert(other === undefined, 'those of one call are of one bucket');
+  return bucket;
 }

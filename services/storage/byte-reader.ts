@@ -8,6 +8,16 @@ export class CorruptState extends Error {
   override readonly name = 'CorruptState';
 }
 
+/** What `read` answers, or the `CorruptState` that it throws: others of the same read are as they should be. */
+export function readOrCorrupt<Value>(read: () => Value): Value | CorruptState {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof CorruptState) return error;
+    throw error;
+  }
+}
+
 /**
  * A reader of a whole value, after a look at its checksum and format. Throws `CorruptState`. `what`
  * is how errors name the value: `the head of inst_1`.

@@ -1,5 +1,8 @@
-import type { Chunk, NewestRows } from '#storage/instance-store';
+import { CHUNK_ROWS_MAX, type Chunk, type NewestRows } from '#storage/instance-store';
 import { type Packing, type RowReading, unpacked } from '#storage/packed-rows';
+
+/** How far above a row its chunk may end. */
+export const ROWS_BEYOND_MAX = CHUNK_ROWS_MAX - 1;
 
 /**
  * Of chunks, the highest `last` first, the rows with ordinals from `newest` downwards, at most

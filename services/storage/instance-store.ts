@@ -31,6 +31,15 @@ export type DriftRow = {
 /** How long a stored answer is given again. Source: decision 22. */
 export const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
+/**
+ * How long the marker of a deleted instance stays, and that of its removal from a listing: journals may
+ * hold records of it. Architecture 3.2.
+ */
+export const MARKER_AGE_MS = 40 * 24 * 60 * 60 * 1_000;
+
+/** How long an answer is stored: an hour longer, for a checkpoint that comes late. */
+export const ANSWER_STORED_MS = ANSWER_AGE_MS + 60 * 60 * 1_000;
+
 /** The stored answer to a call with an `Idempotency-Key`. Source: decision 22. */
 export type AnswerRow = {
   /** Operation family and key: a create and a later call may use the same key. */

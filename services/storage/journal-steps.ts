@@ -1,5 +1,6 @@
+import assert from 'node:assert/strict';
 import { Fault } from '#fault/fault';
-import type { JournalHead, JournalStore } from '#storage/journal-store';
+import type { Append, JournalHead, JournalStore } from '#storage/journal-store';
 import {
   headFrom,
   type JournalEntry,
@@ -7,6 +8,12 @@ import {
   type SealSteps,
   sealJournal,
 } from '#storage/seal-journal';
+
+/**
+ * Bytes of one group that are sent at all. Cassandra refuses what is over half a commit-log segment
+ * (8 MiB of 16), but answers as if the outcome were open. Eight times the largest group.
+ */
+const GROUP_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** How an entry is read: see `JournalStore.readHead`. */
 export type HeadRead = Parameters<JournalStore['readHead']>[1];
@@ -46,7 +53,10 @@ export function journalStoreOf(steps: JournalSteps): JournalStore {
       if (await steps.begin(incarnation, address)) return { isApplied: true };
       return { isApplied: false, head: await readHead(incarnation, 'serial').catch(notSaid) };
     },
-    append: steps.append,
+    async append(append) {
+      assertSound(append);
+      await steps.append(append);
+    },
     isSealed: steps.hasSeal,
     seal: (incarnation) => sealJournal({ ...steps, readEntry, readHead }, incarnation),
     readHead,
@@ -60,6 +70,15 @@ export function journalStoreOf(steps: JournalSteps): JournalStore {
       await steps.deleteEntry(incarnation);
     },
   };
+}
+
+/** Throws for what no writer may send, and `internal` for a group that no store should be burdened with. */
+function assertSound({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
+  assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
+  assert(deleteBelow <= lowWaterMark, 'what is needed is never deleted');
+  if (records.byteLength <= GROUP_BYTES_MAX) return;
+  const size = `${records.byteLength} bytes`;
+  throw new Fault('internal', `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`);
 }
 
 /** A begin that was refused is of no use without the head: its node has to look again. */

@@ -11,12 +11,42 @@ import {
 } from '#accounts/people';
 import type { Role } from '#accounts/role';
 import { Fault, faultFor } from '#fault/fault';
-import type { Entry, Removal } from '#storage/member-store';
+import type { CopiedMembers, Entry, Removal } from '#storage/member-store';
 
 /* What may be done to the people of an account; every `MemberStore` does and refuses the same. */
 
+/** The changes of an account's people, by a way to change them as a whole while they are as they were read. */
+export function memberChangesOf(
+  change: (
+    accountId: string,
+    next: (people: People) => People,
+  ) => Promise<{ readonly before: People; readonly after: People }>,
+): Omit<CopiedMembers, 'find' | 'accountsOf'> {
+  return {
+    addLink: async (link) => void (await change(link.accountId, (was) => withLink(was, link))),
+    dropLink: async (accountId, digest) =>
+      void (await change(accountId, (was) => withoutLink(was, digest))),
+    async enter(entry) {
+      const { after } = await change(entry.accountId, (was) => entered(was, entry));
+      return memberOf(after, entry.userId);
+    },
+    async setRole(accountId, userId, role) {
+      const { after } = await change(accountId, (was) => withRole(was, userId, role));
+      return memberOf(after, userId);
+    },
+    remove: async (accountId, userId, removal) =>
+      void (await change(accountId, (was) => withoutMember(was, userId, removal))),
+    async close(accountId) {
+      const { before } = await change(accountId, closed);
+      return before.members.map(({ userId }) => userId);
+    },
+    put: async (accountId, people) =>
+      void (await change(accountId, (was) => copiedFrom(was, people))),
+  };
+}
+
 /** With one more link. Links that replace or outlive nothing any more go. */
-export function withLink(people: People, link: EntryLink): People {
+function withLink(people: People, link: EntryLink): People {
   if (people.isClosed) throw new Fault('conflict', 'the account is closed');
   const kept = people.links.filter(
     (other) => !isReplaced(other, link) && other.expiresAtMs > link.createdAtMs,
@@ -33,7 +63,7 @@ function isReplaced(other: EntryLink, link: EntryLink): boolean {
 }
 
 /** Without a link. */
-export function withoutLink(people: People, digest: string): People {
+function withoutLink(people: People, digest: string): People {
   const links = people.links.filter((link) => link.digest !== digest);
   if (links.length === people.links.length) {
     throw new Fault('not_found', 'there is no such invitation');
@@ -42,7 +72,7 @@ export function withoutLink(people: People, digest: string): People {
 }
 
 /** With the member that a link makes, which is used by that. */
-export function entered(people: People, { digest, userId, accountId, atMs }: Entry): People {
+function entered(people: People, { digest, userId, accountId, atMs }: Entry): People {
   const link = people.links.find((known) => known.digest === digest);
   if (people.isClosed || link === undefined || !isUsable(link, people, atMs)) {
     throw faultFor('link_not_usable', 'this link was used, was taken back, or is too old');
@@ -61,27 +91,27 @@ export function entered(people: People, { digest, userId, accountId, atMs }: Ent
 }
 
 /** With another role of a member. */
-export function withRole(people: People, userId: string, role: Role): People {
+function withRole(people: People, userId: string, role: Role): People {
   memberOf(people, userId);
   const members = people.members.map((each) => (each.userId === userId ? { ...each, role } : each));
   return withOwner({ ...people, members });
 }
 
 /** Without a member. */
-export function withoutMember(people: People, userId: string, removal: Removal = {}): People {
+function withoutMember(people: People, userId: string, removal: Removal = {}): People {
   memberOf(people, userId);
   const left = { ...people, members: people.members.filter((each) => each.userId !== userId) };
   return removal.lastOwnerToo === true ? left : withOwner(left);
 }
 
 /** Without anyone, for good. */
-export function closed(people: People): People {
+function closed(people: People): People {
   const isEmpty = people.members.length === 0 && people.links.length === 0;
   return people.isClosed && isEmpty ? people : { isClosed: true, members: [], links: [] };
 }
 
 /** With the people of another store, where there are none. */
-export function copiedFrom(was: People, people: People): People {
+function copiedFrom(was: People, people: People): People {
   if (was.members.length === 0 && was.links.length === 0 && !was.isClosed) return people;
   if (isDeepStrictEqual(inOrder(was), inOrder(people))) return was;
   throw new Fault('conflict', 'the account has other people');
@@ -97,7 +127,7 @@ function inOrder({ isClosed, members, links }: People): unknown {
 }
 
 /** The membership of a user. Throws `not_found` if there is none. */
-export function memberOf({ members }: People, userId: string): Membership {
+function memberOf({ members }: People, userId: string): Membership {
   const member = members.find((each) => each.userId === userId);
   if (member === undefined) throw new Fault('not_found', 'there is no such member');
   return member;

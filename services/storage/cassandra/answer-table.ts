@@ -1,10 +1,12 @@
 import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import type { CassandraSession } from '#storage/cassandra/session';
-import type { AnswerRow, InstanceAnswer, InstanceAnswers } from '#storage/instance-store';
+import {
+  ANSWER_STORED_MS,
+  type AnswerRow,
+  type InstanceAnswer,
+  type InstanceAnswers,
+} from '#storage/instance-store';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/row-codec';
-
-/** How long the server keeps an answer: 24 h, and an hour for the checkpoint to come late. */
-const ANSWER_SECONDS = 25 * 60 * 60;
 
 /** Answers of one page: 2 MiB of those of usual size. */
 const PAGE_ANSWERS = 1_000;
@@ -14,7 +16,7 @@ const READ = `SELECT answer FROM answers
 const READ_ALL = `SELECT instance_id, answer_key, answer FROM answers
   WHERE bucket = ? AND instance_id IN ?`;
 const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VALUES (?, ?, ?, ?)
-  USING TIMESTAMP ? AND TTL ${ANSWER_SECONDS}`;
+  USING TIMESTAMP ? AND TTL ${ANSWER_STORED_MS / 1_000}`;
 const DELETE = 'DELETE FROM answers USING TIMESTAMP ? WHERE bucket = ? AND instance_id = ?';
 
 /** The stored answer for a key, if there is one. */

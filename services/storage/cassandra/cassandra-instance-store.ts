@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict';
 import type { types } from 'cassandra-driver';
-import type { BucketOf } from '#storage/bucket-of';
-import { CorruptState } from '#storage/byte-reader';
+import { type BucketOf, onlyBucketOf } from '#storage/bucket-of';
+import { type CorruptState, readOrCorrupt } from '#storage/byte-reader';
 import {
   answerPages,
   deleteAnswers,
@@ -26,11 +25,9 @@ import {
   type InstanceAnswers,
   type InstanceCheckpoint,
   type InstanceHead,
+  MARKER_AGE_MS,
   type PagedInstances,
 } from '#storage/instance-store';
-
-/** How long the marker of a deleted instance stays: journals may hold its records. Architecture 3.2. */
-const MARKER_SECONDS = 40 * 24 * 60 * 60;
 
 /** Instances of one checkpoint whose rows are written at once: what appends leave. Chosen. */
 const ROWS_IN_FLIGHT_MAX = 4;
@@ -40,7 +37,7 @@ const READ_HEADS = 'SELECT instance_id, state FROM heads WHERE bucket = ? AND in
 const READ_BUCKET = 'SELECT instance_id, state FROM heads WHERE bucket = ?';
 const WRITE_HEAD = `INSERT INTO heads (bucket, instance_id, state) VALUES (?, ?, ?)
   USING TIMESTAMP ?`;
-const WRITE_MARKER = `${WRITE_HEAD} AND TTL ${MARKER_SECONDS}`;
+const WRITE_MARKER = `${WRITE_HEAD} AND TTL ${MARKER_AGE_MS / 1_000}`;
 
 /**
  * Instances in Cassandra. Every write carries the checkpoint's version as its timestamp, so that
@@ -60,7 +57,7 @@ export function cassandraInstanceStore(
       return rows[0] === undefined ? undefined : decodeHead(instanceId, rows[0]['state']);
     },
     async readHeads(instanceIds) {
-      const bucket = onlyBucket(instanceIds, bucketOf);
+      const bucket = onlyBucketOf(bucketOf, instanceIds, HEADS_MAX);
       if (bucket === undefined) return new Map();
       const options: StatementOptions = { kind: 'read', operation: 'heads_read' };
       const { rows } = await session.execute(READ_HEADS, [bucket, instanceIds], options);
@@ -68,7 +65,7 @@ export function cassandraInstanceStore(
     },
     async checkpoint(checkpoints) {
       const ids = checkpoints.map(({ instanceId }) => instanceId);
-      const bucket = onlyBucket(ids, bucketOf);
+      const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
       if (bucket === undefined) return;
       // Taken before the first wait: the caller may change its lists.
       const parts = checkpoints.map((checkpoint) => partOf(session, bucket, checkpoint));
@@ -83,8 +80,8 @@ export function cassandraInstanceStore(
       await writeRows(session, heads, options, HEADS_BYTES_MAX);
     },
     async storeAnswers(parts) {
-      const [bucket, other] = new Set(parts.map(({ instanceId }) => bucketOf(instanceId)));
-      assert(other === undefined, 'the instances of one call are of one bucket');
+      const ids = parts.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucketOf(bucketOf, ids);
       if (bucket !== undefined) await writeAnswers(session, bucket, parts);
     },
     readHistory: (instanceId, newest, count) =>
@@ -96,7 +93,7 @@ export function cassandraInstanceStore(
     },
     headPages: (bucket) => headPages(session, bucket),
     async *answerPages(instanceIds) {
-      const bucket = onlyBucket(instanceIds, bucketOf);
+      const bucket = onlyBucketOf(bucketOf, instanceIds, HEADS_MAX);
       if (bucket !== undefined) yield* answerPages(session, bucket, instanceIds);
     },
     chunkPages: (table, instanceId, after, newest) =>
@@ -121,22 +118,9 @@ function answersOf({ instanceId, head, answers }: InstanceCheckpoint): InstanceA
   return head.deletedAtMs === undefined ? [{ instanceId, version: head.version, answers }] : [];
 }
 
-/** The bucket that all of the instances lie in; undefined for none. */
-function onlyBucket(instanceIds: readonly string[], bucketOf: BucketOf): number | undefined {
-  assert(instanceIds.length <= HEADS_MAX, `more than ${HEADS_MAX} heads at once`);
-  const buckets = new Set(instanceIds.map(bucketOf));
-  assert(buckets.size <= 1, 'the instances of one call are of one bucket');
-  return buckets.values().next().value;
-}
-
-/** The head in a row, or what is wrong with it: others of the same read are as they should be. */
+/** The head in a row, or what is wrong with it. */
 function decoded(row: types.Row): InstanceHead | CorruptState {
-  try {
-    return decodeHead(row['instance_id'], row['state']);
-  } catch (error) {
-    if (error instanceof CorruptState) return error;
-    throw error;
-  }
+  return readOrCorrupt(() => decodeHead(row['instance_id'], row['state']));
 }
 
 /** What is written of one instance: its chunks, or that some or all are gone, and then its head. */

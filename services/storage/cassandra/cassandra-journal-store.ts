@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-import { Fault } from '#fault/fault';
 import {
   hasSeal,
   list,
@@ -15,12 +13,6 @@ import type { Append, JournalStore } from '#storage/journal-store';
 
 /** Slots of one page: as many as a caller asks for at once, which knows how large they are. */
 const PAGE_SLOTS = 512;
-
-/**
- * Bytes of one group that are sent at all. A server refuses what is over half a commit-log segment
- * (8 MiB of 16), but answers as if the outcome were open. Eight times the largest group.
- */
-const GROUP_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** A deletion at this timestamp covers every slot there ever may be: slots are safe integers. */
 const ABOVE_EVERY_SLOT = BigInt(Number.MAX_SAFE_INTEGER);
@@ -105,15 +97,12 @@ async function isApplied(
 }
 
 async function appendSlot(session: CassandraSession, append: Append): Promise<void> {
-  refuseTooLarge(append);
   const { query, params } = appendStatement(append);
   await session.execute(query, params, { kind: 'write', operation: 'journal_append' });
 }
 
 function appendStatement(append: Append): Statement {
   const { incarnation, slot, records, lowWaterMark, deleteBelow } = append;
-  assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
-  assert((deleteBelow ?? 0) <= lowWaterMark, 'what is needed is never deleted');
   const at = BigInt(slot);
   // A view, not a copy: the driver takes Buffers only.
   const bytes = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
@@ -121,10 +110,4 @@ function appendStatement(append: Append): Statement {
   if (deleteBelow === undefined) return { query: APPEND, params: insert };
   const params = [...insert, at + 1n, incarnation, BigInt(deleteBelow)];
   return { query: APPEND_AND_TRUNCATE, params };
-}
-
-function refuseTooLarge({ records }: Append): void {
-  if (records.byteLength <= GROUP_BYTES_MAX) return;
-  const size = `${records.byteLength} bytes`;
-  throw new Fault('internal', `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`);
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { types } from 'cassandra-driver';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+import { MARKER_AGE_MS } from '#storage/instance-store';
 import {
   type ListedInstance,
   type ListingRow,
@@ -18,9 +19,6 @@ const READS_IN_FLIGHT_MAX = 8;
 /** Rows of one page: about 1 MiB. */
 const PAGE_ROWS = 2_000;
 
-/** How long a removal wins over what comes late: as long as a deleted head. Architecture 3.2. */
-const REMOVED_SECONDS = 40 * 24 * 60 * 60;
-
 const READ_OPTIONS: StatementOptions = {
   kind: 'read',
   operation: 'listing_read',
@@ -34,7 +32,7 @@ const LISTED = `SELECT instance_id, version, name, created_at_ms, is_removed FRO
 const FIND = `${LOAD} AND instance_id = ?`;
 const WRITE = `INSERT INTO listings (account_id, bucket, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   USING TIMESTAMP ?`;
-const WRITE_REMOVED = `${WRITE} AND TTL ${REMOVED_SECONDS}`;
+const WRITE_REMOVED = `${WRITE} AND TTL ${MARKER_AGE_MS / 1_000}`;
 
 /**
  * Listings in Cassandra. Every write carries the instance's version as its timestamp, so that the

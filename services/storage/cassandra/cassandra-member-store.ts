@@ -5,16 +5,7 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import { peopleFrom, rowChanges } from '#storage/cassandra/people-rows';
 import type { CassandraSession, Statement, StatementOptions } from '#storage/cassandra/session';
-import {
-  closed,
-  copiedFrom,
-  entered,
-  memberOf,
-  withLink,
-  withoutLink,
-  withoutMember,
-  withRole,
-} from '#storage/member-changes';
+import { memberChangesOf } from '#storage/member-changes';
 import type { CopiedMembers } from '#storage/member-store';
 
 /** Tries of a change that others get in front of; people of one account rarely change. */
@@ -35,34 +26,19 @@ const FIND_ACCOUNTS = 'SELECT account_id FROM user_accounts WHERE user_id = ?';
 
 /** People of accounts in Cassandra: a partition each, changed only while it is as it was read. */
 export function cassandraMemberStore(session: CassandraSession): CopiedMembers {
-  const change = (accountId: string, next: (people: People) => People) =>
-    changed(session, accountId, next);
+  const changes = memberChangesOf((accountId, next) => changed(session, accountId, next));
 
   return {
     find: async (accountId) => (await read(session, accountId)).people,
     accountsOf: (userId) => accountsOf(session, userId),
-    addLink: async (link) => void (await change(link.accountId, (was) => withLink(was, link))),
-    dropLink: async (accountId, digest) =>
-      void (await change(accountId, (was) => withoutLink(was, digest))),
+    ...changes,
     async enter(entry) {
-      const { accountId, userId } = entry;
-      await addAccount(session, userId, accountId);
-      const { after } = await change(accountId, (was) => entered(was, entry));
-      return memberOf(after, userId);
-    },
-    async setRole(accountId, userId, role) {
-      const { after } = await change(accountId, (was) => withRole(was, userId, role));
-      return memberOf(after, userId);
-    },
-    remove: async (accountId, userId, removal) =>
-      void (await change(accountId, (was) => withoutMember(was, userId, removal))),
-    async close(accountId) {
-      const { before } = await change(accountId, closed);
-      return before.members.map(({ userId }) => userId);
+      await addAccount(session, entry.userId, entry.accountId);
+      return await changes.enter(entry);
     },
     async put(accountId, people) {
       for (const { userId } of people.members) await addAccount(session, userId, accountId);
-      await change(accountId, (was) => copiedFrom(was, people));
+      await changes.put(accountId, people);
     },
   };
 }

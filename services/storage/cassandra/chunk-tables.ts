@@ -1,23 +1,14 @@
 import { allDone, type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import { type BucketRange, bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
-import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
+import { chunksAbove, ROWS_BEYOND_MAX, rowsOfChunks } from '#storage/chunk-rows';
 import { type RowCounts, trimmedOf } from '#storage/floor';
-import {
-  CHUNK_ROWS_MAX,
-  type Chunk,
-  type DriftRow,
-  type HistoryRow,
-  type InstanceHead,
-} from '#storage/instance-store';
+import type { Chunk, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/packed-rows';
 import { decodeChunk, encodeChunk } from '#storage/row-codec';
 
 /** Chunks of one page of a read: 4 MiB when every context has the largest size. */
 const PAGE_CHUNKS = 512;
-
-/** How far above a row its chunk may end. */
-const BEYOND = CHUNK_ROWS_MAX - 1;
 
 /** Deletions of buckets under way at once, of which an old instance may have hundreds. */
 const DELETIONS_IN_FLIGHT_MAX = 8;
@@ -65,7 +56,13 @@ export async function readRows<Row extends { readonly ordinal: number }>(
 ): Promise<Row[]> {
   if (newest <= 0 || count <= 0) return [];
   // The chunk with the newest row may end as far above it as chunks are long.
-  const chunks = await readChunks(session, table, instanceId, newest + BEYOND, count + BEYOND);
+  const chunks = await readChunks(
+    session,
+    table,
+    instanceId,
+    newest + ROWS_BEYOND_MAX,
+    count + ROWS_BEYOND_MAX,
+  );
   return rowsOfChunks(table.packing, instanceId, chunks, newest, count);
 }
 
@@ -199,7 +196,13 @@ async function trim<Row extends { readonly ordinal: number }>(
   }));
   const part = { query: table.trim, params: [BigInt(version), instanceId, last, BigInt(floor)] };
   await deleteAll(session, [...whole, { ...part, operation }]);
-  const around = await readChunks(session, table, instanceId, floor + BEYOND, BEYOND);
+  const around = await readChunks(
+    session,
+    table,
+    instanceId,
+    floor + ROWS_BEYOND_MAX,
+    ROWS_BEYOND_MAX,
+  );
   const cut = chunksAbove(table.packing, instanceId, around, floor);
   await writeTo(session, table, instanceId, version, cut);
 }

@@ -1,21 +1,19 @@
 import { CorruptState } from '#storage/byte-reader';
-import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
-import {
-  CHUNK_ROWS_MAX,
-  type Chunk,
-  type DriftRow,
-  type HistoryRow,
-} from '#storage/instance-store';
+import { chunksAbove, ROWS_BEYOND_MAX, rowsOfChunks } from '#storage/chunk-rows';
+import type { Chunk, DriftRow, HistoryRow } from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/packed-rows';
 import { decodeChunk, encodeChunk } from '#storage/row-codec';
 import { bytesIn, CheckedTable, type Condition, wholeIn } from '#storage/sqlite/checked-table';
-import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
+import type {
+  SqliteDatabase,
+  SqlValue,
+  Statement,
+  Row as StoredRow,
+} from '#storage/sqlite/database';
+import { rowPages } from '#storage/sqlite/row-pages';
 
 /** Chunks of one page: 4 MiB when every context has the largest size. */
 const PAGE_CHUNKS = 512;
-
-/** How far above a row its chunk may end. */
-const BEYOND = CHUNK_ROWS_MAX - 1;
 
 /** A table of chunks and how its rows are packed. */
 export type ChunkTable<Row> = {
@@ -44,7 +42,13 @@ export async function readRows<Row extends { readonly ordinal: number }>(
   count: number,
 ): Promise<Row[]> {
   if (newest <= 0 || count <= 0) return [];
-  const chunks = await readChunks(database, table, instanceId, newest + BEYOND, newest - count);
+  const chunks = await readChunks(
+    database,
+    table,
+    instanceId,
+    newest + ROWS_BEYOND_MAX,
+    newest - count,
+  );
   const rows = rowsOfChunks(table.packing, instanceId, chunks, newest, count);
   const first = rows[0]?.ordinal ?? 0;
   const gap = rows.findIndex(({ ordinal }, index) => ordinal !== first - index);
@@ -65,6 +69,14 @@ async function readChunks<Row>(
   );
   const values = [instanceId, newest, after];
   const rows = await database.read({ operation: `${name}_read`, sql, values });
+  return chunksIn({ packing, table }, instanceId, rows);
+}
+
+function chunksIn<Row>(
+  { packing, table }: Pick<ChunkTable<Row>, 'packing' | 'table'>,
+  instanceId: string,
+  rows: readonly StoredRow[],
+): Chunk[] {
   return table.rowsOf(rows).map((row) => {
     return decodeChunk(packing.name, instanceId, wholeIn(row, 1), bytesIn(row, 2));
   });
@@ -82,14 +94,15 @@ export async function* chunkPages<Row>(
     `WHERE instance_id = ? AND last_ordinal > ? AND last_ordinal <= ?
       ORDER BY last_ordinal LIMIT ${PAGE_CHUNKS}`,
   );
-  for (let done = after; done < newest; ) {
-    const values = [instanceId, done, newest];
-    const rows = await database.read({ operation: `${name}_read`, sql, values });
-    const chunks = table.rowsOf(rows).map((row) => {
-      return decodeChunk(packing.name, instanceId, wholeIn(row, 1), bytesIn(row, 2));
-    });
-    if (chunks.length > 0) yield chunks;
-    done = chunks.length < PAGE_CHUNKS ? newest : (chunks.at(-1)?.last ?? newest);
+  const paging = { operation: `${name}_read`, sql, pageRows: PAGE_CHUNKS };
+  const valuesAfter = (done: SqlValue) => [instanceId, done, newest];
+  for await (const rows of rowPages(database, {
+    ...paging,
+    valuesAfter,
+    start: after,
+    column: 1,
+  })) {
+    yield chunksIn({ packing, table }, instanceId, rows);
   }
 }
 
@@ -121,7 +134,7 @@ export async function trimOfChunks<Row extends { readonly ordinal: number }>(
   floor: number,
   where: Condition,
 ): Promise<Statement[]> {
-  const stored = await readChunks(database, chunkTable, instanceId, floor + BEYOND, floor);
+  const stored = await readChunks(database, chunkTable, instanceId, floor + ROWS_BEYOND_MAX, floor);
   const around = new Map([...stored, ...written].map((chunk) => [chunk.last, chunk]));
   const cut = chunksAbove(chunkTable.packing, instanceId, around.values(), floor);
   const condition = `instance_id = ? AND last_ordinal <= ? AND ${where.condition}`;

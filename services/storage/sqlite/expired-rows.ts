@@ -1,14 +1,6 @@
 import { SESSION_MS_MAX } from '#accounts/session';
-import { ANSWER_AGE_MS } from '#storage/instance-store';
+import { ANSWER_STORED_MS, MARKER_AGE_MS } from '#storage/instance-store';
 import type { SqliteDatabase } from '#storage/sqlite/database';
-
-const HOUR_MS = 60 * 60 * 1_000;
-
-/** How long a removal wins over what comes late: as long as the marker of a deleted head. Architecture 3.2. */
-const REMOVED_MS = 40 * 24 * 60 * 60 * 1_000;
-
-/** How long an answer stays: an hour longer than it is looked for. */
-const ANSWER_MS = ANSWER_AGE_MS + HOUR_MS;
 
 /** Rows that one transaction deletes: it keeps what waits behind it some milliseconds. Chosen. */
 const PORTION_ROWS = 1_000;
@@ -37,14 +29,14 @@ function byIndex(table: string, key: string, column: string, keptMs: number): Ex
 const ANSWERS: Expiry = {
   table: 'answers',
   key: 'rowid',
-  keptMs: ANSWER_MS,
+  keptMs: ANSWER_STORED_MS,
   over: `SELECT rowid FROM (SELECT rowid, at_ms FROM answers ORDER BY rowid LIMIT ${PORTION_ROWS})
     WHERE at_ms <= ?`,
 };
 
 const EXPIRIES: readonly Expiry[] = [
   byIndex('heads', 'rowid', 'expires_at_ms', 0),
-  byIndex('listings', 'account_id, instance_id', 'removed_at_ms', REMOVED_MS),
+  byIndex('listings', 'account_id, instance_id', 'removed_at_ms', MARKER_AGE_MS),
   byIndex('console_sessions', 'user_id, digest', 'created_at_ms', SESSION_MS_MAX),
   ANSWERS,
 ];

@@ -8,8 +8,9 @@ import {
   withKeys,
 } from '#storage/account-changes';
 import { ACCOUNTS_PAGE_MAX, type ManagedAccounts } from '#storage/account-store';
-import type { SqliteDatabase } from '#storage/sqlite/database';
+import type { SqliteDatabase, SqlValue } from '#storage/sqlite/database';
 import { changeRevised, type RevisedChange, RevisedTable } from '#storage/sqlite/revised-table';
+import { rowPages } from '#storage/sqlite/row-pages';
 
 /** An account, or null: only its id is left. */
 type Stored = AccountWithKeys | null;
@@ -23,7 +24,7 @@ const PAGE = ACCOUNTS.select(
 );
 
 const DELETED = ACCOUNTS.select(
-  'WHERE account_id > ? AND state IS NULL ORDER BY account_id LIMIT ?',
+  `WHERE account_id > ? AND state IS NULL ORDER BY account_id LIMIT ${ACCOUNTS_PAGE_MAX}`,
 );
 
 /** Accounts in a file, each with its keys in one row. `database` stays the caller's. */
@@ -95,12 +96,10 @@ export function sqliteAccountStore(
 
 async function* deletedIds(database: SqliteDatabase): AsyncGenerator<readonly string[]> {
   await ACCOUNTS.assertWhole(database);
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const values = [after, ACCOUNTS_PAGE_MAX];
-    const rows = await database.read({ operation: 'account_list', sql: DELETED, values });
-    const ids = ACCOUNTS.keysOf(rows);
-    if (ids.length > 0) yield ids;
-    after = ids.at(-1);
+  const paging = { operation: 'account_list', sql: DELETED, pageRows: ACCOUNTS_PAGE_MAX };
+  const valuesAfter = (after: SqlValue) => [after];
+  for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 0 })) {
+    yield ACCOUNTS.keysOf(rows);
   }
 }
 

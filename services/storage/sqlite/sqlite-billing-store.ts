@@ -10,8 +10,6 @@ const CUSTOMERS = new CheckedTable({
   others: ['account_id'],
 });
 
-const CUSTOMER = CUSTOMERS.select('WHERE customer_id = ?');
-
 /** Billing in a file. `database` stays the caller's. */
 export function sqliteBillingStore(database: SqliteDatabase): BillingStore {
   return {
@@ -20,8 +18,7 @@ export function sqliteBillingStore(database: SqliteDatabase): BillingStore {
       return found && { record: found.state, revision: found.revision };
     },
     async accountOf(customerId) {
-      const query = { operation: 'billing_customer_read', sql: CUSTOMER, values: [customerId] };
-      const [row] = await CUSTOMERS.read(database, query);
+      const row = await CUSTOMERS.find(database, 'billing_customer_read', [customerId]);
       return row && textIn(row, 1);
     },
     put(accountId, revision, record) {

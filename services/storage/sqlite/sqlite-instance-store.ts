@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
-import type { BucketOf } from '#storage/bucket-of';
-import { CorruptState } from '#storage/byte-reader';
+import { type BucketOf, onlyBucketOf } from '#storage/bucket-of';
+import { type CorruptState, readOrCorrupt } from '#storage/byte-reader';
 import { trimmedOf } from '#storage/floor';
 import { decodeHead, encodeHead } from '#storage/head-codec';
 import {
@@ -10,6 +9,7 @@ import {
   type InstanceAnswers,
   type InstanceCheckpoint,
   type InstanceHead,
+  MARKER_AGE_MS,
   type PagedInstances,
 } from '#storage/instance-store';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/row-codec';
@@ -23,13 +23,11 @@ import {
   trimOfChunks,
   writesOfChunks,
 } from '#storage/sqlite/chunk-tables';
-import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
+import type { Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
+import { rowPages } from '#storage/sqlite/row-pages';
 
 /** Answers of one page: 2 MiB of those of usual size. */
 const PAGE_ANSWERS = 1_000;
-
-/** How long the marker of a deleted instance stays: journals may hold its records. Architecture 3.2. */
-const MARKER_MS = 40 * 24 * 60 * 60 * 1_000;
 
 const HEADS = new CheckedTable({
   name: 'heads',
@@ -56,7 +54,7 @@ const ANSWER_PAGE = ANSWERS.select(
  */
 export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf): PagedInstances {
   const readHeads = async (instanceIds: readonly string[]): Promise<readonly Row[]> => {
-    const bucket = onlyBucket(instanceIds, bucketOf);
+    const bucket = onlyBucketOf(bucketOf, instanceIds, HEADS_MAX);
     if (bucket === undefined) return [];
     const places = instanceIds.map(() => '?').join(', ');
     const sql = HEADS.select(`WHERE bucket = ? AND instance_id IN (${places})`);
@@ -77,7 +75,7 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     },
     async checkpoint(checkpoints) {
       const ids = checkpoints.map(({ instanceId }) => instanceId);
-      const bucket = onlyBucket(ids, bucketOf);
+      const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
       if (bucket === undefined) return;
       // Taken before the first wait: the caller may change its lists.
       const parts = checkpoints.map((checkpoint) => statementsOf(database, bucket, checkpoint));
@@ -85,8 +83,8 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
       await database.write({ operation: 'heads_write', statements });
     },
     async storeAnswers(parts) {
-      const [bucket, other] = new Set(parts.map(({ instanceId }) => bucketOf(instanceId)));
-      assert(other === undefined, 'the instances of one call are of one bucket');
+      const ids = parts.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucketOf(bucketOf, ids);
       if (bucket === undefined) return;
       const statements = parts.flatMap((part) =>
         writesOfAnswers(part, notDeleted(bucket, part.instanceId)),
@@ -104,7 +102,7 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     },
     headPages: (bucket) => headPages(database, bucket),
     async *answerPages(instanceIds) {
-      if (onlyBucket(instanceIds, bucketOf) === undefined) return;
+      if (onlyBucketOf(bucketOf, instanceIds, HEADS_MAX) === undefined) return;
       for (const instanceId of instanceIds) yield* answerPages(database, instanceId);
     },
     chunkPages: (table, instanceId, after, newest) =>
@@ -119,13 +117,10 @@ async function* headPages(
   bucket: number,
 ): AsyncGenerator<ReadonlyMap<string, InstanceHead | CorruptState>> {
   await HEADS.assertWhole(database, bucket);
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const values = [bucket, after];
-    const rows = await database.read({ operation: 'heads_read', sql: HEAD_PAGE, values });
-    const last = rows.at(-1);
-    if (last === undefined) return;
+  const paging = { operation: 'heads_read', sql: HEAD_PAGE, pageRows: HEADS_MAX };
+  const valuesAfter = (after: SqlValue) => [bucket, after];
+  for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 1 })) {
     yield new Map(rows.map((row) => [textIn(row, 1), decoded(row)]));
-    after = rows.length < HEADS_MAX ? undefined : textIn(last, 1);
   }
 }
 
@@ -133,35 +128,21 @@ async function* answerPages(
   database: SqliteDatabase,
   instanceId: string,
 ): AsyncGenerator<readonly InstanceAnswer[]> {
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const values = [instanceId, after];
-    const rows = await database.read({ operation: 'answers_read', sql: ANSWER_PAGE, values });
-    const answers = ANSWERS.rowsOf(rows).map((row) => {
-      const answer = decodeAnswerRow(instanceId, textIn(row, 1), bytesIn(row, 4));
-      return { instanceId, answer };
+  const paging = { operation: 'answers_read', sql: ANSWER_PAGE, pageRows: PAGE_ANSWERS };
+  const valuesAfter = (after: SqlValue) => [instanceId, after];
+  for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 1 })) {
+    yield ANSWERS.rowsOf(rows).map((row) => {
+      return { instanceId, answer: decodeAnswerRow(instanceId, textIn(row, 1), bytesIn(row, 4)) };
     });
-    if (answers.length > 0) yield answers;
-    after = answers.length < PAGE_ANSWERS ? undefined : answers.at(-1)?.answer.key;
   }
 }
 
-/** The bucket that all of the instances lie in; undefined for none. */
-function onlyBucket(instanceIds: readonly string[], bucketOf: BucketOf): number | undefined {
-  assert(instanceIds.length <= HEADS_MAX, `more than ${HEADS_MAX} heads at once`);
-  const buckets = new Set(instanceIds.map(bucketOf));
-  assert(buckets.size <= 1, 'the instances of one call are of one bucket');
-  return buckets.values().next().value;
-}
-
-/** The head in a row, or what is wrong with it: others of the same read are as they should be. */
+/** The head in a row, or what is wrong with it. */
 function decoded(row: Row): InstanceHead | CorruptState {
-  try {
+  return readOrCorrupt(() => {
     const [columns = []] = HEADS.rowsOf([row]);
     return decodeHead(textIn(columns, 1), bytesIn(columns, 4));
-  } catch (error) {
-    if (error instanceof CorruptState) return error;
-    throw error;
-  }
+  });
 }
 
 /** What is written of one instance: its chunks and answers, or that they are gone, then its head. */
@@ -172,7 +153,7 @@ async function statementsOf(
 ): Promise<Statement[]> {
   const { version, deletedAtMs } = head;
   const where = notOlder(bucket, instanceId, version);
-  const expiresAtMs = deletedAtMs === undefined ? null : deletedAtMs + MARKER_MS;
+  const expiresAtMs = deletedAtMs === undefined ? null : deletedAtMs + MARKER_AGE_MS;
   const row = [bucket, instanceId, version, expiresAtMs, encodeHead(head)];
   const stored = HEADS.put(row, { unlessHigher: 'version' });
   if (deletedAtMs !== undefined) {

@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { CorruptState } from '#storage/byte-reader';
 import { journalStoreOf } from '#storage/journal-steps';
@@ -7,9 +5,6 @@ import type { Append, JournalSlot, JournalStore } from '#storage/journal-store';
 import { type JournalEntry, NEWEST_SLOTS } from '#storage/seal-journal';
 import { bytesIn, CheckedTable, textIn, wholeIn } from '#storage/sqlite/checked-table';
 import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
-
-/** Bytes of one group that are written at all: eight times the largest group. */
-const GROUP_BYTES_MAX = 4 * 1_024 * 1_024;
 
 const JOURNALS = new CheckedTable({
   name: 'journals',
@@ -150,15 +145,6 @@ async function assertAllFound(database: SqliteDatabase, incarnation: string): Pr
 /** Whether a slot was written. */
 async function isAppended(database: SqliteDatabase, append: Append): Promise<boolean> {
   const { incarnation, slot, records, lowWaterMark, deleteBelow } = append;
-  assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
-  assert((deleteBelow ?? 0) <= lowWaterMark, 'what is needed is never deleted');
-  if (records.byteLength > GROUP_BYTES_MAX) {
-    const size = `${records.byteLength} bytes`;
-    throw new Fault(
-      'internal',
-      `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`,
-    );
-  }
   const values = [incarnation, slot, slot, incarnation];
   const where = { condition: IS_WANTED, values };
   const put = SLOTS.put([incarnation, slot, lowWaterMark, records], { where });

@@ -6,7 +6,8 @@ import {
   type PagedListings,
 } from '#storage/listing-store';
 import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/checked-table';
-import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
+import type { Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
+import { rowPages } from '#storage/sqlite/row-pages';
 
 /** Rows of one page: about 1 MiB. Chosen. */
 const PAGE_ROWS = 2_000;
@@ -69,14 +70,11 @@ async function* pagesOf(
   // Beside the pages: of a million instances it takes as long as they do.
   const whole = LISTINGS.assertWhole(database, accountId);
   whole.catch(() => undefined);
-  let after: string | undefined = '';
-  while (after !== undefined) {
-    const query = { operation: 'listing_read', sql: PAGE, values: [accountId, after] };
-    const rows: readonly Row[] = await LISTINGS.read(database, query);
-    const listed = rows.filter(isListed).map(rowIn);
+  const paging = { operation: 'listing_read', sql: PAGE, pageRows: PAGE_ROWS };
+  const valuesAfter = (after: SqlValue) => [accountId, after];
+  for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 1 })) {
+    const listed = LISTINGS.rowsOf(rows).filter(isListed).map(rowIn);
     if (listed.length > 0) yield listed;
-    const last = rows[PAGE_ROWS - 1];
-    after = last && textIn(last, 1);
   }
   await whole;
 }

@@ -1,14 +1,5 @@
 import { NO_PEOPLE, type People } from '#accounts/people';
-import {
-  closed,
-  copiedFrom,
-  entered,
-  memberOf,
-  withLink,
-  withoutLink,
-  withoutMember,
-  withRole,
-} from '#storage/member-changes';
+import { memberChangesOf } from '#storage/member-changes';
 import type { CopiedMembers } from '#storage/member-store';
 import { CheckedTable, textIn } from '#storage/sqlite/checked-table';
 import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
@@ -52,25 +43,7 @@ export function sqliteMemberStore(database: SqliteDatabase): CopiedMembers {
       const members = PEOPLE.rowsOf(rows).flatMap(({ state }) => state.members);
       return members.filter((member) => member.userId === userId);
     },
-    addLink: async (link) => void (await change(link.accountId, (was) => withLink(was, link))),
-    dropLink: async (accountId, digest) =>
-      void (await change(accountId, (was) => withoutLink(was, digest))),
-    async enter(entry) {
-      const { after } = await change(entry.accountId, (was) => entered(was, entry));
-      return memberOf(after, entry.userId);
-    },
-    async setRole(accountId, userId, role) {
-      const { after } = await change(accountId, (was) => withRole(was, userId, role));
-      return memberOf(after, userId);
-    },
-    remove: async (accountId, userId, removal) =>
-      void (await change(accountId, (was) => withoutMember(was, userId, removal))),
-    async close(accountId) {
-      const { before } = await change(accountId, closed);
-      return before.members.map(({ userId }) => userId);
-    },
-    put: async (accountId, people) =>
-      void (await change(accountId, (was) => copiedFrom(was, people))),
+    ...memberChangesOf(change),
   };
 }
 

@@ -1,7 +1,8 @@
 import type { User } from '#accounts/user';
 import { Fault } from '#fault/fault';
-import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
+import type { SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 import { FIRST_REVISION, type Revised, RevisedTable } from '#storage/sqlite/revised-table';
+import { rowPages } from '#storage/sqlite/row-pages';
 import type { PagedUsers, StoredUser } from '#storage/user-store';
 
 const USERS = new RevisedTable<User>('users', 'user_id');
@@ -45,11 +46,10 @@ export function sqliteUserStore(database: SqliteDatabase): PagedUsers {
 
 async function* pages(database: SqliteDatabase): AsyncGenerator<readonly User[]> {
   await USERS.assertWhole(database);
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const rows = await database.read({ operation: 'users_read', sql: PAGE, values: [after] });
-    const users = USERS.rowsOf(rows).map(({ state }) => state);
-    if (users.length > 0) yield users;
-    after = users.at(-1)?.id;
+  const paging = { operation: 'users_read', sql: PAGE, pageRows: PAGE_USERS };
+  const valuesAfter = (after: SqlValue) => [after];
+  for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 0 })) {
+    yield USERS.rowsOf(rows).map(({ state }) => state);
   }
 }
 
