@@ -24,8 +24,8 @@ type JournalScanPorts = {
 
 /**
  * Empties the journals of ended incarnations: a day after their seal, if they own nothing; and
- * seals those that own nothing and do not grow. Every node does it, a minute after its start and once a day; twice
- * does no harm, because only a sealed journal can be emptied (architecture 3.1).
+ * seals those that own nothing and do not grow. Every node does it, a minute after its start and once a
+ * day; twice does no harm, because only a sealed journal can be emptied (architecture 3.1).
  */
 export class JournalScan implements Disposable {
   readonly #ports: JournalScanPorts;

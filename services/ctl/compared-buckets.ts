@@ -3,14 +3,12 @@ import { type BothSides, readable } from '#ctl/copied-buckets';
 import type { CopiedStores } from '#ctl/copied-stores';
 import { type Replay, verifyHead } from '#ctl/head-verification';
 import { RowDigest } from '#ctl/row-digest';
+import { type RowPortion, rowPortions } from '#ctl/row-portions';
 import { trimmedOf } from '#storage/floor';
 import { encodeHead } from '#storage/head-codec';
-import { ANSWER_AGE_MS, type HistoryRow, type InstanceHead } from '#storage/instance-store';
+import { ANSWER_AGE_MS, type InstanceHead } from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 import { storedDrift, storedHistory } from '#storage/stored-rows';
-
-/** Rows of one read: as many as a page of the API has at most. */
-const ROWS_PER_READ = 1_000;
 
 /** How much was compared, and what of it proves nothing. */
 export class Compared {
@@ -96,7 +94,7 @@ async function sameHeads(
 }
 
 async function compareInstance(
-  { source, target }: BothSides,
+  sides: BothSides,
   id: string,
   head: InstanceHead,
   compared: Compared,
@@ -105,54 +103,54 @@ async function compareInstance(
     compared.markers += 1;
     return;
   }
-  const replay = await verifyHead(head, comparedRows(source, target, id, head));
   const below = trimmedOf(head);
-  await compareDrift(source, target, id, head);
+  const history = {
+    ...{ name: 'observations', read: storedHistory, packing: OBSERVATIONS },
+    ...{ below: below.history, total: head.historyCount },
+  };
+  const drift = {
+    ...{ name: 'drift events', read: storedDrift, packing: DRIFT_EVENTS },
+    ...{ below: below.drift, total: head.driftCount },
+  };
+  const replay = await verifyHead(head, sameRows(sides, id, head, history));
+  // Going through them compares them.
+  for await (const _ of sameRows(sides, id, head, drift));
   compared.instances += 1;
-  compared.observations += head.historyCount - below.history;
   compared.driftEvents += head.driftCount - below.drift;
+  compared.observations += head.historyCount - below.history;
   compared.add(id, replay);
 }
 
-/** The observations of the target, oldest first, each once it is the same as that of the source. */
-async function* comparedRows(
-  source: CopiedStores,
-  target: CopiedStores,
+/** How the rows of one table are read and compared, from `below` up to `total`. */
+type ComparedRows<Row> = {
+  readonly name: string;
+  readonly read: (
+    store: CopiedStores['instances'],
+    id: string,
+    head: InstanceHead,
+    portion: RowPortion,
+  ) => Promise<Row[]>;
+  readonly packing: { readonly pack: (row: Row) => string };
+  readonly below: number;
+  readonly total: number;
+};
+
+/** The rows of the target, oldest first, each once it is the same as that of the source. */
+async function* sameRows<Row extends { readonly ordinal: number }>(
+  { source, target }: BothSides,
   id: string,
   head: InstanceHead,
-): AsyncGenerator<HistoryRow> {
-  for (const wanted of portions(trimmedOf(head).history, head.historyCount)) {
+  { name, read, packing, below, total }: ComparedRows<Row>,
+): AsyncGenerator<Row> {
+  for (const portion of rowPortions(below, total)) {
     const [own, other] = await Promise.all([
-      storedHistory(source.instances, id, head, wanted),
-      storedHistory(target.instances, id, head, wanted),
+      read(source.instances, id, head, portion),
+      read(target.instances, id, head, portion),
     ]);
-    if (packed(own, OBSERVATIONS) !== packed(other, OBSERVATIONS)) {
-      throw differs(id, `its observations up to ${wanted.newest}`);
+    if (packed(own, packing) !== packed(other, packing)) {
+      throw differs(id, `its ${name} up to ${portion.newest}`);
     }
     yield* other.reverse();
-  }
-}
-
-async function compareDrift(
-  source: CopiedStores,
-  target: CopiedStores,
-  id: string,
-  head: InstanceHead,
-): Promise<void> {
-  for (const wanted of portions(trimmedOf(head).drift, head.driftCount)) {
-    const [own, other] = await Promise.all([
-      storedDrift(source.instances, id, head, wanted),
-      storedDrift(target.instances, id, head, wanted),
-    ]);
-    if (packed(own, DRIFT_EVENTS) === packed(other, DRIFT_EVENTS)) continue;
-    throw differs(id, `its drift events up to ${wanted.newest}`);
-  }
-}
-
-function* portions(below: number, total: number) {
-  for (let done = below; done < total; done += ROWS_PER_READ) {
-    const newest = Math.min(total, done + ROWS_PER_READ);
-    yield { newest, count: newest - done };
   }
 }
 

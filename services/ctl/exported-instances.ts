@@ -2,14 +2,12 @@ import { type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
 import { driftLine, type ExportCounts, instanceLine, observationLine } from '#ctl/export-lines';
 import type { Progress } from '#ctl/progress';
+import { type RowPortion, rowPortions } from '#ctl/row-portions';
 import { TRIM_MS_MAX } from '#ctl/trim-plan';
 import { type Clock, sleep } from '#platform/clock';
 import { trimmedOf } from '#storage/floor';
 import type { InstanceHead } from '#storage/instance-store';
 import { storedDrift, storedHistory } from '#storage/stored-rows';
-
-/** Rows of one read: 8 MiB when every context has the largest size. */
-const ROWS_PER_READ = 1_000;
 
 /** Heads that are read at once: the heads of one read have up to 6 KiB of rows each. Chosen. */
 const HEADS_AT_ONCE = 32;
@@ -128,14 +126,12 @@ export class ExportedInstances {
   }
 
   #historyOf(id: string, head: InstanceHead): AsyncGenerator<string> {
-    const read = (newest: number, count: number) =>
-      storedHistory(this.#ports.instances, id, head, { newest, count });
+    const read = (portion: RowPortion) => storedHistory(this.#ports.instances, id, head, portion);
     return portions(id, trimmedOf(head).history, head.historyCount, read, observationLine);
   }
 
   #driftOf(id: string, head: InstanceHead): AsyncGenerator<string> {
-    const read = (newest: number, count: number) =>
-      storedDrift(this.#ports.instances, id, head, { newest, count });
+    const read = (portion: RowPortion) => storedDrift(this.#ports.instances, id, head, portion);
     return portions(id, trimmedOf(head).drift, head.driftCount, read, driftLine);
   }
 }
@@ -159,13 +155,12 @@ async function* portions<Row>(
   id: string,
   below: number,
   total: number,
-  read: (newest: number, count: number) => Promise<Row[]>,
+  read: (portion: RowPortion) => Promise<Row[]>,
   lineOf: (row: Row) => string,
 ): AsyncGenerator<string> {
-  for (let done = below; done < total; done += ROWS_PER_READ) {
-    const newest = Math.min(total, done + ROWS_PER_READ);
-    const rows = await read(newest, newest - done);
-    if (rows.length !== newest - done) {
+  for (const portion of rowPortions(below, total)) {
+    const rows = await read(portion);
+    if (rows.length !== portion.count) {
       throw new CtlError(
         `rows of ${id} are missing: it was deleted or trimmed meanwhile, or see "ctl verify"`,
       );

@@ -4,6 +4,7 @@ import {
   type ReplayedState,
   type ReplayStart,
 } from '#ctl/replay-branches';
+import { rowPortions } from '#ctl/row-portions';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import { trimmedOf } from '#storage/floor';
 import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
@@ -38,9 +39,6 @@ export type Replay =
   | { readonly kind: 'deleted'; readonly rows: number }
   /** The head was stored under other parameters of the model, which this program does not have. */
   | { readonly kind: 'other_model'; readonly modelVersion: string };
-
-/** Rows of one read: as many as a page of the API has at most. */
-const ROWS_PER_READ = 1_000;
 
 /** Differences that are listed; a head that is wrong is wrong in many places. */
 const DIFFERENCES_MAX = 20;
@@ -190,10 +188,8 @@ export async function* storedRows(
   instanceId: string,
   head: InstanceHead,
 ): AsyncGenerator<HistoryRow> {
-  const { historyCount } = head;
-  for (let read = trimmedOf(head).history; read < historyCount; read += ROWS_PER_READ) {
-    const newest = Math.min(historyCount, read + ROWS_PER_READ);
-    const rows = await storedHistory(store, instanceId, head, { newest, count: newest - read });
+  for (const portion of rowPortions(trimmedOf(head).history, head.historyCount)) {
+    const rows = await storedHistory(store, instanceId, head, portion);
     yield* rows.reverse();
   }
 }

@@ -5,9 +5,9 @@ import { Fault } from '#fault/fault';
 import { busAccountNews } from '#process/bus-account-news';
 import { engineConnector, watchedEngines } from '#process/cluster';
 import { clusterOfOne, FILE_ADDRESS } from '#process/cluster-of-one';
+import { ctlConfig } from '#process/ctl-config';
 import { type Foundation, foundationOf } from '#process/foundation';
 import { openBus, openStores } from '#process/ports';
-import { assertProduction } from '#process/production';
 import { releaseOf } from '#process/release';
 import { holdSqliteFile, sqliteFileOf } from '#process/sqlite-stores';
 import type { SharedStores } from '#process/stores';
@@ -24,13 +24,7 @@ const STAYING_MS = 60_000;
  * the memory of another process, and as they do when they cannot be used.
  */
 export async function openCtlCluster(config: Config): Promise<ClusterPorts & AsyncDisposable> {
-  assertProduction(config, 'ctl');
-  // The operator who repairs a cluster must get in also when its servers are not as they should be.
-  const lenient = {
-    ...config,
-    SERVICE_ENVIRONMENT: 'development',
-    SERVICE_LOG_LEVEL: 'silent',
-  } as const;
+  const lenient = ctlConfig(config);
   const foundation = foundationOf(lenient, 'ctl');
   const stores = await openStores(lenient, foundation);
   if (stores.kind === 'local') {

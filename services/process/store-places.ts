@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { type Config, ConfigError } from '#config';
 import { CtlError } from '#ctl/command';
 import type { Place, StorePlaces } from '#ctl/copied-stores';
+import { ctlConfig } from '#process/ctl-config';
 import { type Foundation, foundationOf } from '#process/foundation';
-import { assertProduction } from '#process/production';
 import type { SharedStores } from '#process/stores';
 
 /**
@@ -12,13 +12,7 @@ import type { SharedStores } from '#process/stores';
  * held while they are open. Throws `ConfigError` for a configuration that production refuses.
  */
 export function storePlaces(config: Config): StorePlaces {
-  assertProduction(config, 'ctl');
-  // As for every other command: the operator must get in although servers are not as they should be.
-  const lenient = {
-    ...config,
-    SERVICE_ENVIRONMENT: 'development',
-    SERVICE_LOG_LEVEL: 'silent',
-  } as const;
+  const lenient = ctlConfig(config);
   const foundation = foundationOf(lenient, 'ctl');
   const nameOf = (place: Place): string =>
     place.kind === 'cassandra'

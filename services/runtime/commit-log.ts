@@ -142,10 +142,7 @@ export class CommitLog {
   /** Fulfils when an append that begins from now on has succeeded. Rejects like `whenDurable`. */
   async whenConfirmed(): Promise<void> {
     this.assertAlive();
-    if (this.#journal.isOnlyWriter) return;
-    const waits = this.#until(this.#groupsBegun + 1, 0);
-    this.#hurry();
-    await waits;
+    if (!this.#journal.isOnlyWriter) await this.#nextGroup();
   }
 
   /**
@@ -156,9 +153,7 @@ export class CommitLog {
     if (!this.#journal.isLasting) return;
     this.assertAlive();
     this.#keepersReadAtMs = Number.NEGATIVE_INFINITY;
-    const waits = this.#until(this.#groupsBegun + 1, 0);
-    this.#hurry();
-    await waits;
+    await this.#nextGroup();
   }
 
   /** Shows that this writer lives, if nothing else has within `quietMs`: the heartbeat that counts. */
@@ -171,6 +166,13 @@ export class CommitLog {
   /** Ends the log from outside: whatever is not durable never will be, as far as this process knows. */
   end(failure: unknown): void {
     if (this.#failure === undefined) this.#fail(failure);
+  }
+
+  /** Fulfils when an append that begins from now on has succeeded, which goes at once. */
+  async #nextGroup(): Promise<void> {
+    const waits = this.#until(this.#groupsBegun + 1, 0);
+    this.#hurry();
+    await waits;
   }
 
   async #until(groups: number, offset: number): Promise<void> {

@@ -15,22 +15,9 @@ import {
 import { ctlOn, limiting, serving } from '#test/ctl/ctl-on-cluster';
 import { everythingStored } from '#test/ctl/everything-stored';
 import { IDS } from '#test/ctl/export-fixture';
+import { answerText, QUESTIONS } from '#test/ctl/reader-questions';
 import { callOf } from '#test/engine/instance-fixture';
 import { refusalOf } from '#test/support/settled';
-import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
-
-const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
-
-/** Everything that a caller can read of an instance. */
-const QUESTIONS: readonly EngineCommand[] = [
-  { kind: 'readInstance' },
-  { kind: 'readSnapshot' },
-  { kind: 'readContract' },
-  { kind: 'readHistory', ...PAGE },
-  { kind: 'readDrift', ...PAGE, isPaged: true },
-];
-
-const text = ({ body, etag }: EngineAnswer) => `${etag} ${Buffer.from(body).toString()}`;
 
 let dead: DeadInstallation;
 
@@ -81,7 +68,11 @@ whole(
     for (const id of [IDS.drifting, IDS.reset, IDS.long, LATE.created]) {
       for (const command of QUESTIONS) {
         const answer = await dead.engine.ask(callOf(command, { instanceId: id }));
-        assert.is(text(await target.ask(id, command)), text(answer), `${command.kind} of ${id}`);
+        assert.is(
+          answerText(await target.ask(id, command)),
+          answerText(answer),
+          `${command.kind} of ${id}`,
+        );
       }
     }
     for (const id of [IDS.empty, LATE.deleted]) {

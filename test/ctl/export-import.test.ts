@@ -20,23 +20,9 @@ import {
   target,
   textOf,
 } from '#test/ctl/export-fixture';
+import { answerText, QUESTIONS } from '#test/ctl/reader-questions';
 import { ACCOUNT_ID, START_MS } from '#test/engine/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
-import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
-
-const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
-
-/** Everything that a caller can read of an instance. */
-const QUESTIONS: readonly EngineCommand[] = [
-  { kind: 'readInstance' },
-  { kind: 'readSnapshot' },
-  { kind: 'readContract' },
-  { kind: 'readHistory', ...PAGE },
-  { kind: 'readHistory', ...PAGE, offset: 300 },
-  { kind: 'readDrift', ...PAGE, isPaged: true },
-];
-
-const text = ({ body, etag }: EngineAnswer) => `${etag} ${Buffer.from(body).toString()}`;
 
 const lines = suite('an export');
 
@@ -190,7 +176,11 @@ imported('answers as it did where it comes from, with its keys, and is verified'
   const ask = askerOf(engine);
   for (const id of Object.values(IDS)) {
     for (const question of QUESTIONS) {
-      assert.is(text(await to.ask(id, question)), text(await ask(id, question)), question.kind);
+      assert.is(
+        answerText(await to.ask(id, question)),
+        answerText(await ask(id, question)),
+        question.kind,
+      );
     }
   }
   assert.match(await ctlOn(to).text('verify', IDS.long), /come to the head, bit for bit/);

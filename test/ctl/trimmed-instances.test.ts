@@ -15,10 +15,9 @@ import {
   source,
   target,
 } from '#test/ctl/export-fixture';
+import { PAGE } from '#test/ctl/reader-questions';
 import { ACCOUNT_ID, START_MS } from '#test/engine/instance-fixture';
 import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
-
-const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
 
 const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readSnapshot' },

@@ -1,0 +1,18 @@
+import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
+
+/** All rows of all generations. */
+export const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
+
+/** Everything that a caller can read of an instance. */
+export const QUESTIONS: readonly EngineCommand[] = [
+  { kind: 'readInstance' },
+  { kind: 'readSnapshot' },
+  { kind: 'readContract' },
+  { kind: 'readHistory', ...PAGE },
+  { kind: 'readHistory', ...PAGE, offset: 300 },
+  { kind: 'readDrift', ...PAGE, isPaged: true },
+];
+
+/** What a caller gets, as one text. */
+export const answerText = ({ body, etag }: EngineAnswer): string =>
+  `${etag} ${Buffer.from(body).toString()}`;
