@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { usageOf } from '#loadtest/process-usage';
 import type { Reading } from '#loadtest/slopes';
+import { youngGenerationMib } from '#loadtest/young-generation';
 
 /** How often what must not grow is read, in ms: hundreds of times in an hour, and little work. */
 const READ_EVERY_MS = 10_000;
@@ -15,24 +16,33 @@ const BYTES_PER_MIB = 1_024 * 1_024;
 /** Reads what must not grow until it is disposed. */
 export type Readings = Disposable & { readonly all: readonly Reading[] };
 
-/** Starts to read what a cluster of this machine takes: memory and open files, and the journal's disk. */
+/**
+ * Starts to read what a cluster of this machine takes: memory without V8's young generation, open files,
+ * and the journal's disk.
+ */
 export function readRepeatedly(cluster: ClusterPlan): Readings {
   const startedMs = performance.now();
   const all: Reading[] = [];
-  const read = (): void => {
-    all.push({ second: (performance.now() - startedMs) / 1_000, values: valuesOf(cluster) });
+  const read = async (): Promise<void> => {
+    const second = (performance.now() - startedMs) / 1_000;
+    all.push({ second, values: await valuesOf(cluster) });
   };
-  read();
-  const timer = setInterval(read, READ_EVERY_MS);
+  void read();
+  const timer = setInterval(() => void read(), READ_EVERY_MS);
   return { all, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-function valuesOf(cluster: ClusterPlan): Map<string, number> {
+async function valuesOf(cluster: ClusterPlan): Promise<Map<string, number>> {
+  const usages = usageOf(cluster);
   const values = new Map<string, number>();
-  for (const [name, { memoryMib, openFiles }] of usageOf(cluster)) {
-    values.set(`memory of ${name}, MiB`, memoryMib);
-    values.set(`open files of ${name}`, openFiles);
-  }
+  const read = cluster.processes.map(async ({ name, operatorsPort }): Promise<void> => {
+    const usage = usages.get(name);
+    if (usage === undefined) return;
+    values.set(`open files of ${name}`, usage.openFiles);
+    const youngMib = operatorsPort === undefined ? 0 : await youngGenerationMib(operatorsPort);
+    if (youngMib !== undefined) values.set(`memory of ${name}, MiB`, usage.memoryMib - youngMib);
+  });
+  await Promise.all(read);
   values.set('journal on disk, MiB', journalBytes(cluster) / BYTES_PER_MIB);
   return values;
 }

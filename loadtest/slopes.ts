@@ -8,7 +8,7 @@ export type Reading = {
   readonly values: ReadonlyMap<string, number>;
 };
 
-/** The line through the readings of one value. */
+/** The line through what one value comes down to. */
 export type Slope = {
   readonly name: string;
   readonly mean: number;
@@ -26,6 +26,12 @@ const WARM_PART = 1 / 3;
 /** Below this many seconds a line says nothing about an hour. Chosen. */
 const SECONDS_MIN = 1_200;
 
+/**
+ * The line goes through the least of each of so many parts of the time: what is collected, or merged,
+ * every few minutes comes down again within a part, and what leaks does not. Chosen.
+ */
+const PARTS = 8;
+
 /** What may be growth by chance: a part of the mean an hour, and at least so much. Chosen. */
 const PART_MAX = 0.1;
 const LEAST = 4;
@@ -42,21 +48,32 @@ export function slopesOf(readings: readonly Reading[]): Slope[] {
       const value = values.get(name);
       return value === undefined ? [] : [[second, value] as const];
     });
-    const slope = slopeOf(name, points);
+    const slope = slopeOf(name, points, leastOfParts(points, from, last));
     const isWhole = readings.every(({ values }) => values.has(name));
     return isWhole ? slope : { ...slope, outcome: 'unmeasured' };
   });
 }
 
-/** By least squares. */
-function slopeOf(name: string, points: readonly (readonly [number, number])[]): Slope {
-  const meanOf = (pick: (point: readonly [number, number]) => number): number =>
-    points.reduce((sum, point) => sum + pick(point), 0) / points.length;
-  const middle = meanOf(([second]) => second);
-  const mean = meanOf(([, value]) => value);
-  const spread = meanOf(([second]) => (second - middle) ** 2);
-  const together = meanOf(([second, value]) => (second - middle) * (value - mean));
+type Point = readonly [second: number, value: number];
+
+/** The least reading of each part of the time. */
+function leastOfParts(points: readonly Point[], from: number, last: number): Point[] {
+  const partOf = ([second]: Point) => Math.floor(((second - from) / (last - from)) * PARTS);
+  const parts = Map.groupBy(points, (point) => Math.min(partOf(point), PARTS - 1));
+  return [...parts.values()].map((part) => part.reduce((a, b) => (b[1] < a[1] ? b : a)));
+}
+
+/** By least squares through `lows`. */
+function slopeOf(name: string, points: readonly Point[], lows: readonly Point[]): Slope {
+  const mean = meanOf(points, ([, value]) => value);
+  const [middle, low] = [meanOf(lows, ([second]) => second), meanOf(lows, ([, value]) => value)];
+  const spread = meanOf(lows, ([second]) => (second - middle) ** 2);
+  const together = meanOf(lows, ([second, value]) => (second - middle) * (value - low));
   const perHour = (together / spread) * 3_600;
   const perHourMax = Math.max(LEAST, mean * PART_MAX);
   return { name, mean, perHour, perHourMax, outcome: perHour <= perHourMax ? 'kept' : 'broken' };
+}
+
+function meanOf(points: readonly Point[], pick: (point: Point) => number): number {
+  return points.reduce((sum, point) => sum + pick(point), 0) / points.length;
 }

@@ -22,6 +22,12 @@ for (const [what, valueAt, outcome] of [
   ['stays', () => 100, 'kept'],
   ['falls', (part: number) => 200 - 100 * part, 'kept'],
   ['goes up and down', (part: number) => 100 + 20 * Math.sin(200 * part), 'kept'],
+  ['is collected now and then', (part: number) => 100 + 300 * ((part * 22.9) % 1), 'kept'],
+  [
+    'is collected, and leaves more',
+    (part: number) => 100 * ((part * 22.9) % 1) + 60 * part,
+    'broken',
+  ],
   ['grows by a twentieth', (part: number) => 100 + 5 * part, 'kept'],
   ['grows by a fifth', (part: number) => 100 + 20 * part, 'broken'],
   ['grows by little of next to nothing', (part: number) => 2 + 2 * part, 'kept'],
