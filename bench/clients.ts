@@ -16,13 +16,13 @@ import { IdentityEngine, ObservationBuffer } from '#clients/typescript/src/ident
 
 const FILE = 'bench/CLIENTS.md';
 
-/** Calls under way. Source: issue 21. */
+/** Calls under way. Chosen. */
 const CALLS_IN_FLIGHT = 64;
 
-/** The most that a call through the client may take, as a multiple of a bare one. Source: issue 21. */
+/** The most that a call through the client may take, as a multiple of a bare one. Chosen. */
 const OVERHEAD_MAX = 1.3;
 
-/** How many times as many observations a second go through the buffer at least. Source: issue 21. */
+/** How many times as many observations a second go through the buffer at least. Chosen. */
 const BUFFER_GAIN_MIN = 5;
 
 /** The first timestamp of an instance lies this far back, so that observations 1 s apart reach no future. */

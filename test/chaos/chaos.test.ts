@@ -21,7 +21,7 @@ const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, warmS: 3, quietS:
 /** Errors of the whole run: its first calls find everything cold, on a machine that others use. Chosen. */
 const ERROR_SHARE_OF_ALL_MAX = 0.05;
 
-/** Errors that a kill of an engine may cost. Source: issue 4, "To reach". */
+/** Errors that a kill of an engine may cost. Chosen. */
 const ERROR_SHARE_MAX = 0.001;
 
 const killed = suite('when an engine is killed under load');

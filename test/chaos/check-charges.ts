@@ -2,7 +2,7 @@ import type { Usage } from '#test/chaos/account-usage';
 import type { Findings } from '#test/chaos/findings';
 
 /**
- * Every account paid for what it got and for nothing else (issue 5, demand 6): committed <= charged <=
+ * Every account paid for what it got and for nothing else: committed <= charged <=
  * committed + what crashes lost + what expired unsettled, so both are equal where neither happened.
  * `committed` are the observations that the stores hold by account; what is still reserved is wrong in
  * itself, because no request will ever settle it. The run and the usage are of one month.

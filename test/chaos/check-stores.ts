@@ -33,7 +33,7 @@ const READS_IN_FLIGHT = 8;
 
 /**
  * Proves from the stores alone, after the cluster has stopped or gone quiet, that they hold what
- * callers were answered (issue 4, demand 8): what was acknowledged once and with the answered state,
+ * callers were answered: what was acknowledged once and with the answered state,
  * nothing that was refused, what is unknown at most once, in an order that respects real time.
  */
 export async function checkStores(

@@ -19,7 +19,7 @@ function paused(scene: Scene, node: string): Promise<void> {
   return scene.disturb(what, () => scene.pause(node, PAUSED_NODE_MS));
 }
 
-/** Every fault of a full run, in its order. Source: issue 4, demand 8; of limiters issue 5, demand 6. */
+/** Every fault of a full run, in its order. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'kill-engine',

@@ -18,7 +18,7 @@ import { ownersByShard } from '#test/chaos/meter-owners';
 import { type QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
 import { Scene } from '#test/chaos/scene';
 
-/** What a quota is used by, and how often its limiter is killed. Source: issue 5, "To reach". */
+/** What a quota is used by, and how often its limiter is killed. Chosen. */
 export const QUOTA_DEMAND: QuotaDemand = {
   quota: 100_000,
   clients: 50,
@@ -30,7 +30,7 @@ export const QUOTA_DEMAND: QuotaDemand = {
   shareMin: 0.97,
 };
 
-/** Of the account; its calls are far fewer. Source: issue 5, "To reach". */
+/** Of the account; its calls are far fewer. Chosen. */
 const REQUESTS_PER_MINUTE = 1_000_000;
 
 /** Where a run has its state, and who hears of it. */

@@ -5,7 +5,7 @@ import { BACK_MS, type Fault } from '#test/chaos/fault';
 import { answers, FULL_STORE_MS, fillStore, fillUpStore, killStore } from '#test/chaos/kill-store';
 import type { Scene } from '#test/chaos/scene';
 
-/** Errors that the loss of one of three Cassandra nodes may cost. Source: issue 18. */
+/** Errors that the loss of one of three Cassandra nodes may cost. Chosen. */
 export const ONE_AWAY_SHARE_MAX = 0.005;
 
 const PAUSED_STORE_MS = 15_000;
