@@ -1,69 +1,7 @@
-import { ConfigError, readConfig } from '#config';
-import { createLogger } from '#platform/logger';
-import { endOnUncaught, live } from '#process/process-life';
-import { assertProduction } from '#process/production';
+import { keepCompiledCode } from '#process/code-cache';
 
-/** What the one executable can be; each part is loaded only when it is asked for. */
-const PARTS = {
-  standalone: async () => (await import('#process/standalone')).openStandalone,
-  edge: async () => (await import('#process/edge-part')).openEdge,
-  engine: async () => (await import('#process/engine-part')).openEngine,
-  limiter: async () => (await import('#process/limiter-part')).openLimiter,
-  console: async () => (await import('#process/console-part')).openConsole,
-} as const;
+keepCompiledCode();
 
-const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
-       main.ts migrate
-       main.ts ctl --help
-`;
-
-process.exitCode = await run(process.argv[2] ?? '', process.argv.slice(3));
-
-async function run(part: string, rest: readonly string[]): Promise<number> {
-  try {
-    const config = readConfig();
-    if (part === 'ctl') {
-      const { runCtl } = await import('#ctl/ctl');
-      const out = (text: string) => void process.stdout.write(`${text}\n`);
-      const err = (text: string) => void process.stderr.write(`${text}\n`);
-      const openCluster = async () => {
-        const { openCtlCluster } = await import('#process/ctl-cluster');
-        return await openCtlCluster(config);
-      };
-      const openFile = async () => {
-        const { openCtlFile } = await import('#process/ctl-file');
-        return await openCtlFile(config);
-      };
-      const openPlaces = async () => (await import('#process/store-places')).storePlaces(config);
-      const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
-      const { terminalQuestion, writeOut: write } = await import('#process/terminal');
-      const ask = terminalQuestion();
-      const opens = { openCluster, openFile, openPlaces };
-      return await runCtl(rest, { out, err, write, ask, adminUrl, adminTokenFile, ...opens });
-    }
-    if (part === 'migrate' && rest.length === 0) {
-      assertProduction(config, part);
-      const { migrateAll } = await import('#process/migrate');
-      return await migrateAll(config);
-    }
-    if (!isPart(part) || rest.length > 0) {
-      process.stderr.write(USAGE);
-      return 2;
-    }
-    assertProduction(config, part);
-    endOnUncaught(createLogger(config.SERVICE_LOG_LEVEL, part));
-    const open = await PARTS[part]();
-    const code = await live((signal) => open(config, signal));
-    // What a failed start has left open, a driver's socket say, must not keep the process.
-    if (code !== 0) process.exit(code);
-    return code;
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`configuration: ${error.message}\n`);
-    return 1;
-  }
-}
-
-function isPart(name: string): name is keyof typeof PARTS {
-  return Object.hasOwn(PARTS, name);
-}
+// What is imported above is compiled before anything can be kept.
+const { runCommand } = await import('#process/command');
+process.exitCode = await runCommand(process.argv[2] ?? '', process.argv.slice(3));

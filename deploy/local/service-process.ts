@@ -1,6 +1,4 @@
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cacheFolder } from '#deploy/local/cache-folder';
 import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
 import { clusterSecretFile } from '#deploy/local/cluster-secrets';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
@@ -77,14 +75,11 @@ export function runMigrate(variables: Variables): Promise<ProgramRun> {
   });
 }
 
-/**
- * This process's environment with these variables of the service and no others. What Node compiles is
- * kept between runs: starting ten processes is work for a small machine.
- */
+/** This process's environment with these variables of the service and no others. */
 export function environmentOf(variables: Variables): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
     if (value !== undefined && !name.startsWith('SERVICE_')) kept[name] = value;
   }
-  return { NODE_COMPILE_CACHE: join(cacheFolder(), 'node'), ...kept, ...variables };
+  return { ...kept, ...variables };
 }

@@ -94,7 +94,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       if (component === 'ctl') return assert.equal(container.command?.slice(0, 1), ['node']);
       assert.is(container.command, undefined);
       assert.equal(container.args, [component]);
-      const parts = readFileSync('services/main.ts', 'utf8');
+      const parts = readFileSync('services/process/command.ts', 'utf8');
       assert.match(parts, new RegExp(`^ {2}${component}: async|part === '${component}'`, 'm'));
     });
 

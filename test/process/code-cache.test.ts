@@ -1,0 +1,45 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runMain } from '#test/support/process-run';
+
+const cache = suite('what Node compiles of the service');
+
+let home = '';
+
+cache.before(async () => {
+  home = await mkdtemp(join(tmpdir(), 'code-cache-'));
+});
+
+cache.after(async () => {
+  await rm(home, { recursive: true });
+});
+
+/** Of a command that only says how it is used. */
+async function helpWith(variables: Record<string, string | undefined>): Promise<string> {
+  const run = runMain(['ctl', '--help'], { NODE_COMPILE_CACHE: undefined, ...variables });
+  assert.is(await run.ended, 0, run.stderr());
+  assert.is(run.stderr(), '');
+  return run.stdout();
+}
+
+cache('is kept in the home folder of the user for the next start', async () => {
+  const first = await helpWith({ HOME: home });
+  const kept = await readdir(join(home, '.cache/identity-engine/node'), { recursive: true });
+  assert.ok(kept.length > 20, `${kept}`);
+  assert.is(await helpWith({ HOME: home }), first);
+});
+
+cache('is not missed where nothing can be written', async () => {
+  assert.match(await helpWith({ HOME: '/dev/null' }), /accounts/);
+});
+
+cache('is kept where the environment says', async () => {
+  const elsewhere = join(home, 'elsewhere');
+  await helpWith({ HOME: '/dev/null', NODE_COMPILE_CACHE: elsewhere });
+  assert.ok((await readdir(elsewhere)).length > 0);
+});
+
+cache.run();
