@@ -6,8 +6,9 @@ import { runProgram } from '#deploy/local/run-program';
 import { Chance } from '#test/chaos/chance';
 import { writeImage } from '#test/power-loss/disk-image';
 import { type DiskRecord, readDiskLog } from '#test/power-loss/disk-log';
-import { compileRecorder, recorderLack, recordingVariables } from '#test/power-loss/disk-recorder';
+import { recordingVariables } from '#test/power-loss/disk-recorder';
 import { drawnLuck, WORST_LUCK } from '#test/power-loss/luck';
+import { compilePreload, preloadLack } from '#test/power-loss/preloaded-library';
 import { RecordedDisk } from '#test/power-loss/recorded-disk';
 import { lastTransactionOf } from '#test/power-loss/small-database';
 import { suiteUnless } from '#test/support/real-servers';
@@ -28,7 +29,7 @@ type Written = {
   readonly committed: readonly { readonly number: number; readonly ns: bigint }[];
 };
 
-const suite = suiteUnless(recorderLack());
+const suite = suiteUnless(preloadLack());
 const seen = suite('what the recorder of writes saw of a SQLite file');
 const survived = suite('what a disk may hold of a SQLite file after power loss');
 
@@ -38,7 +39,7 @@ let safe: Written;
 
 seen.before(async () => {
   place = await mkdtemp(join(tmpdir(), 'power-loss-'));
-  library = await compileRecorder(place);
+  library = await compilePreload(place, 'disk-recorder');
   safe = await written('safe', 'FULL');
 });
 

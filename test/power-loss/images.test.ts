@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { compileRecorder, recorderLack } from '#test/power-loss/disk-recorder';
 import { checkImages, type ImagesResult } from '#test/power-loss/image-check';
+import { compilePreload, preloadLack } from '#test/power-loss/preloaded-library';
 import { RecordedDisk } from '#test/power-loss/recorded-disk';
 import { type RecordedRun, recordRun } from '#test/power-loss/recorded-run';
 import { suiteUnless } from '#test/support/real-servers';
@@ -23,7 +23,7 @@ const IMAGES = 100;
 const IMAGES_MIN = 15;
 const CHECK_MS_MAX = 60_000;
 
-const lost = suiteUnless(recorderLack())('when a machine that serves a file loses its power');
+const lost = suiteUnless(preloadLack())('when a machine that serves a file loses its power');
 
 let place = '';
 let run: RecordedRun;
@@ -31,7 +31,7 @@ let result: ImagesResult;
 
 lost.before(async () => {
   place = await mkdtemp(join(tmpdir(), 'power-loss-'));
-  run = await recordRun(place, await compileRecorder(place), LOAD);
+  run = await recordRun(place, await compilePreload(place, 'disk-recorder'), LOAD);
 });
 
 lost.after(async () => {

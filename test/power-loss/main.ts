@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { compileRecorder, recorderLack } from '#test/power-loss/disk-recorder';
 import { checkImages } from '#test/power-loss/image-check';
 import { runKills } from '#test/power-loss/kill-run';
+import { compilePreload, preloadLack } from '#test/power-loss/preloaded-library';
 import { recordRun } from '#test/power-loss/recorded-run';
 import { findingsOf, type PowerLossResult, reportText } from '#test/power-loss/report';
 
@@ -47,7 +47,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 process.exitCode = await run();
 
 async function run(): Promise<number> {
-  const lack = recorderLack();
+  const lack = preloadLack();
   const [cuts, images, seed] = [values.cuts, values.images, values.seed].map(Number);
   if (lack !== undefined || !cuts || !images || !seed) {
     console.error(lack ?? '--cuts, --images and --seed take whole numbers above 0');
@@ -62,7 +62,7 @@ async function run(): Promise<number> {
     await writeFile(isWhole ? 'docs/power-loss.md' : join(place, 'power-loss.md'), text);
     console.log(`\n${text}`);
   };
-  const library = await compileRecorder(place);
+  const library = await compilePreload(place, 'disk-recorder');
   for (let number = 0; number < RUNS; number += 1) {
     const syncUs = number % 2 === 0 ? 0 : SLOW_SYNC_US;
     const plan = { seed: seed + number, syncUs, count: Math.ceil(images / RUNS) };

@@ -1,0 +1,27 @@
+import { join } from 'node:path';
+import { programPath } from '#deploy/local/program-path';
+import { lastLine, runProgram } from '#deploy/local/run-program';
+
+/** What a library that stands between a process and its kernel needs of this machine and does not find; undefined: nothing. */
+export function preloadLack(): string | undefined {
+  if (process.platform !== 'linux') return 'a library loaded before libc needs Linux';
+  return programPath('gcc') === undefined
+    ? 'there is no gcc (packages gcc and libc6-dev)'
+    : undefined;
+}
+
+/** Compiling takes less than a second, in milliseconds. */
+const COMPILE_MS_MAX = 60_000;
+
+/** Compiles a library for `LD_PRELOAD` into `folder`; answers its file. */
+export async function compilePreload(
+  folder: string,
+  name: 'disk-recorder' | 'wall-clock',
+): Promise<string> {
+  const library = join(folder, `${name}.so`);
+  const source = `test/power-loss/${name}.c`;
+  const args = ['-shared', '-fPIC', '-O2', '-Wall', '-Werror', '-o', library, source];
+  const { isOk, output } = await runProgram({ program: 'gcc', args, msMax: COMPILE_MS_MAX });
+  if (!isOk) throw new Error(`${source} cannot be compiled: ${lastLine(output)}`);
+  return library;
+}

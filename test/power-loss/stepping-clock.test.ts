@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as assert from 'uvu/assert';
+import { CallLog } from '#test/chaos/call-log';
+import { Chance } from '#test/chaos/chance';
+import { EdgeCaller } from '#test/chaos/edge-caller';
+import { Load } from '#test/chaos/load';
+import { FileServer } from '#test/power-loss/file-server';
+import { limitedAccounts } from '#test/power-loss/limited-accounts';
+import { preloadLack } from '#test/power-loss/preloaded-library';
+import { type Life, ServiceOnFile } from '#test/power-loss/service-on-file';
+import { checkSurvivor, type SurvivorResult } from '#test/power-loss/survivor-check';
+import { WallClock } from '#test/power-loss/wall-clock';
+import { suiteUnless } from '#test/support/real-servers';
+
+const LOAD = { seed: 3, callsPerSecond: 80, instances: 40, quotas: [undefined, 150] } as const;
+
+const HOUR_MS = 3_600_000;
+
+/** Where the clock is put one after the other: on, back by more than an hour, on by two, and back by all of it. */
+const STEPS_MS = [2, 0.5, 2.5, 0].map((hours) => hours * HOUR_MS);
+
+/** How long the service runs on each clock; Node keeps the text of a `Date` for a second. */
+const SERVED_MS = 1_500;
+
+const stepped = suiteUnless(preloadLack())('when the wall clock of a service on a file steps');
+
+let place = '';
+let clock: WallClock;
+let life: Life;
+let seenMs: number[];
+let result: SurvivorResult;
+
+/** A step over the end of a month charges another month: these steps stay within one. */
+function withinMonth(aheadMs: number): number {
+  const monthOf = (ms: number) => new Date(ms).getUTCMonth();
+  const isNearEnd = monthOf(Date.now()) !== monthOf(Date.now() + 3 * HOUR_MS);
+  return isNearEnd ? -aheadMs : aheadMs;
+}
+
+/** How far ahead of this process the service is, in milliseconds, by the `Date` of its answers. */
+async function aheadOf(origin: string): Promise<number> {
+  const { headers } = await fetch(`${origin}/v1/personas`);
+  return Date.parse(headers.get('date') ?? '') - Date.now();
+}
+
+stepped.before(async () => {
+  place = await mkdtemp(join(tmpdir(), 'stepping-clock-'));
+  clock = await WallClock.in(place);
+  const file = join(place, 'identity.db');
+  const service = await ServiceOnFile.on(file, clock.variables);
+  await using lives = new AsyncDisposableStack();
+  lives.defer(() => life.kill());
+  life = service.start();
+  await life.ready;
+  const accounts = await limitedAccounts(life.adminUrl(), LOAD.quotas);
+  const log = new CallLog();
+  using caller = new EdgeCaller([service.origin]);
+  const load = new Load({ log, caller, accounts, chance: new Chance(LOAD.seed) });
+  await load.prepare(LOAD.instances);
+  const running = load.run(LOAD.callsPerSecond);
+  seenMs = [];
+  for (const [place, aheadMs] of STEPS_MS.entries()) {
+    // Each second step is one between two lives, of which a crash has ended the first.
+    const isBetween = place % 2 === 1;
+    if (isBetween) await life.kill();
+    clock.put(withinMonth(aheadMs));
+    if (isBetween) life = service.start();
+    await life.ready;
+    await sleep(SERVED_MS);
+    seenMs.push(withinMonth(await aheadOf(service.origin)));
+  }
+  await Promise.all([load.stop(), running]);
+  await life.stop();
+  await using server = new FileServer();
+  result = await checkSurvivor(server, { file, calls: log.calls, accounts });
+});
+
+stepped.after(async () => {
+  await rm(place, { recursive: true, force: true });
+});
+
+stepped('it goes by the new time', () => {
+  for (const [place, aheadMs] of STEPS_MS.entries()) {
+    assert.ok(Math.abs((seenMs[place] ?? 0) - aheadMs) < 10_000, `${seenMs} for ${STEPS_MS}`);
+  }
+});
+
+stepped('nothing that was answered is lost, doubled or above a plan', () => {
+  assert.equal(result.findings.lines, []);
+  assert.ok(result.observations > 100, `only ${result.observations} observations`);
+  assert.ok(result.verified > LOAD.instances / 2, `${result.verified} heads`);
+});
+
+stepped('calls are answered on either side of a step', () => {
+  const { acknowledged, unknown } = result.calls;
+  assert.ok(acknowledged > 3 * unknown, JSON.stringify(result.calls));
+});
+
+stepped.run();
