@@ -15,6 +15,14 @@ const RATIO_TARGETS: readonly RatioTarget[] = [
 /** Cold start of the service to its first answer, in ms. Source: the project's targets. */
 export const COLD_START_MS_MAX = 1_500;
 
+/** What records that no checkpoint had stored may add to a start, in ms. Source: the project's targets. */
+export function takeOverMsMax(records: number): number {
+  return Math.round(TAKE_OVER_MS + (records / TAKE_OVER_RECORDS_PER_S) * 1_000);
+}
+
+const TAKE_OVER_MS = 300;
+const TAKE_OVER_RECORDS_PER_S = 200_000;
+
 /** Live bytes of one idle active instance. Source: the project's targets. */
 export const INSTANCE_BYTES_MAX = 2 * 1_024;
 

@@ -37,6 +37,9 @@ const STARTS = 3;
 /** A steady load observes one instance in as many seconds. */
 const OBSERVED_EVERY_S = 100;
 
+/** How long the load has gone on when pages are read, in s: what Node compiles as it runs is compiled. */
+const WARM_UP_S = 10;
+
 /** How long nothing is sent before instances count as idle, in s: call ids are forgotten after 20. */
 const IDLE_S = 25;
 
@@ -146,6 +149,7 @@ async function underLoad(
   const endsMs = performance.now() + 1_000 * seconds;
   const found: Pages = { cold: [], warm: [], deep: [] };
   const { times, failed } = await observers.during(async () => {
+    await sleep(1_000 * WARM_UP_S);
     print('reading pages of instances that are not in memory');
     const others = randomIndexes(pages, ids.length, instances);
     found.cold = await readPages(caller, others);

@@ -5,6 +5,7 @@ import { firstAnswerMs, RestartedService } from '#bench/restarted-service';
 import { ObservedInstances } from '#bench/scale/observed-instances';
 import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
 import { mebibytes } from '#bench/statistics';
+import { takeOverMsMax } from '#bench/targets';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 
@@ -14,10 +15,6 @@ const INSTANCES_QUICK = 200;
 /** Records of which the bound of the tail is made: a little less, or the service refuses the last. */
 const TAIL = UNFLUSHED_RECORDS_MAX - 2_000;
 const TAIL_QUICK = 2_000;
-
-/** What a tail may add to a start, in ms: this, and a second for each 200,000 records. The target. */
-const TAKEN_OVER_MS_MAX = 300;
-const MS_PER_RECORD = 1_000 / 200_000;
 
 /** Keeps the service from storing, so that its tail grows as long as is wanted. */
 const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
@@ -49,13 +46,12 @@ export const file: ScalePart = {
     await service.end('SIGTERM');
     // The same start with nothing to take over: what the tail has added is the difference.
     const stoppedMs = await firstAnswerMs(service, first);
-    const mostMs = TAKEN_OVER_MS_MAX + unflushed * MS_PER_RECORD;
     return [
       figure('records not stored', unflushed.toLocaleString('en')),
       figure('file and its WAL then', mebibytes(bytes + walBytes)),
       figure('after SIGTERM: start to first answer', `${stoppedMs.toFixed(0)} ms`),
       figure('after SIGKILL: start to first answer', `${killedMs.toFixed(0)} ms`),
-      atMost('what the tail has added', killedMs - stoppedMs, mostMs, 'ms'),
+      atMost('what the tail has added', killedMs - stoppedMs, takeOverMsMax(unflushed), 'ms'),
     ];
   },
 };
