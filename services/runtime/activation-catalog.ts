@@ -32,6 +32,8 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   readonly #ports: ActorHostPorts;
   readonly #checkpointer: Checkpointer<State, Call, Answer, Event>;
   readonly #activations = new Map<string, Activation<State, Call, Answer>>();
+  /** The same by shard: one that is given up must not cost a look at all others. */
+  readonly #shards = new Map<number, Set<Activation<State, Call, Answer>>>();
   readonly #sweeping: Disposable;
   #bytes = 0;
 
@@ -86,6 +88,9 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     const nowMs = this.#ports.clock.monotonicMs();
     const activation = new Activation<State, Call, Answer>(id, shard, nowMs);
     this.#activations.set(id, activation);
+    const mates = this.#shards.get(shard);
+    if (mates === undefined) this.#shards.set(shard, new Set([activation]));
+    else mates.add(activation);
     return activation;
   }
 
@@ -93,6 +98,9 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   remove(activation: Activation<State, Call, Answer>): void {
     // One whose load ends late may have been followed: the actor must not be there twice.
     if (this.has(activation)) this.#activations.delete(activation.id);
+    const mates = this.#shards.get(activation.shard);
+    mates?.delete(activation);
+    if (mates?.size === 0) this.#shards.delete(activation.shard);
     this.#bytes -= activation.bytes;
     activation.bytes = 0;
   }
@@ -109,7 +117,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
 
   /** Every actor of a shard that is in memory or being loaded. */
   ofShard(shard: number): Activation<State, Call, Answer>[] {
-    return [...this.#activations.values()].filter((activation) => activation.shard === shard);
+    return [...(this.#shards.get(shard) ?? [])];
   }
 
   /** Commits what the actors of a shard still have to say. Throws when nothing can be committed. */
@@ -119,12 +127,12 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
 
   /** Stores most of what is not stored of a shard, while its actors go on. */
   async storeAhead(shard: number): Promise<void> {
-    await this.#checkpointer.storeAhead((activation) => activation.shard === shard);
+    await this.#checkpointer.storeAhead(this.ofShard(shard));
   }
 
   /** Stores what is not stored of a shard. Rejects if a write fails. */
   async storeShard(shard: number): Promise<void> {
-    await this.#checkpointer.storeAll((activation) => activation.shard === shard);
+    await this.#checkpointer.storeAll(() => this.ofShard(shard));
   }
 
   /** Takes a shard's actors out of memory, whatever is stored of them: another node has them. */
@@ -171,7 +179,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   /** Stops sweeping and stores what is not stored. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#sweeping[Symbol.dispose]();
-    await this.#checkpointer.storeAll(() => true);
+    await this.#checkpointer.storeAll(() => this.dirty.actors());
   }
 
   #sweep(): void {

@@ -127,19 +127,20 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Stores every dirty actor that is `wanted`, for a process that closes in good order or gives a
-   * shard up. Rejects if a write fails.
+   * Stores every dirty actor of those that `wanted` answers, for a process that closes in good order or
+   * gives a shard up. Rejects if a write fails.
    */
-  async storeAll(wanted: (activation: Activation<State, Call, Answer>) => boolean): Promise<void> {
+  async storeAll(wanted: () => Iterable<Activation<State, Call, Answer>>): Promise<void> {
     for (;;) {
-      const dirty = this.#wanted(wanted);
-      if (dirty.length === 0) return;
+      const dirty = this.#dirtyOf(wanted());
+      if (dirty.size === 0) return;
       const writes: Promise<void>[] = [];
       for (const activation of dirty) {
         // The bound is the process's: shards that close share it with the other checkpoints.
         if (!this.#writer.hasRoom) break;
         if (this.dirty.isStoring(activation)) continue;
-        writes.push(this.#writer.store(this.#writer.batchOf(activation, wanted)));
+        const batch = this.#writer.batchOf(activation, (mate) => dirty.has(mate));
+        writes.push(this.#writer.store(batch));
       }
       await Promise.all(writes);
       if (writes.length === 0) await sleep(this.#ports.clock, 1);
@@ -147,14 +148,12 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Stores every dirty actor that is `wanted`, once and while it goes on serving, so that little is
-   * left for `storeAll`. What fails stays dirty.
+   * Stores every dirty actor of these, once and while it goes on serving, so that little is left for
+   * `storeAll`. What fails stays dirty.
    */
-  async storeAhead(
-    wanted: (activation: Activation<State, Call, Answer>) => boolean,
-  ): Promise<void> {
+  async storeAhead(wanted: Iterable<Activation<State, Call, Answer>>): Promise<void> {
     const writes: Promise<void>[] = [];
-    const waiting = new Set(this.#wanted(wanted));
+    const waiting = this.#dirtyOf(wanted);
     const mayCome = (activation: Activation<State, Call, Answer>): boolean =>
       waiting.has(activation) && !activation.isBusy;
     for (const activation of waiting) {
@@ -175,10 +174,12 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     this.#writer.abandon(activation);
   }
 
-  #wanted(
-    wanted: (activation: Activation<State, Call, Answer>) => boolean,
-  ): Activation<State, Call, Answer>[] {
-    return [...this.dirty.entries()].map(([activation]) => activation).filter(wanted);
+  #dirtyOf(
+    activations: Iterable<Activation<State, Call, Answer>>,
+  ): Set<Activation<State, Call, Answer>> {
+    const dirty = new Set<Activation<State, Call, Answer>>();
+    for (const one of activations) if (this.dirty.stateOf(one) !== undefined) dirty.add(one);
+    return dirty;
   }
 
   /** Starts a write of an actor and of those of its bucket; answers of how many. */

@@ -76,6 +76,11 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   }
 
   /** All dirty actors, the oldest change first. */
+  actors(): MapIterator<Activation<State, Call, Answer>> {
+    return this.#states.keys();
+  }
+
+  /** The same, with what of each is not stored. */
   entries(): MapIterator<[Activation<State, Call, Answer>, DirtyState]> {
     return this.#states.entries();
   }

@@ -87,9 +87,11 @@ export function decodeGroup(bytes: Uint8Array): JournalRecord[] {
   return linesOf(bytes).map(decodeRecord);
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 function textOf(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch (cause) {
     throw new CorruptJournal('not UTF-8', { cause });
   }

@@ -62,7 +62,7 @@ due('are not begun a second time by a shard that closes', async () => {
   clock.advance(CHECKPOINT_AGE_MS);
   checkpointer.startDue(clock.monotonicMs());
   await turnOfEvents();
-  const stored = checkpointer.storeAll(() => true);
+  const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
   await pass(clock, 5, 1);
   assert.is(kind.held.length, 1);
   kind.held.shift()?.end();
@@ -210,7 +210,9 @@ due('share their bound with shards that close', async () => {
   checkpointer.startDue(CHECKPOINT_AGE_MS);
   for (const shard of [1, 2])
     for (let i = 0; i < 9; i += 1) commit(actorOf(`s${shard}-${i}`, shard));
-  const closed = [1, 2].map((shard) => checkpointer.storeAll((actor) => actor.shard === shard));
+  const ofShard = (shard: number) =>
+    checkpointer.dirty.actors().filter((actor) => actor.shard === shard);
+  const closed = [1, 2].map((shard) => checkpointer.storeAll(() => ofShard(shard)));
   await turnOfEvents();
   let most = kind.held.length;
   const isDone = Promise.all(closed);
@@ -249,7 +251,7 @@ due('leave the tail as full as what is still held', async () => {
   const [a, b] = [actorOf('a'), actorOf('b')];
   commit(a, a, b);
   assert.is(checkpointer.dirty.bytes, 300);
-  const stored = checkpointer.storeAll((activation) => activation === a);
+  const stored = checkpointer.storeAll(() => [a]);
   await turnOfEvents();
   commit(a);
   assert.is(checkpointer.dirty.bytes, 400);
@@ -264,7 +266,7 @@ due('leave the tail as full as what is still held', async () => {
   await stored;
   assert.is(checkpointer.dirty.bytes, 100);
   await Promise.all([
-    checkpointer.storeAll(() => true),
+    checkpointer.storeAll(() => checkpointer.dirty.actors()),
     turnOfEvents().then(() => kind.held.shift()?.end()),
   ]);
   assert.is(checkpointer.dirty.bytes, 0);

@@ -31,7 +31,7 @@ remembering('others are freed in time although one was stored again meanwhile', 
   const store = async (activation: typeof a): Promise<void> => {
     activation.recent.add(clock.monotonicMs() + 1, 1, clock.monotonicMs());
     commit(activation);
-    await checkpointer.storeAll(() => true);
+    await checkpointer.storeAll(() => checkpointer.dirty.actors());
   };
   await store(a);
   clock.advance(1_000);
@@ -50,7 +50,7 @@ ahead('takes every wanted actor once, and does not wait for what comes meanwhile
   const [a, b, c] = [actorOf('a'), actorOf('b'), actorOf('c')];
   for (const actor of [a, b, c]) commit(actor);
   c.isBusy = true;
-  const stored = checkpointer.storeAhead((activation) => activation !== b);
+  const stored = checkpointer.storeAhead([a, c]);
   await turnOfEvents();
   assert.is(kind.held.length, 1, 'one is not wanted, and one has a turn');
   commit(a);
@@ -62,7 +62,7 @@ ahead('takes every wanted actor once, and does not wait for what comes meanwhile
 ahead('leaves dirty what it could not write', async () => {
   const { kind, checkpointer, actorOf, commit, registry } = heldScene();
   commit(actorOf('a'));
-  const stored = checkpointer.storeAhead(() => true);
+  const stored = checkpointer.storeAhead(checkpointer.dirty.actors());
   await turnOfEvents();
   kind.held.shift()?.end(new Error('down'));
   await stored;
@@ -78,7 +78,7 @@ order('waits until what it holds is durable', async () => {
   const journal = new SlowJournal();
   const { kind, checkpointer, actorOf, commit } = newScene({ journal });
   commit(actorOf('a'));
-  const stored = checkpointer.storeAll(() => true);
+  const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
   assert.is(await stateOf(stored), 'pending');
   assert.is(kind.writes, 0);
   await journal.succeed();
@@ -90,7 +90,7 @@ order('is not written when the journal ends before', async () => {
   const journal = new SlowJournal();
   const { kind, checkpointer, actorOf, commit } = newScene({ journal });
   commit(actorOf('a'));
-  const refused = refusalOf(() => checkpointer.storeAll(() => true));
+  const refused = refusalOf(() => checkpointer.storeAll(() => checkpointer.dirty.actors()));
   await journal.fail();
   await refused;
   assert.is(kind.writes, 0);
@@ -106,13 +106,13 @@ order('comes after the pending side effect, and not at all while that fails', as
     steps.push(kind.writes);
     if (isDown) throw new Error('down');
   });
-  await refusalOf(() => checkpointer.storeAll(() => true));
+  await refusalOf(() => checkpointer.storeAll(() => checkpointer.dirty.actors()));
   assert.equal([steps, kind.writes, checkpointer.dirty.lowest], [[0], 0, 1]);
   isDown = false;
-  await checkpointer.storeAll(() => true);
+  await checkpointer.storeAll(() => checkpointer.dirty.actors());
   assert.equal([steps, kind.writes], [[0, 0], 1]);
   commit(a);
-  await checkpointer.storeAll(() => true);
+  await checkpointer.storeAll(() => checkpointer.dirty.actors());
   assert.equal([steps, kind.writes], [[0, 0], 2], 'it is done once');
 });
 
@@ -122,7 +122,7 @@ order('leaves pending what was committed meanwhile', async () => {
   commit(a);
   const done: string[] = [];
   checkpointer.dirty.effectPending(a, async () => void done.push('first'));
-  const stored = checkpointer.storeAll(() => true);
+  const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
   await turnOfEvents();
   commit(a);
   checkpointer.dirty.effectPending(a, async () => void done.push('later'));

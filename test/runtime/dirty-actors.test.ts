@@ -14,16 +14,16 @@ lowest('is that of the oldest record that is in no checkpoint', async () => {
   assert.is(checkpointer.dirty.lowest, INFINITE);
   commit(a, b, a);
   assert.is(checkpointer.dirty.lowest, 1);
-  await checkpointer.storeAll((activation) => activation === a);
+  await checkpointer.storeAll(() => [a]);
   assert.is(checkpointer.dirty.lowest, 2);
-  await checkpointer.storeAll(() => true);
+  await checkpointer.storeAll(() => checkpointer.dirty.actors());
   assert.is(checkpointer.dirty.lowest, INFINITE);
 });
 
 lowest('does not move before the write is confirmed, nor when it fails', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   commit(actorOf('a'));
-  const stored = refusalOf(() => checkpointer.storeAll(() => true));
+  const stored = refusalOf(() => checkpointer.storeAll(() => checkpointer.dirty.actors()));
   await turnOfEvents();
   assert.is(checkpointer.dirty.lowest, 1);
   kind.held.shift()?.end(new Error('down'));
@@ -35,7 +35,7 @@ lowest('moves only past what the checkpoint held when it was taken', async () =>
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
   commit(a, a);
-  const stored = checkpointer.storeAll(() => true);
+  const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
   await turnOfEvents();
   commit(a);
   kind.held.shift()?.end();
@@ -52,7 +52,7 @@ lowest('is the first behind the checkpoint, however many came while it was writt
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
   commit(a);
-  const stored = checkpointer.storeAll(() => true);
+  const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
   await turnOfEvents();
   commit(a, a);
   kind.held.shift()?.end();
@@ -67,12 +67,12 @@ lowest('is that of the tail recovery for what was replayed', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));
-  await checkpointer.storeAll(() => true);
+  await checkpointer.storeAll(() => checkpointer.dirty.actors());
   checkpointer.dirty.recovered(a, 5, 4, undefined);
   assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [4, 5]);
   commit(a);
   assert.is(checkpointer.dirty.lowest, 4);
-  await checkpointer.storeAll(() => true);
+  await checkpointer.storeAll(() => checkpointer.dirty.actors());
   assert.is(checkpointer.dirty.lowest, INFINITE);
 });
 
@@ -82,7 +82,7 @@ abandoned('is needed no more, and a write under way changes no account', async (
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   commit(a, b, a);
-  const stored = checkpointer.storeAll((activation) => activation === a);
+  const stored = checkpointer.storeAll(() => [a]);
   await turnOfEvents();
   checkpointer.abandon(a);
   assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 1]);
@@ -106,12 +106,12 @@ tail('follows what is committed, stored and given up, in records and in bytes', 
   assert.is(checkpointer.dirty.tail, 0);
   commit(a, b, a);
   assert.is(checkpointer.dirty.tail, share(3 * large));
-  await checkpointer.storeAll((activation) => activation === a);
+  await checkpointer.storeAll(() => [a]);
   assert.is(checkpointer.dirty.tail, share(large));
   commit(a);
   checkpointer.abandon(b);
   assert.is(checkpointer.dirty.tail, share(large));
-  await checkpointer.storeAll(() => true);
+  await checkpointer.storeAll(() => checkpointer.dirty.actors());
   assert.is(checkpointer.dirty.tail, 0);
   kind.unstoredBytes = 1;
   checkpointer.dirty.recovered(a, UNFLUSHED_RECORDS_MAX / 2, 1, undefined);

@@ -9,7 +9,7 @@ import { skipWaits } from '#test/simulation/replies';
 export function handOffEarly(stack: DisposableStack): void {
   const isDurable = durableActivations(stack);
   replaceMethod(stack, Checkpointer, 'storeAll', (store, _checkpointer, wanted) => {
-    return store((activation) => wanted(activation) && isDurable(activation));
+    return store(() => [...wanted()].filter(isDurable));
   });
   const isGivingAway = handoffs(stack);
   skipWaits(stack, (log, offset) => isGivingAway() && offset === log.added);
