@@ -27,10 +27,16 @@ const WARM_PART = 1 / 3;
 const SECONDS_MIN = 1_200;
 
 /**
- * The line goes through the least of each of so many parts of the time: what is collected, or merged,
- * every few minutes comes down again within a part, and what leaks does not. Chosen.
+ * The line goes through what the value comes down to in each of as many parts of the time: what is
+ * collected, or merged, every few minutes comes down again within a part, and what leaks does not. Chosen.
  */
 const PARTS = 8;
+
+/** Readings of a part below that: single ones are taken while something changes. Chosen. */
+const LOW_PART = 0.1;
+
+/** Readings that may be missing: one answer that came late says nothing about an hour. Chosen. */
+const MISSING_PART_MAX = 0.05;
 
 /** What may be growth by chance: a part of the mean an hour, and at least so much. Chosen. */
 const PART_MAX = 0.1;
@@ -48,32 +54,35 @@ export function slopesOf(readings: readonly Reading[]): Slope[] {
       const value = values.get(name);
       return value === undefined ? [] : [[second, value] as const];
     });
-    const slope = slopeOf(name, points, leastOfParts(points, from, last));
-    const isWhole = readings.every(({ values }) => values.has(name));
-    return isWhole ? slope : { ...slope, outcome: 'unmeasured' };
+    const slope = slopeOf(name, lowsOf(points, from, last));
+    const missing = readings.filter(({ values }) => !values.has(name)).length;
+    return missing <= readings.length * MISSING_PART_MAX
+      ? slope
+      : { ...slope, outcome: 'unmeasured' };
   });
 }
 
 type Point = readonly [second: number, value: number];
 
-/** The least reading of each part of the time. */
-function leastOfParts(points: readonly Point[], from: number, last: number): Point[] {
+/** What the readings of each part of the time come down to. */
+function lowsOf(points: readonly Point[], from: number, last: number): Point[] {
   const partOf = ([second]: Point) => Math.floor(((second - from) / (last - from)) * PARTS);
   const parts = Map.groupBy(points, (point) => Math.min(partOf(point), PARTS - 1));
-  return [...parts.values()].map((part) => part.reduce((a, b) => (b[1] < a[1] ? b : a)));
+  return [...parts.values()].flatMap((part) => {
+    const low = part.toSorted(([, a], [, b]) => a - b)[Math.floor(part.length * LOW_PART)];
+    return low === undefined ? [] : [low];
+  });
 }
 
-/** By least squares through `lows`. */
-function slopeOf(name: string, points: readonly Point[], lows: readonly Point[]): Slope {
-  const mean = meanOf(points, ([, value]) => value);
-  const [middle, low] = [meanOf(lows, ([second]) => second), meanOf(lows, ([, value]) => value)];
-  const spread = meanOf(lows, ([second]) => (second - middle) ** 2);
-  const together = meanOf(lows, ([second, value]) => (second - middle) * (value - low));
+/** By least squares. */
+function slopeOf(name: string, points: readonly Point[]): Slope {
+  const meanOf = (pick: (point: Point) => number): number =>
+    points.reduce((sum, point) => sum + pick(point), 0) / points.length;
+  const middle = meanOf(([second]) => second);
+  const mean = meanOf(([, value]) => value);
+  const spread = meanOf(([second]) => (second - middle) ** 2);
+  const together = meanOf(([second, value]) => (second - middle) * (value - mean));
   const perHour = (together / spread) * 3_600;
   const perHourMax = Math.max(LEAST, mean * PART_MAX);
   return { name, mean, perHour, perHourMax, outcome: perHour <= perHourMax ? 'kept' : 'broken' };
-}
-
-function meanOf(points: readonly Point[], pick: (point: Point) => number): number {
-  return points.reduce((sum, point) => sum + pick(point), 0) / points.length;
 }

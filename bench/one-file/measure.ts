@@ -37,7 +37,7 @@ const STARTS = 3;
 /** A steady load observes one instance in as many seconds. */
 const OBSERVED_EVERY_S = 100;
 
-/** How long the load has gone on when pages are read, in s: what Node compiles as it runs is compiled. */
+/** How long the load has gone on when pages are read, in s: what Node compiles as it runs is compiled. Chosen. */
 const WARM_UP_S = 10;
 
 /** How long nothing is sent before instances count as idle, in s: call ids are forgotten after 20. */

@@ -3,7 +3,7 @@ import type { LocalServer } from '#deploy/local/local-server';
 import { MissingServer } from '#deploy/local/missing-server';
 import { endProcess, runningServer, type ServerRecord } from '#deploy/local/server-record';
 
-/** How long after its end a process is started again, in milliseconds. */
+/** How long after its end a process is started again, in milliseconds. Chosen. */
 const RESTART_MS = 2_000;
 
 /** A process that ends so often before it was ever ready will not become it. */

@@ -1,21 +1,26 @@
+import { statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 
-/** In the home folder of the user: no one else may put code there that this process would run. */
 const FOLDER = '.cache/identity-engine/node';
 
 /**
- * Has Node keep what it compiles from here on for the next start of this user's, which then takes little
- * more than half as long. Another folder comes in `NODE_COMPILE_CACHE`; where nothing can be written, or
- * there is no home, every start compiles.
+ * Has Node keep what it compiles from here on for the next start of this user's, which is much faster
+ * then. Another folder comes in `NODE_COMPILE_CACHE`; where nothing can be written, or there is no home,
+ * every start compiles. Source: decision 276.
  */
 export function keepCompiledCode(): void {
-  let home: string;
+  const home = ownHome();
+  if (home !== undefined) enableCompileCache(join(home, FOLDER));
+}
+
+/** The home folder, unless it is another user's, who could put code there that this process would run. */
+function ownHome(): string | undefined {
   try {
-    home = homedir();
+    const home = homedir();
+    return isAbsolute(home) && statSync(home).uid === process.geteuid?.() ? home : undefined;
   } catch {
-    return;
+    return undefined;
   }
-  enableCompileCache(join(home, FOLDER));
 }

@@ -5,6 +5,7 @@ import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
 import { Checkpointer } from '#runtime/checkpointer';
 import type { DirtyActors } from '#runtime/dirty-actors';
+import { Groups } from '#runtime/groups';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
 
@@ -33,7 +34,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   readonly #checkpointer: Checkpointer<State, Call, Answer, Event>;
   readonly #activations = new Map<string, Activation<State, Call, Answer>>();
   /** The same by shard: one that is given up must not cost a look at all others. */
-  readonly #shards = new Map<number, Set<Activation<State, Call, Answer>>>();
+  readonly #shards = new Groups<Activation<State, Call, Answer>>();
   readonly #sweeping: Disposable;
   #bytes = 0;
 
@@ -88,9 +89,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     const nowMs = this.#ports.clock.monotonicMs();
     const activation = new Activation<State, Call, Answer>(id, shard, nowMs);
     this.#activations.set(id, activation);
-    const mates = this.#shards.get(shard);
-    if (mates === undefined) this.#shards.set(shard, new Set([activation]));
-    else mates.add(activation);
+    this.#shards.add(shard, activation);
     return activation;
   }
 
@@ -98,9 +97,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   remove(activation: Activation<State, Call, Answer>): void {
     // One whose load ends late may have been followed: the actor must not be there twice.
     if (this.has(activation)) this.#activations.delete(activation.id);
-    const mates = this.#shards.get(activation.shard);
-    mates?.delete(activation);
-    if (mates?.size === 0) this.#shards.delete(activation.shard);
+    this.#shards.delete(activation.shard, activation);
     this.#bytes -= activation.bytes;
     activation.bytes = 0;
   }
@@ -117,7 +114,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
 
   /** Every actor of a shard that is in memory or being loaded. */
   ofShard(shard: number): Activation<State, Call, Answer>[] {
-    return [...(this.#shards.get(shard) ?? [])];
+    return [...this.#shards.of(shard)];
   }
 
   /** Commits what the actors of a shard still have to say. Throws when nothing can be committed. */
@@ -127,12 +124,12 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
 
   /** Stores most of what is not stored of a shard, while its actors go on. */
   async storeAhead(shard: number): Promise<void> {
-    await this.#checkpointer.storeAhead(this.ofShard(shard));
+    await this.#checkpointer.storeAhead(this.dirty.ofShard(shard));
   }
 
   /** Stores what is not stored of a shard. Rejects if a write fails. */
   async storeShard(shard: number): Promise<void> {
-    await this.#checkpointer.storeAll(() => this.ofShard(shard));
+    await this.#checkpointer.storeAll(() => this.dirty.ofShard(shard));
   }
 
   /** Takes a shard's actors out of memory, whatever is stored of them: another node has them. */

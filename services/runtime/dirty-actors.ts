@@ -4,6 +4,7 @@ import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { UNFLUSHED_BYTES_MAX, UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 import { EarlyBytes } from '#runtime/early-bytes';
+import { Groups } from '#runtime/groups';
 import type { SideEffect } from '#runtime/turn';
 
 /** What of an actor no checkpoint has stored. */
@@ -29,7 +30,8 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #states = new Map<Activation<State, Call, Answer>, DirtyState>();
-  readonly #buckets = new Map<number, Set<Activation<State, Call, Answer>>>();
+  readonly #buckets = new Groups<Activation<State, Call, Answer>>();
+  readonly #shards = new Groups<Activation<State, Call, Answer>>();
   /** Those that a promise or a side effect waits for, and since when (monotonic), the oldest first. */
   readonly #urgent = new Map<Activation<State, Call, Answer>, number>();
   /** The account of early rows. */
@@ -87,7 +89,12 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
 
   /** The dirty actors of a bucket, the oldest change first. */
   ofBucket(bucket: number): Iterable<Activation<State, Call, Answer>> {
-    return this.#buckets.get(bucket) ?? [];
+    return this.#buckets.of(bucket);
+  }
+
+  /** Those of a shard, the oldest change first. */
+  ofShard(shard: number): Iterable<Activation<State, Call, Answer>> {
+    return this.#shards.of(shard);
   }
 
   /** The dirty actors that must be stored soon, and since when (monotonic), the oldest first. */
@@ -228,17 +235,15 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
 
   #add(activation: Activation<State, Call, Answer>, dirty: DirtyState): void {
     this.#states.set(activation, dirty);
-    const bucket = this.#buckets.get(dirty.bucket);
-    if (bucket === undefined) this.#buckets.set(dirty.bucket, new Set([activation]));
-    else bucket.add(activation);
+    this.#buckets.add(dirty.bucket, activation);
+    this.#shards.add(activation.shard, activation);
   }
 
   #remove(activation: Activation<State, Call, Answer>, { bucket }: DirtyState): void {
     this.#states.delete(activation);
     this.#urgent.delete(activation);
-    const mates = this.#buckets.get(bucket);
-    mates?.delete(activation);
-    if (mates?.size === 0) this.#buckets.delete(bucket);
+    this.#buckets.delete(bucket, activation);
+    this.#shards.delete(activation.shard, activation);
   }
 
   #noteUrgent(

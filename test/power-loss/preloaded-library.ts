@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { programPath } from '#deploy/local/program-path';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** What a library that stands between a process and its kernel needs of this machine and does not find; undefined: nothing. */
+/** What a library that is loaded before libc needs of this machine and does not find; undefined: nothing. */
 export function preloadLack(): string | undefined {
   if (process.platform !== 'linux') return 'a library loaded before libc needs Linux';
   return programPath('gcc') === undefined

@@ -19,7 +19,7 @@ export class WallClock {
     return new WallClock(await compilePreload(folder, 'wall-clock'), join(folder, 'wall-clock'));
   }
 
-  /** Puts it so many milliseconds ahead of the machine's clock; below 0: behind it. */
+  /** Puts it a number of milliseconds ahead of the machine's clock; below 0: behind it. */
   put(aheadMs: number): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(aheadMs) * 1_000_000n);

@@ -14,7 +14,9 @@ function ownHome() {
 
 /** A process whose user has this home, with no token given. */
 function runAt(home: string, argv: readonly string[], more: Record<string, string> = {}) {
-  return runMain(argv, { HOME: home, SERVICE_ADMIN_TOKEN_FILE: undefined, ...more });
+  // Nothing else is kept in this home folder.
+  const own = { HOME: home, NODE_DISABLE_COMPILE_CACHE: '1' };
+  return runMain(argv, { ...own, SERVICE_ADMIN_TOKEN_FILE: undefined, ...more });
 }
 
 async function end(run: ProcessRun): Promise<void> {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +20,8 @@ cache.after(async () => {
 
 /** Of a command that only says how it is used. */
 async function helpWith(variables: Record<string, string | undefined>): Promise<string> {
-  const run = runMain(['ctl', '--help'], { NODE_COMPILE_CACHE: undefined, ...variables });
+  const own = { NODE_COMPILE_CACHE: undefined, NODE_DISABLE_COMPILE_CACHE: undefined };
+  const run = runMain(['ctl', '--help'], { ...own, ...variables });
   assert.is(await run.ended, 0, run.stderr());
   assert.is(run.stderr(), '');
   return run.stdout();
@@ -32,9 +34,16 @@ cache('is kept in the home folder of the user for the next start', async () => {
   assert.is(await helpWith({ HOME: home }), first);
 });
 
-cache('is not missed where nothing can be written', async () => {
-  assert.match(await helpWith({ HOME: '/dev/null' }), /accounts/);
-});
+for (const [what, nowhere] of [
+  ['where nothing can be written', '/dev/null'],
+  ['without a home', ''],
+  ["in a folder that may be anyone's", 'relative'],
+] as const) {
+  cache(`is neither kept nor missed ${what}`, async () => {
+    assert.match(await helpWith({ HOME: nowhere }), /accounts/);
+    assert.not(existsSync(join(nowhere, '.cache/identity-engine')));
+  });
+}
 
 cache('is kept where the environment says', async () => {
   const elsewhere = join(home, 'elsewhere');

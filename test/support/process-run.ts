@@ -21,6 +21,7 @@ export function testVariables(folder = '.'): Record<string, string | undefined> 
   return {
     PATH: process.env['PATH'],
     NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
+    NODE_DISABLE_COMPILE_CACHE: process.env['NODE_DISABLE_COMPILE_CACHE'],
     SERVICE_PORT: '0',
     SERVICE_METRICS_PORT: '0',
     SERVICE_ADMIN_PORT: '0',
