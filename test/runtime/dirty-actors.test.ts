@@ -118,4 +118,22 @@ tail('follows what is committed, stored and given up, in records and in bytes', 
   assert.is(checkpointer.dirty.tail, 0.5);
 });
 
-for (const group of [lowest, abandoned, tail]) group.run();
+const ofShard = suite('the dirty actors of a shard');
+
+ofShard(
+  'are its own, the oldest change first, and one whose write failed behind them',
+  async () => {
+    const { checkpointer, actorOf, commit } = newScene();
+    const [a, b, c] = [actorOf('a', 1), actorOf('b', 1), actorOf('c', 2)];
+    const idsOf = (shard: number) => [...checkpointer.dirty.ofShard(shard)].map(({ id }) => id);
+    assert.equal(idsOf(1), []);
+    commit(a, c, b, a);
+    assert.equal([idsOf(1), idsOf(2)], [['a', 'b'], ['c']]);
+    checkpointer.dirty.postpone(a, 0);
+    assert.equal(idsOf(1), ['b', 'a']);
+    await checkpointer.storeAll(() => checkpointer.dirty.ofShard(1));
+    assert.equal([idsOf(1), idsOf(2)], [[], ['c']]);
+  },
+);
+
+for (const group of [lowest, abandoned, tail, ofShard]) group.run();
