@@ -1,4 +1,4 @@
-import { compareCodePoints } from '#engine/code-points';
+import { compareCodePoints, hasSurrogates } from '#engine/code-points';
 import { SortedBlocks } from '#engine/sorted-blocks';
 import { faultFor } from '#fault/fault';
 import { type ListedInstance, listedBytes } from '#storage/listing-store';
@@ -31,7 +31,9 @@ export class AccountListing {
   // By id, too: a map would take four times the place.
   readonly #byId = new SortedBlocks<ListedInstance>(byId);
   readonly #byCreation = new SortedBlocks<ListedInstance>(byCreation);
-  readonly #byName = new SortedBlocks<ListedInstance>(byName);
+  readonly #byName = new SortedBlocks<ListedInstance>((a, b) => this.#compareNames(a, b));
+  /** Whether a name ever had a surrogate: until then JavaScript's order of names is that of code points. */
+  #hasSurrogates = false;
   /** Places kept for instances that are about to be created, and until when, by the wall clock. */
   readonly #places = new Map<string, number>();
   #bytes = 0;
@@ -86,6 +88,7 @@ export class AccountListing {
     if (known !== undefined && row.version <= known.version) return;
     this.#places.delete(row.instanceId);
     if (known !== undefined) this.#drop(known);
+    this.#hasSurrogates ||= hasSurrogates(row.name);
     this.#count(row, 1);
     this.#byId.insert(row);
     this.#byCreation.insert(row);
@@ -140,6 +143,13 @@ export class AccountListing {
     }
   }
 
+  /** By code point (decision 40), in JavaScript's own way where that is the same: it is several times as fast. */
+  #compareNames(a: ListedInstance, b: ListedInstance): number {
+    if (this.#hasSurrogates) return compareCodePoints(a.name, b.name) || byCreation(a, b);
+    if (a.name === b.name) return byCreation(a, b);
+    return a.name < b.name ? -1 : 1;
+  }
+
   #find(instanceId: string): ListedInstance | undefined {
     return this.#byId.find({ instanceId, version: 0, name: '', createdAtMs: 0 });
   }
@@ -171,8 +181,4 @@ function byId({ instanceId: a }: ListedInstance, { instanceId: b }: ListedInstan
 
 function byCreation(a: ListedInstance, b: ListedInstance): number {
   return a.createdAtMs - b.createdAtMs || byId(a, b);
-}
-
-function byName(a: ListedInstance, b: ListedInstance): number {
-  return compareCodePoints(a.name, b.name) || byCreation(a, b);
 }

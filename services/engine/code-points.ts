@@ -4,6 +4,8 @@ const SURROGATE_FIRST = 0xd800;
 /** The first code unit after that range. */
 const SURROGATE_END = 0xe000;
 
+const SURROGATE = /[\ud800-\udfff]/;
+
 /** How far surrogates rise to sort above everything that is one code unit: up to U+FFFF. */
 const SURROGATE_RISE = 0x1_0000 - SURROGATE_END;
 
@@ -22,6 +24,11 @@ export function compareCodePoints(a: string, b: string): number {
     if (unitA !== unitB) return ranked(unitA) - ranked(unitB);
   }
   return a.length - b.length;
+}
+
+/** Whether a string has code units that JavaScript's own comparison puts in another place. */
+export function hasSurrogates(text: string): boolean {
+  return SURROGATE.test(text);
 }
 
 function ranked(unit: number): number {
