@@ -178,6 +178,21 @@ unusable('that is cut off ends it with one line', async () => {
   assert.match(await complaintOf(path), /is cut off: \d+ of \d+ bytes are there$/);
 });
 
+unusable('that was emptied ends it with one line, and what lies beside it stays', async () => {
+  const path = newPath();
+  await kill(await startOn(path));
+  const wal = readFileSync(`${path}-wal`);
+  assert.ok(wal.length > 0);
+  truncateSync(path, 0);
+  assert.match(await complaintOf(path), /is empty, and was not before, as \S+-wal shows: /);
+  assert.ok(wal.equals(readFileSync(`${path}-wal`)));
+  rmSync(`${path}-wal`);
+  writeFileSync(`${path}-reserve`, 'room');
+  assert.match(await complaintOf(path), /is empty, and was not before, as \S+-reserve shows: /);
+  rmSync(`${path}-reserve`);
+  await end(await startOn(path));
+});
+
 unusable('of a newer version ends it with one line', async () => {
   const path = await madeFile();
   change(path, 'PRAGMA user_version = 99');

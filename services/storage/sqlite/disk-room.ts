@@ -87,7 +87,8 @@ export function hasReleased(file: string): boolean {
   }
 }
 
-function reserveOf(file: string): string {
+/** The file beside another one that is there only to be removed. */
+export function reserveOf(file: string): string {
   return `${file}-reserve`;
 }
 

@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { reserveOf } from '#storage/sqlite/disk-room';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
 import { isWalDamaged } from '#storage/sqlite/wal-damage';
 
@@ -15,20 +16,40 @@ const BEGINNING = 'SQLite format 3\0';
 /** Throws `UnusableFile` for a file that is none of SQLite or cut off; while it has a WAL, pages of it may stand there. */
 export function assertWhole(file: string): void {
   const { size } = statSync(file);
-  const wal = statSync(`${file}-wal`, { throwIfNoEntry: false });
   // A new one has no bytes; SQLite would take one of a few for new too, and write over it.
-  if (size === 0) return;
+  if (size === 0) {
+    assertNew(file);
+    return;
+  }
   const header = headerOf(file);
   if (!header.toString('latin1').startsWith(BEGINNING.slice(0, size))) {
     throw new UnusableFile(`${file} is no file of SQLite`);
   }
   if (size < HEADER_BYTES) throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
-  if (wal !== undefined && wal.size > 0) return;
+  if (bytesOf(walOf(file)) > 0) return;
   const said = header.readUInt16BE(PAGE_SIZE_AT);
   const pageBytes = said === LARGEST_PAGE ? 65_536 : said;
   const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
   if (size >= bytes) return;
   throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
+}
+
+/** Throws `UnusableFile` for an empty file beside which lies what only one with tables gets. */
+function assertNew(file: string): void {
+  const left = [walOf(file), reserveOf(file)].find((path) => bytesOf(path) > 0);
+  if (left === undefined) return;
+  throw new UnusableFile(
+    `${file} is empty, and was not before, as ${left} shows: restore a backup, or remove the files beside it to begin with nothing`,
+  );
+}
+
+function walOf(file: string): string {
+  return `${file}-wal`;
+}
+
+/** 0 where there is none. */
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function headerOf(file: string): Buffer {
@@ -41,7 +62,7 @@ function headerOf(file: string): Buffer {
 
 /** Throws `UnusableFile` for a file whose WAL has lost commits: SQLite would go on without them. */
 export function assertWalWhole(file: string): void {
-  const wal = `${file}-wal`;
+  const wal = walOf(file);
   if (!existsSync(wal) || !isWalDamaged(readFileSync(wal))) return;
   throw new UnusableFile(`${wal} is damaged: what was committed in it cannot be read any more`);
 }
