@@ -15,6 +15,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { runToEnd } from '#test/support/file-run';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
@@ -208,18 +209,33 @@ unusable('that is a folder, or in what is none, ends it with one line', async ()
   assert.match(await complaintOf(join(file, 'identity-engine.db')), /cannot be used: E\w+/);
 });
 
-// The system lets its administrator write everywhere.
-const isRoot = process.getuid?.() === 0;
-if (isRoot) console.log('skipped because root may write everywhere');
-const asUser = isRoot ? unusable.skip : unusable;
+/** What takes from root that it may write everywhere. */
+const AS_USER = ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] as const;
 
-asUser('in a folder that is not writable, or read-only, ends it with one line', async () => {
+const FREE_PORTS = {
+  SERVICE_PORT: '0',
+  SERVICE_METRICS_PORT: '0',
+  SERVICE_ADMIN_PORT: '0',
+  SERVICE_CONSOLE_PORT: '0',
+};
+
+/** The one line with which a process that may write only where its user may does not start on a file. */
+async function complaintOfUser(path: string): Promise<string> {
+  if (process.getuid?.() !== 0) return await complaintOf(path);
+  const [program, ...args] = [...AS_USER, process.execPath, 'services/main.ts', 'standalone'];
+  const { code, text } = await runToEnd(program, args, { ...FREE_PORTS, ...onFile(path) });
+  assert.is(code, 1, text);
+  assert.match(text, /^configuration: SERVICE_SQLITE_FILE: [^\n]*identity-engine\.db[^\n]*\n$/);
+  return text.trimEnd();
+}
+
+unusable('in a folder that is not writable, or read-only, ends it with one line', async () => {
   const readOnly = await madeFile();
   chmodSync(readOnly, 0o400);
-  assert.match(await complaintOf(readOnly), /cannot be used: EACCES/);
+  assert.match(await complaintOfUser(readOnly), /cannot be used: EACCES/);
   const path = pathInFolder();
   chmodSync(dirname(path), 0o500);
-  assert.match(await complaintOf(path), /cannot be used: EACCES/);
+  assert.match(await complaintOfUser(path), /cannot be used: EACCES/);
 });
 
 function change(path: string, sql: string): void {

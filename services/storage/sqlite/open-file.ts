@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
 import { hasReleased } from '#storage/sqlite/disk-room';
@@ -37,6 +37,8 @@ function served(options: SqliteFileOptions): SqliteFile {
   const { file, clock } = options;
   makeFolderOf(file);
   makeFile(file);
+  // SQLite would open it to read alone, and every write would be tried again and again.
+  accessSync(file, constants.R_OK | constants.W_OK);
   using taking = new DisposableStack();
   taking.use(takeFile(file, clock));
   assertWhole(file);
