@@ -29,7 +29,7 @@ const MESSAGES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
  */
 export const METRICS = {
   nodejs_eventloop_utilization: gauge(
-    'Share of the time since the last scrape in which the event loop was busy, 0 to 1.',
+    'Share of the last 5 s or more, up to the time between scrapes, in which the event loop was busy, 0 to 1.',
   ),
   http_server_request_duration_seconds: seconds(
     'Time from the first byte of a request to its answer.',
@@ -275,11 +275,19 @@ export function createMetrics(clock: WallClock = systemClock): Metrics {
   };
 }
 
+/**
+ * The least time that a utilization is about, in milliseconds: of two programs that scrape one after the
+ * other the second would see its own scrape alone, which is all work. Chosen.
+ */
+const UTILIZATION_MS_MIN = 5_000;
+
 function utilizationInto(gauge: Gauge): () => void {
   let last = performance.eventLoopUtilization();
   return () => {
     const now = performance.eventLoopUtilization();
-    gauge.set(performance.eventLoopUtilization(now, last).utilization);
+    const { idle, active, utilization } = performance.eventLoopUtilization(now, last);
+    if (idle + active < UTILIZATION_MS_MIN) return;
+    gauge.set(utilization);
     last = now;
   };
 }

@@ -14,6 +14,7 @@ import { startThreeProcesses, type ThreeProcesses } from '#test/support/three-pr
 
 /** What a minute of ordinary traffic does not show, and who shows it instead. */
 const RARE: readonly MetricName[] = [
+  'nodejs_eventloop_utilization', // after 5 s: test/platform/event-loop-utilization.test.ts
   'rpc_server_refused_total', // with certificates only: test/process/tls.test.ts
   'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
   'checkpoint_failures_total', // with a broken store: likewise
