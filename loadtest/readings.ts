@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { usageOf } from '#loadtest/process-usage';
 import type { Reading } from '#loadtest/slopes';
-import { youngGenerationMib } from '#loadtest/young-generation';
+import { youngGenerationBytes } from '#loadtest/young-generation';
 
 /** How often what must not grow is read, in ms: hundreds of times in an hour, and little work. */
 const READ_EVERY_MS = 10_000;
@@ -39,8 +39,9 @@ async function valuesOf(cluster: ClusterPlan): Promise<Map<string, number>> {
     const usage = usages.get(name);
     if (usage === undefined) return;
     values.set(`open files of ${name}`, usage.openFiles);
-    const youngMib = operatorsPort === undefined ? 0 : await youngGenerationMib(operatorsPort);
-    if (youngMib !== undefined) values.set(`memory of ${name}, MiB`, usage.memoryMib - youngMib);
+    const young = operatorsPort === undefined ? 0 : await youngGenerationBytes(operatorsPort);
+    if (young === undefined) return;
+    values.set(`memory of ${name}, MiB`, usage.memoryMib - young / BYTES_PER_MIB);
   });
   await Promise.all(read);
   values.set('journal on disk, MiB', journalBytes(cluster) / BYTES_PER_MIB);

@@ -1,5 +1,3 @@
-const BYTES_PER_MIB = 1_024 * 1_024;
-
 /** Less than the time between two readings, in milliseconds. Chosen. */
 const ANSWER_MS_MAX = 5_000;
 
@@ -7,11 +5,11 @@ const ANSWER_MS_MAX = 5_000;
 const YOUNG = /^nodejs_heap_space_size_total_bytes\{space="new(?:_large_object)?"\} (\S+)$/gm;
 
 /**
- * How much of the memory of a process of the service is V8's young generation, in MiB; undefined: it does
- * not say. Under load V8 doubles it up to its limit, each process at a moment of its own and for good, so
+ * How much of the memory of a process of the service is V8's young generation, in bytes; undefined: it
+ * does not say. Under load V8 doubles it up to its limit, each process at a moment of its own and for good, so
  * that it hides whether what lives on grows.
  */
-export async function youngGenerationMib(operatorsPort: number): Promise<number | undefined> {
+export async function youngGenerationBytes(operatorsPort: number): Promise<number | undefined> {
   const url = `http://127.0.0.1:${operatorsPort}/metrics`;
   const signal = AbortSignal.timeout(ANSWER_MS_MAX);
   const text = await fetch(url, { signal })
@@ -19,5 +17,5 @@ export async function youngGenerationMib(operatorsPort: number): Promise<number 
     .catch(() => '');
   const spaces = [...text.matchAll(YOUNG)].map(([, bytes]) => Number(bytes));
   if (spaces.length === 0) return undefined;
-  return spaces.reduce((sum, bytes) => sum + bytes, 0) / BYTES_PER_MIB;
+  return spaces.reduce((sum, bytes) => sum + bytes, 0);
 }

@@ -16,7 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runToEnd } from '#test/support/file-run';
-import { type ProcessRun, runMain } from '#test/support/process-run';
+import { type ProcessRun, runMain, testVariables } from '#test/support/process-run';
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
 let folders = 0;
@@ -212,18 +212,11 @@ unusable('that is a folder, or in what is none, ends it with one line', async ()
 /** What takes from root that it may write everywhere. */
 const AS_USER = ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] as const;
 
-const FREE_PORTS = {
-  SERVICE_PORT: '0',
-  SERVICE_METRICS_PORT: '0',
-  SERVICE_ADMIN_PORT: '0',
-  SERVICE_CONSOLE_PORT: '0',
-};
-
 /** The one line with which a process that may write only where its user may does not start on a file. */
 async function complaintOfUser(path: string): Promise<string> {
   if (process.getuid?.() !== 0) return await complaintOf(path);
   const [program, ...args] = [...AS_USER, process.execPath, 'services/main.ts', 'standalone'];
-  const { code, text } = await runToEnd(program, args, { ...FREE_PORTS, ...onFile(path) });
+  const { code, text } = await runToEnd(program, args, { ...testVariables(), ...onFile(path) });
   assert.is(code, 1, text);
   assert.match(text, /^configuration: SERVICE_SQLITE_FILE: [^\n]*identity-engine\.db[^\n]*\n$/);
   return text.trimEnd();

@@ -53,7 +53,7 @@ export async function runChecks(): Promise<Outcome> {
 export function runToEnd(
   program: string,
   args: readonly string[],
-  variables: Readonly<Record<string, string>> = {},
+  variables: Readonly<Record<string, string | undefined>> = {},
 ): Promise<{ readonly code: number | null; readonly text: string }> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, ...variables };
