@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs';
 import type { Clock } from '#platform/clock';
 import type { CheckedBackup, DataFile, FileContents, WatchWork } from '#storage/data-file';
 import { checkFile } from '#storage/sqlite/check-file';
@@ -8,7 +8,7 @@ import { ownerFileOf } from '#storage/sqlite/file-owner';
 import { assertKnown, versionOfFile } from '#storage/sqlite/file-schema';
 import { holdFile, holdFileThere } from '#storage/sqlite/held-file';
 import { placeFile, removeFile, takeInWal } from '#storage/sqlite/placed-file';
-import { makeFile, makeFolderOf } from '#storage/sqlite/private-file';
+import { FILE_MODE, makeFolderOf } from '#storage/sqlite/private-file';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
 import { assertWhole } from '#storage/sqlite/whole-file';
 
@@ -85,7 +85,8 @@ async function vacuum(file: string, clock: Pick<Clock, 'wallMs'>, watch: WatchWo
   const copy = `${file}.vacuumed`;
   try {
     removeFile(copy);
-    makeFile(copy);
+    // Exclusive: what another one put there would have its owner and its mode.
+    closeSync(openSync(copy, 'wx', FILE_MODE));
     const database = openConnection(file);
     try {
       database.prepare('VACUUM INTO ?').run(copy);
