@@ -1,6 +1,7 @@
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { openConnection } from '#storage/sqlite/connection';
 import { sync, syncFolderOf } from '#storage/sqlite/synced';
+import { walOf } from '#storage/sqlite/whole-file';
 
 /**
  * Puts a whole and closed file in the place of another one, which nothing uses: at any instant there is the
@@ -11,9 +12,9 @@ export function placeFile(whole: string, file: string, kept: string | undefined)
   takeInWal(file);
   if (kept !== undefined) linkSync(file, kept);
   // Only of a file that SQLite cannot open: its pages are of no use without it, nor it to another file.
-  if (existsSync(`${file}-wal`)) {
-    if (kept !== undefined) linkSync(`${file}-wal`, `${kept}-wal`);
-    rmSync(`${file}-wal`);
+  if (existsSync(walOf(file))) {
+    if (kept !== undefined) linkSync(walOf(file), walOf(kept));
+    rmSync(walOf(file));
   }
   rmSync(`${file}-shm`, { force: true });
   syncFolderOf(file);
@@ -23,7 +24,7 @@ export function placeFile(whole: string, file: string, kept: string | undefined)
 
 /** Has SQLite copy a WAL back that a crash has left, and remove it. */
 export function takeInWal(file: string): void {
-  if (!existsSync(`${file}-wal`)) return;
+  if (!existsSync(walOf(file))) return;
   try {
     openConnection(file).close();
   } catch {

@@ -10,7 +10,7 @@ import { holdFile, holdFileThere } from '#storage/sqlite/held-file';
 import { placeFile, removeFile, takeInWal } from '#storage/sqlite/placed-file';
 import { FILE_MODE, makeFolderOf } from '#storage/sqlite/private-file';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
-import { assertWhole } from '#storage/sqlite/whole-file';
+import { assertWhole, walOf } from '#storage/sqlite/whole-file';
 
 /** The whole of an SQLite file. */
 export function sqliteDataFile(path: string, clock: Pick<Clock, 'wallMs'>): DataFile {
@@ -57,8 +57,8 @@ async function openBackup(
   const copy = `${file}.restoring`;
   opening.defer(() => removeFile(copy));
   await copyBytes(backup, copy, watch);
-  if (existsSync(`${backup}-wal`)) {
-    await copyBytes(`${backup}-wal`, `${copy}-wal`, () => undefined);
+  if (existsSync(walOf(backup))) {
+    await copyBytes(walOf(backup), walOf(copy), () => undefined);
     takeInWal(copy);
   }
   const contents = await checkFile(copy, watch).catch((error: unknown) => {

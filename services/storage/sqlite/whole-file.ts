@@ -43,7 +43,8 @@ function assertNew(file: string): void {
   );
 }
 
-function walOf(file: string): string {
+/** Where SQLite keeps what is committed to a file and not copied back into it. */
+export function walOf(file: string): string {
   return `${file}-wal`;
 }
 
