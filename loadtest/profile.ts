@@ -31,6 +31,8 @@ export type Profile = {
    */
   readonly patienceS: number;
   readonly phases: (perS: number, seconds: number) => Phase[];
+  /** Whether nothing may grow under it: absent, no. */
+  readonly isSteady?: boolean;
 };
 
 /** How long after the end of a spike everything must be as before, in seconds. Source: the targets. */
@@ -130,6 +132,7 @@ export const PROFILES = {
     title: 'an ordinary day',
     ...{ load: 'mixed', perS: 100, seconds: 300, secondsMin: 10, patienceS: 2 },
     phases: warmed(steady),
+    isSteady: true,
   },
   stress: {
     title: 'twice the ordinary day, and back',
@@ -145,6 +148,7 @@ export const PROFILES = {
     title: 'the same load for hours: does anything grow or slow down',
     ...{ load: 'mixed', perS: 70, seconds: 7_200, secondsMin: 20, patienceS: 2 },
     phases: warmed(soakPhases),
+    isSteady: true,
   },
   breakpoint: {
     title: 'more and more until an objective breaks',
@@ -186,6 +190,12 @@ export function isProfileName(name: string): name is ProfileName {
 /** The phases of a run, one after the other. */
 export function phasesOf({ name, perS, seconds }: Demand): Phase[] {
   return PROFILES[name].phases(perS, seconds);
+}
+
+/** Whether the load of a run stays the same, so that nothing may grow under it. */
+export function isSteady({ name }: Demand): boolean {
+  const profile: Profile = PROFILES[name];
+  return profile.isSteady ?? false;
 }
 
 /** The highest rate of a run, in requests a second. */

@@ -5,7 +5,7 @@ import { killAnEngine } from '#loadtest/kill-engine';
 import { type PlannedAct, watchLoad } from '#loadtest/load-progress';
 import { pidsOf, type Usage, usageBetween, usageOf } from '#loadtest/process-usage';
 import { ProcessWatch } from '#loadtest/process-watch';
-import { type Demand, phasesOf } from '#loadtest/profile';
+import { type Demand, isSteady, phasesOf } from '#loadtest/profile';
 import { type Readings, readRepeatedly } from '#loadtest/readings';
 import { killPhaseOf } from '#loadtest/slo';
 import type { Reading } from '#loadtest/slopes';
@@ -70,8 +70,7 @@ export async function sendLoad(
     ...{ address, print },
     onBegin: () => {
       clock.begin();
-      const isSteady = demand.name === 'soak' && cluster !== undefined;
-      if (isSteady) readings = readRepeatedly(cluster);
+      if (isSteady(demand) && cluster !== undefined) readings = readRepeatedly(cluster);
     },
     onEnd: () => {
       clock.end();

@@ -42,8 +42,17 @@ export const RAISE_MIN = 10;
  */
 export const RAISED_STEPS = 1.75;
 
+/**
+ * Part of a minute's requests that may be reads without a record while a file cannot be written, and
+ * that is therefore not granted in the minute after a crash (decision 277). Chosen.
+ */
+export const UNRECORDED_SHARE = 0.25;
+
 /** A step is what was granted in the last tenth of a second, in milliseconds (architecture 4). */
 export const RAISE_OF_USE_MS = 100;
+
+/** Part of a month's quota that crashes may cost without a word. Source: operations, "alerts". */
+export const LOST_SHARE_TOLERABLE = 0.001;
 
 /**
  * How old a meter's cached account may be, in milliseconds: the safety net for announcements that

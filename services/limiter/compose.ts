@@ -14,6 +14,7 @@ import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
 import type { KeyUseStore } from '#storage/key-use-store';
 import type { MeterStore, MonthStore } from '#storage/meter-store';
+import type { UnrecordedMark } from '#storage/unrecorded-mark';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** What a limiter needs of its process, wherever it keeps its data. */
@@ -22,6 +23,8 @@ export type LimiterPorts = ProcessPorts & {
   readonly meters: MeterStore & MonthStore;
   readonly audit: AuditTrail;
   readonly keyUses: KeyUseStore;
+  /** Of data that has no other process; undefined: nothing is granted without a record. */
+  readonly unrecordedMark?: UnrecordedMark | undefined;
   /** Where plans are bought; undefined: nowhere. */
   readonly billingDesk?: BillingDesk | undefined;
   /** News of accounts for the other processes; undefined: there is none. */

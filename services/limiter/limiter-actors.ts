@@ -8,6 +8,7 @@ import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
 import { type Meter, UNKNOWN_KEY } from '#limiter/meter';
 import { type MeterAnswer, type MeterCall, MeterKind } from '#limiter/meter-kind';
 import { type MonthStep, mayTurnMonth } from '#limiter/month-step';
+import type { UnrecordedReads } from '#limiter/unrecorded-reads';
 import { type Clock, withinMs } from '#platform/clock';
 import type { ClockVerdict } from '#platform/clock-agreement';
 import type { Metrics } from '#platform/metrics';
@@ -44,6 +45,8 @@ type LimiterActorsPorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
+  /** What is granted while the log takes nothing; absent: nothing. */
+  readonly unrecorded?: UnrecordedReads | undefined;
   /** Compares the wall clock with those of others; undefined where there are none to compare with. */
   readonly clocks?: { readonly verdict: ClockVerdict } | undefined;
 };
@@ -76,6 +79,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
       lostMuch: this.#metrics.lostMuch,
       raised: (watermark: 'month' | 'window', offset: number) => this.#timeRaise(watermark, offset),
       mayTurn: (step: MonthStep) => mayTurnMonth(step, ports.clocks?.verdict ?? 'agreed'),
+      unrecorded: ports.unrecorded,
     };
     const { accounts, meters, clock, log, gate, onBug, tracer } = ports;
     const kind = new MeterKind({ accounts, meters, clock, events });

@@ -6,6 +6,7 @@ import { AccountCalls } from '#limiter/account-calls';
 import type { LimiterPorts } from '#limiter/compose';
 import { KeyUses } from '#limiter/key-uses';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
+import { beginUnrecorded, endUnrecorded, type UnrecordedReads } from '#limiter/unrecorded-reads';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import {
@@ -46,13 +47,15 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   readonly #listening: Disposable;
   /** Of all its incarnations. */
   readonly #keyUses: KeyUses;
+  /** Likewise, from when it joins. */
+  #unrecorded: UnrecordedReads | undefined;
 
   constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {
     this.cluster = config.node.cluster;
     this.#ports = ports;
     this.audit = ports.limiter.audit;
     this.#node = new ClusterNode(config.node, ports.node, (context) =>
-      hostMeters(config.limiter, ports, this.#keyUses, context),
+      this.#hostMeters(config.limiter, context),
     );
     const { accounts, meters: months, keyUses, accountNews, clock, randomness } = ports.limiter;
     this.#keyUses = new KeyUses(keyUses, clock);
@@ -75,6 +78,8 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
 
   /** Joins at `address`; fulfils when its journal has begun. Shards come as other nodes give them. */
   async join(address: string): Promise<void> {
+    const { unrecordedMark: mark, clock } = this.#ports.limiter;
+    if (mark !== undefined) this.#unrecorded = await beginUnrecorded(mark, clock);
     await this.#node.join(address);
   }
 
@@ -113,6 +118,9 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     this.#listening[Symbol.dispose]();
     await using _keyUses = this.#keyUses;
     await this.#node[Symbol.asyncDispose]();
+    const { unrecordedMark: mark, clock } = this.#ports.limiter;
+    if (mark === undefined || this.#unrecorded === undefined) return;
+    await endUnrecorded(this.#unrecorded, mark, clock);
   }
 
   /** Makes the meter of a changed account read it again, if it is in memory here. */
@@ -143,26 +151,25 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
       throw error;
     }
   }
-}
 
-function hostMeters(
-  config: LimiterConfig,
-  { limiter, node }: LimiterNodePorts,
-  keyUses: KeyUses,
-  context: NodeContext,
-): HostedServices<Served> {
-  const actors = new LimiterActors(config, {
-    accounts: limiter.accounts,
-    meters: limiter.meters,
-    accountCalls: new AccountCalls(limiter.audit, limiter.billingDesk),
-    keyUses,
-    clock: limiter.clock,
-    metrics: limiter.metrics,
-    log: context.log,
-    gate: context.gate,
-    clocks: node.clocks,
-    onBug: limiter.onBug,
-    tracer: limiter.tracer,
-  });
-  return { served: { actors, context }, hosts: actors.hosts, end: () => undefined };
+  #hostMeters(config: LimiterConfig, context: NodeContext): HostedServices<Served> {
+    const { limiter, node } = this.#ports;
+    const { log, gate } = context;
+    this.#unrecorded?.recordTo(log, limiter.clock.monotonicMs());
+    const actors = new LimiterActors(config, {
+      accounts: limiter.accounts,
+      meters: limiter.meters,
+      accountCalls: new AccountCalls(limiter.audit, limiter.billingDesk),
+      keyUses: this.#keyUses,
+      clock: limiter.clock,
+      metrics: limiter.metrics,
+      log,
+      gate,
+      unrecorded: this.#unrecorded,
+      clocks: node.clocks,
+      onBug: limiter.onBug,
+      tracer: limiter.tracer,
+    });
+    return { served: { actors, context }, hosts: actors.hosts, end: () => undefined };
+  }
 }

@@ -1,4 +1,5 @@
 import type { MonthStep } from '#limiter/month-step';
+import type { UnrecordedReads } from '#limiter/unrecorded-reads';
 
 /** What happens inside meters, for metrics, and what they must ask before it does. */
 export type MeterEvents = {
@@ -13,4 +14,6 @@ export type MeterEvents = {
   readonly raised: (watermark: 'month' | 'window', offset: number) => void;
   /** Whether the wall clock is good enough for such a step; absent: there is no clock to compare with. */
   readonly mayTurn?: (step: MonthStep) => boolean;
+  /** What is granted without a record; absent: nothing is, and was. */
+  readonly unrecorded?: UnrecordedReads | undefined;
 };

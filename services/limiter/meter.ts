@@ -1,6 +1,7 @@
 import type { AccountWithKeys } from '#accounts/account';
 import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
+import { LOST_SHARE_TOLERABLE } from '#limiter/bounds';
 import { CachedAccount } from '#limiter/cached-account';
 import { type HeldKey, isUnplaced, mayComeFrom } from '#limiter/key-ring';
 import type { MeterEvents } from '#limiter/meter-events';
@@ -24,9 +25,6 @@ import type {
 export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
-
-/** Part of a month's quota that crashes may cost without a word. Source: operations, "alerts". */
-const LOST_SHARE_TOLERABLE = 0.001;
 
 /** Bytes of a meter without its keys and reservations; measured in `test/limiter/memory.test.ts`. */
 const METER_BYTES = 880;
@@ -164,16 +162,26 @@ export class Meter {
     const missing = this.#month.missingFor(call, call.cycles);
     const verdict = this.#verdictOn(call, key, missing, turn);
     if (verdict !== 'rate_limited') {
-      this.#minute.open(turn);
+      this.#minute.open(turn, this.#forgotten(turn));
       const isAdmitted = verdict === 'admitted';
-      // A reservation that it shares may depend on a record that is not durable yet.
-      const isOfCycles = isAdmitted && call.cycles > 0;
-      turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
-      this.#minute.count(turn);
+      const { unrecorded } = this.#month.events;
+      if (unrecorded?.grant(call, this.#minute.unrecorded, this.account.limits, turn) === true) {
+        this.#minute.countUnrecorded();
+      } else {
+        // A reservation that it shares may depend on a record that is not durable yet.
+        const isOfCycles = isAdmitted && call.cycles > 0;
+        turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
+        this.#minute.count(turn);
+      }
       if (isAdmitted) this.#month.reserve(call, call.cycles, missing, key.digest, turn);
       this.#isRecorded = false;
     }
     return { verdict, allowance: this.#allowance(turn) };
+  }
+
+  /** Requests of the window that may have been granted without a record, by what is no more. */
+  #forgotten(now: Instant): number {
+    return this.#month.events.unrecorded?.forgotten(this.account.limits, now) ?? 0;
   }
 
   // The minute comes first and counts whatever passes it, so that no kind of refusal can be had
@@ -259,7 +267,7 @@ export class Meter {
   #begin(now: Instant): void {
     this.#hasBegun = true;
     if (this.#head === undefined) return;
-    this.#minute.restore(this.#head.windowEndsAtMs, this.#head.windowWatermark, now);
+    this.#minute.restore(this.#head, now, this.#forgotten(now));
     const before = this.#head.cyclesLost;
     this.#month.restore(this.#head, now);
     // Else a meter that no call reaches would lose the same cycles in each of its lives.

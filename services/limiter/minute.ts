@@ -1,6 +1,10 @@
 import { resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#accounts/minute-window';
 import { DurableWatermark } from '#limiter/durable-watermark';
 import type { Instant } from '#platform/instant';
+import type { MeterRecord } from '#storage/meter-store';
+
+/** The window of a record. */
+type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark'>;
 
 /**
  * The requests of one account's window, which begins with the first request after the last one
@@ -13,14 +17,17 @@ export class Minute {
   #endsAtMs = 0;
   #resetAtS = 0;
   #requests = 0;
+  /** Those of them that are in no record. */
+  #unrecorded = 0;
 
-  /** Continues the window of a record: everything that it allowed counts as requested. */
-  restore(windowEndsAtMs: number, windowWatermark: number, now: Instant): void {
+  /** Continues the window of a record: all that it allowed counts as requested, and what is `forgotten`. */
+  restore({ windowEndsAtMs, windowWatermark }: RecordedWindow, now: Instant, forgotten = 0): void {
     const leftMs = Math.min(WINDOW_MS, windowEndsAtMs - now.wallMs);
     if (leftMs <= 0) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + leftMs);
     this.#resetAtS = Math.ceil((now.wallMs + leftMs) / 1_000);
-    this.#requests = windowWatermark;
+    this.#requests = windowWatermark + forgotten;
+    this.#unrecorded = forgotten;
     this.watermark.set(windowWatermark, 0);
   }
 
@@ -34,12 +41,13 @@ export class Minute {
     return now.monotonicMs < this.#endsAtMs;
   }
 
-  /** Opens a window if none is open. */
-  open(now: Instant): void {
+  /** Opens a window if none is open; what is `forgotten` of an earlier one counts as requested. */
+  open(now: Instant, forgotten = 0): void {
     if (this.isOpen(now)) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + WINDOW_MS);
     this.#resetAtS = resetOfNewWindow(now.wallMs);
-    this.#requests = 0;
+    this.#requests = forgotten;
+    this.#unrecorded = forgotten;
     this.watermark.set(0, 0);
   }
 
@@ -47,6 +55,17 @@ export class Minute {
   count(now: Instant): void {
     this.#requests += 1;
     this.watermark.noteUse(1, now.monotonicMs);
+  }
+
+  /** How many requests of the open window have been counted that no record may allow. */
+  get unrecorded(): number {
+    return this.#unrecorded;
+  }
+
+  /** Counts one more of those. */
+  countUnrecorded(): void {
+    this.#requests += 1;
+    this.#unrecorded += 1;
   }
 
   /** Unix second at which the window ends, or one that began now would. */

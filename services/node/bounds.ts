@@ -15,6 +15,9 @@ export const TRUNCATION_AGE_MS = 10_000;
 /** Pause before an append is sent again, or the seal looked for again. Chosen. */
 export const APPEND_RETRY_MS = 100;
 
+/** What a caller waits before the next try while nothing can be written, in seconds. As of a full disk. */
+export const UNWRITABLE_RETRY_S = 5;
+
 /** Pause before a pending side effect is tried again. Chosen: a tenth of a sweep. */
 export const EFFECT_RETRY_MS = 100;
 

@@ -42,6 +42,7 @@ export function buildIncarnation<Served>(
     onAppended: ports.metrics.appended,
     isOnlyWriter: config.isOnlyWriter,
     refusal: ports.refusal,
+    onNotice: ports.onNotice,
   });
   const spans = tracer === undefined ? undefined : new AppendSpans(tracer, config.service);
   const log = new CommitLog(writer, clock, spans);

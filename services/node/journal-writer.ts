@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { Fault, toFault } from '#fault/fault';
+import { Fault, faultFor, toFault } from '#fault/fault';
 import {
   APPEND_RETRY_MS,
   TRUNCATION_AGE_MS,
   TRUNCATION_BYTES_MIN,
   TRUNCATION_SLOTS_MIN,
+  UNWRITABLE_RETRY_S,
 } from '#node/bounds';
 import { type Clock, sleep } from '#platform/clock';
 import { encodeGroup } from '#runtime/record-codec';
@@ -20,6 +21,8 @@ export type JournalWriterPorts = {
   readonly onAppended: (records: number, seconds: number, traceparent?: string) => void;
   readonly isOnlyWriter?: boolean | undefined;
   readonly refusal?: Journal['refusal'];
+  /** A line for the operator. */
+  readonly onNotice: (notice: string) => void;
 };
 
 /** Why an incarnation ended: its journal is sealed, or cannot be written. */
@@ -36,7 +39,6 @@ export class Fenced extends Error {
 export class JournalWriter implements Journal {
   readonly isLasting = true;
   readonly isOnlyWriter: boolean;
-  readonly refusal: Journal['refusal'];
   readonly #incarnation: string;
   readonly #ports: JournalWriterPorts;
   #next = 0;
@@ -52,6 +54,8 @@ export class JournalWriter implements Journal {
   #acknowledged: Promise<void> = Promise.resolve();
   readonly #listeners: ((why: Error) => void)[] = [];
   #fenced: Fenced | undefined;
+  /** Why the newest try failed, if it did and only this writer could have succeeded. */
+  #failed: Fault | undefined;
   /** When the appends under way began, monotonic, oldest first. */
   readonly #beganMs: number[] = [];
   #slowestMs = 0;
@@ -60,7 +64,6 @@ export class JournalWriter implements Journal {
     this.#incarnation = incarnation;
     this.#ports = ports;
     this.isOnlyWriter = ports.isOnlyWriter ?? false;
-    this.refusal = ports.refusal;
     this.#truncatedMs = ports.clock.monotonicMs();
   }
 
@@ -75,6 +78,15 @@ export class JournalWriter implements Journal {
     if (this.#fenced !== undefined) return;
     this.#fenced = new Fenced(why);
     for (const listener of this.#listeners) listener(this.#fenced);
+  }
+
+  /**
+   * What the store says; else, of the only writer, that its newest try has failed: what it took in
+   * until one succeeds could neither be acknowledged nor read. Where nodes share a store one try in
+   * many fails, and the next does not.
+   */
+  refusal(): Fault | undefined {
+    return this.#ports.refusal?.() ?? this.#failed;
   }
 
   /**
@@ -128,6 +140,7 @@ export class JournalWriter implements Journal {
       if (this.#fenced !== undefined) throw this.#fenced;
       try {
         await this.#ports.store.append(append);
+        this.#succeeded();
         return;
       } catch (error) {
         this.#refuse(error);
@@ -158,10 +171,24 @@ export class JournalWriter implements Journal {
     const fault = toFault(error);
     if (fault.code === 'service_unavailable') {
       this.#slowestMs = Number.POSITIVE_INFINITY;
+      if (this.isOnlyWriter) this.#failedWith(fault);
       return;
     }
     this.fence(`the journal refuses a write or a look: ${fault.message}`);
     throw new Fault('service_unavailable', 'the journal cannot be written', { cause: error });
+  }
+
+  #failedWith(fault: Fault): void {
+    if (this.#failed === undefined) {
+      this.#ports.onNotice(`nothing is changed until the journal can be written: ${fault.message}`);
+    }
+    this.#failed = refusalAfter(fault);
+  }
+
+  #succeeded(): void {
+    if (this.#failed === undefined) return;
+    this.#failed = undefined;
+    this.#ports.onNotice('the journal is written again');
   }
 
   /** The next slot as it is written, however often. */
@@ -191,4 +218,12 @@ export class JournalWriter implements Journal {
     const bytes = this.#slotBytes.slice(0, count).reduce((sum, size) => sum + size, 0);
     return bytes >= TRUNCATION_BYTES_MIN;
   }
+}
+
+/**
+ * The refusal of what comes after an append that failed, of which nothing has happened. Its reason is one
+ * that no router tries again: there is no other node.
+ */
+function refusalAfter({ message, cause }: Fault): Fault {
+  return faultFor('overloaded', message, { retryAfterS: UNWRITABLE_RETRY_S, cause });
 }

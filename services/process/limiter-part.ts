@@ -70,6 +70,7 @@ export async function limiterNodeOf(
         meters,
         audit,
         keyUses,
+        unrecordedMark: stores.unrecordedMark,
         billingDesk,
         accountNews,
         clock,

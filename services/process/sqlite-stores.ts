@@ -115,6 +115,7 @@ async function storesIn(
   const { sqliteSessionStore } = await import('#storage/sqlite/sqlite-session-store');
   const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
   const { sqliteUserStore } = await import('#storage/sqlite/sqlite-user-store');
+  const { sqliteUnrecordedMark } = await import('#storage/sqlite/sqlite-unrecorded-mark');
   const shards = sqliteShardStore(file);
   return {
     kind: 'shared',
@@ -130,6 +131,7 @@ async function storesIn(
     sessions: sqliteSessionStore(file, clock),
     journals: sqliteJournalStore(file, clock, isHeld),
     shards,
+    unrecordedMark: sqliteUnrecordedMark(file),
     // The file has no clock but this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
     ownSecret: await fixFact(file, 'secret', secret ?? randomness.base62(SECRET_LENGTH)),

@@ -11,6 +11,7 @@ import type { CopiedMembers } from '#storage/member-store';
 import type { ErasableMeters } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
 import type { ShardStore } from '#storage/shard-store';
+import type { UnrecordedMark } from '#storage/unrecorded-mark';
 import type { PagedUsers } from '#storage/user-store';
 
 /** People, with what tools do to them. */
@@ -45,6 +46,8 @@ export type SharedStores = CommonStores & {
   readonly serverClocks: ServerClocks;
   /** Why instances should not be changed for now; absent: nothing. */
   readonly refusal?: Journal['refusal'];
+  /** Of data that has no other process; absent where several share it. */
+  readonly unrecordedMark?: UnrecordedMark;
   /** A cluster secret that lies with the data; undefined: every process must be given one. */
   readonly ownSecret?: string;
 };

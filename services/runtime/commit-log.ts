@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import type { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
 import type { Span } from '#platform/tracer';
@@ -12,6 +12,7 @@ import {
   LEASE_MS,
   LOW_WATER_MARK_PERIOD_MS,
 } from '#runtime/bounds';
+import { journalEnded, journalStalled } from '#runtime/commit-refusals';
 import type { Journal } from '#storage/journal';
 
 type Waiter = {
@@ -74,24 +75,22 @@ export class CommitLog {
     this.#keepers.push(lowest);
   }
 
-  /**
-   * Throws `service_unavailable` once the journal has ended, and while it does not answer or wants
-   * nothing more: then nothing can be committed.
-   */
+  /** Throws `service_unavailable` while nothing can be committed; for good once the journal has ended. */
   assertOpen(): void {
     this.assertAlive();
-    const refusal = this.#journal.refusal?.();
+    const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
-    const [oldestMs] = this.#inFlightMs;
-    if (oldestMs === undefined || this.#clock.monotonicMs() - oldestMs <= APPEND_STALL_MS_MAX)
-      return;
-    const options = { reason: 'engine_unavailable', retryAfterS: 1 } as const;
-    throw new Fault('service_unavailable', 'the journal does not answer', options);
+  }
+
+  /** Whether the only writer can commit nothing for now. */
+  get isHeldUp(): boolean {
+    const isAlone = this.#journal.isOnlyWriter && this.#failure === undefined;
+    return isAlone && this.#refusal() !== undefined;
   }
 
   /** Throws `service_unavailable` once the journal has ended. */
   assertAlive(): void {
-    if (this.#failure !== undefined) throw ended(this.#failure, false);
+    if (this.#failure !== undefined) throw journalEnded(this.#failure, false);
   }
 
   /** Adds a record, as its line, to the open group and returns its offset; `traceparent`: for whom. */
@@ -168,6 +167,14 @@ export class CommitLog {
     if (this.#failure === undefined) this.#fail(failure);
   }
 
+  #refusal(): Fault | undefined {
+    const refusal = this.#journal.refusal?.();
+    if (refusal !== undefined) return refusal;
+    const [oldestMs = Number.POSITIVE_INFINITY] = this.#inFlightMs;
+    const isStalled = this.#clock.monotonicMs() - oldestMs > APPEND_STALL_MS_MAX;
+    return isStalled ? journalStalled() : undefined;
+  }
+
   /** Fulfils when an append that begins from now on has succeeded, which goes at once. */
   async #nextGroup(): Promise<void> {
     const waits = this.#until(this.#groupsBegun + 1, 0);
@@ -176,7 +183,7 @@ export class CommitLog {
   }
 
   async #until(groups: number, offset: number): Promise<void> {
-    if (this.#failure !== undefined) throw ended(this.#failure, true);
+    if (this.#failure !== undefined) throw journalEnded(this.#failure, true);
     await new Promise<void>((resolve, reject) =>
       this.#waiters.push({ groups, offset, resolve, reject }),
     );
@@ -282,17 +289,6 @@ export class CommitLog {
     this.#failure ??= failure ?? new Error('the journal has ended');
     this.#open = [];
     this.#spans?.clear();
-    for (const waiter of this.#waiters.splice(0)) waiter.reject(ended(this.#failure, true));
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(journalEnded(this.#failure, true));
   }
-}
-
-/** The refusal after the journal's end. What was in an append may be durable; what comes later is not. */
-function ended(cause: unknown, isOutcomeUnknown: boolean): Fault {
-  const options = {
-    reason: 'engine_unavailable',
-    retryAfterS: 1,
-    isOutcomeUnknown,
-    cause,
-  } as const;
-  return new Fault('service_unavailable', 'this node has stopped committing', options);
 }

@@ -118,6 +118,9 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
    */
   async whenAnswerable(offset: number): Promise<void> {
     const needed = this.#dependsOn ?? offset;
+    // Nothing but the append of another call would end this wait, and it may never succeed.
+    if (needed < this.#committedAt && this.#log.isHeldUp && !this.#log.isDurable(needed))
+      this.#log.assertOpen();
     await this.#log.whenDurable(needed);
     // A commit of its own proves that the turn's state was the latest; any other answer needs a
     // lease.

@@ -75,6 +75,7 @@ const sizes = fc.array(
   fc.oneof(fc.integer({ min: 10, max: 200 }), fc.integer({ min: 1, max: 9_000 })),
   {
     maxLength: 150,
+    size: 'max',
   },
 );
 

@@ -4,12 +4,11 @@ import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
 import {
   type Event,
-  KEYS,
-  type MeterFlaw,
-  MeterWorld,
   quietHistories,
+  readingHistories,
   wildHistories,
-} from '#test/limiter/meter-world';
+} from '#test/limiter/meter-histories';
+import { KEYS, type MeterFlaw, MeterWorld } from '#test/limiter/meter-world';
 
 const limits = fc.record({
   requests: fc.integer({ min: 1, max: 150 }),
@@ -67,6 +66,15 @@ always('no account gets more than the plan, and none pays for more than can be e
   );
 });
 
+always('no account gets more than the plan from a disk that fails', () => {
+  fc.assert(
+    fc.property(limits, readingHistories, ({ requests, cycles }, events) => {
+      judge(requests, cycles, events);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
 always('a crash costs a quiet account at most two steps of ten', () => {
   const settle = fc.record({ kind: fc.constant('settle'), which: fc.nat(5) } as const);
   const call = fc.record({
@@ -75,7 +83,7 @@ always('a crash costs a quiet account at most two steps of ten', () => {
     uses: fc.nat(8),
   } as const);
   fc.assert(
-    fc.property(fc.array(fc.oneof(call, settle), { maxLength: 60 }), (events) => {
+    fc.property(fc.array(fc.oneof(call, settle), { maxLength: 60, size: 'max' }), (events) => {
       const world = new MeterWorld(1_000_000, 1_000_000);
       for (const event of events) {
         world.take(event);
@@ -110,9 +118,15 @@ always('without a crash every count is exact, handoffs notwithstanding', () => {
 
 const flawed = suite('a world that is wrong on purpose');
 
-for (const flaw of ['grants above its durable watermark', 'refunds an unknown outcome'] as const) {
+const FLAWS = {
+  'grants above its durable watermark': wildHistories,
+  'refunds an unknown outcome': wildHistories,
+  'forgets what a crash may have granted without a record': readingHistories,
+} as const satisfies Record<NonNullable<MeterFlaw>, typeof wildHistories>;
+
+for (const [flaw, histories] of Object.entries(FLAWS) as [MeterFlaw, typeof wildHistories][]) {
   flawed(`is found out: a meter that ${flaw}`, () => {
-    const property = fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
+    const property = fc.property(limits, histories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events, flaw);
     });
     const { failed, numRuns } = fc.check(property, { numRuns: 3_000, seed: 1 });

@@ -3,12 +3,14 @@ import type { Account, AccountWithKeys, KeyScope } from '#accounts/account';
 import { digestOf, parseApiKey } from '#accounts/api-key';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
 import { AuditTrail } from '#audit/audit-trail';
+import { Fault } from '#fault/fault';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
 import { mayTurnMonth } from '#limiter/month-step';
+import { UnrecordedReads } from '#limiter/unrecorded-reads';
 import type { ClockVerdict } from '#platform/clock-agreement';
-import { instantOf } from '#platform/instant';
+import { type Instant, instantOf } from '#platform/instant';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import type { Turn } from '#runtime/turn';
@@ -52,8 +54,22 @@ export function record(
   return { account, keys };
 }
 
-/** An earlier activation of a meter: its clock, and its journal, which the next one continues. */
-export type EarlierActivation = { readonly clock: ManualClock; readonly journal: MeterJournal };
+/**
+ * An earlier activation of a meter: its clock, its journal, which the next one continues, and whether it
+ * may have granted what it could not record.
+ */
+export type EarlierActivation = {
+  readonly clock: ManualClock;
+  readonly journal: MeterJournal;
+  readonly isUnknown?: boolean;
+};
+
+/** The events of meters of which nothing is asked. */
+export const UNNOTICED: MeterEvents = {
+  lost: () => undefined,
+  lostMuch: () => undefined,
+  raised: () => undefined,
+};
 
 /** The records of one meter, of which a crash leaves what is durable. */
 class MeterJournal {
@@ -65,6 +81,35 @@ class MeterJournal {
   get head(): MeterHead | undefined {
     return this.heads.slice(0, this.durable).at(-1);
   }
+}
+
+/** What a turn of a meter is made of. */
+type TurnParts = Pick<Turn<MeterRecord>, 'dependOn'> & {
+  readonly meter: Meter;
+  readonly journal: MeterJournal;
+  readonly log: { readonly isHeldUp: boolean };
+  readonly now: Instant;
+};
+
+function turnOf({ meter, journal, log, now, dependOn }: TurnParts): Turn<MeterRecord> {
+  return {
+    ...now,
+    version: journal.heads.at(-1)?.version ?? 0,
+    earlierVersion: undefined,
+    get offset() {
+      return journal.heads.length;
+    },
+    commit(made) {
+      if (log.isHeldUp) throw new Fault('service_unavailable', 'nothing can be committed');
+      const version = (journal.heads.at(-1)?.version ?? 0) + 1;
+      meter.take(made, version);
+      // As the next owner reads it.
+      const row: unknown = JSON.parse(JSON.stringify(rowOfMeter(made)));
+      journal.heads.push({ ...meterOfRow(row), version });
+    },
+    dependOn,
+    beforeAnswer: () => assert.unreachable('a meter has no side effect'),
+  };
 }
 
 /** A meter by itself, under a manual clock, with a journal that knows neither delay nor failure. */
@@ -81,35 +126,28 @@ export function meterUnderTest(
   let dependsOn = 0;
   /** What the clock is worth. */
   const standing: { verdict: ClockVerdict } = { verdict: 'agreed' };
+  /** What the commit log says. */
+  const log = { isHeldUp: false };
+  const isUnknown = earlier?.isUnknown ?? false;
+  const unrecorded = new UnrecordedReads(true, isUnknown, instantOf(clock).monotonicMs);
+  unrecorded.recordTo(log, instantOf(clock).monotonicMs);
   const events: MeterEvents = {
     lost: (cause, cycles) => losses.push({ cause, cycles }),
     lostMuch: () => heavyLosses.push(instantOf(clock).wallMs),
     raised: (watermark, offset) => raises.push([watermark, offset]),
     mayTurn: (step) => mayTurnMonth(step, standing.verdict),
+    unrecorded,
   };
   const now = () => instantOf(clock);
   const meter = new Meter(ACCOUNT_ID, record(choice, {}, names), now(), journal.head, events);
-  const turn = (): Turn<MeterRecord> => ({
-    ...now(),
-    version: journal.heads.at(-1)?.version ?? 0,
-    earlierVersion: undefined,
-    get offset() {
-      return journal.heads.length;
-    },
-    commit(made) {
-      const version = (journal.heads.at(-1)?.version ?? 0) + 1;
-      meter.take(made, version);
-      // As the next owner reads it.
-      const row: unknown = JSON.parse(JSON.stringify(rowOfMeter(made)));
-      journal.heads.push({ ...meterOfRow(row), version });
-    },
-    dependOn: (offset) => {
-      dependsOn = offset;
-    },
-    beforeAnswer: () => assert.unreachable('a meter has no side effect'),
-  });
+  const dependOn = (offset: number) => {
+    dependsOn = offset;
+  };
+  const turn = () => turnOf({ meter, journal, log, now: now(), dependOn });
   return {
     standing,
+    log,
+    unrecorded,
     clock,
     journal,
     meter,
@@ -127,6 +165,8 @@ export function meterUnderTest(
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
     admit: (callId: number, cycles = 1, callTag = 0, key = 'key') =>
       meter.answer({ ...admission(callId, cycles, digestOf(key)), callTag }, turn()),
+    read: (callId: number, key = 'key') =>
+      meter.answer(admission(callId, 0, digestOf(key), 'read'), turn()),
     settle: (callId: number, cyclesUsed: number, callTag = 0) =>
       meter.answer({ ...settlement(callId, cyclesUsed), callTag }, turn()),
     /** Gives the account up in good order, as the runtime does. */
@@ -135,9 +175,9 @@ export function meterUnderTest(
       if (closing !== undefined) turn().commit(closing);
     },
     /** The meter of the next owner. */
-    next: (plan = choice) => {
+    next: (plan = choice, isUnknown = false) => {
       journal.heads.length = Math.min(journal.heads.length, journal.durable);
-      return meterUnderTest(plan, { clock, journal }, names);
+      return meterUnderTest(plan, { clock, journal, isUnknown }, names);
     },
   };
 }

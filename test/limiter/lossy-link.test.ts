@@ -64,8 +64,8 @@ const link = suite('whatever is lost, doubled, delayed or overtaken between edge
 link(
   'no account gets more than the plan, and every cycle charged is used or has expired',
   async () => {
-    const history = fc.array(requests, { maxLength: 30 });
-    const met = fc.array(fates, { maxLength: 120 });
+    const history = fc.array(requests, { maxLength: 30, size: 'max' });
+    const met = fc.array(fates, { maxLength: 120, size: 'max' });
     await fc.assert(
       fc.asyncProperty(history, met, async (wanted, fate) => {
         const { clock, answered, call, usage, edgeMetrics: metrics } = await scene(fate);

@@ -5,7 +5,7 @@ import { MeterKind } from '#limiter/meter-kind';
 import { Activation } from '#runtime/activation';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { MeterRecord } from '#storage/meter-store';
-import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
+import { admission, custom, record, settlement, UNNOTICED } from '#test/limiter/limiter-fixture';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -35,7 +35,7 @@ memory('holds at most 1.25 KiB with its place in the runtime, and about what it 
     },
     meters: memoryMeterStore(),
     clock,
-    events: { lost: () => undefined, lostMuch: () => undefined, raised: () => undefined },
+    events: UNNOTICED,
   });
   const places = new Map<string, object>();
   const before = liveHeapBytes();

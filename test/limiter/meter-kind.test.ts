@@ -5,7 +5,7 @@ import { MeterKind } from '#limiter/meter-kind';
 import type { Turn } from '#runtime/turn';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { MeterRecord } from '#storage/meter-store';
-import { admission, custom, record } from '#test/limiter/limiter-fixture';
+import { admission, custom, record, UNNOTICED } from '#test/limiter/limiter-fixture';
 import { meterAt, reservations } from '#test/storage/meter-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
@@ -37,7 +37,7 @@ function kindUnderTest(isAbsent = false) {
         await store.checkpoint(checkpoints);
       },
     },
-    events: { lost: () => undefined, lostMuch: () => undefined, raised: () => undefined },
+    events: UNNOTICED,
     clock,
   });
   const dependencies: number[] = [];

@@ -31,7 +31,7 @@ const stepped: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: stepWall },
 );
 const limits = fc.record({ requests: fc.integer({ min: 1, max: 12 }), cycles: fc.nat(30) });
-const life = (step: fc.Arbitrary<Step>) => fc.array(step, { maxLength: 120 });
+const life = (step: fc.Arbitrary<Step>) => fc.array(step, { maxLength: 120, size: 'max' });
 
 function run(requests: number, cycles: number) {
   const meter = meterUnderTest(custom(requests, cycles));

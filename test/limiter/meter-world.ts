@@ -1,23 +1,7 @@
-import fc from 'fast-check';
+import { Fault } from '#fault/fault';
 import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
-
-/** What may happen to a meter, its journal, its callers and its node. */
-export type Event =
-  | {
-      readonly kind: 'call';
-      readonly cycles: number;
-      readonly uses: number;
-      /** Which of `KEYS`; absent: the first. */
-      readonly key?: number;
-    }
-  | { readonly kind: 'settle'; readonly which: number }
-  | { readonly kind: 'forget'; readonly which: number }
-  | { readonly kind: 'unknown'; readonly which: number }
-  | { readonly kind: 'durable' }
-  | { readonly kind: 'crash'; readonly appended: number }
-  | { readonly kind: 'zombie'; readonly calls: number }
-  | { readonly kind: 'handoff' }
-  | { readonly kind: 'wait'; readonly ms: number };
+import type { Event } from '#test/limiter/meter-histories';
+import type { LimiterAnswer } from '#wire/limiter-messages';
 
 /** Secrets of the account's keys. */
 export const KEYS = ['key', 'key of a second', 'key of a third'] as const;
@@ -26,6 +10,7 @@ export const KEYS = ['key', 'key of a second', 'key of a third'] as const;
 export type MeterFlaw =
   | 'grants above its durable watermark'
   | 'refunds an unknown outcome'
+  | 'forgets what a crash may have granted without a record'
   | undefined;
 
 type Call = {
@@ -36,56 +21,10 @@ type Call = {
 };
 
 /** A call that was admitted, and what its answer depends on. */
-type Held = Call & { readonly dependsOn: number; readonly windowResetAtS: number };
+type Held = Call & Grant & { readonly dependsOn: number };
 
-const which = fc.nat(20);
-const calls: fc.Arbitrary<Event> = fc.record({
-  kind: fc.constant('call'),
-  cycles: fc.nat(8),
-  uses: fc.nat(8),
-  key: fc.nat(2),
-} as const);
-const settlements: fc.Arbitrary<Event> = fc.record({ kind: fc.constant('settle'), which } as const);
-const durables: fc.Arbitrary<Event> = fc.constant({ kind: 'durable' } as const);
-const waits: fc.Arbitrary<Event> = fc.record({
-  kind: fc.constant('wait'),
-  ms: fc.oneof({ weight: 6, arbitrary: fc.nat(300) }, fc.nat(70_000)),
-} as const);
-const handoffs: fc.Arbitrary<Event> = fc.constant({ kind: 'handoff' } as const);
-
-/** Histories in which everything goes well, if slowly. */
-export const quietHistories = fc.array(
-  fc.oneof(
-    { weight: 12, arbitrary: calls },
-    { weight: 10, arbitrary: settlements },
-    { weight: 6, arbitrary: durables },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.nat(300) } as const) },
-    { weight: 1, arbitrary: handoffs },
-  ),
-  { maxLength: 200 },
-);
-
-/** Histories with crashes, zombies, lost settlements, appends and unknown outcomes. */
-export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
-  fc.oneof(
-    { weight: 16, arbitrary: calls },
-    { weight: 10, arbitrary: settlements },
-    { weight: 6, arbitrary: durables },
-    { weight: 3, arbitrary: waits },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget'), which } as const) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown'), which } as const) },
-    { weight: 1, arbitrary: handoffs },
-    {
-      weight: 2,
-      arbitrary: fc.record({ kind: fc.constant('crash'), appended: fc.nat(3) } as const),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.record({ kind: fc.constant('zombie'), calls: fc.nat(30) } as const),
-    },
-  ),
-  { maxLength: 250 },
-);
+/** When a request was decided (Unix milliseconds), and the second at which its window ends. */
+type Grant = { readonly decidedAtMs: number; readonly windowResetAtS: number };
 
 /**
  * One account's meters, one after another, on one journal whose appends take their time, and callers
@@ -99,8 +38,8 @@ export class MeterWorld {
   #held: Held[] = [];
   /** Executed, and not settled. */
   #open: Call[] = [];
-  /** Requests that went through, by the second at which their window ends. */
-  readonly #granted = new Map<number, number>();
+  /** Requests that went through. */
+  readonly #granted: Grant[] = [];
   /** Cycles that engines have really advanced. */
   executed = 0;
   /** Of them, those that were called for with each key. */
@@ -119,9 +58,21 @@ export class MeterWorld {
     return usage;
   }
 
-  /** The most requests that went through in one window. */
+  /**
+   * The most requests that went through from the first of a window to its end, rounded down to a second,
+   * whichever window they were counted in: a crash may have forgotten the one that was open.
+   */
   get granted(): number {
-    return Math.max(0, ...this.#granted.values());
+    const windows = Map.groupBy(this.#granted, ({ windowResetAtS }) => windowResetAtS);
+    const counts = [...windows].map(([resetAtS, grants]) => {
+      const firstMs = Math.min(...grants.map(({ decidedAtMs }) => decidedAtMs));
+      const isOther = ({ windowResetAtS, decidedAtMs }: Grant) =>
+        windowResetAtS !== resetAtS &&
+        decidedAtMs >= firstMs &&
+        decidedAtMs < (resetAtS - 1) * 1_000;
+      return grants.length + this.#granted.filter(isOther).length;
+    });
+    return Math.max(0, ...counts);
   }
 
   /** Settles everything that is open, so that nothing is reserved any more. */
@@ -134,6 +85,12 @@ export class MeterWorld {
     switch (event.kind) {
       case 'call':
         this.#call(event.cycles, Math.min(event.cycles, event.uses), event.key ?? 0);
+        break;
+      case 'read':
+        this.#ask({ cycles: 0, uses: 0, key: 0 }, (callId) => this.#now.read(callId));
+        break;
+      case 'disk':
+        this.#now.log.isHeldUp = !event.isWritable;
         break;
       case 'settle':
         this.#settle(event.which);
@@ -162,13 +119,30 @@ export class MeterWorld {
   }
 
   #call(cycles: number, uses: number, key: number): void {
+    const ask = (callId: number) => this.#now.admit(callId, cycles, 0, KEYS[key]);
+    this.#ask({ cycles, uses, key }, ask);
+  }
+
+  #ask(asked: Omit<Call, 'callId'>, ask: (callId: number) => LimiterAnswer): void {
     this.#lastCallId += 1;
-    const call = { callId: this.#lastCallId, cycles, uses, key };
-    const { verdict, allowance } = this.#now.admit(call.callId, cycles, 0, KEYS[key]);
-    if (verdict !== 'admitted') return;
-    const windowResetAtS = allowance?.windowResetAtS ?? 0;
-    this.#held.push({ ...call, dependsOn: this.#now.dependsOn(), windowResetAtS });
+    const callId = this.#lastCallId;
+    let answer: LimiterAnswer;
+    try {
+      answer = ask(callId);
+    } catch (refusal) {
+      if (refusal instanceof Fault && !this.#isWritable) return;
+      throw refusal;
+    }
+    if (answer.verdict !== 'admitted') return;
+    const windowResetAtS = answer.allowance?.windowResetAtS ?? 0;
+    const decidedAtMs = this.#now.now().wallMs;
+    const dependsOn = this.#now.dependsOn();
+    this.#held.push({ ...asked, callId, dependsOn, windowResetAtS, decidedAtMs });
     this.#answer();
+  }
+
+  get #isWritable(): boolean {
+    return !this.#now.log.isHeldUp;
   }
 
   /** Answers leave when what they depend on is durable. */
@@ -179,7 +153,7 @@ export class MeterWorld {
     const answered = this.#held.filter(isAnswerable);
     this.#held = this.#held.filter((held) => !isAnswerable(held));
     for (const call of answered) {
-      this.#granted.set(call.windowResetAtS, (this.#granted.get(call.windowResetAtS) ?? 0) + 1);
+      this.#granted.push(call);
       this.executed += call.uses;
       this.executedBy[call.key] = (this.executedBy[call.key] ?? 0) + call.uses;
       this.#open.push(call);
@@ -204,6 +178,7 @@ export class MeterWorld {
   }
 
   #makeDurable(): void {
+    if (!this.#isWritable) return;
     this.#now.journal.durable = this.#now.journal.heads.length;
     this.#answer();
   }
@@ -213,7 +188,8 @@ export class MeterWorld {
     const { journal } = this.#now;
     journal.durable = Math.min(journal.heads.length, journal.durable + appended);
     this.#held = [];
-    this.#now = this.#now.next();
+    const isUnknown = this.#flaw !== 'forgets what a crash may have granted without a record';
+    this.#now = this.#now.next(undefined, isUnknown);
   }
 
   /** A meter that has been taken over without knowing: nothing that it appends is ever durable. */
@@ -222,14 +198,18 @@ export class MeterWorld {
     this.#crash(0);
     const { journal } = this.#now;
     const records = [...journal.heads];
+    zombie.log.isHeldUp = false;
     for (let call = 0; call < count; call += 1) zombie.admit(1_000_000 + call, 1);
     journal.heads.splice(0, journal.heads.length, ...records);
   }
 
   #handoff(): void {
+    if (!this.#isWritable) return;
     this.#makeDurable();
+    const { unrecorded, now } = this.#now;
+    const isUnknown = unrecorded.areRecent(now().monotonicMs);
     this.#now.close();
     this.#makeDurable();
-    this.#now = this.#now.next();
+    this.#now = this.#now.next(undefined, isUnknown);
   }
 }

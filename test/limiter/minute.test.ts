@@ -8,6 +8,9 @@ const START_MS = Date.UTC(2026, 0, 15, 12);
 /** The moment `ms` milliseconds after the start, by both clocks. */
 const at = (ms: number) => ({ wallMs: START_MS + ms, monotonicMs: 5_000 + ms });
 
+/** What a record says of a window with 18 requests. */
+const recorded = (windowEndsAtMs: number) => ({ windowEndsAtMs, windowWatermark: 18 });
+
 const resetS = (ms: number) => (START_MS + ms) / 1_000;
 
 const fresh = suite('a minute in which nothing was asked for');
@@ -63,7 +66,7 @@ const restored = suite('a window that another meter began');
 
 restored('goes on until the end of the record, with all that its watermark allowed', () => {
   const minute = new Minute();
-  minute.restore(START_MS + 20_000.5, 18, at(0.25));
+  minute.restore(recorded(START_MS + 20_000.5), at(0.25));
   assert.equal(
     [minute.requests(at(0)), minute.watermark.value, minute.watermark.offsetOf(18)],
     [18, 18, 0],
@@ -75,17 +78,17 @@ restored('goes on until the end of the record, with all that its watermark allow
 restored('is over when the record says so, and changes nothing', () => {
   for (const endsAtMs of [START_MS, START_MS - 1, 0]) {
     const minute = new Minute();
-    minute.restore(endsAtMs, 18, at(0));
+    minute.restore(recorded(endsAtMs), at(0));
     assert.equal([minute.isOpen(at(0)), minute.watermark.value], [false, 0]);
   }
   const minute = new Minute();
-  minute.restore(START_MS + 1, 18, at(0));
+  minute.restore(recorded(START_MS + 1), at(0));
   assert.equal([minute.isOpen(at(0)), minute.isOpen(at(1))], [true, false]);
 });
 
 restored('lasts for 60 s at most, whatever the clock of the other one said', () => {
   const minute = new Minute();
-  minute.restore(START_MS + 3_600_000, 18, at(0));
+  minute.restore(recorded(START_MS + 3_600_000), at(0));
   assert.is(minute.resetAtS(at(0)), resetS(60_000));
   assert.equal([minute.isOpen(at(59_999)), minute.isOpen(at(60_000))], [true, false]);
 });

@@ -5,7 +5,7 @@ import { monthEndOf } from '#accounts/month';
 import { MeterKind } from '#limiter/meter-kind';
 import { monthsOf } from '#limiter/month-usage';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
-import { custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
+import { custom, meterUnderTest, record, UNNOTICED } from '#test/limiter/limiter-fixture';
 import { monthAt } from '#test/storage/meter-records';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -95,7 +95,7 @@ turn('is stored with the head that names it, and then left out of the next recor
   const kind = new MeterKind({
     accounts: { find: async (id) => record(custom(1, 1), { id }) },
     ...{ meters: store, clock: account.now.clock },
-    events: { lost: () => undefined, lostMuch: () => undefined, raised: () => undefined },
+    events: UNNOTICED,
   });
   account.spend(7);
   account.now.clock.advance(20 * DAY_MS);

@@ -7,8 +7,11 @@ import { ManualClock } from '#test/support/manual-clock';
 /** What the store does with an append or a look instead; `apply` is what it would have done. */
 type Twist<Answer> = (apply: () => Promise<Answer>) => Promise<Answer>;
 
+/** Ports through which nothing is noticed. */
+export const UNNOTICED_APPENDS = { onAppended: () => undefined, onNotice: () => undefined };
+
 /** A writer of the journal `me`, on a store that a test may twist. */
-export async function newScene() {
+export async function newScene({ isOnlyWriter = false } = {}) {
   const clock = new ManualClock();
   const stored = memoryJournalStore(clock);
   await stored.begin('me', '127.0.0.1:1');
@@ -20,6 +23,7 @@ export async function newScene() {
   const fences: Error[] = [];
   const appended: number[] = [];
   const tookS: number[] = [];
+  const notices: string[] = [];
   const store = {
     async append(append: Append) {
       appends.push(append);
@@ -36,6 +40,8 @@ export async function newScene() {
   const writer = new JournalWriter('me', {
     store,
     clock,
+    isOnlyWriter,
+    onNotice: (notice) => notices.push(notice),
     onAppended: (records, seconds) => {
       appended.push(records);
       tookS.push(seconds);
@@ -43,7 +49,7 @@ export async function newScene() {
   });
   writer.onFenced((why) => fences.push(why));
   const headNow = async () => await stored.readHead('me', 'serial');
-  const seen = { appends, asked, fences, appended, tookS };
+  const seen = { appends, asked, fences, appended, tookS, notices };
   return { clock, stored, writer, twists, looks, headNow, ...seen };
 }
 

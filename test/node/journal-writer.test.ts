@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { APPEND_RETRY_MS } from '#node/bounds';
+import { APPEND_RETRY_MS, UNWRITABLE_RETRY_S } from '#node/bounds';
 import { Fenced, JournalWriter } from '#node/journal-writer';
 import { encodeGroup } from '#runtime/record-codec';
-import { held, newScene, silence } from '#test/node/journal-writer-fixture';
+import { held, newScene, silence, UNNOTICED_APPENDS } from '#test/node/journal-writer-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
@@ -80,8 +80,8 @@ written('looks after a slot only when all before it are written', async () => {
 
 written('keeps nothing of what is acknowledged', async () => {
   const store = { append: async () => undefined, isSealed: async () => false };
-  const onAppended = () => undefined;
-  const writer = new JournalWriter('me', { store, clock: new ManualClock(), onAppended });
+  const ports = { store, clock: new ManualClock(), ...UNNOTICED_APPENDS };
+  const writer = new JournalWriter('me', ports);
   for (let slot = 0; slot < APPENDS; slot += 1) await writer.append([], slot);
   const before = liveHeapBytes();
   for (let slot = APPENDS; slot < 2 * APPENDS; slot += 1) await writer.append([], slot);
@@ -251,4 +251,38 @@ slow('is infinite when a try had no answer', async () => {
   assert.is(writer.takeSlowestMs(), Number.POSITIVE_INFINITY);
 });
 
-for (const group of [written, sealed, unknown, ended, refused, slow]) group.run();
+const only = suite('a journal writer that is the only one, when a write fails');
+
+only('wants nothing more until it succeeds, and says so once', async () => {
+  const { writer, twists, clock, notices } = await newScene({ isOnlyWriter: true });
+  assert.is(writer.refusal(), undefined);
+  for (let failures = 0; failures < 3; failures += 1) twists.push(async () => silence());
+  const appended = writer.append([], 0);
+  await turnOfEvents();
+  await pass(clock, APPEND_RETRY_MS);
+  const refusal = writer.refusal();
+  assert.equal(
+    [refusal?.code, refusal?.reason, refusal?.retryAfterS, refusal?.isOutcomeUnknown],
+    ['service_unavailable', 'overloaded', UNWRITABLE_RETRY_S, false],
+  );
+  await pass(clock, 2 * APPEND_RETRY_MS);
+  await appended;
+  assert.is(writer.refusal(), undefined);
+  assert.equal(notices, [
+    'nothing is changed until the journal can be written: no answer',
+    'the journal is written again',
+  ]);
+});
+
+only('is unlike one of many, of which one write in many fails', async () => {
+  const { writer, twists, clock, notices } = await newScene();
+  twists.push(async () => silence());
+  const appended = writer.append([], 0);
+  await turnOfEvents();
+  assert.is(writer.refusal(), undefined);
+  await pass(clock, APPEND_RETRY_MS);
+  await appended;
+  assert.equal(notices, []);
+});
+
+for (const group of [written, sealed, unknown, ended, refused, slow, only]) group.run();

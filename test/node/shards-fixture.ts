@@ -8,6 +8,7 @@ import { TailRecovery } from '#node/tail-recovery';
 import { CommitLog } from '#runtime/commit-log';
 import { decodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
+import { UNNOTICED_APPENDS } from '#test/node/journal-writer-fixture';
 import { groupOf } from '#test/runtime/journal-records';
 import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
@@ -95,7 +96,7 @@ async function journalsWith(tail: readonly JournalRecord[]) {
 /** The shards of an incarnation `me`, beside the sealed journal of `dead` with this tail. */
 export async function newScene(tail: readonly JournalRecord[] = []) {
   const { clock, journals, store, hold, mine } = await journalsWith(tail);
-  const writer = new JournalWriter('me', { clock, store, onAppended: () => undefined });
+  const writer = new JournalWriter('me', { clock, store, ...UNNOTICED_APPENDS });
   const log = new CommitLog(writer, clock);
   const recovered: number[] = [];
   const recoveredS: number[] = [];

@@ -74,7 +74,7 @@ type TimedEvent = { readonly atMs: number; readonly event: Event };
 
 const history: fc.Arbitrary<TimedEvent[]> = fc.array(
   fc.record({ atMs: fc.nat({ max: CALL_MS_MAX }), event }),
-  { maxLength: 30 },
+  { maxLength: 30, size: 'max' },
 );
 
 type Cluster = ReturnType<typeof clusterUnderTest>;

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { LEASE_MS } from '#runtime/bounds';
+import { APPEND_STALL_MS_MAX, LEASE_MS } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
-import { HeldJournal } from '#test/runtime/commit-log-fixture';
+import { HeldJournal, newScene } from '#test/runtime/commit-log-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
-import { refusalOf, stateOf } from '#test/support/settled';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 /** A journal that no other node can take over, which may want nothing more. */
 class OnlyJournal extends HeldJournal {
@@ -44,11 +44,34 @@ only('answers nothing once it has ended', async () => {
 only('commits nothing while its journal wants nothing, and then again', async () => {
   const { journal, log } = scene();
   const refused = new Fault('service_unavailable', 'the disk is nearly full', { retryAfterS: 5 });
+  assert.not(log.isHeldUp);
   journal.refused = refused;
   assert.is(await refusalOf(() => log.assertOpen()), refused);
+  assert.ok(log.isHeldUp);
   log.assertAlive();
   journal.refused = undefined;
   log.assertOpen();
+  assert.not(log.isHeldUp);
+});
+
+only('is held up while an append has no answer, and is not once it has ended', async () => {
+  const { clock, journal, log } = scene();
+  void log.whenDurable(log.add(lineOf({ version: 1 }))).catch(() => undefined);
+  await turnOfEvents();
+  clock.advance(APPEND_STALL_MS_MAX);
+  assert.not(log.isHeldUp);
+  clock.advance(1);
+  assert.ok(log.isHeldUp);
+  await journal.fail();
+  assert.not(log.isHeldUp, 'nothing is granted by a process that has ended');
+});
+
+only('is the only one that is ever held up: elsewhere another node may be the owner', async () => {
+  const { clock, log, add } = newScene();
+  await add(1);
+  clock.advance(APPEND_STALL_MS_MAX + 1);
+  assert.instance(await refusalOf(() => log.assertOpen()), Fault);
+  assert.not(log.isHeldUp);
 });
 
 only.run();

@@ -1,5 +1,6 @@
 import { JournalWriter } from '#node/journal-writer';
 import { systemClock } from '#platform/clock';
+import { UNNOTICED_APPENDS } from '#test/node/journal-writer-fixture';
 import { journalContract } from '#test/storage/journal-contract';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 
@@ -9,7 +10,7 @@ const contract = journalContract('a journal writer', async () => {
   return new JournalWriter('a', {
     store,
     clock: systemClock,
-    onAppended: () => undefined,
+    ...UNNOTICED_APPENDS,
   });
 });
 

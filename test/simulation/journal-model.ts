@@ -4,6 +4,7 @@ import { readTail } from '#node/tail-reader';
 import { APPENDS_IN_FLIGHT_MAX } from '#runtime/bounds';
 import { encodeRecord } from '#runtime/record-codec';
 import type { JournalStore } from '#storage/journal-store';
+import { UNNOTICED_APPENDS } from '#test/node/journal-writer-fixture';
 import type { JournalFlaw } from '#test/simulation/journal-flaws';
 import type { JournalListener } from '#test/simulation/journal-watch';
 import { Replicas } from '#test/simulation/replicas';
@@ -133,7 +134,7 @@ class History {
   /** Appends a few groups side by side until fenced, or until all sealers are through. */
   async #write(process: SimulatedProcess, store: JournalStore): Promise<boolean> {
     const { clock, random } = process;
-    const writer = new JournalWriter(JOURNAL, { store, clock, onAppended: () => undefined });
+    const writer = new JournalWriter(JOURNAL, { store, clock, ...UNNOTICED_APPENDS });
     let isFenced = false;
     writer.onFenced(() => {
       isFenced = true;

@@ -29,3 +29,12 @@ export async function fixFact(
   assert(other !== undefined, `${fact} is neither there nor not`);
   return other;
 }
+
+/** Gives a fact a value, whatever it had. */
+export async function putFact(
+  database: SqliteDatabase,
+  fact: string,
+  value: string,
+): Promise<void> {
+  await database.write({ operation: 'cluster_fact_put', statements: [FACTS.put([fact, value])] });
+}

@@ -1,0 +1,171 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { WINDOW_MS } from '#accounts/minute-window';
+import { limitsOf } from '#accounts/plan';
+import { Fault } from '#fault/fault';
+import { UNRECORDED_SHARE } from '#limiter/bounds';
+import { beginUnrecorded, endUnrecorded, UnrecordedReads } from '#limiter/unrecorded-reads';
+import { instantOf } from '#platform/instant';
+import { admission, custom, meterUnderTest } from '#test/limiter/limiter-fixture';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf } from '#test/support/settled';
+
+const PLAN = 100;
+const SHARE = PLAN * UNRECORDED_SHARE;
+
+const LIMITS = limitsOf(custom(PLAN, 1));
+
+const newMeter = () => meterUnderTest(custom(PLAN, 1_000));
+
+const held = suite('a meter that can record nothing');
+
+held('grants reads at once, up to its share of each window, and then what is recorded', () => {
+  const { log, read, dependsOn, journal, clock } = newMeter();
+  log.isHeldUp = true;
+  for (let window = 0; window < 3; window += 1) {
+    for (let at = 1; at <= SHARE; at += 1) {
+      const { verdict, allowance } = read(window * PLAN + at);
+      assert.is(verdict, 'admitted');
+      assert.is(allowance?.requestsRemaining, PLAN - at);
+      assert.is(dependsOn(), 0);
+    }
+    assert.throws(() => read(window * PLAN + SHARE + 1), isUnavailable);
+    clock.advance(WINDOW_MS);
+  }
+  assert.is(journal.heads.length, 0);
+});
+
+held('grants nothing that could change anything, and counts nothing', async () => {
+  const { log, admit, meter, now } = newMeter();
+  log.isHeldUp = true;
+  for (const cycles of [0, 1]) {
+    assert.instance(await refusalOf(() => admit(1, cycles)), Fault);
+  }
+  assert.is(meter.usage(now())?.requestsInWindow, 0);
+});
+
+held('records afterwards what it granted', () => {
+  const { log, read, journal } = newMeter();
+  log.isHeldUp = true;
+  for (let at = 1; at <= SHARE; at += 1) read(at);
+  log.isHeldUp = false;
+  read(SHARE + 1);
+  assert.ok((journal.head?.windowWatermark ?? 0) > SHARE);
+});
+
+held('grants none where the next process would not know', () => {
+  const clock = new ManualClock();
+  const reads = new UnrecordedReads(false, false, clock.monotonicMs());
+  reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
+  const read = admission(1, 0, undefined, 'read');
+  assert.not(reads.grant(read, 0, LIMITS, instantOf(clock)));
+});
+
+const after = suite('the windows of a meter after a crash');
+
+after('begin with the share that may have been granted, for a minute', () => {
+  const { read, clock } = newMeter().next(undefined, true);
+  clock.advance(WINDOW_MS - 1);
+  assert.is(read(1).allowance?.requestsRemaining, PLAN - SHARE - 1);
+  clock.advance(WINDOW_MS);
+  assert.is(read(2).allowance?.requestsRemaining, PLAN - 1);
+});
+
+after('go on with what was recorded and the share', () => {
+  const first = newMeter();
+  first.read(1);
+  const watermark = first.journal.head?.windowWatermark ?? 0;
+  const second = first.next(undefined, true);
+  assert.is(second.read(2).allowance?.requestsRemaining, PLAN - watermark - SHARE - 1);
+});
+
+after('grant nothing more when both are all of the plan', () => {
+  const first = newMeter();
+  for (let at = 1; at <= 80; at += 1) first.read(at);
+  const second = first.next(undefined, true);
+  const { verdict, allowance } = second.read(100);
+  assert.equal([verdict, allowance?.requestsRemaining], ['rate_limited', 0]);
+});
+
+after('leave none of it to be granted without a record', () => {
+  const { read, log } = newMeter().next(undefined, true);
+  log.isHeldUp = true;
+  assert.throws(() => read(1), isUnavailable);
+});
+
+const mark = suite('the mark of a file');
+
+/** A mark in memory. */
+function newMark() {
+  const mark = { isSet: false, isWritable: true };
+  const assertWritable = () => {
+    if (!mark.isWritable) throw new Fault('service_unavailable', 'nothing can be written');
+  };
+  return {
+    mark,
+    async set() {
+      assertWritable();
+      const wasSet = mark.isSet;
+      mark.isSet = true;
+      return wasSet;
+    },
+    async clear() {
+      assertWritable();
+      mark.isSet = false;
+    },
+  };
+}
+
+mark('is cleared by an end in good order, and makes a crash known', async () => {
+  const [clock, store] = [new ManualClock(), newMark()];
+  const first = await beginUnrecorded(store, clock);
+  assert.is(first.forgotten(LIMITS, instantOf(clock)), 0);
+  await endUnrecorded(first, store, clock);
+  const second = await beginUnrecorded(store, clock);
+  assert.is(second.forgotten(LIMITS, instantOf(clock)), 0);
+  const third = await beginUnrecorded(store, clock);
+  assert.is(third.forgotten(LIMITS, instantOf(clock)), SHARE);
+});
+
+mark('stays for a minute after a crash, and after a grant', async () => {
+  const [clock, store] = [new ManualClock(), newMark()];
+  store.mark.isSet = true;
+  const reads = await beginUnrecorded(store, clock);
+  clock.advance(WINDOW_MS - 1);
+  await endUnrecorded(reads, store, clock);
+  assert.ok(store.mark.isSet);
+  clock.advance(1);
+  reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
+  assert.ok(reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock)));
+  await endUnrecorded(reads, store, clock);
+  assert.ok(store.mark.isSet);
+  clock.advance(WINDOW_MS);
+  await endUnrecorded(reads, store, clock);
+  assert.not(store.mark.isSet);
+});
+
+mark('that cannot be set lets nothing be granted, and all may have been', async () => {
+  const [clock, store] = [new ManualClock(), newMark()];
+  store.mark.isWritable = false;
+  const reads = await beginUnrecorded(store, clock);
+  reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
+  assert.not(reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock)));
+  assert.is(reads.forgotten(LIMITS, instantOf(clock)), SHARE);
+  clock.advance(WINDOW_MS);
+  await endUnrecorded(reads, store, clock);
+});
+
+mark('is not needed for another incarnation in the same process to know', async () => {
+  const clock = new ManualClock();
+  const reads = await beginUnrecorded(newMark(), clock);
+  reads.recordTo({ isHeldUp: false }, clock.monotonicMs());
+  assert.is(reads.forgotten(LIMITS, instantOf(clock)), 0);
+  reads.recordTo({ isHeldUp: false }, clock.monotonicMs());
+  assert.is(reads.forgotten(LIMITS, instantOf(clock)), SHARE);
+});
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof Fault && error.code === 'service_unavailable';
+}
+
+for (const group of [held, after, mark]) group.run();
