@@ -16,7 +16,7 @@ import { openCollector } from '#bench/collector';
 import { describeRun } from '#bench/machine';
 import { reportPage, tableOf, verdict } from '#bench/report-table';
 import { prepareService, type Server } from '#bench/servers';
-import { MAIN, startStandalone, startThreeProcesses } from '#bench/service';
+import { MAIN, type Service, startStandalone, startThreeProcesses } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { findWrk } from '#bench/tool-path';
@@ -31,8 +31,12 @@ const RATIO_MIN = 0.97;
 /** The same for one that also sends traces. Source: the project's target, for 1 % of the requests. */
 const TRACED_RATIO_MIN = 0.95;
 
-const FULL = { pairs: 24, seconds: 2, warmUpS: 6 };
-const QUICK = { pairs: 2, seconds: 1, warmUpS: 1 };
+/**
+ * `starts`: how often both versions are started, because the same program is up to a tenth slower or faster
+ * from one start to the next; `pairs` of runs of each.
+ */
+const FULL = { starts: 4, pairs: 6, seconds: 2, warmUpS: 6 };
+const QUICK = { starts: 1, pairs: 2, seconds: 1, warmUpS: 1 };
 
 type Pair = { readonly own: ClosedResult; readonly base: ClosedResult };
 
@@ -118,6 +122,55 @@ function variantOf(ratio: string | undefined, endpoint: string): Variant {
   };
 }
 
+/** What is started of either version. */
+type Topology = {
+  readonly label: 's' | 'p';
+  readonly title: string;
+  readonly start: (main: string, more?: Readonly<Record<string, string>>) => Promise<Service>;
+};
+
+const TOPOLOGIES: readonly Topology[] = [
+  { label: 's', title: 'standalone', start: startStandalone.bind(undefined, []) },
+  { label: 'p', title: 'edge + limiter + engine', start: startThreeProcesses },
+];
+
+/** What is measured against which other checkout, and how long. */
+type Comparison = {
+  readonly main: string;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly sizes: typeof FULL;
+};
+
+/** The pairs of every number of connections, of all starts. */
+async function pairsOfTopology(
+  wrk: string,
+  { label, title, start }: Topology,
+  { main, variables, sizes }: Comparison,
+): Promise<ReadonlyMap<number, readonly Pair[]>> {
+  const pairs = new Map<number, Pair[]>();
+  for (let round = 0; round < sizes.starts; round += 1) {
+    print(`${title}: start ${round + 1} of ${sizes.starts}`);
+    await using opened = new AsyncDisposableStack();
+    const startOwn = async () => opened.use(await start(MAIN, variables));
+    // What is started first is not always the same.
+    const early = round % 2 === 0 ? await startOwn() : undefined;
+    const base = opened.use(await start(main));
+    const own = early ?? (await startOwn());
+    const servers = [
+      await prepareService(label, own, temporaryFolder()),
+      await prepareService(label, base, temporaryFolder()),
+    ] as const;
+    for (const server of servers) {
+      await runWrk(wrk, server, { connections: 64, seconds: sizes.warmUpS });
+    }
+    for (const connections of CONNECTIONS) {
+      const found = await pairsOf(wrk, servers, connections, sizes);
+      pairs.set(connections, [...(pairs.get(connections) ?? []), ...found]);
+    }
+  }
+  return pairs;
+}
+
 async function measure(hash: string, isQuick: boolean, ratio: string | undefined): Promise<void> {
   const sizes = isQuick ? QUICK : FULL;
   const wrk = await findWrk();
@@ -128,26 +181,10 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
   await using collector = await openCollector();
   const { title: variant, args, file, ratioMin, variables } = variantOf(ratio, collector.endpoint);
   const rows: { cells: string[]; isMet: boolean }[] = [];
-  for (const [label, title, start] of [
-    ['s', 'standalone', startStandalone.bind(undefined, [])],
-    ['p', 'edge + limiter + engine', startThreeProcesses],
-  ] as const) {
-    await using own = await start(MAIN, variables);
-    await using base = await start(main);
-    const servers = [
-      await prepareService(label, own, temporaryFolder()),
-      await prepareService(label, base, temporaryFolder()),
-    ] as const;
-    print(`warming ${title}`);
-    for (const server of servers) {
-      await runWrk(wrk, server, { connections: 64, seconds: sizes.warmUpS });
-    }
-    for (const connections of CONNECTIONS) {
-      const row = rowOf(
-        `${title}, ${connections} connections`,
-        await pairsOf(wrk, servers, connections, sizes),
-        ratioMin,
-      );
+  for (const topology of TOPOLOGIES) {
+    const found = await pairsOfTopology(wrk, topology, { main, variables, sizes });
+    for (const [connections, pairs] of found) {
+      const row = rowOf(`${topology.title}, ${connections} connections`, pairs, ratioMin);
       print(row.cells.join('; '));
       rows.push(row);
     }
@@ -155,7 +192,7 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
   const heading = {
     title: `This checkout${variant} against ${hash}`,
     about:
-      'Both versions are up and take turns; a ' +
+      'Both versions are up and take turns, and are started several times; a ' +
       'pair is two runs one after the other, in changing order. Quartiles of the pairs’ ratios, this ' +
       `checkout divided by ${hash}: more requests a second is better, less CPU a request is better.`,
     command: `node bench/against.ts ${hash}${isQuick ? ' --quick' : ''}${args}`,

@@ -202,8 +202,8 @@ export class FrameServerStream<
       throw refusalOf(error);
     }
     this.#starting = traceOf(this.#options.tracer, this.#options.protocol, call);
-    const { traceparent } = this.#starting;
-    return traceparent === undefined ? call : traced(call, traceparent);
+    const { span } = this.#starting;
+    return span === undefined ? call : traced(call, span.traceparent);
   }
 
   #answer(call: InFlightCall, answer: Answer): void {
