@@ -1,8 +1,9 @@
 /**
- * Whether a change costs throughput: this checkout and another commit side by side. Both are up all
- * the time and take turns every two seconds, so that whatever else the machine does hits both alike;
- * what counts is the median of the pairs' ratios. Every full run replaces bench/AGAINST.md, or with
- * `--traces` bench/TRACES.md: then this checkout sends traces of that share of the requests.
+ * Whether a change costs throughput: this checkout and another commit side by side. Both are up and
+ * take turns every two seconds, so that whatever else the machine does hits both alike, and both are
+ * started several times; what counts is the median of the pairs' ratios. Every full run replaces
+ * bench/AGAINST.md, or with `--traces` bench/TRACES.md: then this checkout sends traces of that share of
+ * the requests.
  *
  *   node bench/against.ts <commit> [--quick] [--traces 0.01]
  */

@@ -31,9 +31,9 @@ export class UnrecordedReads {
     this.#unknownSinceMs = isUnknown ? nowMs : Number.NEGATIVE_INFINITY;
   }
 
-  /** The log that records go to from now on; what was counted beside an earlier one is forgotten. */
+  /** The log that records go to from now on; what was granted beside an earlier one is forgotten. */
   recordTo(log: RecordingLog, nowMs: number): void {
-    if (this.#log !== undefined) this.#unknownSinceMs = nowMs;
+    if (this.#log !== undefined && this.areRecent(nowMs)) this.#unknownSinceMs = nowMs;
     this.#log = log;
   }
 

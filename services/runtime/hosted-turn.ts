@@ -91,6 +91,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 
   dependOn(offset: number): void {
+    this.#assertWaitable(offset);
     this.#dependsOn = offset;
   }
 
@@ -118,9 +119,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
    */
   async whenAnswerable(offset: number): Promise<void> {
     const needed = this.#dependsOn ?? offset;
-    // Nothing but the append of another call would end this wait, and it may never succeed.
-    if (needed < this.#committedAt && this.#log.isHeldUp && !this.#log.isDurable(needed))
-      this.#log.assertOpen();
+    // Of what it depends on it was asked before the turn went on.
+    if (this.#dependsOn === undefined && needed < this.#committedAt) this.#assertWaitable(needed);
     await this.#log.whenDurable(needed);
     // A commit of its own proves that the turn's state was the latest; any other answer needs a
     // lease.
@@ -131,6 +131,11 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
       throw stillPending(error);
     });
     this.#book.effectDone(this.#activation, effect);
+  }
+
+  /** Throws what a commit would, if the wait for `offset` may have no end: no append succeeds. */
+  #assertWaitable(offset: number): void {
+    if (!this.#log.isDurable(offset) && this.#log.isHeldUp) this.#log.assertOpen();
   }
 
   #lineOf(event: unknown, version: number): string {

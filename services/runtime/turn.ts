@@ -18,7 +18,8 @@ export interface Turn<Event, Outcome = unknown> extends Instant {
   commit(event: Event): Outcome;
   /**
    * The answer reveals nothing that was committed after `offset` (0: nothing that is not stored),
-   * so it waits for that alone.
+   * so it waits for that alone. Throws `service_unavailable` if that cannot be durable for now: before
+   * the turn changes anything.
    */
   dependOn(offset: number): void;
   /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */

@@ -158,8 +158,12 @@ mark('that cannot be set lets nothing be granted, and all may have been', async 
 mark('is not needed for another incarnation in the same process to know', async () => {
   const clock = new ManualClock();
   const reads = await beginUnrecorded(newMark(), clock);
-  reads.recordTo({ isHeldUp: false }, clock.monotonicMs());
-  assert.is(reads.forgotten(LIMITS, instantOf(clock)), 0);
+  for (const isHeldUp of [false, true]) {
+    reads.recordTo({ isHeldUp }, clock.monotonicMs());
+    assert.is(reads.forgotten(LIMITS, instantOf(clock)), 0, 'nothing was granted');
+  }
+  reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock));
+  clock.advance(WINDOW_MS - 1);
   reads.recordTo({ isHeldUp: false }, clock.monotonicMs());
   assert.is(reads.forgotten(LIMITS, instantOf(clock)), SHARE);
 });

@@ -16,10 +16,11 @@ import { soon } from '#test/support/soon';
  * root may, on ext4 and some others.
  */
 
-/** Requests a minute of the account. */
+/** Requests a minute and cycles a month of the account. */
 const PLAN = 400;
+const CYCLES = 1_000;
 
-/** Of them, reads that are granted without a record. */
+/** Of the requests, reads that are granted without a record. */
 const SHARE = PLAN * UNRECORDED_SHARE;
 
 /** Above what a watermark of a few requests a second allows ahead of need. */
@@ -125,7 +126,10 @@ if (run === immutable.skip) console.log('skipped because no file can be made imm
 run('answers reads and refuses changes, and is written again as soon as it can be', async () => {
   const { variables, forbid, allow } = newFile();
   await using service = await startStandalone(variables);
-  const caller = await newDocumentedCaller(service, { requestsPerMinute: PLAN });
+  const caller = await newDocumentedCaller(service, {
+    requestsPerMinute: PLAN,
+    cyclesPerMonth: CYCLES,
+  });
   const { requests, id, underWay } = await newHeldUp(service, caller, forbid);
   assert.is(await requests.read(id, SHARE / 2), SHARE / 2);
   const answered = await requests.read(id, SHARE + AHEAD_MAX);
@@ -136,6 +140,8 @@ run('answers reads and refuses changes, and is written again as soon as it can b
   const snapshot = await requests.send('GET', `/instances/${id}/snapshot`);
   assert.is(snapshot.body.data.cycle, 2, 'nothing refused has happened');
   assert.is(await underWay, 200, 'what was under way is known now');
+  const account = await requests.send('GET', '/account');
+  assert.is(limitOf(account, 'monthly'), CYCLES - 3, 'nothing refused is charged');
   assert.match(service.log(), /the journal is written again/);
 });
 

@@ -91,6 +91,36 @@ rests('needs the lease, its own commit notwithstanding', async () => {
   assert.is((await answer).sum, 5);
 });
 
+/** The journal of the only writer, which may want nothing more. */
+class OnlyJournal extends SlowJournal {
+  override readonly isOnlyWriter = true;
+  refused: Fault | undefined;
+  readonly refusal = () => this.refused;
+}
+
+const held = suite('while no append of the only writer succeeds');
+
+held('what is not durable is refused at once, and the rest is answered', async () => {
+  const journal = new OnlyJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const first = host.ask('a', tallyCall({ add: 1 }));
+  await turnOfEvents();
+  await journal.succeed();
+  await first;
+  const underWay = Promise.resolve(host.ask('a', tallyCall({ add: 2 })));
+  await turnOfEvents();
+  journal.refused = new Fault('service_unavailable', 'the file cannot be written');
+  const refused = [tallyCall(), tallyCall({ refuse: true }), tallyCall({ dependOn: 2 })];
+  for (const call of refused) {
+    assert.is(await refusalOf(async () => await host.ask('a', call)), journal.refused);
+  }
+  const early = host.ask('a', tallyCall({ dependOn: 1 }));
+  assert.equal(early, { sum: 3, version: 2, again: false });
+  journal.refused = undefined;
+  await journal.succeed();
+  assert.is((await underWay).sum, 3);
+});
+
 const effects = suite('a turn whose effect fails after the commit');
 
 effects(
@@ -181,4 +211,4 @@ pending('is not done by what an earlier turn did', async () => {
   assert.is(kind.writes, 0);
 });
 
-for (const suite of [reads, commits, rests, effects, pending]) suite.run();
+for (const suite of [reads, commits, rests, held, effects, pending]) suite.run();
