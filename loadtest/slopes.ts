@@ -23,8 +23,11 @@ export type Slope = {
 /** The first part of a load is left out: caches and heaps fill. */
 const WARM_PART = 1 / 3;
 
-/** Below this many seconds a line says nothing about an hour. Chosen. */
-const SECONDS_MIN = 1_200;
+/**
+ * Below this many seconds a line says nothing about an hour: what is left of half an hour, whose last
+ * reading comes some seconds before its end. Chosen.
+ */
+const SECONDS_MIN = 1_180;
 
 /**
  * The line goes through what the value comes down to in each of as many parts of the time: what is

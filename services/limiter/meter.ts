@@ -251,8 +251,7 @@ export class Meter {
   #record(monthWatermark: number, windowWatermark: number, now: Instant): MeterRecord {
     return {
       ...this.#month.recorded(monthWatermark),
-      windowEndsAtMs: this.#minute.endsAtWallMs(now),
-      windowWatermark,
+      ...this.#minute.recorded(windowWatermark, now),
       reservations: NO_RESERVATIONS,
     };
   }

@@ -4,7 +4,7 @@ import type { Instant } from '#platform/instant';
 import type { MeterRecord } from '#storage/meter-store';
 
 /** The window of a record. */
-type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark'>;
+type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'unrecorded'>;
 
 /**
  * The requests of one account's window, which begins with the first request after the last one
@@ -20,14 +20,21 @@ export class Minute {
   /** Those of them that are in no record. */
   #unrecorded = 0;
 
-  /** Continues the window of a record: all that it allowed counts as requested, and what is `forgotten`. */
-  restore({ windowEndsAtMs, windowWatermark }: RecordedWindow, now: Instant, forgotten = 0): void {
+  /**
+   * Continues the window of a record: all that it allowed counts as requested, and what is `forgotten`, as
+   * far as the record has not counted it.
+   */
+  restore(
+    { windowEndsAtMs, windowWatermark, unrecorded = 0 }: RecordedWindow,
+    now: Instant,
+    forgotten = 0,
+  ): void {
     const leftMs = Math.min(WINDOW_MS, windowEndsAtMs - now.wallMs);
     if (leftMs <= 0) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + leftMs);
     this.#resetAtS = Math.ceil((now.wallMs + leftMs) / 1_000);
-    this.#requests = windowWatermark + forgotten;
-    this.#unrecorded = forgotten;
+    this.#requests = windowWatermark + Math.max(0, forgotten - unrecorded);
+    this.#unrecorded = Math.max(forgotten, unrecorded);
     this.watermark.set(windowWatermark, 0);
   }
 
@@ -49,6 +56,13 @@ export class Minute {
     this.#requests = forgotten;
     this.#unrecorded = forgotten;
     this.watermark.set(0, 0);
+  }
+
+  /** The window as a record says it that allows so many requests. */
+  recorded(windowWatermark: number, now: Instant): RecordedWindow {
+    const window = { windowEndsAtMs: this.endsAtWallMs(now), windowWatermark };
+    const isAllOfIt = windowWatermark >= this.#requests && this.isOpen(now);
+    return isAllOfIt && this.#unrecorded > 0 ? { ...window, unrecorded: this.#unrecorded } : window;
   }
 
   /** Counts a request of the open window. */

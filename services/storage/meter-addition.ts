@@ -30,6 +30,7 @@ export type MeterAddition = {
   /** Of each reservation the place of its key in `keys`; -1: it has none. */
   readonly of?: readonly number[];
   readonly finished?: readonly MonthRow[];
+  readonly unrecorded?: number;
 };
 
 /** Days of the longest month. */
@@ -45,9 +46,10 @@ export function additionOf({
   days,
   keys,
   finished,
+  unrecorded,
   reservations,
 }: MeterRecord): MeterAddition | undefined {
-  if (days === undefined && keys === undefined && finished === undefined) return undefined;
+  if ([days, keys, finished, unrecorded].every((part) => part === undefined)) return undefined;
   const isOfKeys = reservations.some(({ key }) => key !== undefined);
   const placeOf = ({ key }: StoredReservation) =>
     keys?.findIndex(({ prefix }) => prefix === key) ?? -1;
@@ -56,15 +58,16 @@ export function additionOf({
     ...(keys !== undefined && { keys: keys.map(rowOfKey) }),
     ...(isOfKeys && { of: reservations.map(placeOf) }),
     ...(finished !== undefined && { finished: finished.map(rowOfMonth) }),
+    ...(unrecorded !== undefined && { unrecorded }),
   };
 }
 
 /** What an addition says of a record, of each part as far as it makes sense. */
 export function readAddition(
   addition: object | undefined,
-  cyclesUsed: number,
-): Pick<MeterRecord, 'days' | 'keys' | 'finished'> {
-  const { days, keys, finished } = partsOf(addition);
+  { cyclesUsed, windowWatermark }: Pick<MeterRecord, 'cyclesUsed' | 'windowWatermark'>,
+): Pick<MeterRecord, 'days' | 'keys' | 'finished' | 'unrecorded'> {
+  const { days, keys, finished, unrecorded } = partsOf(addition);
   const known = {
     days: daysOf(days, cyclesUsed),
     keys: keysOf(keys, cyclesUsed),
@@ -74,6 +77,7 @@ export function readAddition(
     ...(known.days && { days: known.days }),
     ...(known.keys && { keys: known.keys }),
     ...(known.finished && { finished: known.finished }),
+    ...(isCount(unrecorded) && unrecorded <= windowWatermark && { unrecorded }),
   };
 }
 

@@ -65,7 +65,7 @@ export function meterOfRow(row: unknown): MeterRecord {
   const counts = COUNTS.map((field, index) => [field, numbers[index]]);
   const { monthEndsAtMs, ...others }: Omit<MeterRecord, 'reservations'> =
     Object.fromEntries(counts);
-  const added = readAddition(addition, others.cyclesUsed);
+  const added = readAddition(addition, others);
   const listed = reservationsOf(numbers, monthEndsAtMs);
   const reservations = withKeys(listed, addition, added.keys);
   const record = { monthEndsAtMs, ...others, ...added, reservations };

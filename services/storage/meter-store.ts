@@ -66,6 +66,8 @@ export type MeterRecord = {
   readonly windowEndsAtMs: number;
   /** The durable watermark of that window: requests that may be granted. */
   readonly windowWatermark: number;
+  /** Of that, requests that were granted without a record, or count as if they had been; absent: none. */
+  readonly unrecorded?: number;
   /** Which day the used cycles are of (`month-days`); absent: not known, or none were used. */
   readonly days?: readonly number[];
   /** Of the used ones, what each key has used; absent: none is known. */

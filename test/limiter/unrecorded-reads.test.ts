@@ -87,6 +87,19 @@ after('grant nothing more when both are all of the plan', () => {
   assert.equal([verdict, allowance?.requestsRemaining], ['rate_limited', 0]);
 });
 
+after('count it once, however many crashes there are in a minute', () => {
+  let meter = newMeter();
+  meter.read(1);
+  for (let crash = 1; crash <= 3; crash += 1) {
+    meter = meter.next(undefined, true);
+    meter.read(crash * 10);
+  }
+  const requests = meter.meter.usage(meter.now())?.requestsInWindow ?? PLAN;
+  // Each crash costs what its watermark is ahead, besides.
+  assert.ok(requests < PLAN, `${requests} requests`);
+  assert.is(meter.journal.head?.unrecorded, SHARE);
+});
+
 after('leave none of it to be granted without a record', () => {
   const { read, log } = newMeter().next(undefined, true);
   log.isHeldUp = true;

@@ -58,6 +58,14 @@ slopes('says how much it is in an hour', () => {
   assert.ok(Math.abs((slope?.perHour ?? 0) - 15) < 0.01, `${slope?.perHour}`);
 });
 
+slopes('is judged after half an hour, whose last reading comes some seconds before its end', () => {
+  const most = readings(() => 100, 1_800).slice(0, -1);
+  assert.equal(
+    slopesOf(most).map(({ outcome }) => outcome),
+    ['kept'],
+  );
+});
+
 slopes('is not judged after some minutes', () => {
   assert.equal(slopesOf(readings((part) => 100 * part, 600)), []);
   assert.equal(slopesOf([]), []);

@@ -108,6 +108,15 @@ row('has months that are over, all of them or none', () => {
   }
 });
 
+row('says how much of its window was counted without a record, if that makes sense', () => {
+  const record = meterOfRow(rowOfMeter(meterAt(3, { windowWatermark: 50 })));
+  const counted = { ...record, unrecorded: 50 };
+  assert.equal(meterOfRow(JSON.parse(JSON.stringify(rowOfMeter(counted)))), counted);
+  for (const unrecorded of [51, -1, 0.5, '1']) {
+    assert.equal(meterOfRow([...rowOfMeter(record), { unrecorded }]), record);
+  }
+});
+
 row('may have an object at its end, which only a later release understands', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3, { reservations: reservations(2) })));
   const later = [...rowOfMeter(record), { later: [1, 2] }];
