@@ -13,6 +13,7 @@ import { busContract, delivered } from '#test/bus/bus-contract';
 import { ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
 import { faultIn } from '#test/support/settled';
+import { soon } from '#test/support/soon';
 
 const { address, suite } = natsOrSkip();
 
@@ -35,13 +36,8 @@ async function open(server: string, options: Partial<NatsBusOptions> = {}) {
   return { bus, bugs, notices };
 }
 
-async function eventually(what: string, isSo: () => boolean): Promise<void> {
-  const endMs = performance.now() + PATIENCE_MS;
-  while (!isSo()) {
-    if (performance.now() > endMs) assert.unreachable(`not in time: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
+const eventually = (what: string, isSo: () => boolean) =>
+  soon(what, isSo, { withinMs: PATIENCE_MS, everyMs: 10 });
 
 /** Everything that a listener hears, as text. */
 function hearing(bus: Bus, subject: string): string[] {

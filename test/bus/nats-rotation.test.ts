@@ -7,6 +7,7 @@ import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
 import { clientOf } from '#test/support/server-certificates';
 import { settable } from '#test/support/settable';
+import { soon } from '#test/support/soon';
 
 const { suite } = natsOrSkip();
 
@@ -28,13 +29,8 @@ async function open(server: string, options: Partial<NatsBusOptions>) {
   return { bus, notices };
 }
 
-async function eventually(what: string, isSo: () => boolean): Promise<void> {
-  const endMs = performance.now() + PATIENCE_MS;
-  while (!isSo()) {
-    if (performance.now() > endMs) assert.unreachable(`not in time: ${what}`);
-    await sleep(10);
-  }
-}
+const eventually = (what: string, isSo: () => boolean) =>
+  soon(what, isSo, { withinMs: PATIENCE_MS, everyMs: 10 });
 
 const isBack = (notices: readonly string[]) =>
   notices.some((notice) => notice.startsWith('connected to NATS at '));

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { type clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctl } from '#test/ctl/ctl-run';
+import { soon } from '#test/support/soon';
 
 /** A cluster that ctl looks at. */
 export type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
@@ -46,7 +46,7 @@ export async function limiting(cluster: Cluster, shares: Record<string, number>)
 
 /** Until an engine has noticed that its journal is sealed. */
 export async function fenced(cluster: Cluster, name: string): Promise<void> {
-  await until('the end is noticed', () => cluster.node(name).incarnation === undefined);
+  await settled('the notice of its end', () => cluster.node(name).incarnation === undefined);
 }
 
 type Serving = { readonly incarnation: { readonly shards: { readonly size: number } } | undefined };
@@ -57,16 +57,12 @@ async function sharing(
 ): Promise<void> {
   const isShared = ([name, share]: [string, number]) =>
     nodeAt(name).incarnation?.shards.size === share;
-  await until('the shards are where they should be', () => Object.entries(shares).every(isShared));
+  const are = () => Object.entries(shares).every(isShared);
+  await settled('every shard at its place', are);
 }
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const untilMs = performance.now() + SETTLED_MS_MAX;
-  while (!isSo()) {
-    assert.ok(performance.now() < untilMs, `${what} in time`);
-    await sleep(50);
-  }
-}
+const settled = (what: string, isSo: () => boolean) =>
+  soon(what, isSo, { withinMs: SETTLED_MS_MAX, everyMs: 50 });
 
 /** Drains the owner of the instance, which stores it; answers the node that it moves to. */
 export async function storedByMoving(cluster: Cluster): Promise<string> {

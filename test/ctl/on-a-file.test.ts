@@ -4,13 +4,11 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ProcessRun, runMain, runScript } from '#test/support/process-run';
+import { onFile } from '#test/support/service';
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-ctl-file-'));
 const variablesOf = (path: string) => ({
-  SERVICE_STORAGE: 'sqlite',
-  SERVICE_SQLITE_FILE: path,
-  SERVICE_SHARDS: '8',
-  SERVICE_LIMITER_TIMEOUT_MS: '5000',
+  ...onFile(path),
   SERVICE_LOCAL_ACCOUNT: 'true',
 });
 const path = join(folder, 'identity-engine.db');

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account } from '#accounts/account';
@@ -12,6 +11,7 @@ import { ctl } from '#test/ctl/ctl-run';
 import { engineOn } from '#test/ctl/export-fixture';
 import { ANCHORED, callOf, observed } from '#test/engine/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
+import { soon } from '#test/support/soon';
 
 const DAY_MS = 86_400_000;
 
@@ -125,11 +125,8 @@ applied('deletes what is older than account or plan keep it, within 20 s, and on
   };
   for (const [index, accountId] of IDS.entries()) {
     const history = 18 - (LEFT[index] ?? 0);
-    const untilMs = performance.now() + STORED_MS;
-    while ((await below(accountId)).history !== history) {
-      assert.ok(performance.now() < untilMs, `${accountId} is not stored in time`);
-      await sleep(100);
-    }
+    const isStored = async () => (await below(accountId)).history === history;
+    await soon(`what is stored of ${accountId}`, isStored, { withinMs: STORED_MS });
     assert.equal(await below(accountId), { history, left: 0 });
     const said = await ctlOn(cluster).text('verify', instanceOf(accountId));
     assert.match(said, /come to the head, bit for bit/);

@@ -34,8 +34,11 @@ const waits: fc.Arbitrary<Event> = fc.record({
   kind: fc.constant('wait'),
   ms: fc.oneof({ weight: 6, arbitrary: fc.nat(300) }, fc.nat(70_000)),
 } as const);
+const crashes: fc.Arbitrary<Event> = fc.record({
+  kind: fc.constant('crash'),
+  appended: fc.nat(3),
+} as const);
 const handoffs: fc.Arbitrary<Event> = fc.constant({ kind: 'handoff' } as const);
-
 const reads: fc.Arbitrary<Event> = fc.constant({ kind: 'read' } as const);
 const disks: fc.Arbitrary<Event> = fc.record({
   kind: fc.constant('disk'),
@@ -66,10 +69,7 @@ export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget'), which } as const) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown'), which } as const) },
     { weight: 1, arbitrary: handoffs },
-    {
-      weight: 2,
-      arbitrary: fc.record({ kind: fc.constant('crash'), appended: fc.nat(3) } as const),
-    },
+    { weight: 2, arbitrary: crashes },
     {
       weight: 1,
       arbitrary: fc.record({ kind: fc.constant('zombie'), calls: fc.nat(30) } as const),
@@ -87,10 +87,7 @@ export const readingHistories: fc.Arbitrary<Event[]> = fc.array(
     { weight: 3, arbitrary: disks },
     { weight: 1, arbitrary: waits },
     { weight: 1, arbitrary: handoffs },
-    {
-      weight: 1,
-      arbitrary: fc.record({ kind: fc.constant('crash'), appended: fc.nat(3) } as const),
-    },
+    { weight: 1, arbitrary: crashes },
   ),
   { maxLength: 250, size: 'max' },
 );

@@ -1,5 +1,6 @@
 import { freePort } from '#deploy/local/free-port';
 import { type ProcessRun, runMain } from '#test/support/process-run';
+import { onFile } from '#test/support/service';
 
 /** No life of the service in these tests is longer, in milliseconds. */
 const LIFE_MS_MAX = 900_000;
@@ -7,13 +8,9 @@ const LIFE_MS_MAX = 900_000;
 /** What makes a service keep its data in a file. */
 export function fileVariables(file: string): Record<string, string> {
   return {
-    SERVICE_STORAGE: 'sqlite',
-    SERVICE_SQLITE_FILE: file,
-    SERVICE_SHARDS: '8',
+    ...onFile(file),
     SERVICE_CONSOLE_ENABLED: 'false',
     SERVICE_LOG_LEVEL: 'warn',
-    // A busy test machine is no dead limiter.
-    SERVICE_LIMITER_TIMEOUT_MS: '5000',
   };
 }
 

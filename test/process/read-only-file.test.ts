@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { UNRECORDED_SHARE } from '#limiter/bounds';
 import { type Answer, type Caller, callerOf } from '#test/support/caller';
 import { limitOf, newDocumentedCaller, observationAt, type SceneCaller } from '#test/support/scene';
-import { type Service, startStandalone } from '#test/support/service';
+import { onFile, type Service, startStandalone } from '#test/support/service';
 import { soon } from '#test/support/soon';
 
 /*
@@ -41,13 +41,7 @@ function newFile() {
   const file = join(folder, 'identity-engine.db');
   const change = (flag: '+i' | '-i') =>
     assert.is(spawnSync('chattr', [flag, file, `${file}-wal`]).status, 0);
-  const variables = {
-    SERVICE_STORAGE: 'sqlite',
-    SERVICE_SQLITE_FILE: file,
-    SERVICE_SHARDS: '8',
-    SERVICE_LIMITER_TIMEOUT_MS: '5000',
-  };
-  return { variables, forbid: () => change('+i'), allow: () => change('-i') };
+  return { variables: onFile(file), forbid: () => change('+i'), allow: () => change('-i') };
 }
 
 /** Whether an open file can be made immutable here. */

@@ -1,7 +1,6 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
@@ -13,6 +12,7 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import type { Service } from '#test/support/service';
 import { refusalOf } from '#test/support/settled';
+import { soon } from '#test/support/soon';
 import { adminClient } from '#wire/admin-client';
 
 /** Longer than a change takes to count on a busy machine, in milliseconds. */
@@ -66,13 +66,8 @@ async function valueAt(run: ProcessRun, series: string): Promise<number> {
   return values.get(series) ?? Number.NaN;
 }
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + PATIENCE_MS;
-  while (!(await isSo())) {
-    if (performance.now() > endMs) assert.unreachable(`not in time: ${what}`);
-    await sleep(100);
-  }
-}
+const until = (what: string, isSo: () => Promise<boolean>) =>
+  soon(what, isSo, { withinMs: PATIENCE_MS });
 
 const LOADED = 'credential_loaded_timestamp_seconds';
 const FAILURES = 'credential_reload_failures_total';

@@ -17,6 +17,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runToEnd } from '#test/support/file-run';
 import { type ProcessRun, runMain, testVariables } from '#test/support/process-run';
+import { onFile } from '#test/support/service';
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
 let folders = 0;
@@ -34,17 +35,14 @@ function pathInFolder(): string {
   return path;
 }
 
-const onFile = (path: string) => ({
-  SERVICE_STORAGE: 'sqlite',
-  SERVICE_SQLITE_FILE: path,
-  SERVICE_SHARDS: '8',
-  SERVICE_LIMITER_TIMEOUT_MS: '5000',
+const variablesOf = (path: string) => ({
+  ...onFile(path),
   SERVICE_LOCAL_ACCOUNT: 'true',
 });
 
 /** A service on a file, when it serves. */
 async function startOn(path: string): Promise<ProcessRun> {
-  const run = runMain(['standalone'], onFile(path));
+  const run = runMain(['standalone'], variablesOf(path));
   await run.says(/Ctrl-C/);
   return run;
 }
@@ -137,7 +135,7 @@ lasting('is the only one: a second process names it and ends', async () => {
 
 /** The one line with which a process does not start on a file. */
 async function complaintOf(path: string): Promise<string> {
-  const run = runMain(['standalone'], onFile(path));
+  const run = runMain(['standalone'], variablesOf(path));
   assert.is(await run.ended, 1, run.stderr());
   assert.is(run.stdout(), '');
   const lines = run.stderr().trimEnd().split('\n');
@@ -216,7 +214,10 @@ const AS_USER = ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] as 
 async function complaintOfUser(path: string): Promise<string> {
   if (process.getuid?.() !== 0) return await complaintOf(path);
   const [program, ...args] = [...AS_USER, process.execPath, 'services/main.ts', 'standalone'];
-  const { code, text } = await runToEnd(program, args, { ...testVariables(), ...onFile(path) });
+  const { code, text } = await runToEnd(program, args, {
+    ...testVariables(),
+    ...variablesOf(path),
+  });
   assert.is(code, 1, text);
   assert.match(text, /^configuration: SERVICE_SQLITE_FILE: [^\n]*identity-engine\.db[^\n]*\n$/);
   return text.trimEnd();

@@ -4,15 +4,11 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ProcessRun, runMain } from '#test/support/process-run';
+import { onFile } from '#test/support/service';
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-restore-'));
 const path = join(folder, 'identity-engine.db');
-const onFile = {
-  SERVICE_STORAGE: 'sqlite',
-  SERVICE_SQLITE_FILE: path,
-  SERVICE_SHARDS: '8',
-  SERVICE_LIMITER_TIMEOUT_MS: '5000',
-};
+const ON_FILE = onFile(path);
 
 /** Instances that are observed at once, and observations of each in a batch. */
 const INSTANCES = 8;
@@ -23,7 +19,7 @@ const CYCLES = 400;
 
 async function startService(): Promise<ProcessRun> {
   // A busy machine needs longer for all that is asked of it.
-  const run = runMain(['standalone'], onFile, 180_000);
+  const run = runMain(['standalone'], ON_FILE, 180_000);
   await run.says(/Ctrl-C/);
   return run;
 }
@@ -31,7 +27,7 @@ async function startService(): Promise<ProcessRun> {
 /** Runs `ctl` to its end, without a terminal. */
 async function ctl(service: ProcessRun | undefined, ...argv: string[]) {
   const admin = /Admin +(http:\S+)/.exec(service?.stdout() ?? '')?.[1];
-  const variables = { ...onFile, ...(admin && { SERVICE_ADMIN_URL: admin }) };
+  const variables = { ...ON_FILE, ...(admin && { SERVICE_ADMIN_URL: admin }) };
   const run = runMain(['ctl', ...argv], variables);
   return { code: await run.ended, out: run.stdout(), err: run.stderr() };
 }

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
 import { APPENDS_IN_FLIGHT_MAX } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
 import { decodeRecord } from '#runtime/record-codec';
@@ -43,6 +44,13 @@ export class HeldJournal implements Journal {
   get sizes(): number[] {
     return this.groups.map(({ records }) => records.length);
   }
+}
+
+/** A journal that no other node can take over, which may want nothing more. */
+export class OnlyJournal extends HeldJournal {
+  override readonly isOnlyWriter: boolean = true;
+  refused: Fault | undefined;
+  readonly refusal = () => this.refused;
 }
 
 /** A commit log on a held journal. */

@@ -3,17 +3,10 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { APPEND_STALL_MS_MAX, LEASE_MS } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
-import { HeldJournal, newScene } from '#test/runtime/commit-log-fixture';
+import { newScene, OnlyJournal } from '#test/runtime/commit-log-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
-
-/** A journal that no other node can take over, which may want nothing more. */
-class OnlyJournal extends HeldJournal {
-  override readonly isOnlyWriter: boolean = true;
-  refused: Fault | undefined;
-  readonly refusal = () => this.refused;
-}
 
 function scene() {
   const clock = new ManualClock();

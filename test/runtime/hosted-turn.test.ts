@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { CHECKPOINT_AGE_MS, LEASE_MS } from '#runtime/bounds';
 import { memoryJournal } from '#storage/memory/memory-journal';
+import { OnlyJournal } from '#test/runtime/commit-log-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
@@ -90,13 +91,6 @@ rests('needs the lease, its own commit notwithstanding', async () => {
   await journal.succeed();
   assert.is((await answer).sum, 5);
 });
-
-/** The journal of the only writer, which may want nothing more. */
-class OnlyJournal extends SlowJournal {
-  override readonly isOnlyWriter = true;
-  refused: Fault | undefined;
-  readonly refusal = () => this.refused;
-}
 
 const held = suite('while no append of the only writer succeeds');
 

@@ -59,15 +59,21 @@ function onCassandra(): Record<string, string> {
   };
 }
 
+/** What keeps a process's data in a file: few shards, because every start claims them all. */
+export function onFile(file: string): Record<string, string> {
+  return {
+    SERVICE_STORAGE: 'sqlite',
+    SERVICE_SQLITE_FILE: file,
+    SERVICE_SHARDS: '8',
+    ...UNHURRIED,
+  };
+}
+
 /** Everything in one process, in a file that goes with it. */
 async function startOnFile(variables: Record<string, string>): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
-  const file = {
-    SERVICE_STORAGE: 'sqlite',
-    SERVICE_SQLITE_FILE: join(folder, 'identity-engine.db'),
-  };
-  const few = { SERVICE_SHARDS: '8', ...UNHURRIED };
-  const service = await startStandalone({ ...file, ...few, ...variables });
+  const file = join(folder, 'identity-engine.db');
+  const service = await startStandalone({ ...onFile(file), ...variables });
   return {
     ...service,
     async [Symbol.asyncDispose]() {

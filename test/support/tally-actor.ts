@@ -147,7 +147,7 @@ export class TallyKind
 /** A journal whose appends end when the test says so. */
 export class SlowJournal implements Journal {
   readonly isLasting = true;
-  readonly isOnlyWriter: boolean = false;
+  readonly isOnlyWriter = false;
   readonly groups: (readonly JournalRecord[])[] = [];
   readonly #pending: PromiseWithResolvers<void>[] = [];
 

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
 import { plainCall } from '#test/support/engine-calls';
+import { soon } from '#test/support/soon';
 import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
 import {
   EngineReplyFrame,
@@ -18,11 +19,7 @@ const PATIENCE_MS = 20_000;
 
 /** Settles when `condition` holds; fails the test when it never does. */
 export async function eventually(what: string, condition: () => boolean): Promise<void> {
-  const startedMs = performance.now();
-  while (!condition()) {
-    if (performance.now() - startedMs > PATIENCE_MS) throw new Error(`never: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  await soon(what, condition, { withinMs: PATIENCE_MS, everyMs: 1 });
 }
 
 /** Settles when everything that was asked in this turn has been written. */
