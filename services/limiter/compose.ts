@@ -11,10 +11,10 @@ import type { Randomness } from '#platform/randomness';
 import { CommitLog } from '#runtime/commit-log';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
+import type { DirtyFlag } from '#storage/dirty-flag';
 import type { Journal } from '#storage/journal';
 import type { KeyUseStore } from '#storage/key-use-store';
 import type { MeterStore, MonthStore } from '#storage/meter-store';
-import type { UnrecordedMark } from '#storage/unrecorded-mark';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** What a limiter needs of its process, wherever it keeps its data. */
@@ -24,7 +24,7 @@ export type LimiterPorts = ProcessPorts & {
   readonly audit: AuditTrail;
   readonly keyUses: KeyUseStore;
   /** Of data that has no other process; undefined: nothing is granted without a record. */
-  readonly unrecordedMark?: UnrecordedMark | undefined;
+  readonly dirtyFlag?: DirtyFlag | undefined;
   /** Where plans are bought; undefined: nowhere. */
   readonly billingDesk?: BillingDesk | undefined;
   /** News of accounts for the other processes; undefined: there is none. */

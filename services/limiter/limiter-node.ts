@@ -78,8 +78,8 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
 
   /** Joins at `address`; fulfils when its journal has begun. Shards come as other nodes give them. */
   async join(address: string): Promise<void> {
-    const { unrecordedMark: mark, clock } = this.#ports.limiter;
-    if (mark !== undefined) this.#unrecorded = await beginUnrecorded(mark, clock);
+    const { dirtyFlag, clock } = this.#ports.limiter;
+    if (dirtyFlag !== undefined) this.#unrecorded = await beginUnrecorded(dirtyFlag, clock);
     await this.#node.join(address);
   }
 
@@ -118,9 +118,9 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     this.#listening[Symbol.dispose]();
     await using _keyUses = this.#keyUses;
     await this.#node[Symbol.asyncDispose]();
-    const { unrecordedMark: mark, clock } = this.#ports.limiter;
-    if (mark === undefined || this.#unrecorded === undefined) return;
-    await endUnrecorded(this.#unrecorded, mark, clock);
+    const { dirtyFlag, clock } = this.#ports.limiter;
+    if (dirtyFlag === undefined || this.#unrecorded === undefined) return;
+    await endUnrecorded(this.#unrecorded, dirtyFlag, clock);
   }
 
   /** Makes the meter of a changed account read it again, if it is in memory here. */

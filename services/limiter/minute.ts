@@ -58,7 +58,7 @@ export class Minute {
     this.watermark.set(0, 0);
   }
 
-  /** The window as a record says it that allows so many requests. */
+  /** The window as a record says it that allows requests up to a watermark. */
   recorded(windowWatermark: number, now: Instant): RecordedWindow {
     const window = { windowEndsAtMs: this.endsAtWallMs(now), windowWatermark };
     const isAllOfIt = windowWatermark >= this.#requests && this.isOpen(now);

@@ -5,7 +5,7 @@ import { UNRECORDED_SHARE } from '#limiter/bounds';
 import type { Clock } from '#platform/clock';
 import type { Instant } from '#platform/instant';
 import type { CommitLog } from '#runtime/commit-log';
-import type { UnrecordedMark } from '#storage/unrecorded-mark';
+import type { DirtyFlag } from '#storage/dirty-flag';
 import type { AdmitCall } from '#wire/limiter-messages';
 
 type RecordingLog = Pick<CommitLog, 'isHeldUp'>;
@@ -16,18 +16,18 @@ type RecordingLog = Pick<CommitLog, 'isHeldUp'>;
  * window begins as if all of that part had been granted. Source: decision 277.
  */
 export class UnrecordedReads {
-  readonly #isMarked: boolean;
+  readonly #isFlagged: boolean;
   #log: RecordingLog | undefined;
   /** Since when it is not known what was granted before (monotonic). */
   #unknownSinceMs: number;
   #grantedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `isMarked`: whether the next process will know that there may be some, or none are granted;
+   * `isFlagged`: whether the next process will know that there may be some, or none are granted;
    * `isUnknown`: whether an earlier process may have granted some.
    */
-  constructor(isMarked: boolean, isUnknown: boolean, nowMs: number) {
-    this.#isMarked = isMarked;
+  constructor(isFlagged: boolean, isUnknown: boolean, nowMs: number) {
+    this.#isFlagged = isFlagged;
     this.#unknownSinceMs = isUnknown ? nowMs : Number.NEGATIVE_INFINITY;
   }
 
@@ -40,7 +40,7 @@ export class UnrecordedReads {
   /** Grants a call without a record if it may be, after `granted` others of its window; else answers false. */
   grant({ scope, cycles }: AdmitCall, granted: number, limits: Limits, now: Instant): boolean {
     if (scope !== 'read' || cycles > 0 || this.#log?.isHeldUp !== true) return false;
-    if (!this.#isMarked || granted >= partOf(limits)) return false;
+    if (!this.#isFlagged || granted >= partOf(limits)) return false;
     this.#grantedAtMs = now.monotonicMs;
     return true;
   }
@@ -62,20 +62,20 @@ function partOf({ requestsPerMinute }: Limits): number {
 
 /** Those of a process that begins. Where nothing can be written, it grants none. */
 export async function beginUnrecorded(
-  mark: UnrecordedMark,
+  flag: DirtyFlag,
   clock: Pick<Clock, 'monotonicMs'>,
 ): Promise<UnrecordedReads> {
-  const isUnknown = await mark.set().catch(unlessUnavailable);
+  const isUnknown = await flag.set().catch(unlessUnavailable);
   return new UnrecordedReads(isUnknown !== undefined, isUnknown ?? true, clock.monotonicMs());
 }
 
-/** The process ends, and grants nothing any more. The mark stays where the next one must count with some. */
+/** The process ends, and grants nothing any more. The flag stays set where the next one must count with some. */
 export async function endUnrecorded(
   reads: UnrecordedReads,
-  mark: UnrecordedMark,
+  flag: DirtyFlag,
   clock: Pick<Clock, 'monotonicMs'>,
 ): Promise<void> {
-  if (!reads.areRecent(clock.monotonicMs())) await mark.clear().catch(unlessUnavailable);
+  if (!reads.areRecent(clock.monotonicMs())) await flag.clear().catch(unlessUnavailable);
 }
 
 function unlessUnavailable(error: unknown): undefined {

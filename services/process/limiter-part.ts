@@ -70,7 +70,7 @@ export async function limiterNodeOf(
         meters,
         audit,
         keyUses,
-        unrecordedMark: stores.unrecordedMark,
+        dirtyFlag: stores.dirtyFlag,
         billingDesk,
         accountNews,
         clock,

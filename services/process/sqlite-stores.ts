@@ -115,7 +115,7 @@ async function storesIn(
   const { sqliteSessionStore } = await import('#storage/sqlite/sqlite-session-store');
   const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
   const { sqliteUserStore } = await import('#storage/sqlite/sqlite-user-store');
-  const { sqliteUnrecordedMark } = await import('#storage/sqlite/sqlite-unrecorded-mark');
+  const { sqliteDirtyFlag } = await import('#storage/sqlite/sqlite-dirty-flag');
   const shards = sqliteShardStore(file);
   return {
     kind: 'shared',
@@ -131,7 +131,7 @@ async function storesIn(
     sessions: sqliteSessionStore(file, clock),
     journals: sqliteJournalStore(file, clock, isHeld),
     shards,
-    unrecordedMark: sqliteUnrecordedMark(file),
+    dirtyFlag: sqliteDirtyFlag(file),
     // The file has no clock but this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
     ownSecret: await fixFact(file, 'secret', secret ?? randomness.base62(SECRET_LENGTH)),

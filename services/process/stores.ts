@@ -1,6 +1,7 @@
 import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
 import type { BillingStore } from '#storage/billing-store';
+import type { DirtyFlag } from '#storage/dirty-flag';
 import type { PeopleStores } from '#storage/forget-people';
 import type { PagedInstances } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
@@ -11,7 +12,6 @@ import type { CopiedMembers } from '#storage/member-store';
 import type { ErasableMeters } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
 import type { ShardStore } from '#storage/shard-store';
-import type { UnrecordedMark } from '#storage/unrecorded-mark';
 import type { PagedUsers } from '#storage/user-store';
 
 /** People, with what tools do to them. */
@@ -47,7 +47,7 @@ export type SharedStores = CommonStores & {
   /** Why instances should not be changed for now; absent: nothing. */
   readonly refusal?: Journal['refusal'];
   /** Of data that has no other process; absent where several share it. */
-  readonly unrecordedMark?: UnrecordedMark;
+  readonly dirtyFlag?: DirtyFlag;
   /** A cluster secret that lies with the data; undefined: every process must be given one. */
   readonly ownSecret?: string;
 };

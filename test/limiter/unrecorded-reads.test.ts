@@ -106,31 +106,31 @@ after('leave none of it to be granted without a record', () => {
   assert.throws(() => read(1), isUnavailable);
 });
 
-const mark = suite('the mark of a file');
+const flag = suite('the dirty flag of a file');
 
-/** A mark in memory. */
-function newMark() {
-  const mark = { isSet: false, isWritable: true };
+/** A flag in memory. */
+function newFlag() {
+  const flag = { isSet: false, isWritable: true };
   const assertWritable = () => {
-    if (!mark.isWritable) throw new Fault('service_unavailable', 'nothing can be written');
+    if (!flag.isWritable) throw new Fault('service_unavailable', 'nothing can be written');
   };
   return {
-    mark,
+    flag,
     async set() {
       assertWritable();
-      const wasSet = mark.isSet;
-      mark.isSet = true;
+      const wasSet = flag.isSet;
+      flag.isSet = true;
       return wasSet;
     },
     async clear() {
       assertWritable();
-      mark.isSet = false;
+      flag.isSet = false;
     },
   };
 }
 
-mark('is cleared by an end in good order, and makes a crash known', async () => {
-  const [clock, store] = [new ManualClock(), newMark()];
+flag('is cleared by an end in good order, and makes a crash known', async () => {
+  const [clock, store] = [new ManualClock(), newFlag()];
   const first = await beginUnrecorded(store, clock);
   assert.is(first.forgotten(LIMITS, instantOf(clock)), 0);
   await endUnrecorded(first, store, clock);
@@ -140,26 +140,26 @@ mark('is cleared by an end in good order, and makes a crash known', async () => 
   assert.is(third.forgotten(LIMITS, instantOf(clock)), SHARE);
 });
 
-mark('stays for a minute after a crash, and after a grant', async () => {
-  const [clock, store] = [new ManualClock(), newMark()];
-  store.mark.isSet = true;
+flag('stays for a minute after a crash, and after a grant', async () => {
+  const [clock, store] = [new ManualClock(), newFlag()];
+  store.flag.isSet = true;
   const reads = await beginUnrecorded(store, clock);
   clock.advance(WINDOW_MS - 1);
   await endUnrecorded(reads, store, clock);
-  assert.ok(store.mark.isSet);
+  assert.ok(store.flag.isSet);
   clock.advance(1);
   reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
   assert.ok(reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock)));
   await endUnrecorded(reads, store, clock);
-  assert.ok(store.mark.isSet);
+  assert.ok(store.flag.isSet);
   clock.advance(WINDOW_MS);
   await endUnrecorded(reads, store, clock);
-  assert.not(store.mark.isSet);
+  assert.not(store.flag.isSet);
 });
 
-mark('that cannot be set lets nothing be granted, and all may have been', async () => {
-  const [clock, store] = [new ManualClock(), newMark()];
-  store.mark.isWritable = false;
+flag('that cannot be set lets nothing be granted, and all may have been', async () => {
+  const [clock, store] = [new ManualClock(), newFlag()];
+  store.flag.isWritable = false;
   const reads = await beginUnrecorded(store, clock);
   reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
   assert.not(reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock)));
@@ -168,9 +168,9 @@ mark('that cannot be set lets nothing be granted, and all may have been', async 
   await endUnrecorded(reads, store, clock);
 });
 
-mark('is not needed for another incarnation in the same process to know', async () => {
+flag('is not needed for another incarnation in the same process to know', async () => {
   const clock = new ManualClock();
-  const reads = await beginUnrecorded(newMark(), clock);
+  const reads = await beginUnrecorded(newFlag(), clock);
   for (const isHeldUp of [false, true]) {
     reads.recordTo({ isHeldUp }, clock.monotonicMs());
     assert.is(reads.forgotten(LIMITS, instantOf(clock)), 0, 'nothing was granted');
@@ -185,4 +185,4 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof Fault && error.code === 'service_unavailable';
 }
 
-for (const group of [held, after, mark]) group.run();
+for (const group of [held, after, flag]) group.run();

@@ -81,7 +81,7 @@ class Requests {
     return (await this.send('POST', `/instances/${id}/process`, sent)).status;
   }
 
-  /** Reads so many times; answers how many were answered. */
+  /** Reads n times; answers how many were answered. */
   async read(id: string, times: number): Promise<number> {
     const before = this.granted;
     for (let at = 0; at < times; at += 1) {

@@ -1,12 +1,12 @@
+import type { DirtyFlag } from '#storage/dirty-flag';
 import type { SqliteDatabase } from '#storage/sqlite/database';
 import { factOf, putFact } from '#storage/sqlite/facts';
-import type { UnrecordedMark } from '#storage/unrecorded-mark';
 
 const FACT = 'unrecorded_reads';
 const POSSIBLE = 'possible';
 
-/** The mark of a file. `database` stays the caller's. */
-export function sqliteUnrecordedMark(database: SqliteDatabase): UnrecordedMark {
+/** The flag of a file. `database` stays the caller's. */
+export function sqliteDirtyFlag(database: SqliteDatabase): DirtyFlag {
   return {
     async set() {
       if ((await factOf(database, FACT)) === POSSIBLE) return true;
