@@ -1,7 +1,7 @@
 import { CtlError } from '#ctl/command';
 import { type BothSides, readable } from '#ctl/copied-buckets';
 import type { CopiedStores } from '#ctl/copied-stores';
-import { type Replay, verifyHead } from '#ctl/head-verification';
+import { type Replay, verifyHead, withDriftEvents } from '#ctl/head-verification';
 import { RowDigest } from '#ctl/row-digest';
 import { type RowPortion, rowPortions } from '#ctl/row-portions';
 import { trimmedOf } from '#storage/floor';
@@ -20,7 +20,7 @@ export class Compared {
   answers = 0;
   /** Heads that do not follow from their rows alone: they have an unknown start, or another model. */
   unproven = 0;
-  /** Instances whose head does not follow from their rows, at the source as at the target. */
+  /** Instances whose head does not follow from their rows or counts others, at the source as at the target. */
   readonly contradicted: string[] = [];
 
   /** What came of running the rows of an instance again. */
@@ -113,12 +113,13 @@ async function compareInstance(
     ...{ below: below.drift, total: head.driftCount },
   };
   const replay = await verifyHead(head, sameRows(sides, id, head, history));
+  let driftEvents = 0;
   // Going through them compares them.
-  for await (const _ of sameRows(sides, id, head, drift));
+  for await (const _ of sameRows(sides, id, head, drift)) driftEvents += 1;
   compared.instances += 1;
-  compared.driftEvents += head.driftCount - below.drift;
+  compared.driftEvents += driftEvents;
   compared.observations += head.historyCount - below.history;
-  compared.add(id, replay);
+  compared.add(id, withDriftEvents(replay, head, driftEvents));
 }
 
 /** How the rows of one table are read and compared, from `below` up to `total`. */

@@ -8,7 +8,7 @@ import { rowPortions } from '#ctl/row-portions';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import { trimmedOf } from '#storage/floor';
 import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
-import { storedHistory } from '#storage/stored-rows';
+import { storedDrift, storedHistory } from '#storage/stored-rows';
 
 /** What a replay may know besides the head and the rows. */
 type ReplayOptions = {
@@ -171,6 +171,31 @@ class RowOrder {
     if (cycle !== dueCycle) return `row ${ordinal} is cycle ${cycle}, where ${dueCycle} belongs`;
     return undefined;
   }
+}
+
+/**
+ * What a replay comes to when `stored` drift events above the head's floor are there besides: the same,
+ * or a difference where the head counts others.
+ */
+export function withDriftEvents(replay: Replay, head: InstanceHead, stored: number): Replay {
+  const counted = head.driftCount - trimmedOf(head).drift;
+  if (stored === counted || replay.kind === 'deleted') return replay;
+  const others = replay.kind === 'different' ? replay.differences : [];
+  const difference = `${stored} drift events are stored; the head counts ${counted}`;
+  return { kind: 'different', differences: [...others, difference] };
+}
+
+/** How many drift events are stored of those that a head counts above its floor. Rejects as the store does. */
+export async function storedDriftEvents(
+  store: Pick<InstanceStore, 'readDrift'>,
+  instanceId: string,
+  head: InstanceHead,
+): Promise<number> {
+  let stored = 0;
+  for (const portion of rowPortions(trimmedOf(head).drift, head.driftCount)) {
+    stored += (await storedDrift(store, instanceId, head, portion)).length;
+  }
+  return stored;
 }
 
 async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promise<number> {

@@ -7,7 +7,8 @@ import { MODELS } from '#identity/models';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport } from '#identity/report';
 import { isoTime } from '#platform/iso-time';
-import type { InstanceHead } from '#storage/instance-store';
+import { trimmedOf } from '#storage/floor';
+import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { storedHistory } from '#storage/stored-rows';
 import type { InstanceReport, UnstoredCycle } from '#wire/admin';
 
@@ -32,6 +33,7 @@ export const INSTANCE: ClusterCommand = {
       const hint = inspected === undefined ? silence : '';
       throw new CtlError(`there is no instance ${id}${hint}`);
     }
+    const { rows, missing } = await newestStored(ports.instances, id, head);
     const data = {
       id,
       ...owner,
@@ -39,7 +41,8 @@ export const INSTANCE: ClusterCommand = {
       is_active: inspected === undefined ? undefined : inspected.active !== undefined,
       memory: memoryOf(inspected),
       stored: storedOf(head),
-      last_cycles: await lastCycles(ports, id, head, inspected),
+      rows_missing: missing === 0 ? undefined : missing,
+      last_cycles: lastCycles(rows, inspected),
     };
     return { data, text: textOf(data) };
   },
@@ -101,16 +104,21 @@ function cycleOf({ modelVersion, model, deletedAtMs }: InstanceHead): number | u
   return found && report.snapshot.cycle;
 }
 
-/** What only the engine's memory holds, before what is stored. */
-async function lastCycles(
-  { instances }: ClusterPorts,
+/** The newest observations that are stored, and how many of those that the head counts are not. */
+async function newestStored(
+  instances: InstanceStore,
   id: string,
   head: InstanceHead | undefined,
-  inspected: InstanceReport | undefined,
-) {
-  const newest = head === undefined || head.deletedAtMs !== undefined ? 0 : head.historyCount;
-  const page = { newest, count: CYCLES_SHOWN };
-  const stored = head === undefined ? [] : await storedHistory(instances, id, head, page);
+): Promise<{ rows: readonly HistoryRow[]; missing: number }> {
+  if (head === undefined || head.deletedAtMs !== undefined) return { rows: [], missing: 0 };
+  const newest = head.historyCount;
+  const count = Math.min(CYCLES_SHOWN, newest - trimmedOf(head).history);
+  const rows = await storedHistory(instances, id, head, { newest, count });
+  return { rows, missing: count - rows.length };
+}
+
+/** What only the engine's memory holds, before what is stored. */
+function lastCycles(stored: readonly HistoryRow[], inspected: InstanceReport | undefined) {
   const isStored = (cycle: UnstoredCycle) =>
     stored.some((row) => row.generation === cycle.generation && row.cycle === cycle.cycle);
   const unstored = (inspected?.active?.unstoredCycles ?? []).filter((cycle) => !isStored(cycle));
@@ -135,7 +143,8 @@ type InstanceData = Awaited<ReturnType<typeof ownerOf>> & {
   readonly is_active: boolean | undefined;
   readonly memory: ReturnType<typeof memoryOf>;
   readonly stored: ReturnType<typeof storedOf>;
-  readonly last_cycles: Awaited<ReturnType<typeof lastCycles>>;
+  readonly rows_missing: number | undefined;
+  readonly last_cycles: ReturnType<typeof lastCycles>;
 };
 
 function textOf(data: InstanceData): string {
@@ -153,6 +162,7 @@ function textOf(data: InstanceData): string {
     ['model', stored?.model_version],
     ['observations', stored?.observations],
     ['drift events', stored?.drift_events],
+    ['rows missing', missingText(data)],
     ['created', stored?.created_at],
     ['updated', stored?.updated_at],
     ['deleted', stored?.deleted_at],
@@ -167,6 +177,11 @@ function textOf(data: InstanceData): string {
     },
   );
   return `${table(['WHAT', 'VALUE'], rows)}\n\n${table(headings, cycles)}`;
+}
+
+function missingText({ id, rows_missing }: InstanceData): string | undefined {
+  if (rows_missing === undefined) return undefined;
+  return `${rows_missing} of the newest observations that it counts: see "ctl verify ${id}"`;
 }
 
 type Place = Pick<InstanceHead, 'version' | 'generation'> & { readonly cycle: number | undefined };

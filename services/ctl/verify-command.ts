@@ -1,23 +1,32 @@
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
-import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
+import {
+  type Replay,
+  storedDriftEvents,
+  storedRows,
+  verifyHead,
+  withDriftEvents,
+} from '#ctl/head-verification';
 import type { ReplayStart } from '#ctl/replay-branches';
 import { table } from '#ctl/table';
 import { TRIM_MS_MAX } from '#ctl/trim-plan';
 import { sleep } from '#platform/clock';
 import { trimmedOf } from '#storage/floor';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
-import { storedHistory } from '#storage/stored-rows';
+import { storedDrift, storedHistory } from '#storage/stored-rows';
 
 /** Between two looks, in milliseconds. */
 const PAUSE_MS = 500;
 
-/** `ctl verify`: whether a stored history, run again, comes to its head. Ends with 1 if not. */
+/**
+ * `ctl verify`: whether a stored history, run again, comes to its head, and its drift events are all there.
+ * Ends with 1 if not.
+ */
 export const VERIFY: ClusterCommand = {
   kind: 'cluster',
   words: ['verify'],
   summary:
-    'Runs the stored history again and compares the head bit for bit; ends with 1 if they differ.',
+    'Runs the stored history again, compares the head bit for bit and counts the drift events; ends with 1 if they differ.',
   args: ['instance'],
   options: {},
   async run(ports, [id = '']) {
@@ -54,7 +63,8 @@ async function verified(
     if (head === undefined) {
       throw new CtlError(`nothing is stored of ${id}: what is new is stored within two minutes`);
     }
-    const replay = await verifyHead(head, storedRows(instances, id, head));
+    const replayed = await verifyHead(head, storedRows(instances, id, head));
+    const replay = withDriftEvents(replayed, head, await storedDriftEvents(instances, id, head));
     if (replay.kind !== 'different') return { head, replay };
     if (hasFewerRows(head, await instances.readHead(id))) continue;
     const isAtStart = await lacksFirst(instances, id, head);
@@ -68,15 +78,22 @@ function hasFewerRows(before: InstanceHead, now: InstanceHead | undefined): bool
   return now.deletedAtMs !== undefined || trimmedOf(now).history > trimmedOf(before).history;
 }
 
-/** Whether rows may have been trimmed whose head is about to be stored. */
+/** Whether rows may have been trimmed whose head is about to be stored: both tables are trimmed at once. */
 async function lacksFirst(
   instances: InstanceStore,
   id: string,
   head: InstanceHead,
 ): Promise<boolean> {
-  const first = trimmedOf(head).history + 1;
-  const found = await storedHistory(instances, id, head, { newest: first, count: 1 });
-  return found.length === 0;
+  const below = trimmedOf(head);
+  const lacks = async (
+    newest: number,
+    total: number,
+    read: typeof storedHistory | typeof storedDrift,
+  ) => newest <= total && (await read(instances, id, head, { newest, count: 1 })).length === 0;
+  return (
+    (await lacks(below.history + 1, head.historyCount, storedHistory)) ||
+    (await lacks(below.drift + 1, head.driftCount, storedDrift))
+  );
 }
 
 function isBad(replay: Replay): boolean {

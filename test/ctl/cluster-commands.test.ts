@@ -65,6 +65,26 @@ pair('shows an instance that is active and one that is not', async () => {
   );
 });
 
+pair('says how many of the newest observations of an instance are missing', async () => {
+  await using cluster = await clusterInMemory(['a', 'b']);
+  await serving(cluster, { a: 4, b: 4 });
+  await cluster.ask(ID, CREATE);
+  await cluster.ask(ID, observed({ mode: 2, signal: 0.7 }));
+  await storedByMoving(cluster);
+  const { instances } = cluster.stores;
+  const head = await instances.readHead(ID);
+  assert.ok(head);
+  const newestHistory = { after: head.historyCount, rows: '' };
+  const none = { history: [], drift: [], answers: [] };
+  const lacking = { ...head, version: head.version + 1, newestHistory };
+  await instances.checkpoint([{ instanceId: ID, head: lacking, ...none }]);
+  assert.is((await ctlOn(cluster).data('instance', ID)).rows_missing, 1);
+  assert.match(
+    await ctlOn(cluster).text('instance', ID),
+    /^rows missing +1 of the newest observations that it counts: see "ctl verify inst_0+aa"$/m,
+  );
+});
+
 pair('drains a node, says how far it is, and leaves it without shards', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });

@@ -272,6 +272,21 @@ differing('at both ends from what its rows say is copied, and said', async () =>
   assert.is((await target.stores.accounts.find(ACCOUNT_ID))?.account.status, 'suspended');
 });
 
+differing('in nothing, but lacks drift events at both ends, is said', async () => {
+  const { instances } = dead.cluster.stores;
+  const head = await instances.readHead(IDS.long);
+  assert.ok(head);
+  // The newest ones, as if they had been in a chunk that cannot be found.
+  const newestDrift = { after: head.driftCount, rows: '' };
+  const lacking = { ...head, version: head.version + 1, newestDrift };
+  const checkpoint = { instanceId: IDS.long, head: lacking, history: [], drift: [], answers: [] };
+  await instances.checkpoint([checkpoint]);
+  await using target = await emptyInstallation();
+  const { code, out } = await copy(source(), there(target));
+  assert.is(code, 1);
+  assert.ok(out.split('\n').at(-1)?.includes(IDS.long), out);
+});
+
 refused('when no stores can be opened', async () => {
   const { code, err } = await ctl(['copy', '--from', 'sqlite:a', '--to', 'cassandra'], {});
   assert.equal([code, err], [1, 'ctl: this test names no stores']);

@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { trimPlan } from '#ctl/trim-plan';
-import { trimmedOf } from '#storage/floor';
-import type { HistoryRow, InstanceStore } from '#storage/instance-store';
+import type { InstanceStore } from '#storage/instance-store';
 import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import {
@@ -142,14 +141,8 @@ meanwhile('it is exported from where its rows begin then', async () => {
   assert.ok(written.includes('"trimmed_history":601'));
 });
 
-meanwhile('rows that are missing and stay so are found all the same', async () => {
-  await using from = await source();
-  const { instances } = from.stores;
-  const lost = (rows: HistoryRow[]) => rows.filter(({ ordinal }) => ordinal > 5);
-  const store: InstanceStore = {
-    ...instances,
-    readHistory: async (...asked) => lost(await instances.readHistory(...asked)),
-  };
+/** What `ctl verify` prints of an instance some of whose rows are missing, and stay so. */
+async function verdictOn(from: Cluster, id: string, lacking: Partial<InstanceStore>) {
   // Time passes as fast as it is waited for.
   let nowMs = 0;
   const after = (delayMs: number, run: () => void) => {
@@ -158,12 +151,33 @@ meanwhile('rows that are missing and stay so are found all the same', async () =
     return { [Symbol.dispose]: () => undefined };
   };
   const clock = { ...from.ports.clock, monotonicMs: () => nowMs, after };
-  const cluster = { ...from.ports, instances: store, clock };
-  const { code, out } = await ctl(['verify', IDS.long], { cluster });
+  const instances = { ...from.stores.instances, ...lacking };
+  const { code, out } = await ctl(['verify', id], { cluster: { ...from.ports, instances, clock } });
   assert.is(code, 1);
-  assert.match(out, /row 1 is not there; row 6 stands in its place/);
   assert.ok(nowMs >= 45_000 && nowMs < 60_000, 'a trim that is under way is waited for');
-  assert.is(trimmedOf((await store.readHead(IDS.long)) ?? {}).history, 0);
+  return out;
+}
+
+const lost = <Row extends { readonly ordinal: number }>(rows: readonly Row[]) =>
+  rows.filter(({ ordinal }) => ordinal > 5);
+
+meanwhile('observations that are missing and stay so are found all the same', async () => {
+  await using from = await source();
+  const { readHistory } = from.stores.instances;
+  const out = await verdictOn(from, IDS.long, {
+    readHistory: async (...asked) => lost(await readHistory(...asked)),
+  });
+  assert.match(out, /row 1 is not there; row 6 stands in its place/);
+});
+
+meanwhile('drift events that are missing and stay so are found too', async () => {
+  await using from = await source();
+  const { readDrift, readHead } = from.stores.instances;
+  const count = (await readHead(IDS.long))?.driftCount ?? 0;
+  const out = await verdictOn(from, IDS.long, {
+    readDrift: async (...asked) => lost(await readDrift(...asked)),
+  });
+  assert.match(out, new RegExp(`${count - 5} drift events are stored; the head counts ${count}$`));
 });
 
 for (const group of [moved, meanwhile]) group.run();

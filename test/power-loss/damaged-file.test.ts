@@ -1,6 +1,7 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
@@ -19,6 +20,12 @@ const PAGE_HEAD_BYTES = 150;
 
 /** Flips of each page: `FLIPS=6` for a longer run. */
 const FLIPS = Number(process.env['FLIPS'] ?? 1);
+
+/** Where a page of SQLite says how many cells it has; with fewer, its last rows are hidden. */
+const CELL_COUNT_BYTE = 4;
+
+/** That rows of these tables are hidden, only their reader notices. */
+const ROW_TABLES = ['history', 'drift'];
 
 /** Files that are read at once. */
 const AT_ONCE = 2;
@@ -73,6 +80,14 @@ async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
+/** The pages of tables, counted from 0. */
+function pagesOf(file: string, tables: readonly string[]): number[] {
+  using database = new DatabaseSync(file, { readOnly: true });
+  const places = tables.map(() => '?').join(', ');
+  const pages = database.prepare(`SELECT pageno FROM dbstat WHERE name IN (${places})`);
+  return pages.all(...tables).map(({ pageno }) => Number(pageno) - 1);
+}
+
 flipped('gives what was stored, or refuses to read it', async () => {
   assert.ok(stored.size > 50 && ![...stored.values()].includes(REFUSED), 'nothing is stored');
   const bytes = await readFile(loaded.file);
@@ -84,6 +99,13 @@ flipped('gives what was stored, or refuses to read it', async () => {
       return { at: page * PAGE_BYTES + chance.below(within), bit: chance.below(8) };
     }),
   );
+  const pagesOfRows = pagesOf(loaded.file, ROW_TABLES);
+  assert.ok(pagesOfRows.length > 1, 'no rows are in chunks');
+  for (const page of pagesOfRows) {
+    for (let bit = 0; bit < 8; bit += 1) {
+      flips.push({ at: page * PAGE_BYTES + CELL_COUNT_BYTE, bit });
+    }
+  }
   const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
   await forEachConcurrently(flips, AT_ONCE, async ({ at, bit }) => {
     const changed = Buffer.from(bytes);

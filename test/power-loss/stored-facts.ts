@@ -1,9 +1,13 @@
 import { hash } from 'node:crypto';
+import { instanceFrom } from '#engine/instance-state';
+import { driftPage, historyPage } from '#engine/record-pages';
 import type { openStores } from '#process/ports';
-import { storedDrift, storedHistory } from '#storage/stored-rows';
 import type { Call } from '#test/chaos/call-log';
 
 type Stores = Awaited<ReturnType<typeof openStores>>;
+
+/** Rows of one page, as the API has them at most. */
+const PAGE_ROWS = 1_000;
 
 /** Whose data is read. */
 export type Known = { readonly accounts: readonly string[]; readonly calls: readonly Call[] };
@@ -33,8 +37,8 @@ export async function readFacts(stores: Stores, { accounts, calls }: Known): Pro
   const instances = new Set(calls.map(({ instance }) => instance).filter((id) => id !== ''));
   for (const id of instances) {
     await note(`head ${id}`, () => stores.instances.readHead(id));
-    await note(`history ${id}`, () => historyOf(stores, id));
-    await note(`drift ${id}`, () => driftOf(stores, id));
+    await note(`history ${id}`, () => rowsOf(stores, id, historyPage));
+    await note(`drift ${id}`, () => rowsOf(stores, id, driftPage));
   }
   for (const { instance, key, requested } of calls) {
     if (key === undefined || instance === '') continue;
@@ -51,19 +55,22 @@ export function untruths(found: Facts, stored: Facts): string[] {
     .map(([name]) => name);
 }
 
-async function historyOf({ instances }: Stores, id: string): Promise<unknown> {
+/** Rows as the engine answers them. */
+async function rowsOf(
+  { instances }: Stores,
+  id: string,
+  pageOf: typeof historyPage | typeof driftPage,
+): Promise<readonly unknown[] | undefined> {
   const head = await instances.readHead(id);
-  if (head === undefined) return undefined;
-  const { historyCount: count } = head;
-  const rows = await storedHistory(instances, id, head, { newest: count, count });
-  return rows;
-}
-
-async function driftOf({ instances }: Stores, id: string): Promise<unknown> {
-  const head = await instances.readHead(id);
-  if (head === undefined) return undefined;
-  const { driftCount: count } = head;
-  return await storedDrift(instances, id, head, { newest: count, count });
+  if (head === undefined || head.deletedAtMs !== undefined) return undefined;
+  const rows: unknown[] = [];
+  for (;;) {
+    const page = { limit: PAGE_ROWS, offset: rows.length, isEveryGeneration: true, isPaged: true };
+    const { body } = await pageOf(id, instanceFrom(head), page, instances);
+    const { data, pagination } = JSON.parse(body.toString());
+    rows.push(...data);
+    if (!pagination.has_more || data.length === 0) return rows;
+  }
 }
 
 /** Stores give no order here. */
