@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { usageOf } from '#loadtest/process-usage';
 import type { Reading } from '#loadtest/slopes';
-import { youngGenerationBytes } from '#loadtest/young-generation';
+import { v8HeapOf } from '#loadtest/v8-heap';
 
 /** How often what must not grow is read, in ms: hundreds of times in an hour, and little work. */
 const READ_EVERY_MS = 10_000;
@@ -17,35 +17,43 @@ const BYTES_PER_MIB = 1_024 * 1_024;
 export type Readings = Disposable & { readonly all: readonly Reading[] };
 
 /**
- * Starts to read what a cluster of this machine takes: memory without V8's young generation, open files,
- * and the journal's disk.
+ * Starts to read what a cluster of this machine takes: what lives in the heaps of the service's processes,
+ * open files and the journal's disk; and in steps, memory without V8's young generation and Cassandra's files.
  */
 export function readRepeatedly(cluster: ClusterPlan): Readings {
   const startedMs = performance.now();
   const all: Reading[] = [];
   const read = async (): Promise<void> => {
     const second = (performance.now() - startedMs) / 1_000;
-    all.push({ second, values: await valuesOf(cluster) });
+    all.push({ second, ...(await valuesOf(cluster)) });
   };
   void read();
   const timer = setInterval(() => void read(), READ_EVERY_MS);
   return { all, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-async function valuesOf(cluster: ClusterPlan): Promise<Map<string, number>> {
+async function valuesOf(cluster: ClusterPlan): Promise<Omit<Reading, 'second'>> {
   const usages = usageOf(cluster);
   const values = new Map<string, number>();
-  const read = cluster.processes.map(async ({ name, operatorsPort }): Promise<void> => {
+  const stepped = new Map<string, number>();
+  const read = cluster.processes.map(async ({ name, kind, operatorsPort }): Promise<void> => {
     const usage = usages.get(name);
     if (usage === undefined) return;
-    values.set(`open files of ${name}`, usage.openFiles);
-    const young = operatorsPort === undefined ? 0 : await youngGenerationBytes(operatorsPort);
-    if (young === undefined) return;
-    values.set(`memory of ${name}, MiB`, usage.memoryMib - young / BYTES_PER_MIB);
+    // Cassandra's are its tables on disk, which it merges when there are some of a size.
+    const files = kind === 'cassandra' ? stepped : values;
+    files.set(`open files of ${name}`, usage.openFiles);
+    if (operatorsPort === undefined) {
+      stepped.set(`memory of ${name}, MiB`, usage.memoryMib);
+      return;
+    }
+    const heap = await v8HeapOf(operatorsPort);
+    if (heap === undefined) return;
+    values.set(`live heap of ${name}, MiB`, heap.live / BYTES_PER_MIB);
+    stepped.set(`memory of ${name}, MiB`, usage.memoryMib - heap.young / BYTES_PER_MIB);
   });
   await Promise.all(read);
   values.set('journal on disk, MiB', journalBytes(cluster) / BYTES_PER_MIB);
-  return values;
+  return { values, stepped };
 }
 
 function journalBytes({ folder, processes }: ClusterPlan): number {

@@ -6,6 +6,8 @@
 export type Reading = {
   readonly second: number;
   readonly values: ReadonlyMap<string, number>;
+  /** What comes in steps, minutes apart: only a longer time shows whether it grows. */
+  readonly stepped: ReadonlyMap<string, number>;
 };
 
 /** The line through what one value comes down to. */
@@ -30,6 +32,12 @@ const WARM_PART = 1 / 3;
 const SECONDS_MIN = 1_180;
 
 /**
+ * The same of what comes in steps: what is left of an hour and a half. The memory of a process is what it
+ * ever needed at once: it rises by 1 to 3 MiB at a time where nothing that lives grows. Chosen.
+ */
+const STEPPED_SECONDS_MIN = 3_580;
+
+/**
  * The line goes through what the value comes down to in each of as many parts of the time: what is
  * collected, or merged, every few minutes comes down again within a part, and what leaks does not. Chosen.
  */
@@ -45,20 +53,31 @@ const MISSING_PART_MAX = 0.05;
 const PART_MAX = 0.1;
 const LEAST = 4;
 
-/** The slope of every value that was ever there; none of a load that was too short. */
+/** The slope of every value that was ever there; none where the load was too short for it. */
 export function slopesOf(readings: readonly Reading[]): Slope[] {
+  return [
+    ...slopesOver(SECONDS_MIN, readings, ({ values }) => values),
+    ...slopesOver(STEPPED_SECONDS_MIN, readings, ({ stepped }) => stepped),
+  ];
+}
+
+function slopesOver(
+  secondsMin: number,
+  readings: readonly Reading[],
+  valuesOf: (reading: Reading) => ReadonlyMap<string, number>,
+): Slope[] {
   const [first, last] = [readings[0]?.second ?? 0, readings.at(-1)?.second ?? 0];
   const from = first + (last - first) * WARM_PART;
   const judged = readings.filter(({ second }) => second >= from);
-  if (last - from < SECONDS_MIN) return [];
-  const names = new Set(readings.flatMap(({ values }) => [...values.keys()]));
+  if (last - from < secondsMin) return [];
+  const names = new Set(readings.flatMap((reading) => [...valuesOf(reading).keys()]));
   return [...names].map((name) => {
-    const points = judged.flatMap(({ second, values }) => {
-      const value = values.get(name);
-      return value === undefined ? [] : [[second, value] as const];
+    const points = judged.flatMap((reading) => {
+      const value = valuesOf(reading).get(name);
+      return value === undefined ? [] : [[reading.second, value] as const];
     });
     const slope = slopeOf(name, lowsOf(points, from, last));
-    const missing = readings.filter(({ values }) => !values.has(name)).length;
+    const missing = readings.filter((reading) => !valuesOf(reading).has(name)).length;
     return missing <= readings.length * MISSING_PART_MAX
       ? slope
       : { ...slope, outcome: 'unmeasured' };

@@ -11,8 +11,8 @@ const HOUR_S = 3_600;
 function readings(valueAt: (part: number) => number | undefined, seconds = HOUR_S): Reading[] {
   return Array.from({ length: seconds / 10 + 1 }, (_, i) => {
     const value = valueAt((i * 10) / seconds);
-    const values = new Map(value === undefined ? [] : [['memory of engine1, MiB', value]]);
-    return { second: i * 10, values };
+    const values = new Map(value === undefined ? [] : [['live heap of engine1, MiB', value]]);
+    return { second: i * 10, values, stepped: new Map() };
   });
 }
 
@@ -66,6 +66,18 @@ slopes('is judged after half an hour, whose last reading comes some seconds befo
   );
 });
 
+slopes('is judged after an hour and a half where it comes in steps', () => {
+  const stepped = (seconds: number) =>
+    readings((part) => 100 + 50 * part, seconds).map(({ second, values }) => {
+      return { second, values: new Map(), stepped: values };
+    });
+  assert.equal(slopesOf(stepped(HOUR_S)), []);
+  assert.equal(
+    slopesOf(stepped(1.5 * HOUR_S)).map(({ outcome }) => outcome),
+    ['broken'],
+  );
+});
+
 slopes('is not judged after some minutes', () => {
   assert.equal(slopesOf(readings((part) => 100 * part, 600)), []);
   assert.equal(slopesOf([]), []);
@@ -86,7 +98,7 @@ for (const [what, isThere] of [
       ['unmeasured'],
     );
     assert.is(verdict.outcome, 'broken');
-    const row = /\| memory of engine1, MiB \| - \| - \| - \| \*\*NOT MEASURED\*\* \|/;
+    const row = /\| live heap of engine1, MiB \| - \| - \| - \| \*\*NOT MEASURED\*\* \|/;
     assert.match(textSummary({ scope, metrics, verdict }), row);
   });
 }
@@ -100,7 +112,7 @@ slopes('breaks the verdict of a soak, and its page says which', () => {
   const text = textSummary({ scope, metrics, verdict });
   assert.match(
     text,
-    /\| memory of engine1, MiB \| 131\.7 \| <= \+13\.2 \| \+50\.0 \| \*\*BROKEN\*\* \|/,
+    /\| live heap of engine1, MiB \| 131\.7 \| <= \+13\.2 \| \+50\.0 \| \*\*BROKEN\*\* \|/,
   );
 });
 
