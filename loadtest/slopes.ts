@@ -32,8 +32,8 @@ const WARM_PART = 1 / 3;
 const SECONDS_MIN = 1_180;
 
 /**
- * The same of what comes in steps: what is left of an hour and a half. The memory of a process is what it
- * ever needed at once: it rises by 1 to 3 MiB at a time where nothing that lives grows. Chosen.
+ * The same of what comes in steps: what is left of an hour and a half. The memory of a process rises by 1 to
+ * 3 MiB at a time where nothing that lives grows. Chosen.
  */
 const STEPPED_SECONDS_MIN = 3_580;
 

@@ -20,11 +20,12 @@ export class Compared {
   answers = 0;
   /** Heads that do not follow from their rows alone: they have an unknown start, or another model. */
   unproven = 0;
-  /** Instances whose head does not follow from their rows or counts others, at the source as at the target. */
-  readonly contradicted: string[] = [];
+  /** Instances whose head and rows differ, at the source as at the target. */
+  readonly contradicted = new Set<string>();
 
-  /** What came of running the rows of an instance again. */
+  /** What came of running the rows of an instance again; a later verdict is that on its journal's records too. */
   add(id: string, replay: Replay): void {
+    this.contradicted.delete(id);
     switch (replay.kind) {
       case 'same':
       case 'deleted':
@@ -34,7 +35,7 @@ export class Compared {
         this.unproven += 1;
         break;
       case 'different':
-        this.contradicted.push(id);
+        this.contradicted.add(id);
     }
   }
 }
@@ -117,7 +118,7 @@ async function compareInstance(
   // Going through them compares them.
   for await (const _ of sameRows(sides, id, head, drift)) driftEvents += 1;
   compared.instances += 1;
-  compared.driftEvents += driftEvents;
+  compared.driftEvents += head.driftCount - below.drift;
   compared.observations += head.historyCount - below.history;
   compared.add(id, withDriftEvents(replay, head, driftEvents));
 }

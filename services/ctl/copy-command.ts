@@ -162,7 +162,7 @@ function printoutOf({ source, target }: NamedSides, result: Result): Printout {
   const { accounts, users, records, written, compared } = result;
   const { instances, markers, observations, driftEvents, answers, unproven } = compared;
   const rows = { instances, observations, drift_events: driftEvents };
-  const contradicted = [...new Set(compared.contradicted)];
+  const contradicted = [...compared.contradicted];
   const data = {
     from: source.name,
     to: target.name,
@@ -194,5 +194,5 @@ function unprovenLines(unproven: number): string[] {
 
 function contradictedLine(ids: readonly string[]): string {
   const some = ids.slice(0, NAMED_MAX).join(', ');
-  return `Both sides are equal, but of ${ids.length} the head does not follow from its rows, here as there; see "ctl verify": ${some}`;
+  return `Both sides are equal, but of ${ids.length} the head and the rows differ, here as there; see "ctl verify": ${some}`;
 }

@@ -31,13 +31,16 @@ export type Replay =
       /** Observations of those generations. */
       readonly cycles: number;
     }
-  /** Each difference in words; the head does not follow from the rows. */
+  /** Each difference in words: the head does not follow from the rows, or counts others. */
   | { readonly kind: 'different'; readonly differences: readonly string[] }
   /** The rows are in order, but the state that the generation began with does not follow from them. */
   | { readonly kind: 'unknown_start'; readonly generation: number }
-  /** The instance is deleted; `rows` of it are left, which should be 0. */
+  /** The instance is deleted; `rows` of it are left, of both tables, which should be 0. */
   | { readonly kind: 'deleted'; readonly rows: number }
-  /** The head was stored under other parameters of the model, which this program does not have. */
+  /**
+   * The rows are in order, but the head was stored under other parameters of the model, which this program
+   * does not have.
+   */
   | { readonly kind: 'other_model'; readonly modelVersion: string };
 
 /** Differences that are listed; a head that is wrong is wrong in many places. */
@@ -45,8 +48,8 @@ const DIFFERENCES_MAX = 20;
 
 /**
  * Runs a stored history through the model again and compares what comes out with the head, to the
- * last bit. `rows` are all rows from the head's floor up to `head.historyCount`, oldest first. Pure
- * but for `rows`. What it can and cannot show is decision 86.
+ * last bit. `rows` are all rows from the head's floor up to `head.historyCount`, oldest first; they are gone
+ * through to the end, whatever comes of them. Pure but for `rows`. What it can and cannot show is decision 86.
  */
 export async function verifyHead(
   head: InstanceHead,
@@ -55,17 +58,30 @@ export async function verifyHead(
 ): Promise<Replay> {
   const { modelVersion, deletedAtMs } = head;
   if (deletedAtMs !== undefined) return { kind: 'deleted', rows: await countOf(rows) };
-  if (modelVersion !== MODEL_VERSION) return { kind: 'other_model', modelVersion };
-  const branches = new ReplayBranches(head, options.resets ?? new Map());
+  const isKnown = modelVersion === MODEL_VERSION;
+  const branches = isKnown ? new ReplayBranches(head, options.resets ?? new Map()) : undefined;
   const order = new RowOrder(head);
+  let isInOrder = true;
   for await (const row of rows) {
-    if (!order.accepts(row)) break;
+    isInOrder &&= order.accepts(row);
+    if (!isInOrder || branches === undefined) continue;
     const states = branches.observe(row);
     options.onCycle?.(row, states);
   }
   const differences = order.end();
   if (differences.length > 0) return { kind: 'different', differences };
+  if (branches === undefined) return { kind: 'other_model', modelVersion };
   return verdictOn(head, branches);
+}
+
+/** Runs what a store has of an instance again, and counts its drift events. Rejects as the store does. */
+export async function verifyStored(
+  store: Pick<InstanceStore, 'readHistory' | 'readDrift'>,
+  instanceId: string,
+  head: InstanceHead,
+): Promise<Replay> {
+  const replay = await verifyHead(head, storedRows(store, instanceId, head));
+  return withDriftEvents(replay, head, await storedDriftEvents(store, instanceId, head));
 }
 
 function verdictOn(head: InstanceHead, branches: ReplayBranches): Replay {
@@ -178,15 +194,16 @@ class RowOrder {
  * or a difference where the head counts others.
  */
 export function withDriftEvents(replay: Replay, head: InstanceHead, stored: number): Replay {
+  if (replay.kind === 'deleted') return { ...replay, rows: replay.rows + stored };
   const counted = head.driftCount - trimmedOf(head).drift;
-  if (stored === counted || replay.kind === 'deleted') return replay;
+  if (stored === counted) return replay;
   const others = replay.kind === 'different' ? replay.differences : [];
   const difference = `${stored} drift events are stored; the head counts ${counted}`;
   return { kind: 'different', differences: [...others, difference] };
 }
 
-/** How many drift events are stored of those that a head counts above its floor. Rejects as the store does. */
-export async function storedDriftEvents(
+/** How many drift events are stored of those that a head counts above its floor. */
+async function storedDriftEvents(
   store: Pick<InstanceStore, 'readDrift'>,
   instanceId: string,
   head: InstanceHead,

@@ -24,6 +24,8 @@ export const INSTANCE: ClusterCommand = {
   options: {},
   async run(ports, [id = '']) {
     const [head, owner] = await Promise.all([ports.instances.readHead(id), ownerOf(ports, id)]);
+    // Right behind the head: a trim or a deletion in between would look as missing rows.
+    const { rows, missing } = await newestStored(ports.instances, id, head);
     const inspected = await inspect(ports, owner.address, id);
     if (head === undefined && inspected?.active === undefined) {
       const silence =
@@ -33,7 +35,6 @@ export const INSTANCE: ClusterCommand = {
       const hint = inspected === undefined ? silence : '';
       throw new CtlError(`there is no instance ${id}${hint}`);
     }
-    const { rows, missing } = await newestStored(ports.instances, id, head);
     const data = {
       id,
       ...owner,

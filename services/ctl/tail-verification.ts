@@ -1,5 +1,5 @@
 import { shardOf } from '#cluster/shard-of';
-import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
+import { type Replay, verifyStored } from '#ctl/head-verification';
 import type { Directory } from '#engine/directory';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance-kind';
@@ -12,7 +12,7 @@ import { replay } from '#runtime/replay';
 import { rowsOfChunks } from '#storage/chunk-rows';
 import type { InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
-import { OBSERVATIONS } from '#storage/packed-rows';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
 /** What tails are verified with: the journals of one side, the instances of the other. */
@@ -31,7 +31,7 @@ const NO_DIRECTORY: Directory = {
 
 /**
  * Applies the tail of every owner's journal to the stored instances, as the nodes that take the shards
- * over will, and runs the rows of what comes of it through the model again. Nothing is stored.
+ * over will, and verifies what comes of it (`verifyStored`). Nothing is stored.
  * `onReplay` hears of each instance with records. Rejects as a recovery would: with `CorruptJournal` where
  * a record is missing or none. Answers how many records there were.
  */
@@ -73,20 +73,24 @@ async function replayed(
   const lines = records.map(({ line }) => line);
   replay(kind, activation, state, { lines, offset: 0 }, now, { recovered: () => undefined });
   const { copy } = kind.sourcing.checkpoint(id, activation.state ?? state, []);
-  return await verifyHead(copy.head, storedRows(withChunksOf(instances, copy), id, copy.head));
+  return await verifyStored(withChunksOf(instances, copy), id, copy.head);
 }
 
 /** The rows of a store as they will be once a checkpoint is stored. */
 function withChunksOf(
   instances: InstanceStore,
-  { instanceId, history }: InstanceCheckpoint,
-): Pick<InstanceStore, 'readHistory'> {
-  const newestFirst = history.toReversed();
+  { instanceId, history, drift }: InstanceCheckpoint,
+): Pick<InstanceStore, 'readHistory' | 'readDrift'> {
   return {
     async readHistory(id, newest, count) {
-      const own = rowsOfChunks(OBSERVATIONS, instanceId, newestFirst, newest, count);
+      const own = rowsOfChunks(OBSERVATIONS, instanceId, history.toReversed(), newest, count);
       const below = (own.at(-1)?.ordinal ?? newest + 1) - 1;
       return [...own, ...(await instances.readHistory(id, below, count - own.length))];
+    },
+    async readDrift(id, newest, count) {
+      const own = rowsOfChunks(DRIFT_EVENTS, instanceId, drift.toReversed(), newest, count);
+      const below = (own.at(-1)?.ordinal ?? newest + 1) - 1;
+      return [...own, ...(await instances.readDrift(id, below, count - own.length))];
     },
   };
 }

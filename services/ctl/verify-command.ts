@@ -1,12 +1,6 @@
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
-import {
-  type Replay,
-  storedDriftEvents,
-  storedRows,
-  verifyHead,
-  withDriftEvents,
-} from '#ctl/head-verification';
+import { type Replay, verifyStored } from '#ctl/head-verification';
 import type { ReplayStart } from '#ctl/replay-branches';
 import { table } from '#ctl/table';
 import { TRIM_MS_MAX } from '#ctl/trim-plan';
@@ -63,8 +57,7 @@ async function verified(
     if (head === undefined) {
       throw new CtlError(`nothing is stored of ${id}: what is new is stored within two minutes`);
     }
-    const replayed = await verifyHead(head, storedRows(instances, id, head));
-    const replay = withDriftEvents(replayed, head, await storedDriftEvents(instances, id, head));
+    const replay = await verifyStored(instances, id, head);
     if (replay.kind !== 'different') return { head, replay };
     if (hasFewerRows(head, await instances.readHead(id))) continue;
     const isAtStart = await lacksFirst(instances, id, head);
@@ -105,7 +98,7 @@ function explained(replay: Replay, { generation }: InstanceHead): string {
     case 'same':
       return sameText(replay, generation);
     case 'different':
-      return 'The head does not follow from the stored history:';
+      return 'The head and the stored rows differ:';
     case 'unknown_start':
       return (
         `The rows are in order. Whether the head follows from them is unknown: generation ` +
@@ -114,7 +107,7 @@ function explained(replay: Replay, { generation }: InstanceHead): string {
     case 'deleted':
       return replay.rows === 0
         ? 'The instance is deleted, and nothing of its history is left.'
-        : `The instance is deleted, and ${replay.rows} rows of its history are left.`;
+        : `The instance is deleted, and ${replay.rows} of its rows are left.`;
     case 'other_model':
       return `The head was stored by model ${replay.modelVersion}; this program has another.`;
   }

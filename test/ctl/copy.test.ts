@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Compared } from '#ctl/compared-buckets';
 import type { Clock } from '#platform/clock';
 import { SHARDS } from '#test/ctl/cluster-fixture';
 import {
@@ -143,6 +144,14 @@ whole('in JSON has the same counts', async () => {
     ...{ observations: 764, drift_events: 737, deleted: 1, stored_answers: 2, records: 87 },
     ...{ written: 5, unproven: 0, contradicted: [] },
   });
+});
+
+whole('whose tail brings the trim that the rows have seen already contradicts nothing', () => {
+  const compared = new Compared();
+  compared.add(IDS.long, { kind: 'different', differences: ['row 1 is not there'] });
+  compared.add(LATE.created, { kind: 'different', differences: ['row 1 is not there'] });
+  compared.add(LATE.created, { kind: 'same', start: 'floor', since: 1, cycles: 3 });
+  assert.equal([...compared.contradicted], [IDS.long]);
 });
 
 whole.run();

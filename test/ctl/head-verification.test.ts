@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
+import { type Replay, storedRows, verifyHead, verifyStored } from '#ctl/head-verification';
 import type { KnownReset } from '#ctl/replay-branches';
 import { OFFSET, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
@@ -224,10 +224,50 @@ gone('a deleted instance only has its marker', async () => {
   assert.equal(await replayOf(life), { kind: 'deleted', rows: 0 });
 });
 
+gone('what is left of a deleted one is counted in both tables', async () => {
+  const service = await createdInstance();
+  await service.ask({ kind: 'remove' });
+  const { head } = await storedLife(service);
+  const event = { generation: 1, cycle: 1, level: 'D1', deviationJson: '{}' };
+  const drift = { ...event, affectedModesJson: '[]', isRolledBack: false, timestampMs: START_MS };
+  const store = {
+    readHistory: async () => [],
+    readDrift: async () => [{ ordinal: 1, ...drift }],
+  };
+  const counting = { ...head, driftCount: 1, newestDrift: { after: 1, rows: '' } };
+  assert.equal(await verifyStored(store, INSTANCE_ID, counting), { kind: 'deleted', rows: 1 });
+});
+
 gone('a head of another model is left alone', async () => {
   const life = await lived([observe(1, 1)]);
   const head = { ...life.head, modelVersion: '0.9' };
   assert.equal(await replayOf({ ...life, head }), { kind: 'other_model', modelVersion: '0.9' });
+});
+
+gone('a head of another model whose rows are not all there is not', async () => {
+  const life = await lived([observe(1, 1), wait(20), observe(1, 1)]);
+  const head = { ...life.head, modelVersion: '0.9' };
+  const replay = await replayOf({ ...life, head, rows: life.rows.slice(1) });
+  assert.is(replay.kind, 'different');
+});
+
+gone('all rows are gone through, whatever comes of them', async () => {
+  const life = await lived([observe(1, 1), wait(20), observe(1, 1), wait(20), observe(1, 1)]);
+  const [, ...later] = life.rows;
+  for (const [head, rows] of [
+    [{ ...life.head, modelVersion: '0.9' }, life.rows],
+    [life.head, later],
+  ] as const) {
+    let seen = 0;
+    function* counted() {
+      for (const row of rows) {
+        yield row;
+        seen += 1;
+      }
+    }
+    await verifyHead(head, counted());
+    assert.is(seen, rows.length);
+  }
 });
 
 honest.run();

@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { v8HeapOf } from '#loadtest/v8-heap';
+import { createMetrics } from '#platform/metrics';
+
+const MIB = 1_024 * 1_024;
+
+const heap = suite('the heap of a process, as its metrics say it');
+
+/** Answers every request with a text, at a port. */
+async function servingText(textOf: () => Promise<string>) {
+  const server = createServer((_, response) => void textOf().then((text) => response.end(text)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { port, [Symbol.dispose]: () => void server.close() };
+}
+
+heap('is what is young, and what lives', async () => {
+  const metrics = createMetrics();
+  using served = await servingText(async () => (await metrics.scrape()).text);
+  const before = await v8HeapOf(served.port);
+  // Numbers that are no integers: an array of them is one large object of 8 bytes each.
+  const kept = Array.from({ length: 4 * MIB }, (_, index) => index + 0.5);
+  const after = await v8HeapOf(served.port);
+  assert.ok(before && after && kept.length > 0);
+  const grown = (after.live - before.live) / MIB;
+  assert.ok(grown > 25 && grown < 80, `${grown} MiB for 32`);
+  assert.ok(before.young >= MIB && after.young < 200 * MIB, `${after.young}`);
+});
+
+heap('is not known of what does not say it', async () => {
+  using served = await servingText(async () => '# HELP some_other_total Others.\n');
+  assert.is(await v8HeapOf(served.port), undefined);
+  served[Symbol.dispose]();
+  assert.is(await v8HeapOf(served.port), undefined);
+});
+
+heap.run();
