@@ -113,14 +113,13 @@ async function compareInstance(
     ...{ name: 'drift events', read: storedDrift, packing: DRIFT_EVENTS },
     ...{ below: below.drift, total: head.driftCount },
   };
+  // Going through rows compares them.
   const replay = await verifyHead(head, sameRows(sides, id, head, history));
-  let driftEvents = 0;
-  // Going through them compares them.
-  for await (const _ of sameRows(sides, id, head, drift)) driftEvents += 1;
+  const verdict = await withDriftEvents(replay, head, sameRows(sides, id, head, drift));
   compared.instances += 1;
   compared.driftEvents += head.driftCount - below.drift;
   compared.observations += head.historyCount - below.history;
-  compared.add(id, withDriftEvents(replay, head, driftEvents));
+  compared.add(id, verdict);
 }
 
 /** How the rows of one table are read and compared, from `below` up to `total`. */

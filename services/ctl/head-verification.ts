@@ -4,10 +4,10 @@ import {
   type ReplayedState,
   type ReplayStart,
 } from '#ctl/replay-branches';
-import { rowPortions } from '#ctl/row-portions';
+import { type RowPortion, rowPortions } from '#ctl/row-portions';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import { trimmedOf } from '#storage/floor';
-import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
+import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { storedDrift, storedHistory } from '#storage/stored-rows';
 
 /** What a replay may know besides the head and the rows. */
@@ -81,7 +81,7 @@ export async function verifyStored(
   head: InstanceHead,
 ): Promise<Replay> {
   const replay = await verifyHead(head, storedRows(store, instanceId, head));
-  return withDriftEvents(replay, head, await storedDriftEvents(store, instanceId, head));
+  return await withDriftEvents(replay, head, storedDriftRows(store, instanceId, head));
 }
 
 function verdictOn(head: InstanceHead, branches: ReplayBranches): Replay {
@@ -190,29 +190,21 @@ class RowOrder {
 }
 
 /**
- * What a replay comes to when `stored` drift events above the head's floor are there besides: the same,
- * or a difference where the head counts others.
+ * What a replay comes to beside `events`, the drift events that are stored above the head's floor: the same,
+ * or a difference where the head counts others. They are all gone through.
  */
-export function withDriftEvents(replay: Replay, head: InstanceHead, stored: number): Replay {
+export async function withDriftEvents(
+  replay: Replay,
+  head: InstanceHead,
+  events: AsyncIterable<DriftRow>,
+): Promise<Replay> {
+  const stored = await countOf(events);
   if (replay.kind === 'deleted') return { ...replay, rows: replay.rows + stored };
   const counted = head.driftCount - trimmedOf(head).drift;
   if (stored === counted) return replay;
   const others = replay.kind === 'different' ? replay.differences : [];
   const difference = `${stored} drift events are stored; the head counts ${counted}`;
   return { kind: 'different', differences: [...others, difference] };
-}
-
-/** How many drift events are stored of those that a head counts above its floor. */
-async function storedDriftEvents(
-  store: Pick<InstanceStore, 'readDrift'>,
-  instanceId: string,
-  head: InstanceHead,
-): Promise<number> {
-  let stored = 0;
-  for (const portion of rowPortions(trimmedOf(head).drift, head.driftCount)) {
-    stored += (await storedDrift(store, instanceId, head, portion)).length;
-  }
-  return stored;
 }
 
 async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promise<number> {
@@ -225,13 +217,31 @@ async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promis
  * The rows that a head counts above its floor, as they are stored, oldest first. Rejects as the store
  * does.
  */
-export async function* storedRows(
+export function storedRows(
   store: Pick<InstanceStore, 'readHistory'>,
   instanceId: string,
   head: InstanceHead,
 ): AsyncGenerator<HistoryRow> {
-  for (const portion of rowPortions(trimmedOf(head).history, head.historyCount)) {
-    const rows = await storedHistory(store, instanceId, head, portion);
-    yield* rows.reverse();
-  }
+  return oldestFirst(trimmedOf(head).history, head.historyCount, (portion) =>
+    storedHistory(store, instanceId, head, portion),
+  );
+}
+
+/** The same of drift events. */
+function storedDriftRows(
+  store: Pick<InstanceStore, 'readDrift'>,
+  instanceId: string,
+  head: InstanceHead,
+): AsyncGenerator<DriftRow> {
+  return oldestFirst(trimmedOf(head).drift, head.driftCount, (portion) =>
+    storedDrift(store, instanceId, head, portion),
+  );
+}
+
+async function* oldestFirst<Row>(
+  below: number,
+  total: number,
+  read: (portion: RowPortion) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  for (const portion of rowPortions(below, total)) yield* (await read(portion)).reverse();
 }

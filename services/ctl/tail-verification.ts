@@ -10,9 +10,9 @@ import { createMetrics } from '#platform/metrics';
 import { Activation } from '#runtime/activation';
 import { replay } from '#runtime/replay';
 import { rowsOfChunks } from '#storage/chunk-rows';
-import type { InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
+import type { Chunk, InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/packed-rows';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
 /** What tails are verified with: the journals of one side, the instances of the other. */
@@ -79,18 +79,26 @@ async function replayed(
 /** The rows of a store as they will be once a checkpoint is stored. */
 function withChunksOf(
   instances: InstanceStore,
-  { instanceId, history, drift }: InstanceCheckpoint,
+  { history, drift }: InstanceCheckpoint,
 ): Pick<InstanceStore, 'readHistory' | 'readDrift'> {
   return {
-    async readHistory(id, newest, count) {
-      const own = rowsOfChunks(OBSERVATIONS, instanceId, history.toReversed(), newest, count);
-      const below = (own.at(-1)?.ordinal ?? newest + 1) - 1;
-      return [...own, ...(await instances.readHistory(id, below, count - own.length))];
-    },
-    async readDrift(id, newest, count) {
-      const own = rowsOfChunks(DRIFT_EVENTS, instanceId, drift.toReversed(), newest, count);
-      const below = (own.at(-1)?.ordinal ?? newest + 1) - 1;
-      return [...own, ...(await instances.readDrift(id, below, count - own.length))];
-    },
+    readHistory: above(OBSERVATIONS, history, (...asked) => instances.readHistory(...asked)),
+    readDrift: above(DRIFT_EVENTS, drift, (...asked) => instances.readDrift(...asked)),
+  };
+}
+
+type ReadRows<Row> = (instanceId: string, newest: number, count: number) => Promise<Row[]>;
+
+/** Reads rows from chunks, and those below them from the store. */
+function above<Row extends { readonly ordinal: number }>(
+  packing: RowReading<Row>,
+  chunks: readonly Chunk[],
+  readStored: ReadRows<Row>,
+): ReadRows<Row> {
+  const newestFirst = chunks.toReversed();
+  return async (instanceId, newest, count) => {
+    const own = rowsOfChunks(packing, instanceId, newestFirst, newest, count);
+    const below = (own.at(-1)?.ordinal ?? newest + 1) - 1;
+    return [...own, ...(await readStored(instanceId, below, count - own.length))];
   };
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { OFFSET } from '#identity/state';
+import { changeHead } from '#test/ctl/changed-head';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctlOn, fenced, ID, serving, storedByMoving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
@@ -71,13 +72,9 @@ pair('says how many of the newest observations of an instance are missing', asyn
   await cluster.ask(ID, CREATE);
   await cluster.ask(ID, observed({ mode: 2, signal: 0.7 }));
   await storedByMoving(cluster);
-  const { instances } = cluster.stores;
-  const head = await instances.readHead(ID);
-  assert.ok(head);
-  const newestHistory = { after: head.historyCount, rows: '' };
-  const none = { history: [], drift: [], answers: [] };
-  const lacking = { ...head, version: head.version + 1, newestHistory };
-  await instances.checkpoint([{ instanceId: ID, head: lacking, ...none }]);
+  await changeHead(cluster.stores.instances, ID, ({ historyCount }) => {
+    return { newestHistory: { after: historyCount, rows: '' } };
+  });
   assert.is((await ctlOn(cluster).data('instance', ID)).rows_missing, 1);
   assert.match(
     await ctlOn(cluster).text('instance', ID),
@@ -133,13 +130,9 @@ pair('verifies an instance, and ends with 1 when its rows were changed', async (
   assert.match(good, /^inst_0+aa +2 +1 +3 +same$/m);
   assert.match(good, /3 observations of generation 1 come to the head, bit for bit\./);
 
-  const { instances } = cluster.stores;
-  const head = await instances.readHead(ID);
-  assert.ok(head);
-  const model = head.model.slice();
-  model[OFFSET.stress] = 0.25;
-  const none = { history: [], drift: [], answers: [] };
-  await instances.checkpoint([{ instanceId: ID, head: { ...head, version: 3, model }, ...none }]);
+  await changeHead(cluster.stores.instances, ID, ({ model }) => {
+    return { model: model.with(OFFSET.stress, 0.25) };
+  });
   const bad = await ctl(['verify', ID], { cluster: cluster.ports });
   assert.is(bad.code, 1);
   assert.match(bad.out, /The head and the stored rows differ:\n {2}stress is 0.25; the replay/);

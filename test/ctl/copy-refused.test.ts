@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NamedStores } from '#ctl/copied-stores';
 import { CorruptState } from '#storage/byte-reader';
+import { changeHead } from '#test/ctl/changed-head';
 import {
   copy,
   DEAD,
@@ -255,14 +256,9 @@ differing('in an instance that is at the target alone is found, unless it is del
 });
 
 differing('at both ends from what its rows say is copied, and said', async () => {
-  const { instances } = dead.cluster.stores;
-  const head = await instances.readHead(IDS.long);
-  assert.ok(head);
-  const model = Float64Array.from(head.model);
-  model[5] = 0.123;
-  const wrong = { ...head, version: head.version + 1, model };
-  const checkpoint = { instanceId: IDS.long, head: wrong, history: [], drift: [], answers: [] };
-  await instances.checkpoint([checkpoint]);
+  await changeHead(dead.cluster.stores.instances, IDS.long, (head) => {
+    return { model: head.model.with(5, 0.123) };
+  });
   await using target = await emptyInstallation();
   const { code, out } = await copy(source(), there(target));
   assert.is(code, 1);
@@ -273,14 +269,10 @@ differing('at both ends from what its rows say is copied, and said', async () =>
 });
 
 differing('in nothing, but lacks drift events at both ends, is said', async () => {
-  const { instances } = dead.cluster.stores;
-  const head = await instances.readHead(IDS.long);
-  assert.ok(head);
   // The newest ones, as if they had been in a chunk that cannot be found.
-  const newestDrift = { after: head.driftCount, rows: '' };
-  const lacking = { ...head, version: head.version + 1, newestDrift };
-  const checkpoint = { instanceId: IDS.long, head: lacking, history: [], drift: [], answers: [] };
-  await instances.checkpoint([checkpoint]);
+  await changeHead(dead.cluster.stores.instances, IDS.long, ({ driftCount }) => {
+    return { newestDrift: { after: driftCount, rows: '' } };
+  });
   await using target = await emptyInstallation();
   const { code, out } = await copy(source(), there(target));
   assert.is(code, 1);

@@ -1,0 +1,14 @@
+import * as assert from 'uvu/assert';
+import type { InstanceHead, InstanceStore } from '#storage/instance-store';
+
+/** Stores the head of an instance with changes, as its next version, and nothing else of it. */
+export async function changeHead(
+  instances: InstanceStore,
+  instanceId: string,
+  changesOf: (head: InstanceHead) => Partial<InstanceHead>,
+): Promise<void> {
+  const head = await instances.readHead(instanceId);
+  assert.ok(head);
+  const changed = { ...head, version: head.version + 1, ...changesOf(head) };
+  await instances.checkpoint([{ instanceId, head: changed, history: [], drift: [], answers: [] }]);
+}
