@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -32,8 +32,11 @@ observe: $(INSTALLED) ## Watch that cluster: Prometheus, alert rules and Alertma
 observe-down: $(INSTALLED) ## End what observe has started; what it saw is kept
 	@$(NODE) deploy/observe/observe.ts down
 
-test: $(INSTALLED) $(PAGES) ## Check everything and run all tests; ends with "N passed, N failed"
+test: $(INSTALLED) $(PAGES) ## Check the code and run the quick tests (6 min); ends with "N passed, N failed"
 	@npm run --silent test
+
+test-all: $(INSTALLED) $(PAGES) ## Run every test: browsers, clusters, kills, Kubernetes too (30 min; first make tools)
+	@npm run --silent test:all
 
 check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated files
 	@npm run --silent check

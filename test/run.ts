@@ -1,95 +1,135 @@
-import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { type Job, type Outcome, runChecks } from '#test/support/file-run';
-import { type RunServers, startRunServers } from '#test/support/run-servers';
-import { lookAgain } from '#test/support/second-look';
-import { WorkerKeyspace } from '#test/support/worker-keyspace';
+import { isNamed, type Job, jobsOf, nameOf, type Outcome, testFiles } from '#test/runner/job';
+import { MAY_SKIP } from '#test/runner/plan';
+import { runToEnd } from '#test/runner/program';
+import { type Finished, RunReport, type Task } from '#test/runner/report';
+import { type RunServers, startRunServers } from '#test/runner/servers';
+import { TestWorker } from '#test/runner/test-worker';
 
 /*
- * Runs the static checks as one test, then every test file in a process of its own, and counts what
- * really ran. Files under `test/api` run four times: against standalone, against edge, engine and
- * limiter as three processes, and against standalone on Cassandra and in a file. Files that need Cassandra or NATS come last, when those answer; see
- * `test/support/real-servers.ts`. A file that failed beside the others is run once more alone
- * (decision 121).
+ * Runs the tests: `make test` without arguments, `make test-all` with `--all`. The plan of both is
+ * `test/runner/plan.ts`. Words select the files whose path contains one of them, from every part, and
+ * leave out the programs.
  * Ends with `N passed, N failed` (`, N skipped`).
- * Usage: node test/run.ts [part of a path …]
+ * Usage: node test/run.ts [--all] [part of a path …]
  */
 
-// Ending by `exit` is what lets everything that was started here be ended too.
+/** A check of the whole tree or of a real cluster that counts as one test. */
+type Program = Task & { readonly command: readonly string[] };
+
+const CHECKS: Program = {
+  ...{ name: 'make check', file: 'package.json', part: 'test' },
+  command: ['npm', 'run', '--silent', 'check'],
+};
+const KUBERNETES: Program = {
+  ...{ name: 'make deploy-test', file: 'test/kubernetes/main.ts', part: 'kubernetes' },
+  command: [process.execPath, 'test/kubernetes/main.ts'],
+};
+
+/** Files that run at the same time: most files of `make test` wait now and then, a core each would idle. */
+const PLACES = availableParallelism() + 1;
+
+/** The same for the rest of `make test-all`, whose files start several processes each. */
+const PLACES_LATER = Math.max(2, availableParallelism());
+
+/** A program that takes longer has failed, in milliseconds. */
+const PROGRAM_MS_MAX = 45 * 60_000;
+
+// An exit by `process.exit` runs the exit handlers, which end everything that was started here.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-const wanted = process.argv.slice(2);
-const files = globSync(['test/**/*.test.ts', 'clients/typescript/test/*.test.ts'])
-  .sort()
-  .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
-const jobs: Job[] = files.flatMap((file) =>
-  file.startsWith('test/api/')
-    ? [
-        { file, topology: 'standalone' },
-        { file, topology: 'processes' },
-        { file, topology: 'cassandra' },
-        { file, topology: 'sqlite' },
-      ]
-    : [{ file, topology: 'standalone' }],
+const words = process.argv.slice(2).filter((word) => word !== '--all');
+const isAll = process.argv.includes('--all') || words.length > 0;
+const wanted = testFiles().filter(
+  (file) => words.length === 0 || words.some((word) => file.includes(word)),
 );
+const jobs = jobsOf(wanted).filter(({ part }) => isAll || part === 'test');
+const programs = words.length > 0 ? [] : isAll ? [CHECKS, KUBERNETES] : [CHECKS];
 
-const outcomes = await runEverything();
-const sum = (count: (outcome: Outcome) => number) =>
-  outcomes.reduce((total, outcome) => total + count(outcome), 0);
-const skipped = sum((outcome) => outcome.skipped);
-for (const { file, skipped: count, text } of outcomes.filter((outcome) => outcome.skipped > 0)) {
-  console.log(`skipped: ${count} in ${file}: ${/^skipped because (.*)$/m.exec(text)?.[1] ?? '?'}`);
-}
-const failed = sum((outcome) => outcome.failed) + (jobs.length === 0 ? 1 : 0);
-console.log(
-  `${sum((outcome) => outcome.passed)} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
-);
-process.exitCode = failed > 0 ? 1 : 0;
+using report = new RunReport(jobs.length + programs.length);
+await runEverything();
+report.summary();
+end(report.finished.map((finished) => judged(finished)));
 
-/** The servers start beside the checks. */
-async function runEverything(): Promise<Outcome[]> {
+/** The checks and the servers start beside the tests. */
+async function runEverything(): Promise<void> {
   await using servers = startRunServers(jobs);
-  const checked = wanted.length === 0 ? [await reported(runChecks)] : [];
-  const first = await runAll(servers, jobs, Math.max(2, availableParallelism()));
-  const { runs, unsteady } = await lookAgain(first, async (failure) => {
-    console.log(`again, alone: ${nameOf(failure)}`);
-    const [second] = await runAll(servers, [failure], 1);
-    return second ?? failure;
-  });
-  for (const run of unsteady) console.log(`unsteady: ${nameOf(run)} passed only alone`);
-  return [...checked, ...runs];
+  const running = Promise.all(
+    programs.map((program) => report.follow(program, () => runProgram(program))),
+  );
+  await runJobs(
+    servers,
+    jobs.filter(({ part }) => part === 'test'),
+    PLACES,
+  );
+  await runJobs(
+    servers,
+    jobs.filter(({ part }) => part !== 'test'),
+    PLACES_LATER,
+  );
+  await running;
 }
 
-async function runAll(
-  servers: RunServers,
-  jobs: readonly Job[],
-  atOnce: number,
-): Promise<Outcome[]> {
+async function runProgram({ command: [program = '', ...args] }: Program): Promise<Outcome> {
+  const { code, text } = await runToEnd(program, args, {}, PROGRAM_MS_MAX);
+  const passed = code === 0 ? 1 : 0;
+  return { passed, failed: 1 - passed, skipped: 0, text };
+}
+
+async function runJobs(servers: RunServers, jobs: readonly Job[], places: number): Promise<void> {
   const waiting = jobs.toSorted((left, right) => servers.waitOf(left) - servers.waitOf(right));
-  const done: Outcome[] = [];
-  const worker = async (_: unknown, number: number): Promise<void> => {
-    const keyspace = new WorkerKeyspace(`api_${process.pid}_${number}`);
+  const work = async (_: unknown, place: number): Promise<void> => {
+    const worker = new TestWorker({ TMPDIR: servers.temporary });
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
       const next = job;
-      const variables = await servers.variablesFor(next);
-      done.push(await reported(() => keyspace.run(next, variables)));
+      const variables = await servers.variablesFor(next, place);
+      await report.follow({ ...next, name: nameOf(next) }, () => runJob(worker, next, variables));
     }
+    await worker.stop();
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return done;
+  await Promise.all(Array.from({ length: places }, work));
 }
 
-async function reported(run: () => Promise<Outcome>): Promise<Outcome> {
-  const startedMs = performance.now();
-  const outcome = await run();
-  const { passed, failed: failures, text } = outcome;
-  const verdict = failures === 0 ? 'ok    ' : 'FAILED';
-  const seconds = (performance.now() - startedMs) / 1_000;
-  console.log(`${verdict} ${nameOf(outcome)}: ${passed} passed, ${seconds.toFixed(1)} s`);
-  if (failures > 0) console.log(text);
-  return outcome;
+async function runJob(
+  worker: TestWorker,
+  job: Job,
+  variables: Readonly<Record<string, string>>,
+): Promise<Outcome> {
+  const lack = variables['TEST_CASSANDRA_MISSING'];
+  if (job.topology === 'cassandra' && lack !== undefined) {
+    return {
+      passed: 0,
+      failed: 0,
+      skipped: 1,
+      text: `skipped because there is no Cassandra: ${lack}`,
+    };
+  }
+  return job.isAlone ? await worker.runAlone(job, variables) : await worker.run(job, variables);
 }
 
-function nameOf({ file, topology }: Job): string {
-  return file.startsWith('test/api/') ? `${file} (${topology})` : file;
+/** A skip that the plan does not allow is a failure. On CI every skip is one. */
+function judged(finished: Finished): Finished {
+  const { name, file, skipped, text } = finished;
+  if (skipped === 0) return finished;
+  const reasons = [...text.matchAll(/^skipped because (.*)$/gm)].map(([, reason = '']) => reason);
+  const isAllowed =
+    process.env['CI'] !== 'true' &&
+    reasons.length > 0 &&
+    reasons.every((reason) =>
+      MAY_SKIP.some(({ lack, files }) => lack.test(reason) && isNamed(file, files)),
+    );
+  console.log(
+    `${isAllowed ? 'skipped' : 'FAILED, skipped'}: ${skipped} in ${name}: ${reasons.join('; ') || '?'}`,
+  );
+  return isAllowed ? finished : { ...finished, failed: finished.failed + skipped, skipped: 0 };
+}
+
+function end(outcomes: readonly Outcome[]): void {
+  const sum = (count: (outcome: Outcome) => number) =>
+    outcomes.reduce((total, outcome) => total + count(outcome), 0);
+  const skipped = sum((outcome) => outcome.skipped);
+  const failed = sum((outcome) => outcome.failed) + (outcomes.length === 0 ? 1 : 0);
+  const passed = sum((outcome) => outcome.passed);
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  process.exitCode = failed > 0 ? 1 : 0;
 }

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
 import { AGENT, agentDay, agentHome, type Moment } from '#test/support/agent-day';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import { limitOf, MORNING_MS, morning, openScene } from '#test/support/scene';
+import { limitOf, MORNING_MS, morning, sharedScene } from '#test/support/scene';
 
-const { newCaller, close } = await openScene();
+const { newCaller } = await sharedScene();
 const caller = await newCaller({ cyclesPerMonth: 1_000 });
 
 type Json = ReturnType<typeof JSON.parse>;
@@ -207,7 +207,5 @@ day(
     assert.equal(Object.keys(snapshot.mode_strengths), [...MODE_KEYS]);
   },
 );
-
-day.after(close);
 
 day.run();

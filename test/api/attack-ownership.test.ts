@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Answer } from '#test/support/caller';
 import { dial, requestText } from '#test/support/raw-http';
-import { observationAt, openScene } from '#test/support/scene';
+import { observationAt, sharedScene } from '#test/support/scene';
 
-const { service, caller: owner, newCaller, close } = await openScene();
+const { service, caller: owner, newCaller } = await sharedScene();
 const stranger = await newCaller();
 const id = await owner.createInstance({ description: 'private' });
 await owner.process(id, observationAt(0, { context: { secret: 'mine' } }));
@@ -144,7 +144,5 @@ function meanOf(samples: readonly number[]): number {
   const kept = samples.toSorted((a, b) => a - b).slice(0, samples.length * KEPT);
   return kept.reduce((sum, ms) => sum + ms, 0) / kept.length;
 }
-
-timing.after(close);
 
 for (const each of [foreign, keys, timing]) each.run();

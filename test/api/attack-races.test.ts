@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, admin, callerOf } from '#test/support/caller';
-import { limitOf, observationAt, openScene } from '#test/support/scene';
+import { limitOf, observationAt, sharedScene } from '#test/support/scene';
 
-const { service, caller, newCaller, close } = await openScene();
+const { service, caller, newCaller } = await sharedScene();
 const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
 const times = <Value>(count: number, make: (index: number) => Value) =>
   Array.from({ length: count }, (_, index) => make(index));
@@ -171,8 +171,6 @@ revocations('is answered 200 before and 401 after, and nothing else', async () =
   const { data } = (await caller.send('GET', `/instances/${instance}`)).body;
   assert.is(data.cycle_count, statuses.filter((status) => status === 200).length);
 });
-
-revocations.after(close);
 
 for (const each of [edits, resets, deletes, many, quotas, revocations]) each.run();
 

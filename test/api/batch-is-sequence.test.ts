@@ -4,9 +4,9 @@ import * as assert from 'uvu/assert';
 import { MODE_TARGETS } from '#identity/modes';
 import { share } from '#test/support/arbitrary-identity';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import { MORNING_MS, openScene } from '#test/support/scene';
+import { MORNING_MS, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 
 /** Sequences that a property is tried on: each is some thirty requests. */
 const RUNS = { numRuns: 30 };
@@ -133,7 +133,5 @@ batch('is a fold of the model', async () => {
     RUNS,
   );
 });
-
-batch.after(close);
 
 batch.run();

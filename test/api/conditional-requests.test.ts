@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const STALE = '"snap_0000000000000000"';
 const MISMATCH = { field: 'If-Match', reason: 'version_mismatch' };
 type Sent = { json?: unknown; headers?: Record<string, string> };
@@ -197,7 +197,5 @@ reading('history, drift and the list have no tag and are answered 200', async ()
   }
   assert.is((await caller.send('GET', '/instances', { headers })).status, 200);
 });
-
-reading.after(close);
 
 for (const each of [tags, matching, reading]) each.run();

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
-import { assertRefused, openScene } from '#test/support/scene';
+import { assertRefused, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const create = (json: unknown) => caller.send('POST', '/instances', { json });
 const snapshotOf = async (id: string) =>
   (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
@@ -152,7 +152,5 @@ refused('nothing was created by all of these', async () => {
   const after = (await caller.send('GET', '/instances?limit=1')).body.pagination.total;
   assert.is(after, before);
 });
-
-refused.after(close);
 
 for (const each of [accepted, refused]) each.run();

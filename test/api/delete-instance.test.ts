@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 const remove = (id: string) => caller.send('DELETE', `/instances/${id}`);
 
 const deleting = suite('deleting an instance');
@@ -70,7 +70,5 @@ deleting('another account’s instance is answered 404 and deletes nothing', asy
   assert.is(foreign.text, (await remove('inst_0123456789abcdef')).text);
   assert.is((await caller.send('GET', `/instances/${id}`)).status, 200);
 });
-
-deleting.after(close);
 
 deleting.run();

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { morning, observationAt, openScene } from '#test/support/scene';
+import { morning, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const AGAINST = { mode_target: 'EXPLORATION', signal_strength: 1 };
 type Row = { cycle: number; generation?: number; timestamp: string };
 const get = async (id: string, path: string) =>
@@ -97,7 +97,5 @@ generations('a new instance is generation 1', async () => {
   await caller.process(fresh, observationAt(0));
   assert.equal(places((await get(fresh, 'history?generation=all')).data), [[1, 1]]);
 });
-
-generations.after(close);
 
 generations.run();

@@ -7,10 +7,10 @@ import {
   documentedCaller,
   limitOf,
   observationAt,
-  openScene,
+  sharedScene,
 } from '#test/support/scene';
 
-const { service, caller, newCaller, close } = await openScene();
+const { service, caller, newCaller } = await sharedScene();
 
 /** Asserts that an answer states in its body what its headers state. */
 function assertAsHeaders(answer: Answer): void {
@@ -137,7 +137,5 @@ key('that is revoked is answered 401, like on every endpoint', async () => {
   const answer = await user.send('GET', '/account');
   assertRefused(answer, 401, 'unauthorized');
 });
-
-key.after(close);
 
 for (const each of [reading, key]) each.run();

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { admin } from '#test/support/caller';
-import { assertRefused, openScene, type SceneCaller } from '#test/support/scene';
+import { assertRefused, type SceneCaller, sharedScene } from '#test/support/scene';
 
-const { service, caller, newCaller, close } = await openScene();
+const { service, caller, newCaller } = await sharedScene();
 
 type Line = ReturnType<typeof JSON.parse>;
 
@@ -128,7 +128,5 @@ trail('is not shown to a key that may only read, nor by a query that is wrong', 
     assertRefused(answer, 400, 'invalid_request', { reason: 'invalid_parameter', field });
   }
 });
-
-trail.after(close);
 
 trail.run();

@@ -2,10 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { changesNothing, hidesFromOthers } from '#test/api/one-instance';
 import type { Caller } from '#test/support/caller';
-import { observationAt, openScene } from '#test/support/scene';
+import { observationAt, sharedScene } from '#test/support/scene';
 
-const scene = await openScene();
-const { caller, close } = scene;
+const scene = await sharedScene();
+const { caller } = scene;
 const get = (of: Caller, id: string) => of.send('GET', `/instances/${id}/contract`);
 
 const reading = suite('getting the contract');
@@ -67,7 +67,5 @@ reading('spells the seventh mode Stress_Response', async () => {
 
 changesNothing(reading, scene, get);
 hidesFromOthers(reading, scene, get, () => caller.createInstance());
-
-reading.after(close);
 
 reading.run();

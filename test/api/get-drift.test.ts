@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert';
 import { hidesFromOthers } from '#test/api/one-instance';
 import { refusesParameters } from '#test/api/refused-parameters';
 import type { Caller } from '#test/support/caller';
-import { morning, observationAt, openScene } from '#test/support/scene';
+import { morning, observationAt, sharedScene } from '#test/support/scene';
 
-const scene = await openScene();
-const { caller, close } = scene;
+const scene = await sharedScene();
+const { caller } = scene;
 type Event = { cycle: number; drift_level: string; rolled_back: boolean };
 const drift = (of: Caller, id: string, query = '') =>
   of.send('GET', `/instances/${id}/drift${query}`);
@@ -125,7 +125,5 @@ refusesParameters(refused, (query) => drift(caller, id, query), {
 });
 
 hidesFromOthers(refused, scene, drift, () => id);
-
-refused.after(close);
 
 for (const each of [reading, paging, refused]) each.run();

@@ -2,10 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { hidesFromOthers } from '#test/api/one-instance';
 import { refusesParameters } from '#test/api/refused-parameters';
-import { morning, observationAt, openScene } from '#test/support/scene';
+import { morning, observationAt, sharedScene } from '#test/support/scene';
 
-const scene = await openScene();
-const { caller, close } = scene;
+const scene = await sharedScene();
+const { caller } = scene;
 type Row = { cycle: number; generation?: number };
 const history = (id: string, query = '') => caller.send('GET', `/instances/${id}/history${query}`);
 const cyclesIn = async (id: string, query = ''): Promise<number[]> =>
@@ -126,7 +126,5 @@ hidesFromOthers(
   (of, asked) => of.send('GET', `/instances/${asked}/history`),
   () => id,
 );
-
-refused.after(close);
 
 for (const each of [reading, large, refused]) each.run();

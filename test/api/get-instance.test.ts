@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 const get = (id: string) => caller.send('GET', `/instances/${id}`);
 
 const present = suite('getting an instance');
@@ -83,7 +83,5 @@ absent('a query parameter is answered 400 with its name', async () => {
   const details = { field: 'fields', reason: 'unknown_parameter' };
   assertRefused(answer, 400, 'invalid_request', details);
 });
-
-absent.after(close);
 
 for (const each of [present, absent]) each.run();

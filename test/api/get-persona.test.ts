@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, openScene } from '#test/support/scene';
+import { assertRefused, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const get = (id: string) => caller.send('GET', `/personas/${id}`);
 
 /** Preferred actions, coping path and half-life in minutes. Source: model 5. */
@@ -60,7 +60,5 @@ getting('with a query parameter is answered 400', async () => {
   const details = { field: 'version', reason: 'unknown_parameter' };
   assertRefused(await get('persona_leader?version=v1'), 400, 'invalid_request', details);
 });
-
-getting.after(close);
 
 getting.run();

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, limitOf, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const get = (query = '') => caller.send('GET', `/test/questions${query}`);
 
 const getting = suite('getting the questions of the test');
@@ -50,7 +50,5 @@ getting('with a query parameter is answered 400', async () => {
   const details = { field: 'version', reason: 'unknown_parameter' };
   assertRefused(await get('?version=1.0'), 400, 'invalid_request', details);
 });
-
-getting.after(close);
 
 getting.run();

@@ -2,10 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { changesNothing, hidesFromOthers } from '#test/api/one-instance';
 import type { Caller } from '#test/support/caller';
-import { assertRefused, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, observationAt, sharedScene } from '#test/support/scene';
 
-const scene = await openScene();
-const { caller, close } = scene;
+const scene = await sharedScene();
+const { caller } = scene;
 const get = (of: Caller, id: string) => of.send('GET', `/instances/${id}/snapshot`);
 
 const reading = suite('getting the snapshot');
@@ -50,7 +50,5 @@ reading('with a query parameter is answered 400', async () => {
   const answer = await caller.send('GET', '/instances/inst_0123456789abcdef/snapshot?at=0');
   assertRefused(answer, 400, 'invalid_request', { field: 'at', reason: 'unknown_parameter' });
 });
-
-reading.after(close);
 
 reading.run();

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assertReplayed, keyedCalls, newKey, sendKeyed, uuidV7 } from '#test/support/keyed-calls';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 
 const usedUp = suite('a keyed call when the quota is used up');
 
@@ -92,7 +92,5 @@ spelled('is ignored where nothing is committed under it', async () => {
   assert.is(patched.status, 200);
   assert.is((await caller.send('DELETE', `/instances/${id}`, { headers })).status, 200);
 });
-
-spelled.after(close);
 
 for (const each of [usedUp, created, spelled]) each.run();

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assertReplayed, keyedCalls, newKey, sendKeyed, uuidV7 } from '#test/support/keyed-calls';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 const REUSED = { field: 'Idempotency-Key', reason: 'idempotency_key_reused' };
 
 const retried = suite('a call with an Idempotency-Key that is sent again');
@@ -196,7 +196,5 @@ unstored('is decided again: a call on an unknown instance is 404 every time', as
     assertRefused(answer, 404, 'not_found');
   }
 });
-
-unstored.after(close);
 
 for (const each of [retried, reused, unstored]) each.run();

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, limitOf, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, sharedScene } from '#test/support/scene';
 
-const { newCaller, close } = await openScene();
+const { newCaller } = await sharedScene();
 const caller = await newCaller({ instances: 3 });
 const create = (key?: string) =>
   caller.send('POST', '/instances', {
@@ -38,5 +38,4 @@ limit('is refused no more of them however many come at once', async () => {
   assert.is((await other.send('GET', '/instances')).body.pagination.total, 5);
 });
 
-limit.after(close);
 limit.run();

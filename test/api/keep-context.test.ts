@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { arbitraryJsonObject, jsonTokens } from '#test/support/json-source';
-import { morning, openScene } from '#test/support/scene';
+import { morning, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const HEADERS = { 'content-type': 'application/json' };
 
 /** An observation with this text as its context, its key spelled as it is given. */
@@ -64,5 +64,4 @@ kept('takes no more than it needs: gaps and escapes count for nothing', async ()
   assert.equal(await contextsOf(id), [`{"a":"${'A'.repeat(2_000)}"}`]);
 });
 
-kept.after(close);
 kept.run();

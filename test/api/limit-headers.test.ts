@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, admin, callerOf, newKey, send } from '#test/support/caller';
-import { limitOf, observationAt, openScene } from '#test/support/scene';
+import { limitOf, observationAt, sharedScene } from '#test/support/scene';
 
-const { service, newCaller, close } = await openScene();
+const { service, newCaller } = await sharedScene();
 const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
 const nowS = () => Date.now() / 1_000;
@@ -247,7 +247,5 @@ quota('counts the request and shows what is really left', async () => {
   assertNext(none, rest, 0);
   assertNext(await someone.send('GET', `/instances/${id}`), none, 0);
 });
-
-quota.after(close);
 
 for (const each of [first, counted, limited, quota]) each.run();

@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { refusesParameters } from '#test/api/refused-parameters';
 import type { Caller } from '#test/support/caller';
-import { observationAt, openScene } from '#test/support/scene';
+import { observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 type Listed = { id: string; name: string; created_at: string };
 const list = (of: Caller, query = '') => of.send('GET', `/instances${query}`);
 const namesIn = async (of: Caller, query: string): Promise<string[]> =>
@@ -194,7 +194,5 @@ refusesParameters(refused, (query) => list(caller, query), {
   ],
   unknown: 'page=2',
 });
-
-refused.after(close);
 
 for (const each of [empty, many, names, searched, refused]) each.run();

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
-import { assertRefused, limitOf, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const list = (query = '') => caller.send('GET', `/personas${query}`);
 
 /** Source: interface 2.8. */
@@ -80,7 +80,5 @@ listing('with an unknown parameter is answered 400', async () => {
   const details = { field: 'limit', reason: 'unknown_parameter' };
   assertRefused(await list('?limit=5'), 400, 'invalid_request', details);
 });
-
-listing.after(close);
 
 listing.run();

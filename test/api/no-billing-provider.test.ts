@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import { bought, keyless } from '#test/support/billing-scene';
-import { assertRefused, openScene } from '#test/support/scene';
+import { assertRefused, sharedScene } from '#test/support/scene';
 
-const scene = await openScene();
-const { caller, close } = scene;
+const scene = await sharedScene();
+const { caller } = scene;
 
 const BACK = 'https://app.example/billing';
 
@@ -22,7 +22,5 @@ nowhere('sells nothing and believes no notification', async () => {
     assertRefused(answer, 500, 'billing_provider_not_configured', { request_id });
   }
 });
-
-nowhere.after(close);
 
 nowhere.run();

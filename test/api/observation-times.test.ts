@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Answer } from '#test/support/caller';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import { limitOf, MORNING_MS, observationAt, openScene } from '#test/support/scene';
+import { limitOf, MORNING_MS, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const NOW = { mode_target: 'ORDER', signal_strength: 0.5 };
 const isoAt = (timeMs: number) => new Date(timeMs).toISOString();
 const send = (id: string, json: unknown) =>
@@ -180,7 +180,5 @@ ahead('of a batch that was spread is throttled as well', async () => {
     assertWaitUntil(lastMs, answer, askedMs);
   }
 });
-
-ahead.after(close);
 
 for (const each of [early, exact, past, ahead]) each.run();

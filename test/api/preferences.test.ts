@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 
 const strict = suite('a caller that prefers strict handling');
 
@@ -108,7 +108,5 @@ minimal('prefers full representation and gets 200', async () => {
   const answer = await caller.send('DELETE', `/instances/${id}`, { headers });
   assert.is(answer.status, 200);
 });
-
-minimal.after(close);
 
 for (const each of [strict, minimal]) each.run();

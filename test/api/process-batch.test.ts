@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 const send = (id: string, json: unknown, headers: Record<string, string> = {}) =>
   caller.send('POST', `/instances/${id}/process/batch`, { json, headers });
 const timesOf = async (id: string): Promise<number[]> => {
@@ -254,7 +254,5 @@ refused('beyond what the quota has left is answered 429 whole, and a smaller one
   assert.is(fits.body.data.snapshot.cycle, 5);
   assert.is(limitOf(fits, 'monthly'), 0);
 });
-
-refused.after(close);
 
 for (const each of [accepted, spaced, early, refused]) each.run();

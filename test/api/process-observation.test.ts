@@ -2,9 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_TARGETS } from '#identity/modes';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import { assertRefused, limitOf, MORNING_MS, observationAt, openScene } from '#test/support/scene';
+import {
+  assertRefused,
+  limitOf,
+  MORNING_MS,
+  observationAt,
+  sharedScene,
+} from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 const send = (id: string, json: unknown, headers: Record<string, string> = {}) =>
   caller.send('POST', `/instances/${id}/process`, { json, headers });
 const historyOf = async (id: string) =>
@@ -209,7 +215,5 @@ missing('is answered 404 to the letter like another account’s, and costs no cy
   assert.is(bodies.size, 1);
   assert.equal(await historyOf(id), []);
 });
-
-missing.after(close);
 
 for (const each of [accepted, refused, missing]) each.run();

@@ -1,9 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import { assertRefused, limitOf, MORNING_MS, observationAt, openScene } from '#test/support/scene';
+import {
+  assertRefused,
+  limitOf,
+  MORNING_MS,
+  observationAt,
+  sharedScene,
+} from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 const reset = (id: string, json: unknown) =>
   caller.send('POST', `/instances/${id}/reset`, { json });
 const stateOf = async (id: string) => {
@@ -175,7 +181,5 @@ refused('of another account’s instance is answered 404 like an unknown one', a
   assert.is(foreign.text, (await reset('inst_0123456789abcdef', { mode: 'initial' })).text);
   assert.is((await other.send('GET', `/instances/${id}`)).body.data.cycle_count, 1);
 });
-
-refused.after(close);
 
 for (const each of [initial, stable, after, refused]) each.run();

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Answer } from '#test/support/caller';
-import { observationAt, openScene } from '#test/support/scene';
+import { observationAt, sharedScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const { caller, newCaller } = await sharedScene();
 
 const OBSERVATION = { mode_target: 'EXPLORATION', signal_strength: 0.9 };
 
@@ -117,5 +117,4 @@ for (const [what, observations] of [
   });
 }
 
-refused.after(close);
 for (const each of [simulated, refused]) each.run();

@@ -3,11 +3,11 @@ import * as assert from 'uvu/assert';
 import { hidesFromOthers } from '#test/api/one-instance';
 import { admin, type Caller, callerOf, newKey, send } from '#test/support/caller';
 import { EventReader, type StreamEvent } from '#test/support/event-reader';
-import { assertRefused, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, observationAt, sharedScene } from '#test/support/scene';
 import type { Service } from '#test/support/service';
 
-const scene = await openScene();
-const { service, caller, newCaller, close } = scene;
+const scene = await sharedScene();
+const { service, caller, newCaller } = scene;
 
 /** Whether an edge hears of changes: three processes at fixed addresses have no bus. */
 const isHeard = process.env['TEST_TOPOLOGY'] !== 'processes';
@@ -252,7 +252,5 @@ async function keyOf(of: Service, accountId: string): Promise<{ key: string; key
   const made = await admin(of, 'POST', `/accounts/${accountId}/keys`, { scope: 'read' });
   return { key: made.key, keyId: made.id };
 }
-
-ended.after(close);
 
 for (const each of [following, refused, ended]) each.run();

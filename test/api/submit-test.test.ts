@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
-import { assertRefused, limitOf, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, sharedScene } from '#test/support/scene';
 
-const { caller, close } = await openScene();
+const { caller } = await sharedScene();
 const submit = (json: unknown, headers: Record<string, string> = {}) =>
   caller.send('POST', '/test/submit', { json, headers });
 
@@ -163,7 +163,5 @@ for (const [what, body, details] of WRONG) {
     assertRefused(await submit(body), 422, 'invalid_request', details);
   });
 }
-
-refused.after(close);
 
 for (const each of [accepted, refused]) each.run();

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { hidesFromOthers } from '#test/api/one-instance';
-import { assertRefused, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, observationAt, sharedScene } from '#test/support/scene';
 
-const scene = await openScene();
-const { caller, close } = scene;
+const scene = await sharedScene();
+const { caller } = scene;
 const patch = (id: string, json: unknown) => caller.send('PATCH', `/instances/${id}`, { json });
 const get = async (id: string) => (await caller.send('GET', `/instances/${id}`)).body.data;
 
@@ -85,7 +85,5 @@ hidesFromOthers(
   () => id,
   ['nonsense'],
 );
-
-refused.after(close);
 
 for (const each of [accepted, refused]) each.run();

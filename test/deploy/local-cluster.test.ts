@@ -16,7 +16,7 @@ import { processStatuses } from '#deploy/local/process-status';
 import { runningServer, signalProcess } from '#deploy/local/server-record';
 import { Browser } from '#test/console/browser';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { runToEnd } from '#test/support/file-run';
+import { runToEnd } from '#test/runner/program';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { refusalOf } from '#test/support/settled';
 

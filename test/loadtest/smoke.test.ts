@@ -9,8 +9,8 @@ import { freePort } from '#deploy/local/free-port';
 import { installedK6 } from '#deploy/local/k6-install';
 import { type Alter, alteringProxy } from '#test/loadtest/altered-answers';
 import { k6OrSkip } from '#test/loadtest/k6-or-skip';
+import { runToEnd } from '#test/runner/program';
 import { newCaller } from '#test/support/caller';
-import { runToEnd } from '#test/support/file-run';
 import { type Service, startStandalone } from '#test/support/service';
 
 /** Few requests of real k6 to a real service: whether the whole way works, no figures to compare. */

@@ -15,7 +15,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { runToEnd } from '#test/support/file-run';
+import { runToEnd } from '#test/runner/program';
 import { type ProcessRun, runMain, testVariables } from '#test/support/process-run';
 import { onFile } from '#test/support/service';
 

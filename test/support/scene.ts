@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { documented } from '#test/support/api-document';
 import { type Answer, type Caller, newCaller, type RequestedCaller } from '#test/support/caller';
-import { type Service, startService } from '#test/support/service';
+import { type Service, sharedService, startService } from '#test/support/service';
 
 /** A caller with the calls that most tests begin with. */
 export type SceneCaller = Caller & {
@@ -21,12 +21,20 @@ export type Scene = {
   readonly close: () => Promise<void>;
 };
 
-/** Starts the service for a test file. */
+/** Starts a service for a test file alone, with further variables. */
 export async function openScene(variables: Record<string, string> = {}): Promise<Scene> {
   const service = await startService(variables);
+  return { ...(await sceneOf(service)), close: async () => service[Symbol.asyncDispose]() };
+}
+
+/** A caller of its own on the service that the files of this process share. */
+export async function sharedScene(): Promise<Omit<Scene, 'close'>> {
+  return await sceneOf(await sharedService());
+}
+
+async function sceneOf(service: Service): Promise<Omit<Scene, 'close'>> {
   const newCaller = (requested?: RequestedCaller) => newDocumentedCaller(service, requested);
-  const caller = await newCaller();
-  return { service, caller, newCaller, close: async () => service[Symbol.asyncDispose]() };
+  return { service, caller: await newCaller(), newCaller };
 }
 
 /** A new account's caller whose answers are checked against the API document. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -46,6 +47,33 @@ export async function startService(variables: Record<string, string> = {}): Prom
     default:
       return startStandalone(variables);
   }
+}
+
+/** Services that the files of this process share, by topology. */
+const shared = new Map<string, Promise<Service>>();
+
+/**
+ * The service that all test files of this process share, in the topology that `TEST_TOPOLOGY` names.
+ * The service ends with the process. For tests that need no variables, no log and no metrics of
+ * their own, and that leave the service as they found it.
+ */
+export function sharedService(): Promise<Service> {
+  const topology = process.env['TEST_TOPOLOGY'] ?? '';
+  const known = shared.get(topology);
+  if (known !== undefined) return known;
+  const started = startService().then((service) => {
+    for (const [, child] of service.processes) letExitWithout(child);
+    return service;
+  });
+  shared.set(topology, started);
+  return started;
+}
+
+/** Lets this process exit although the child runs. The exit handler of `start` ends the child. */
+function letExitWithout(child: ChildProcess): void {
+  child.unref();
+  for (const stream of [child.stdin, child.stdout, child.stderr])
+    (stream as Socket | null)?.unref();
 }
 
 /** Few shards, because every start claims them all. */
@@ -130,7 +158,8 @@ export async function start(
 ): Promise<Started> {
   const env = { ...testVariables(), ...variables };
   const child = spawn(process.execPath, ['services/main.ts', part], { env });
-  const end = () => void child.kill('SIGKILL');
+  // By SIGTERM a service ends in good order, and writes what it reached where coverage is measured.
+  const end = () => void child.kill('SIGTERM');
   process.once('exit', end);
   child.once('exit', () => process.off('exit', end));
   const lines: string[] = [];

@@ -8,12 +8,13 @@ import { startNats } from '#deploy/local/nats-server';
 import { birthOf } from '#deploy/local/process-birth';
 import { runningServer, signalProcess } from '#deploy/local/server-record';
 import { startStripeMock } from '#deploy/local/stripe-mock-server';
-import type { Job } from '#test/support/file-run';
+import type { Job } from '#test/runner/job';
+import { runToEnd } from '#test/runner/program';
 import { pemOf } from '#test/support/server-certificates';
 
 /*
- * The servers that one test run shares: started once, and only those that a wanted file names. Their
- * state is thrown away with them.
+ * The servers that one test run shares. The run starts each server once, and only if a wanted file
+ * names it. The state of the servers is deleted at the end of the run.
  */
 
 type Place = Parameters<typeof startCassandra>[0];
@@ -35,8 +36,8 @@ const ENCRYPTED = {
 };
 
 /**
- * The servers, the quickest to start first: by the variable that gives a test file the address, and how
- * a file says that it needs one.
+ * Servers by start time, the quickest first. `variable` gives a test file the address; `need` finds
+ * the files that use the server.
  */
 const SERVERS = [
   { name: 'nats', variable: 'TEST_NATS', need: /\bnatsOrSkip\(/, open: startNats },
@@ -55,22 +56,27 @@ const SERVERS = [
   },
 ] as const;
 
-/** Where runs of this user keep the state of their servers, each in a folder named by its process id. */
+/** State of the servers of this user's runs: a folder for each run, named by its process id. */
 const RUNS_FOLDER = join(tmpdir(), `identity-engine-test-servers-${userInfo().uid}`);
+
+/** Time to create the tables of one keyspace on a busy machine, in milliseconds. */
+const MIGRATE_MS_MAX = 120_000;
 
 type Variables = Readonly<Record<string, string>>;
 
 /** The servers of this run. */
 export type RunServers = AsyncDisposable & {
-  /** How long a job has to wait for servers, as a rank: 0 for one that needs none. */
+  /** A folder for temporary files, deleted with the servers. */
+  readonly temporary: string;
+  /** Rank of the slowest server that a job needs; 0 for a job that needs none. */
   waitOf(job: Job): number;
-  /** What the file receives, once the servers that it needs answer or are known to be missing. */
-  variablesFor(job: Job): Promise<Variables>;
+  /** Variables of a job, once the servers that the job needs answer or are known to be missing. */
+  variablesFor(job: Job, place: number): Promise<Variables>;
 };
 
 /**
- * Begins to start what `jobs` need and returns at once. One that the caller has named in the
- * environment is used as it is; one that cannot be had is named to the files, which then skip.
+ * Begins to start the servers that `jobs` need and returns at once. A server whose address stands in
+ * the environment is used as it is. If a server cannot be had, its files receive the reason and skip.
  */
 export function startRunServers(jobs: readonly Job[]): RunServers {
   endAbandonedRuns();
@@ -100,15 +106,22 @@ export function startRunServers(jobs: readonly Job[]): RunServers {
     );
     return { server, variables };
   });
-  const neededBy = (job: Job) => starting.filter(({ server }) => isNeeded(server, job));
+  const keyspaces = new Map<string, Promise<Variables>>();
   return {
+    temporary,
     waitOf: (job) => starting.findLastIndex(({ server }) => isNeeded(server, job)) + 1,
-    variablesFor: async (job) =>
-      Object.assign(
-        // What a file that is killed has started lies under the run's own folder and is found there.
+    variablesFor: async (job, place) => {
+      const needed = starting.filter(({ server }) => isNeeded(server, job));
+      const given = Object.assign(
         { TMPDIR: temporary },
-        ...(await Promise.all(neededBy(job).map(({ variables }) => variables))),
-      ),
+        ...(await Promise.all(needed.map(({ variables }) => variables))),
+      );
+      if (job.topology !== 'cassandra') return given;
+      const keyspace = `api_${process.pid}_${place}${job.isAlone ? '_alone' : ''}`;
+      const tables = keyspaces.get(keyspace) ?? migratedKeyspace(given, keyspace);
+      keyspaces.set(keyspace, tables);
+      return { ...given, ...(await tables) };
+    },
     [Symbol.asyncDispose]: async () => {
       await Promise.all(starting.map(({ variables }) => variables));
       for (const server of running) server.signal('SIGKILL');
@@ -117,7 +130,23 @@ export function startRunServers(jobs: readonly Job[]): RunServers {
   };
 }
 
-/** A run that was killed could not end its servers; the next one does it. */
+/**
+ * Creates a keyspace with all tables. Each place of the run has one for the service that its files
+ * share and one for files that run alone: two services on the same tables would take each other's
+ * shards over. Without Cassandra the result is empty, and the job skips.
+ */
+async function migratedKeyspace(given: Variables, keyspace: string): Promise<Variables> {
+  const address = given['TEST_CASSANDRA'] ?? process.env['TEST_CASSANDRA'];
+  if (address === undefined) return {};
+  const tables = {
+    SERVICE_CASSANDRA_CONTACT_POINTS: address,
+    SERVICE_CASSANDRA_KEYSPACE: keyspace,
+  };
+  await runToEnd(process.execPath, ['services/main.ts', 'migrate'], tables, MIGRATE_MS_MAX);
+  return { TEST_CASSANDRA: address, TEST_KEYSPACE: keyspace };
+}
+
+/** Ends the servers of runs that were killed. */
 function endAbandonedRuns(): void {
   mkdirSync(RUNS_FOLDER, { recursive: true, mode: 0o700 });
   for (const run of readdirSync(RUNS_FOLDER)) {

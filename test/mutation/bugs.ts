@@ -1,0 +1,194 @@
+import { spawn } from 'node:child_process';
+import { appendFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { killGroup } from '#test/runner/program';
+
+/*
+ * Runs each hand-made bug of `test/mutation/bugs` against the test files that reach its lines, the
+ * quickest first, until one fails. The result is one line of JSON for each bug.
+ *
+ * Each bug is put into a checkout of its own (`--checkout`, one for each process that runs at a
+ * time), so that services, workers and browsers that a test starts have the bug too.
+ * Servers that tests share are named in the environment (TEST_CASSANDRA, TEST_NATS, …).
+ *
+ * `make check` notices none of these bugs: they keep types, formatting and lint rules.
+ *
+ * Usage: node test/mutation/bugs.ts --map coverage-map.jsonl --out results.jsonl
+ *          --checkout FOLDER [--checkout FOLDER] [--minutes n] [id …]
+ */
+
+/** A hand-made bug: `was` occurs once in `file`. `fault` is the effect in one sentence. */
+export type Bug = {
+  readonly id: string;
+  readonly file: string;
+  readonly was: string;
+  readonly becomes: string;
+  readonly fault: string;
+};
+
+/** A line of the coverage map: one run of a test file and the lines that it reached by source file. */
+type Reach = {
+  readonly file: string;
+  readonly topology: string;
+  readonly seconds: number;
+  readonly lines: Readonly<Record<string, string>>;
+};
+
+type Result = {
+  readonly id: string;
+  /** The test file that failed with the bug. */
+  readonly by: string | undefined;
+  readonly topology?: string;
+  readonly seconds: number;
+  /** How many test files ran, and how many reach the bug. */
+  readonly ran: number;
+  readonly reach: number;
+};
+
+const FAILED = '✘';
+
+/** A test file may take this much longer than without the bug. */
+const SLOWNESS_MAX = 4;
+const START_MS = 30_000;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    map: { type: 'string', default: '.cache/coverage-map.jsonl' },
+    out: { type: 'string', default: '.cache/bugs.jsonl' },
+    checkout: { type: 'string', multiple: true, default: [] },
+    minutes: { type: 'string', default: '15' },
+  },
+});
+
+process.on('SIGTERM', () => process.exit(130));
+process.on('SIGINT', () => process.exit(130));
+
+const map = linesOf<Reach>(values.map);
+const known = new Set(
+  existsSync(values.out) ? linesOf<Result>(values.out).map(({ id }) => id) : [],
+);
+const bugs = globSync('test/mutation/bugs/*.json')
+  .sort()
+  .flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Bug[])
+  .filter(({ id }) => !known.has(id))
+  .filter(({ id }) => positionals.length === 0 || positionals.some((part) => id.startsWith(part)));
+
+const waiting = [...bugs];
+await Promise.all(values.checkout.map(work));
+
+async function work(checkout: string, place: number): Promise<void> {
+  for (let bug = waiting.shift(); bug !== undefined; bug = waiting.shift()) {
+    const path = join(checkout, bug.file);
+    const source = readFileSync(path, 'utf8');
+    if (source.split(bug.was).length !== 2) throw new Error(`${bug.id} does not fit ${bug.file}`);
+    try {
+      const result = await tryBug(bug, source, checkout, place);
+      appendFileSync(values.out, `${JSON.stringify(result)}\n`);
+      console.log(
+        `${result.id}: ${result.by ?? 'NOT DETECTED'} (${result.ran} of ${result.reach} files, ${result.seconds.toFixed(0)} s)`,
+      );
+    } finally {
+      writeFileSync(path, source);
+    }
+  }
+}
+
+async function tryBug(bug: Bug, source: string, checkout: string, place: number): Promise<Result> {
+  const startedMs = performance.now();
+  const path = join(checkout, bug.file);
+  const buggy = source.replace(bug.was, () => bug.becomes);
+  writeFileSync(path, buggy);
+  const reaching = reachingTests(bug, source);
+  let ran = 0;
+  const result = (by: string | undefined, topology?: string): Result => ({
+    ...{ id: bug.id, by, seconds: (performance.now() - startedMs) / 1_000, ran },
+    ...{ reach: reaching.length, ...(topology === undefined ? {} : { topology }) },
+  });
+  for (const { file, topology, seconds } of reaching) {
+    if (performance.now() - startedMs > Number(values.minutes) * 60_000) break;
+    ran += 1;
+    const msMax = seconds * 1_000 * SLOWNESS_MAX + START_MS;
+    const env = { TEST_TOPOLOGY: topology, TEST_KEYSPACE: `bugs_${place}` };
+    const isPassing = () => passes(checkout, process.execPath, [file], env, msMax);
+    if (await isPassing()) continue;
+    // Only a file that passes without the bug has noticed the bug.
+    writeFileSync(path, source);
+    const isSound = await isPassing();
+    writeFileSync(path, buggy);
+    if (isSound) return result(file, topology);
+    console.log(`${bug.id}: ${file} fails without the bug too`);
+  }
+  return result(undefined);
+}
+
+/** Tests that reach a bug: those of the same room, quick ones and specific ones come first. */
+function reachingTests(bug: Bug, source: string): Reach[] {
+  const first = source.slice(0, source.indexOf(bug.was)).split('\n').length;
+  const last = first + bug.was.split('\n').length - 1;
+  const room = bug.id.replace(/-\d+$/, '');
+  const words = basename(bug.file).replace(/\..*$/, '').split(/[-_]/);
+  const cost = ({ file, seconds, lines }: Reach): number => {
+    const reached = Object.keys(lines).length;
+    const isNear = file.includes(`test/${room}/`);
+    const isNamed = words.some((word) => word.length > 3 && file.includes(word.replace(/s$/, '')));
+    return (seconds + 0.3) * (reached / 100 + 0.2) * (isNear ? 0.2 : 1) * (isNamed ? 0.2 : 1);
+  };
+  return map
+    .filter((reach) => isReached(reach, bug, first, last))
+    .toSorted((one, other) => cost(one) - cost(other));
+}
+
+function isReached({ file, lines }: Reach, bug: Bug, first: number, last: number): boolean {
+  // Code that runs in a browser or in Python is not in the map: every test of it counts.
+  if (bug.file.startsWith('clients/python/')) return /test\/clients\/(python|crash)/.test(file);
+  if (bug.file.startsWith('clients/typescript/')) {
+    return /^clients\/typescript\/|test\/clients\//.test(file);
+  }
+  const isPage = bug.file.startsWith('services/console/pages/');
+  if (isPage && /^test\/console\/pages\//.test(file)) return true;
+  return (lines[bug.file] ?? '').split(',').some((part) => {
+    const [from = 0, to = from] = part.split('-').map(Number);
+    return from <= last && first <= to;
+  });
+}
+
+function passes(
+  cwd: string,
+  program: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  msMax: number,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const env = { ...process.env, ...variables, FORCE_COLOR: '0' };
+    const child = spawn(program, [...args], {
+      ...{ cwd, env, detached: true, stdio: ['ignore', 'pipe', 'ignore'] },
+    });
+    let isFailed = false;
+    const fail = (): void => {
+      isFailed = true;
+      killGroup(child.pid);
+    };
+    const cut = (): void => killGroup(child.pid);
+    process.once('exit', cut);
+    const timer = setTimeout(fail, msMax);
+    child.stdout?.on('data', (chunk) => {
+      if (String(chunk).includes(FAILED)) fail();
+    });
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      process.off('exit', cut);
+      killGroup(child.pid);
+      resolve(!isFailed && code === 0);
+    });
+  });
+}
+
+function linesOf<Row>(file: string): Row[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Row);
+}

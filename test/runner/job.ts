@@ -1,0 +1,67 @@
+import { globSync, readFileSync } from 'node:fs';
+import {
+  ALONE,
+  type FileName,
+  LATER,
+  ON_EVERY_STORE,
+  type PartName,
+  SOONER,
+} from '#test/runner/plan';
+
+/** Topology of the service that tests of the interface talk to; other tests ignore it. */
+export type Topology = 'memory' | 'processes' | 'cassandra' | 'sqlite';
+
+/** A test file with its topology and its part of the run. */
+export type Job = {
+  readonly file: string;
+  readonly topology: Topology;
+  readonly part: PartName;
+  /** Whether the file runs in a process of its own. */
+  readonly isAlone: boolean;
+};
+
+/** Result of a job: counts of tests, and the output. */
+export type Outcome = {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly text: string;
+};
+
+/** Paths of all test files, sorted. */
+export function testFiles(): string[] {
+  return globSync(['test/**/*.test.ts', 'clients/typescript/test/*.test.ts']).sort();
+}
+
+/**
+ * Jobs of these files by the plan. A file of `test/api` has one job on memory, one in three processes
+ * and, if it depends on the store, one on an SQLite file and one on Cassandra.
+ */
+export function jobsOf(files: readonly string[]): Job[] {
+  return files.flatMap((file): Job[] => {
+    const isAlone = ALONE.some(({ files }) => isNamed(file, files));
+    const later = LATER.find(({ files }) => isNamed(file, files))?.name ?? 'test';
+    const part = isNamed(file, SOONER) ? 'test' : later;
+    const job = { file, isAlone, part, topology: 'memory' } as const;
+    if (!file.startsWith('test/api/')) return [job];
+    const stores = isNamed(file, ON_EVERY_STORE) ? (['sqlite', 'cassandra'] as const) : [];
+    return [
+      job,
+      ...stores.map((topology) => ({ ...job, topology })),
+      { ...job, part: 'processes', topology: 'processes' },
+    ];
+  });
+}
+
+/** Name of a job in the report. */
+export function nameOf({ file, topology }: Pick<Job, 'file' | 'topology'>): string {
+  return file.startsWith('test/api/') ? `${file} (${topology})` : file;
+}
+
+/** Whether one of these names of the plan means the file. */
+export function isNamed(file: string, names: readonly FileName[]): boolean {
+  return names.some((name) => {
+    if (typeof name !== 'string') return name.test(readFileSync(file, 'utf8'));
+    return name.endsWith('/') ? file.startsWith(name) : file === name;
+  });
+}

@@ -1,0 +1,108 @@
+/*
+ * The plan of a run: which files `make test` leaves to `make test-all`, which files need a process of
+ * their own, what a bare machine may skip, and how long a folder may take.
+ *
+ * A name that ends with a slash is a folder, any other name is the path of one file. A regular
+ * expression is searched in the text of the file.
+ */
+
+export type FileName = string | RegExp;
+
+/** `test` is what `make test` runs; `make test-all` runs every part. */
+export type PartName = 'test' | (typeof LATER)[number]['name'];
+
+/** Files that `make test` runs although their folder or their text stands below. */
+export const SOONER: readonly FileName[] = [
+  'test/process/admin-token.test.ts',
+  'test/process/code-cache.test.ts',
+  'test/process/secret-files.test.ts',
+  'test/process/tracing-files.test.ts',
+  'test/process/variables.test.ts',
+  'test/process/production.test.ts',
+  'test/process/limiter-exact.test.ts',
+];
+
+/** Parts that only `make test-all` runs. A file belongs to the first part that names it. */
+export const LATER = [
+  {
+    name: 'kills',
+    files: [
+      'test/clients/crash.test.ts',
+      'test/chaos/chaos.test.ts',
+      'test/power-loss/',
+      'test/restore/',
+      'test/upgrade/upgrade.test.ts',
+      'test/upgrade/next-schema.test.ts',
+    ],
+  },
+  { name: 'simulations', files: [/\btestVariants\(/, 'test/simulation/many-seeds.test.ts'] },
+  { name: 'browsers', files: [/\b(browserSuite|launchChromium)\(/] },
+  {
+    name: 'tools',
+    files: [
+      /\b(k6OrSkip|jaegerOrSkip|stripeMockOrSkip|prometheusOrSkip)\(/,
+      /\bHAProxy\b.*apt-get/,
+      'test/fuzz/schemathesis.test.ts',
+      'test/deploy/balancer.test.ts',
+      'test/deploy/local-cluster.test.ts',
+      'test/deploy/root-file-system.test.ts',
+    ],
+  },
+  {
+    name: 'clients',
+    files: ['clients/typescript/test/package.test.ts', 'test/clients/python-package.test.ts'],
+  },
+  { name: 'kubernetes', files: ['test/kubernetes/'] },
+  { name: 'processes', files: ['test/process/', 'test/edge/slow-readers.test.ts'] },
+] as const satisfies readonly { readonly name: string; readonly files: readonly FileName[] }[];
+
+/** Files of `test/api` that depend on the store: `make test` runs them on every store. */
+export const ON_EVERY_STORE: readonly FileName[] = [
+  'agent-day',
+  'attack-races',
+  'batch-is-sequence',
+  'conditional-requests',
+  'create-instance',
+  'delete-instance',
+  'generations',
+  'get-account',
+  'get-audit',
+  'get-drift',
+  'get-history',
+  'get-instance',
+  'idempotency',
+  'idempotency-keys',
+  'instance-limit',
+  'keep-context',
+  'list-instances',
+  'notify-billing',
+  'process-batch',
+  'process-observation',
+  'reset-instance',
+  'stream-events',
+  'submit-test',
+  'update-instance',
+].map((name) => `test/api/${name}.test.ts`);
+
+/** Files that run in a process of their own, and why. */
+export const ALONE: readonly { readonly why: string; readonly files: readonly FileName[] }[] = [
+  { why: 'weighs the live heap after full collections', files: [/\bliveBytes\(/] },
+  {
+    why: 'needs a service with settings of its own on the store',
+    files: ['test/api/notify-billing.test.ts'],
+  },
+];
+
+/** What a bare machine may lack: the reason that a skipping file prints, and the files that may skip. */
+export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonly FileName[] }[] = [
+  { lack: /^there is no Cassandra: /, files: [/\bcassandraOrSkip\(/, 'test/api/'] },
+  { lack: /^there is no NATS: /, files: [/\bnatsOrSkip\(/] },
+  { lack: /^there is no Python 3\.10 /, files: ['test/clients/'] },
+  { lack: /^no Chromium was found /, files: [/\b(browserSuite|launchChromium)\(/] },
+  { lack: /^there is no k6: /, files: [/\bk6OrSkip\(/] },
+  { lack: /^there is no Jaeger: /, files: [/\bjaegerOrSkip\(/] },
+  { lack: /^there is no stripe-mock: /, files: [/\bstripeMockOrSkip\(/] },
+];
+
+/** Minutes that the files of a folder of `make test`, or of a further part, may take together. */
+export const BUDGETS: Readonly<Record<string, number>> = {};

@@ -1,0 +1,93 @@
+import { dirname } from 'node:path';
+import type { Outcome } from '#test/runner/job';
+import { BUDGETS, type PartName } from '#test/runner/plan';
+
+/** A test file or a program of the run. */
+export type Task = { readonly name: string; readonly file: string; readonly part: PartName };
+
+/** A finished task with its duration. */
+export type Finished = Task & Outcome & { readonly seconds: number };
+
+/** A line of progress while no file ends, in milliseconds. */
+const QUIET_MS_MAX = 10_000;
+
+const SLOWEST_SHOWN = 10;
+
+/** Prints a run as it goes: one line for each finished file, and the longest running file meanwhile. */
+export class RunReport implements Disposable {
+  readonly #total: number;
+  readonly #running = new Map<string, number>();
+  readonly #finished: Finished[] = [];
+  readonly #startedMs = performance.now();
+  #printedMs = performance.now();
+  readonly #timer = setInterval(() => this.#showLongest(), 1_000);
+
+  /** `total` is the number of files and programs of the run. */
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  get finished(): readonly Finished[] {
+    return this.#finished;
+  }
+
+  /** Runs one job and prints its outcome. */
+  async follow({ name, file, part }: Task, run: () => Promise<Outcome>): Promise<void> {
+    const startedMs = performance.now();
+    this.#running.set(name, startedMs);
+    const outcome = await run();
+    this.#running.delete(name);
+    const seconds = (performance.now() - startedMs) / 1_000;
+    this.#finished.push({ ...outcome, name, file, part, seconds });
+    const verdict = outcome.failed > 0 ? 'FAILED' : 'ok';
+    const skipped = outcome.skipped > 0 ? `, ${outcome.skipped} skipped` : '';
+    this.#print(`${verdict} ${name}: ${outcome.passed} passed${skipped}, ${seconds.toFixed(1)} s`);
+    if (outcome.failed > 0) console.log(outcome.text);
+  }
+
+  /**
+   * Prints the slowest files, and the minutes of each folder of `make test` and of each further part,
+   * with a warning above a budget.
+   */
+  summary(): void {
+    const slowest = this.#finished.toSorted((one, other) => other.seconds - one.seconds);
+    console.log('\nslowest files:');
+    for (const { name, seconds } of slowest.slice(0, SLOWEST_SHOWN)) {
+      console.log(`${seconds.toFixed(1).padStart(7)} s  ${name}`);
+    }
+    console.log('minutes of files, summed by folder and by part:');
+    const groups = Map.groupBy(this.#finished, ({ file, part }) =>
+      part === 'test' ? dirname(file) : part,
+    );
+    for (const [group, files] of [...groups].sort(([one], [other]) => (one < other ? -1 : 1))) {
+      const minutes = files.reduce((sum, { seconds }) => sum + seconds / 60, 0);
+      const budget = BUDGETS[group] ?? Number.POSITIVE_INFINITY;
+      const warning = minutes > budget ? `  WARNING: the budget is ${budget} min` : '';
+      console.log(`${minutes.toFixed(1).padStart(7)}    ${group}${warning}`);
+    }
+    console.log(`elapsed: ${this.#elapsed()}\n`);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  #showLongest(): void {
+    if (performance.now() - this.#printedMs < QUIET_MS_MAX) return;
+    const [name, startedMs = 0] = [...this.#running][0] ?? [];
+    if (name === undefined) return;
+    const seconds = (performance.now() - startedMs) / 1_000;
+    this.#print(`longest running: ${name}, ${seconds.toFixed(0)} s`);
+  }
+
+  #print(line: string): void {
+    this.#printedMs = performance.now();
+    const place = `${this.#finished.length}/${this.#total}`;
+    console.log(`[${place.padStart(7)} ${this.#elapsed()}] ${line}`);
+  }
+
+  #elapsed(): string {
+    const seconds = Math.floor((performance.now() - this.#startedMs) / 1_000);
+    return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  }
+}

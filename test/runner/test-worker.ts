@@ -1,0 +1,113 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { cacheFolder } from '#deploy/local/cache-folder';
+import type { Job, Outcome } from '#test/runner/job';
+import { FILE_MS_MAX, killGroup, runToEnd, type Variables } from '#test/runner/program';
+import type { WorkerAnswer, WorkerRequest } from '#test/runner/worker';
+
+/** A worker with more resident memory than this is replaced, in bytes: files leave modules behind. */
+const WORKER_BYTES_MAX = 1_400 * 1_024 * 1_024;
+
+/** Compiled code of the product and of the tests, shared by all runs of this user. */
+const COMPILED = {
+  NODE_COMPILE_CACHE: join(cacheFolder(), 'compiled-tests'),
+  NODE_COMPILE_CACHE_PORTABLE: '1',
+};
+
+const WORKER = 'test/runner/worker.ts';
+
+/** uvu's last lines in a file that runs in a process of its own. */
+const COUNTS = /Total: +(\d+)\s+Passed: +(\d+)\s+Skipped: +(\d+)/;
+
+/**
+ * One place of the run: at most one file runs in it. Most files share a long-lived worker process;
+ * `runAlone` starts a process for one file.
+ */
+export class TestWorker {
+  #child: ChildProcess | undefined;
+  /** Output that went past the worker's own capture: of native code and of programs that it started. */
+  #stray = '';
+  readonly #variables: Variables;
+
+  /** `variables` are added to the environment of every process. */
+  constructor(variables: Variables) {
+    this.#variables = { ...COMPILED, FORCE_COLOR: '0', ...variables };
+  }
+
+  /** Runs a file in the shared process. The outcome of a file that ends or hangs it is `failed`. */
+  async run(
+    { file, topology }: Job,
+    variables: Readonly<Record<string, string>>,
+  ): Promise<Outcome> {
+    this.#child ??= this.#start();
+    const child = this.#child;
+    const { promise, resolve } = Promise.withResolvers<WorkerAnswer>();
+    const lost = (why: string): void => {
+      const text = `${this.#stray}\n${why}\n`;
+      resolve({ passed: 0, failed: 1, skipped: 0, text, isFatal: true, memoryBytes: 0 });
+    };
+    const timer = setTimeout(
+      () => lost(`still running after ${FILE_MS_MAX / 1_000} s`),
+      FILE_MS_MAX,
+    );
+    const ended = (code: number | null, signal: NodeJS.Signals | null): void =>
+      lost(`the worker ended with ${code ?? signal}`);
+    child.once('message', resolve);
+    child.once('exit', ended);
+    child.send({ file, topology, variables } satisfies WorkerRequest);
+    const { isFatal, memoryBytes, ...outcome } = await promise;
+    clearTimeout(timer);
+    child.off('message', resolve);
+    child.off('exit', ended);
+    if (isFatal) this.#kill();
+    else if (memoryBytes > WORKER_BYTES_MAX) await this.stop();
+    const text = outcome.failed > 0 ? outcome.text + this.#stray : outcome.text;
+    this.#stray = '';
+    return { ...outcome, text };
+  }
+
+  /** Runs a file in a process of its own. */
+  async runAlone({ file, topology }: Job, variables: Variables): Promise<Outcome> {
+    const all = { ...this.#variables, ...variables, TEST_TOPOLOGY: topology };
+    const { code, text } = await runToEnd(process.execPath, [file], all);
+    return { ...countsIn(text, code), text };
+  }
+
+  /** Lets the shared process end, as after its last file. */
+  async stop(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    child.once('exit', () => resolve());
+    child.disconnect();
+    await promise;
+  }
+
+  #start(): ChildProcess {
+    const env = { ...process.env, ...this.#variables };
+    const child = fork(WORKER, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    process.once('exit', () => killGroup(child.pid));
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk) => (this.#stray += chunk));
+    }
+    return child;
+  }
+
+  #kill(): void {
+    killGroup(this.#child?.pid);
+    this.#child = undefined;
+  }
+}
+
+/** A file fails too when it ran no test or when its process ended badly after its tests. */
+function countsIn(text: string, code: number | null): Omit<Outcome, 'text'> {
+  const [, total, passed, skipped] = COUNTS.exec(text)?.map(Number) ?? [];
+  if (total === undefined || passed === undefined || skipped === undefined) {
+    return { passed: 0, failed: 1, skipped: 0 };
+  }
+  // uvu does not count skipped tests in its total.
+  const failed = total - passed;
+  const isSilent = total + skipped === 0 || (code !== 0 && failed === 0);
+  return { passed, failed: isSilent ? failed + 1 : failed, skipped };
+}
