@@ -77,10 +77,15 @@ async function runProgram({ command: [program = '', ...args] }: Program): Promis
 }
 
 async function runJobs(servers: RunServers, jobs: readonly Job[], places: number): Promise<void> {
-  const waiting = jobs.toSorted((left, right) => servers.waitOf(left) - servers.waitOf(right));
+  const waiting = jobs.toSorted((one, other) => Number(other.isLong) - Number(one.isLong));
+  // Files that need a server which is still starting let the others go first.
+  const takeNext = (): Job | undefined => {
+    const index = waiting.findIndex((job) => servers.isReady(job));
+    return waiting.splice(Math.max(0, index), 1)[0];
+  };
   const work = async (_: unknown, place: number): Promise<void> => {
     const worker = new TestWorker({ TMPDIR: servers.temporary });
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+    for (let job = takeNext(); job !== undefined; job = takeNext()) {
       const next = job;
       const variables = await servers.variablesFor(next, place);
       await report.follow({ ...next, name: nameOf(next) }, () => runJob(worker, next, variables));

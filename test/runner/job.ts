@@ -3,6 +3,7 @@ import {
   ALONE,
   type FileName,
   LATER,
+  LONG,
   ON_EVERY_STORE,
   type PartName,
   SOONER,
@@ -18,6 +19,8 @@ export type Job = {
   readonly part: PartName;
   /** Whether the file runs in a process of its own. */
   readonly isAlone: boolean;
+  /** Whether the file takes so long that it starts before the others. */
+  readonly isLong: boolean;
 };
 
 /** Result of a job: counts of tests, and the output. */
@@ -42,7 +45,8 @@ export function jobsOf(files: readonly string[]): Job[] {
     const isAlone = ALONE.some(({ files }) => isNamed(file, files));
     const later = LATER.find(({ files }) => isNamed(file, files))?.name ?? 'test';
     const part = isNamed(file, SOONER) ? 'test' : later;
-    const job = { file, isAlone, part, topology: 'memory' } as const;
+    const isLong = isNamed(file, LONG);
+    const job = { file, isAlone, isLong, part, topology: 'memory' } as const;
     if (!file.startsWith('test/api/')) return [job];
     const stores = isNamed(file, ON_EVERY_STORE) ? (['sqlite', 'cassandra'] as const) : [];
     return [

@@ -35,10 +35,7 @@ const ENCRYPTED = {
   },
 };
 
-/**
- * Servers by start time, the quickest first. `variable` gives a test file the address; `need` finds
- * the files that use the server.
- */
+/** `variable` gives a test file the address of a server; `need` finds the files that use the server. */
 const SERVERS = [
   { name: 'nats', variable: 'TEST_NATS', need: /\bnatsOrSkip\(/, open: startNats },
   {
@@ -68,8 +65,8 @@ type Variables = Readonly<Record<string, string>>;
 export type RunServers = AsyncDisposable & {
   /** A folder for temporary files, deleted with the servers. */
   readonly temporary: string;
-  /** Rank of the slowest server that a job needs; 0 for a job that needs none. */
-  waitOf(job: Job): number;
+  /** Whether the servers that a job needs answer, or are known to be missing. */
+  isReady(job: Job): boolean;
   /** Variables of a job, once the servers that the job needs answer or are known to be missing. */
   variablesFor(job: Job, place: number): Promise<Variables>;
 };
@@ -92,24 +89,28 @@ export function startRunServers(jobs: readonly Job[]): RunServers {
   mkdirSync(temporary, { recursive: true });
   process.once('exit', () => endRun(folder));
   const running: LocalServer[] = [];
+  const ready = new Set<string>();
   const starting = wanted.map((server) => {
     const { name, variable, open } = server;
     const place = { folder: join(folder, name), logFolder: join(folder, 'logs') };
-    const variables = open({ ...place, print: console.log }).then(
-      (server): Variables => {
-        running.push(server);
-        return { [variable]: server.address };
-      },
-      (error: Error): Variables => ({
-        [`${variable}_MISSING`]: error.message.split('\n', 1)[0] ?? '',
-      }),
-    );
+    const variables = open({ ...place, print: console.log })
+      .then(
+        (server): Variables => {
+          running.push(server);
+          return { [variable]: server.address };
+        },
+        (error: Error): Variables => ({
+          [`${variable}_MISSING`]: error.message.split('\n', 1)[0] ?? '',
+        }),
+      )
+      .finally(() => ready.add(name));
     return { server, variables };
   });
   const keyspaces = new Map<string, Promise<Variables>>();
   return {
     temporary,
-    waitOf: (job) => starting.findLastIndex(({ server }) => isNeeded(server, job)) + 1,
+    isReady: (job) =>
+      starting.every(({ server }) => ready.has(server.name) || !isNeeded(server, job)),
     variablesFor: async (job, place) => {
       const needed = starting.filter(({ server }) => isNeeded(server, job));
       const given = Object.assign(

@@ -4,7 +4,7 @@ import { simulate } from '#test/simulation/simulate';
 import { simulateSeed } from '#test/simulation/simulate-seed';
 
 /** The fixed set of seeds. `many-seeds.test.ts` and `make simulate MINUTES=…` try more. */
-const SEEDS = 18;
+const SEEDS = 48;
 
 const clusters = suite('simulated clusters');
 

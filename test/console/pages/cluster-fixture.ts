@@ -1,11 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { readBuiltPages } from '#console/built-pages';
-import { buildPages } from '#deploy/console/build-pages';
 import type { ClusterReport, NodeReport, ServiceReport } from '#overview/cluster-report';
 import { clusterPage } from '#process/cluster-page';
+import { builtOnce } from '#test/console/pages/built-once';
 import { openPage, type WatchedPage } from '#test/console/pages/pages-fixture';
 import { adminUnderTest } from '#test/limiter/admin-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
@@ -25,13 +22,10 @@ export type ClusterDesk = AsyncDisposable & {
   }) => Promise<WatchedPage>;
 };
 
-/** Builds the page and serves it; `browser` is called for the browser when a page is opened. */
+/** Serves the page; `browser` is called for the browser when a page is opened. */
 export async function openClusterDesk(browser: () => Promise<Browser>): Promise<ClusterDesk> {
   await using opening = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), 'cluster-page-'));
-  opening.defer(() => rmSync(folder, { recursive: true, force: true }));
-  await buildPages(join(folder, 'built'));
-  const file = clusterPage(await readBuiltPages('cluster', join(folder, 'built')));
+  const file = clusterPage(await readBuiltPages('cluster', await builtOnce()));
   let asked = 0;
   const report = async (): Promise<object> => {
     asked += 1;

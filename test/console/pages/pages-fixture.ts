@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { buildConsole } from '#console/app';
 import { readBuiltPages } from '#console/built-pages';
 import type { ConsoleConfig } from '#console/console-ports';
 import { loopbackOrigins } from '#console/own-origin';
-import { buildPages } from '#deploy/console/build-pages';
 import { unchanging } from '#platform/reloadable';
 import { ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
+import { builtOnce } from '#test/console/pages/built-once';
 import { addFakeRoutes, emptyAccount, type FakeAccount } from '#test/console/pages/fake-routes';
 
 /** How long a page may take to show something, in milliseconds. */
@@ -38,13 +35,10 @@ export type TestPages = AsyncDisposable & {
   ) => Promise<WatchedPage>;
 };
 
-/** Builds the pages and serves them; `browser` is called for the browser when a page is opened. */
+/** Serves the pages; `browser` is called for the browser when a page is opened. */
 export async function openPages(browser: () => Promise<Browser>): Promise<TestPages> {
   await using opening = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), 'console-pages-'));
-  opening.defer(() => rmSync(folder, { recursive: true, force: true }));
-  await buildPages(join(folder, 'built'));
-  const pages = await readBuiltPages('console', join(folder, 'built'));
+  const pages = await readBuiltPages('console', await builtOnce());
   const desk = opening.use(await openConsole());
   const config: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
