@@ -26,11 +26,8 @@ const KUBERNETES: Program = {
   command: [process.execPath, 'test/kubernetes/main.ts'],
 };
 
-/** Files that run at the same time: most files of `make test` wait now and then, a core each would idle. */
+/** Files that run at the same time. Most files wait now and then, so one file for each core leaves cores idle. */
 const PLACES = availableParallelism() + 1;
-
-/** The same for the rest of `make test-all`, whose files start several processes each. */
-const PLACES_LATER = Math.max(2, availableParallelism());
 
 /** A program that takes longer has failed, in milliseconds. */
 const PROGRAM_MS_MAX = 45 * 60_000;
@@ -51,23 +48,19 @@ await runEverything();
 report.summary();
 end(report.finished.map((finished) => judged(finished)));
 
-/** The checks and the servers start beside the tests. */
+/** First what `make test` runs, then the other parts. Programs run beside the files of their part. */
 async function runEverything(): Promise<void> {
   await using servers = startRunServers(jobs);
-  const running = Promise.all(
-    programs.map((program) => report.follow(program, () => runProgram(program))),
-  );
-  await runJobs(
-    servers,
-    jobs.filter(({ part }) => part === 'test'),
-    PLACES,
-  );
-  await runJobs(
-    servers,
-    jobs.filter(({ part }) => part !== 'test'),
-    PLACES_LATER,
-  );
-  await running;
+  for (const isLater of [false, true]) {
+    const isDue = ({ part }: Pick<Task, 'part'>) => (part !== 'test') === isLater;
+    const running = programs.filter(isDue).map(follow);
+    await runJobs(servers, jobs.filter(isDue));
+    await Promise.all(running);
+  }
+}
+
+function follow(program: Program): Promise<void> {
+  return report.follow(program, () => runProgram(program));
 }
 
 async function runProgram({ command: [program = '', ...args] }: Program): Promise<Outcome> {
@@ -76,7 +69,7 @@ async function runProgram({ command: [program = '', ...args] }: Program): Promis
   return { passed, failed: 1 - passed, skipped: 0, text };
 }
 
-async function runJobs(servers: RunServers, jobs: readonly Job[], places: number): Promise<void> {
+async function runJobs(servers: RunServers, jobs: readonly Job[]): Promise<void> {
   const waiting = jobs.toSorted((one, other) => Number(other.isLong) - Number(one.isLong));
   // Files that need a server which is still starting let the others go first.
   const takeNext = (): Job | undefined => {
@@ -92,7 +85,7 @@ async function runJobs(servers: RunServers, jobs: readonly Job[], places: number
     }
     await worker.stop();
   };
-  await Promise.all(Array.from({ length: places }, work));
+  await Promise.all(Array.from({ length: PLACES }, work));
 }
 
 async function runJob(

@@ -34,6 +34,9 @@ const BYTES_MAX = 24 * 1_024 * 1_024;
 /** Instances that are measured together: what the process itself takes and frees must not matter. */
 const INSTANCES_MAX = 2_500;
 
+/** V8 takes and frees memory of its own meanwhile, another amount each time. A miscount shows each time. */
+const WEIGHINGS_MAX = 3;
+
 /** What is done to every instance, in this order; with a key where there is one. */
 type Step = { readonly command: EngineCommand; readonly key?: string };
 
@@ -134,11 +137,13 @@ for (const [what, stepsOf] of Object.entries(HISTORIES)) {
   held(`is what is counted, after ${what}`, async () => {
     const { counted } = await measure(10, stepsOf);
     const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
-    const { memory, ...found } = await measure(count, stepsOf);
-    assertClose(found.counted, memory.all, 'in memory');
-    // Of a deleted instance, or one that was only described, storing frees the account alone.
-    const unstored = memory.unstored - ACCOUNT_BYTES;
-    if (unstored > 100) assertClose(found.countedUnstored, unstored, 'that is not stored');
+    await weighed(async () => {
+      const { memory, ...found } = await measure(count, stepsOf);
+      assertClose(found.counted, memory.all, 'in memory');
+      // Of a deleted instance, or one that was only described, storing frees the account alone.
+      const unstored = memory.unstored - ACCOUNT_BYTES;
+      if (unstored > 100) assertClose(found.countedUnstored, unstored, 'that is not stored');
+    });
   });
 }
 
@@ -148,10 +153,23 @@ for (const [what, stepsOf] of Object.entries(HISTORIES)) {
   recovered(`is what is counted, after ${what}`, async () => {
     const { counted } = await measureRecovered(10, stepsOf);
     const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
-    const { countedUnstored, unstored } = await measureRecovered(count, stepsOf);
-    const text = `${Math.round(countedUnstored)} of ${Math.round(unstored)} bytes`;
-    assert.ok(Math.abs(countedUnstored - unstored) <= TOLERANCE * unstored + SHELL_BYTES, text);
+    await weighed(async () => {
+      const { countedUnstored, unstored } = await measureRecovered(count, stepsOf);
+      const text = `${Math.round(countedUnstored)} of ${Math.round(unstored)} bytes`;
+      assert.ok(Math.abs(countedUnstored - unstored) <= TOLERANCE * unstored + SHELL_BYTES, text);
+    });
   });
+}
+
+/** Weighs again after a failure, up to `WEIGHINGS_MAX` times. */
+async function weighed(weigh: () => Promise<void>): Promise<void> {
+  for (let weighing = 1; ; weighing += 1) {
+    try {
+      return await weigh();
+    } catch (error) {
+      if (weighing === WEIGHINGS_MAX) throw error;
+    }
+  }
 }
 
 /** The same of instances that replay their records, as the journal gives them back. */

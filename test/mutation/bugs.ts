@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { jobsOf, nameOf, type Topology, testFiles } from '#test/runner/job';
 import { killGroup } from '#test/runner/program';
 
 /*
@@ -15,7 +16,11 @@ import { killGroup } from '#test/runner/program';
  * `make check` notices none of these bugs: they keep types, formatting and lint rules.
  *
  * Usage: node test/mutation/bugs.ts --map coverage-map.jsonl --out results.jsonl
- *          --checkout FOLDER [--checkout FOLDER] [--minutes n] [id …]
+ *          --checkout FOLDER [--checkout FOLDER] [--minutes n] [--part test]
+ *          [--before results.jsonl] [id …]
+ *
+ * `--part test` tries only files of `make test`. `--before` names an earlier result: the file that
+ * noticed a bug then runs first, and bugs that no file noticed are left out.
  */
 
 /** A hand-made bug: `was` occurs once in `file`. `fault` is the effect in one sentence. */
@@ -30,7 +35,7 @@ export type Bug = {
 /** A line of the coverage map: one run of a test file and the lines that it reached by source file. */
 type Reach = {
   readonly file: string;
-  readonly topology: string;
+  readonly topology: Topology;
   readonly seconds: number;
   readonly lines: Readonly<Record<string, string>>;
 };
@@ -39,7 +44,7 @@ type Result = {
   readonly id: string;
   /** The test file that failed with the bug. */
   readonly by: string | undefined;
-  readonly topology?: string;
+  readonly topology?: Topology;
   readonly seconds: number;
   /** How many test files ran, and how many reach the bug. */
   readonly ran: number;
@@ -59,20 +64,32 @@ const { values, positionals } = parseArgs({
     out: { type: 'string', default: '.cache/bugs.jsonl' },
     checkout: { type: 'string', multiple: true, default: [] },
     minutes: { type: 'string', default: '15' },
+    part: { type: 'string' },
+    before: { type: 'string' },
   },
 });
 
 process.on('SIGTERM', () => process.exit(130));
 process.on('SIGINT', () => process.exit(130));
 
-const map = linesOf<Reach>(values.map);
+const wanted = new Set(
+  jobsOf(testFiles())
+    .filter(({ part }) => values.part === undefined || part === values.part)
+    .map(nameOf),
+);
+const map = linesOf<Reach>(values.map).filter((reach) => wanted.has(nameOf(reach)));
+const before = new Map(
+  (values.before === undefined ? [] : linesOf<Result>(values.before))
+    .filter(({ by }) => by !== undefined)
+    .map((result) => [result.id, result]),
+);
 const known = new Set(
   existsSync(values.out) ? linesOf<Result>(values.out).map(({ id }) => id) : [],
 );
 const bugs = globSync('test/mutation/bugs/*.json')
   .sort()
   .flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Bug[])
-  .filter(({ id }) => !known.has(id))
+  .filter(({ id }) => !known.has(id) && (values.before === undefined || before.has(id)))
   .filter(({ id }) => positionals.length === 0 || positionals.some((part) => id.startsWith(part)));
 
 const waiting = [...bugs];
@@ -102,7 +119,7 @@ async function tryBug(bug: Bug, source: string, checkout: string, place: number)
   writeFileSync(path, buggy);
   const reaching = reachingTests(bug, source);
   let ran = 0;
-  const result = (by: string | undefined, topology?: string): Result => ({
+  const result = (by: string | undefined, topology?: Topology): Result => ({
     ...{ id: bug.id, by, seconds: (performance.now() - startedMs) / 1_000, ran },
     ...{ reach: reaching.length, ...(topology === undefined ? {} : { topology }) },
   });
@@ -129,7 +146,9 @@ function reachingTests(bug: Bug, source: string): Reach[] {
   const last = first + bug.was.split('\n').length - 1;
   const room = bug.id.replace(/-\d+$/, '');
   const words = basename(bug.file).replace(/\..*$/, '').split(/[-_]/);
-  const cost = ({ file, seconds, lines }: Reach): number => {
+  const found = before.get(bug.id);
+  const cost = ({ file, topology, seconds, lines }: Reach): number => {
+    if (file === found?.by && topology === found?.topology) return 0;
     const reached = Object.keys(lines).length;
     const isNear = file.includes(`test/${room}/`);
     const isNamed = words.some((word) => word.length > 3 && file.includes(word.replace(/s$/, '')));

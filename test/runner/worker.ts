@@ -32,8 +32,8 @@ export type WorkerAnswer = {
 /** Errors as text or `true`, tests passed, skipped and in all: what uvu's queue returns of a suite. */
 type SuiteResult = readonly [string | true, number, number, number];
 
-/** Time for sockets and timers to close after the last test of a file, in milliseconds. */
-const CLOSE_MS_MAX = 5_000;
+/** Time for sockets and timers to close after the last test of a file, in milliseconds. Drivers need some. */
+const CLOSE_MS_MAX = 30_000;
 const CLOSE_LOOK_MS = 10;
 
 const queue: (() => Promise<SuiteResult>)[] = [];
