@@ -2,16 +2,16 @@ import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { jobsOf, nameOf, type Topology, testFiles } from '#test/runner/job';
+import { type Job, jobsOf, nameOf, type Topology, testFiles } from '#test/runner/job';
 import { killGroup } from '#test/runner/program';
+import { type RunServers, startRunServers } from '#test/runner/servers';
 
 /*
  * Runs each hand-made bug of `test/mutation/bugs` against the test files that reach its lines, the
  * quickest first, until one fails. The result is one line of JSON for each bug.
  *
- * Each bug is put into a checkout of its own (`--checkout`, one for each process that runs at a
- * time), so that services, workers and browsers that a test starts have the bug too.
- * Servers that tests share are named in the environment (TEST_CASSANDRA, TEST_NATS, …).
+ * The bug is written into a checkout (`--checkout`; as many test files run at a time as there are
+ * checkouts), so that services, workers and browsers that a test starts have the bug too.
  *
  * `make check` notices none of these bugs: they keep types, formatting and lint rules.
  *
@@ -72,12 +72,12 @@ const { values, positionals } = parseArgs({
 process.on('SIGTERM', () => process.exit(130));
 process.on('SIGINT', () => process.exit(130));
 
-const wanted = new Set(
+const jobs = new Map(
   jobsOf(testFiles())
     .filter(({ part }) => values.part === undefined || part === values.part)
-    .map(nameOf),
+    .map((job) => [nameOf(job), job]),
 );
-const map = linesOf<Reach>(values.map).filter((reach) => wanted.has(nameOf(reach)));
+const map = linesOf<Reach>(values.map).filter((reach) => jobs.has(nameOf(reach)));
 const before = new Map(
   (values.before === undefined ? [] : linesOf<Result>(values.before))
     .filter(({ by }) => by !== undefined)
@@ -93,15 +93,19 @@ const bugs = globSync('test/mutation/bugs/*.json')
   .filter(({ id }) => positionals.length === 0 || positionals.some((part) => id.startsWith(part)));
 
 const waiting = [...bugs];
-await Promise.all(values.checkout.map(work));
+{
+  await using servers = startRunServers([...jobs.values()]);
+  await Promise.all(values.checkout.map((checkout, place) => work(checkout, place, servers)));
+}
 
-async function work(checkout: string, place: number): Promise<void> {
+async function work(checkout: string, place: number, servers: RunServers): Promise<void> {
+  const variablesOf = (job: Job) => servers.variablesFor(job, place);
   for (let bug = waiting.shift(); bug !== undefined; bug = waiting.shift()) {
     const path = join(checkout, bug.file);
     const source = readFileSync(path, 'utf8');
     if (source.split(bug.was).length !== 2) throw new Error(`${bug.id} does not fit ${bug.file}`);
     try {
-      const result = await tryBug(bug, source, checkout, place);
+      const result = await tryBug(bug, source, checkout, variablesOf);
       appendFileSync(values.out, `${JSON.stringify(result)}\n`);
       console.log(
         `${result.id}: ${result.by ?? 'NOT DETECTED'} (${result.ran} of ${result.reach} files, ${result.seconds.toFixed(0)} s)`,
@@ -112,22 +116,30 @@ async function work(checkout: string, place: number): Promise<void> {
   }
 }
 
-async function tryBug(bug: Bug, source: string, checkout: string, place: number): Promise<Result> {
+async function tryBug(
+  bug: Bug,
+  source: string,
+  checkout: string,
+  variablesOf: (job: Job) => Promise<Readonly<Record<string, string>>>,
+): Promise<Result> {
   const startedMs = performance.now();
   const path = join(checkout, bug.file);
   const buggy = source.replace(bug.was, () => bug.becomes);
   writeFileSync(path, buggy);
   const reaching = reachingTests(bug, source);
   let ran = 0;
+  const isLate = () => performance.now() - startedMs > Number(values.minutes) * 60_000;
   const result = (by: string | undefined, topology?: Topology): Result => ({
     ...{ id: bug.id, by, seconds: (performance.now() - startedMs) / 1_000, ran },
     ...{ reach: reaching.length, ...(topology === undefined ? {} : { topology }) },
   });
-  for (const { file, topology, seconds } of reaching) {
-    if (performance.now() - startedMs > Number(values.minutes) * 60_000) break;
+  for (const reach of reaching) {
+    const { file, topology, seconds } = reach;
+    const job = jobs.get(nameOf(reach));
+    if (job === undefined || isLate()) break;
     ran += 1;
     const msMax = seconds * 1_000 * SLOWNESS_MAX + START_MS;
-    const env = { TEST_TOPOLOGY: topology, TEST_KEYSPACE: `bugs_${place}` };
+    const env = { ...(await variablesOf(job)), TEST_TOPOLOGY: topology };
     const isPassing = () => passes(checkout, process.execPath, [file], env, msMax);
     if (await isPassing()) continue;
     // Only a file that passes without the bug has noticed the bug.
@@ -163,7 +175,7 @@ function isReached({ file, lines }: Reach, bug: Bug, first: number, last: number
   // Code that runs in a browser or in Python is not in the map: every test of it counts.
   if (bug.file.startsWith('clients/python/')) return /test\/clients\/(python|crash)/.test(file);
   if (bug.file.startsWith('clients/typescript/')) {
-    return /^clients\/typescript\/|test\/clients\//.test(file);
+    return /^clients\/typescript\/|test\/clients\/(?!python)/.test(file);
   }
   const isPage = bug.file.startsWith('services/console/pages/');
   if (isPage && /^test\/console\/pages\//.test(file)) return true;

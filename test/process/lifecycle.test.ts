@@ -158,6 +158,7 @@ ports('its operators’ port says that it lives and is ready', async () => {
   }
   assert.is((await fetch(`${origin}/metrics`, { method: 'POST' })).status, 404);
   const scrape = await fetch(service.metricsUrl);
+  await scrape.body?.cancel();
   assert.match(scrape.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
 });
 

@@ -87,7 +87,9 @@ export class TestWorker {
   #start(): ChildProcess {
     const env = { ...process.env, ...this.#variables };
     const child = fork(WORKER, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
-    process.once('exit', () => killGroup(child.pid));
+    const cut = (): void => killGroup(child.pid);
+    process.once('exit', cut);
+    child.once('exit', () => process.off('exit', cut));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (chunk) => (this.#stray += chunk));
     }

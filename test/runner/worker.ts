@@ -18,7 +18,7 @@ export type WorkerRequest = {
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** Answer of the worker. After a `fatal` one the process ends. */
+/** Answer of the worker. After a fatal error the process ends. */
 export type WorkerAnswer = {
   readonly passed: number;
   readonly failed: number;
@@ -29,11 +29,13 @@ export type WorkerAnswer = {
   readonly memoryBytes: number;
 };
 
-/** Errors as text or `true`, tests passed, skipped and in all: what uvu's queue returns of a suite. */
+/** Result of a suite in uvu's queue: errors as text or `true`, tests passed, skipped and in all. */
 type SuiteResult = readonly [string | true, number, number, number];
 
-/** Time for sockets and timers to close after the last test of a file, in milliseconds. Drivers need some. */
+/** Time for sockets and timers to close after the last test of a file, in milliseconds: drivers need some. */
 const CLOSE_MS_MAX = 30_000;
+
+/** Pause between two looks at what is open, in milliseconds. */
 const CLOSE_LOOK_MS = 10;
 
 const queue: (() => Promise<SuiteResult>)[] = [];
@@ -135,7 +137,7 @@ async function leftOpen(before: ReadonlyMap<string, number>): Promise<string[]> 
   const untilMs = performance.now() + CLOSE_MS_MAX;
   let left = extra();
   while (left.length > 0 && performance.now() < untilMs) {
-    // The look's own timer must not count: it has ended when the next look begins.
+    // The timer of this pause has ended before the next look, so it does not count.
     await sleep(CLOSE_LOOK_MS);
     left = extra();
   }
