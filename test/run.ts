@@ -29,6 +29,15 @@ const KUBERNETES: Program = {
 /** Files that run at the same time. Most files wait now and then, so one file for each core leaves cores idle. */
 const PLACES = availableParallelism() + 1;
 
+/** The same for the further parts, whose files start several processes or a browser each. */
+const PLACES_LATER = Math.max(2, availableParallelism());
+
+/** Failed files that may run again. If more fail, the machine is not the reason. */
+const AGAIN_MAX = 3;
+
+/** Text of fast-check for a counterexample. The next run would draw other values. */
+const COUNTEREXAMPLE = /Property failed/;
+
 /** A program that takes longer has failed, in milliseconds. */
 const PROGRAM_MS_MAX = 45 * 60_000;
 
@@ -53,13 +62,32 @@ async function runEverything(): Promise<void> {
   await using servers = startRunServers(jobs);
   for (const isLater of [false, true]) {
     const isDue = ({ part }: Pick<Task, 'part'>) => (part !== 'test') === isLater;
-    const running = programs.filter(isDue).map(follow);
-    await runJobs(servers, jobs.filter(isDue));
+    const running = programs.filter(isDue).map(followProgram);
+    await runJobs(servers, jobs.filter(isDue), isLater ? PLACES_LATER : PLACES);
     await Promise.all(running);
   }
+  await runAgain(servers);
 }
 
-function follow(program: Program): Promise<void> {
+/**
+ * Runs failed files of the later parts once more, alone. Their real processes and browsers have
+ * deadlines, which a busy machine misses. The report names a file that passes only now as unsteady.
+ * A file of `make test` never runs again, and neither does a property with a counterexample.
+ */
+async function runAgain(servers: RunServers): Promise<void> {
+  const failed = report.finished.filter(({ part, failed }) => part !== 'test' && failed > 0);
+  if (failed.length > AGAIN_MAX) return;
+  const worker = new TestWorker({ TMPDIR: servers.temporary });
+  for (const failure of failed) {
+    const job = jobs.find((each) => nameOf(each) === failure.name);
+    if (job === undefined || COUNTEREXAMPLE.test(failure.text)) continue;
+    const variables = await servers.variablesFor(job, 0);
+    await report.followAgain(failure, () => runJob(worker, job, variables));
+  }
+  await worker.stop();
+}
+
+function followProgram(program: Program): Promise<void> {
   return report.follow(program, () => runProgram(program));
 }
 
@@ -69,7 +97,7 @@ async function runProgram({ command: [program = '', ...args] }: Program): Promis
   return { passed, failed: 1 - passed, skipped: 0, text };
 }
 
-async function runJobs(servers: RunServers, jobs: readonly Job[]): Promise<void> {
+async function runJobs(servers: RunServers, jobs: readonly Job[], places: number): Promise<void> {
   const waiting = jobs.toSorted((one, other) => Number(other.isLong) - Number(one.isLong));
   // Files that need a server which is still starting let the others go first.
   const takeNext = (): Job | undefined => {
@@ -85,7 +113,7 @@ async function runJobs(servers: RunServers, jobs: readonly Job[]): Promise<void>
     }
     await worker.stop();
   };
-  await Promise.all(Array.from({ length: PLACES }, work));
+  await Promise.all(Array.from({ length: places }, work));
 }
 
 async function runJob(

@@ -15,7 +15,7 @@ export async function startStripeMock(place: ServerPlace): Promise<LocalServer> 
   return startServer(place, {
     name: 'stripe-mock',
     program,
-    // Unless told otherwise, it also serves HTTPS, at one fixed port of every address.
+    // By default stripe-mock also serves HTTPS, at one fixed port of every address.
     args: ['-http-addr', address, '-https-addr', '127.0.0.1:0'],
     address,
     readyMsMax: READY_MS_MAX,

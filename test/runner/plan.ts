@@ -86,7 +86,7 @@ export const ON_EVERY_STORE: readonly FileName[] = [
 
 /** Files that run in a process of their own, and why. */
 export const ALONE: readonly { readonly why: string; readonly files: readonly FileName[] }[] = [
-  { why: 'weighs the live heap after full collections', files: [/\bliveBytes\(/] },
+  { why: 'weighs the live heap after full collections', files: [/\blive(Heap)?Bytes\(/] },
   {
     why: 'needs a service with settings of its own on the store',
     files: ['test/api/notify-billing.test.ts'],
@@ -95,7 +95,7 @@ export const ALONE: readonly { readonly why: string; readonly files: readonly Fi
 
 /** Files that take 10 s or longer. They start first, so that the run does not wait for one of them. */
 export const LONG: readonly FileName[] = [
-  /\bliveBytes\(/,
+  /\blive(Heap)?Bytes\(/,
   /\btestVariants\(/,
   'clients/typescript/test/package.test.ts',
   'test/api/agent-day.test.ts',

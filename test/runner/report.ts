@@ -18,6 +18,7 @@ export class RunReport implements Disposable {
   readonly #total: number;
   readonly #running = new Map<string, number>();
   readonly #finished: Finished[] = [];
+  readonly #unsteady: string[] = [];
   readonly #startedMs = performance.now();
   #printedMs = performance.now();
   readonly #timer = setInterval(() => this.#showLongest(), 1_000);
@@ -45,6 +46,14 @@ export class RunReport implements Disposable {
     if (outcome.failed > 0) console.log(outcome.text);
   }
 
+  /** Runs a failed task again. A success replaces the failure, and the summary names the task. */
+  async followAgain(failure: Finished, run: () => Promise<Outcome>): Promise<void> {
+    this.#finished.splice(this.#finished.indexOf(failure), 1);
+    this.#print(`again, alone: ${failure.name}`);
+    await this.follow(failure, run);
+    if (this.#finished.at(-1)?.failed === 0) this.#unsteady.push(failure.name);
+  }
+
   /**
    * Prints the slowest files, and the minutes of each folder of `make test` and of each further part,
    * with a warning above a budget.
@@ -65,6 +74,7 @@ export class RunReport implements Disposable {
       const warning = minutes > budget ? `  WARNING: the budget is ${budget} min` : '';
       console.log(`${minutes.toFixed(1).padStart(7)}    ${group}${warning}`);
     }
+    for (const name of this.#unsteady) console.log(`UNSTEADY: ${name} failed, and passed alone`);
     console.log(`elapsed: ${this.#elapsed()}\n`);
   }
 
