@@ -26,8 +26,8 @@ const KUBERNETES: Program = {
   command: [process.execPath, 'test/kubernetes/main.ts'],
 };
 
-/** Files that run at the same time. Most files wait now and then, so one file for each core leaves cores idle. */
-const PLACES = availableParallelism() + 1;
+/** Files that run at the same time. Most files wait now and then: a file for each core leaves cores idle. */
+const PLACES = availableParallelism() + 2;
 
 /** The same for the further parts, whose files start several processes or a browser each. */
 const PLACES_LATER = Math.max(2, availableParallelism());

@@ -137,6 +137,7 @@ export const LONG: readonly FileName[] = [
   'test/storage/cassandra-session.test.ts',
   'test/storage/sqlite-instance-store.test.ts',
   'test/upgrade/upgrade.test.ts',
+  'test/wire/wire-roles.test.ts',
 ];
 
 /** What a bare machine may lack: the reason that a skipping file prints, and the files that may skip. */
