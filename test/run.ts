@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { isNamed, type Job, jobsOf, nameOf, type Outcome, testFiles } from '#test/runner/job';
 import { MAY_SKIP } from '#test/runner/plan';
 import { runToEnd } from '#test/runner/program';
 import { type Finished, RunReport, type Task } from '#test/runner/report';
+import { lookAgain } from '#test/runner/second-look';
 import { type RunServers, startRunServers } from '#test/runner/servers';
 import { TestWorker } from '#test/runner/test-worker';
 
@@ -32,12 +34,6 @@ const PLACES = availableParallelism() + 2;
 /** The same for the further parts, whose files start several processes or a browser each. */
 const PLACES_LATER = Math.max(2, availableParallelism());
 
-/** Failed files that may run again. If more fail, the machine is not the reason. */
-const AGAIN_MAX = 3;
-
-/** Text of fast-check for a counterexample. The next run would draw other values. */
-const COUNTEREXAMPLE = /Property failed/;
-
 /** A program that takes longer has failed, in milliseconds. */
 const PROGRAM_MS_MAX = 45 * 60_000;
 
@@ -53,12 +49,16 @@ const jobs = jobsOf(wanted).filter(({ part }) => isAll || part === 'test');
 const programs = words.length > 0 ? [] : isAll ? [CHECKS, KUBERNETES] : [CHECKS];
 
 using report = new RunReport(jobs.length + programs.length);
-await runEverything();
+const unsteady = await runEverything();
 report.summary();
+for (const { name } of unsteady) console.log(`UNSTEADY: ${name} failed, and passed alone`);
 end(report.finished.map((finished) => judged(finished)));
 
-/** First what `make test` runs, then the other parts. Programs run beside the files of their part. */
-async function runEverything(): Promise<void> {
+/**
+ * First what `make test` runs, then the other parts. Programs run beside the files of their part.
+ * Returns the unsteady files.
+ */
+async function runEverything(): Promise<Finished[]> {
   await using servers = startRunServers(jobs);
   for (const isLater of [false, true]) {
     const isDue = ({ part }: Pick<Task, 'part'>) => (part !== 'test') === isLater;
@@ -66,28 +66,33 @@ async function runEverything(): Promise<void> {
     await runJobs(servers, jobs.filter(isDue), isLater ? PLACES_LATER : PLACES);
     await Promise.all(running);
   }
-  await runAgain(servers);
+  return await runAgain(servers);
 }
 
 /**
- * Runs failed files of the later parts once more, alone. Their real processes and browsers have
- * deadlines, which a busy machine misses. The report names a file that passes only now as unsteady.
- * A file of `make test` never runs again, and neither does a property with a counterexample.
+ * Runs failed files of the further parts once more, alone, and returns those that pass only now. Real
+ * processes and browsers have deadlines that a busy machine misses. A file of `make test` never runs
+ * again.
  */
-async function runAgain(servers: RunServers): Promise<void> {
-  const failed = report.finished.filter(({ part, failed }) => part !== 'test' && failed > 0);
-  if (failed.length > AGAIN_MAX) return;
+async function runAgain(servers: RunServers): Promise<Finished[]> {
+  const later = new Map(
+    jobs.filter(({ part }) => part !== 'test').map((job) => [nameOf(job), job]),
+  );
   const worker = new TestWorker({ TMPDIR: servers.temporary });
-  for (const failure of failed) {
-    const job = jobs.find((each) => nameOf(each) === failure.name);
-    if (job === undefined || COUNTEREXAMPLE.test(failure.text)) continue;
-    const variables = await servers.variablesFor(job, 0);
-    await report.followAgain(failure, () => runJob(worker, job, variables));
-  }
+  const { unsteady } = await lookAgain(
+    report.finished.filter(({ name }) => later.has(name)),
+    async (failure) => {
+      const job = later.get(failure.name);
+      assert(job, 'only files of the further parts run again');
+      const variables = await servers.variablesFor(job, 0);
+      return await report.followAgain(failure, () => runJob(worker, job, variables));
+    },
+  );
   await worker.stop();
+  return unsteady;
 }
 
-function followProgram(program: Program): Promise<void> {
+function followProgram(program: Program): Promise<Finished> {
   return report.follow(program, () => runProgram(program));
 }
 

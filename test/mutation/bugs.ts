@@ -140,7 +140,7 @@ async function tryBug(
     ran += 1;
     const msMax = seconds * 1_000 * SLOWNESS_MAX + START_MS;
     const env = { ...(await variablesOf(job)), TEST_TOPOLOGY: topology };
-    const isPassing = () => passes(checkout, process.execPath, [file], env, msMax);
+    const isPassing = () => passes(checkout, file, env, msMax);
     if (await isPassing()) continue;
     // Only a file that passes without the bug has noticed the bug.
     writeFileSync(path, source);
@@ -187,14 +187,13 @@ function isReached({ file, lines }: Reach, bug: Bug, first: number, last: number
 
 function passes(
   cwd: string,
-  program: string,
-  args: readonly string[],
+  file: string,
   variables: Readonly<Record<string, string>>,
   msMax: number,
 ): Promise<boolean> {
   return new Promise((resolve) => {
     const env = { ...process.env, ...variables, FORCE_COLOR: '0' };
-    const child = spawn(program, [...args], {
+    const child = spawn(process.execPath, [file], {
       ...{ cwd, env, detached: true, stdio: ['ignore', 'pipe', 'ignore'] },
     });
     let isFailed = false;

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { killGroup } from '#test/runner/program';
 
 /** How a test file ended: `stopped` is one that would not end, or took far more than it should. */
 export type Ending = 'passed' | 'failed' | 'stopped';
@@ -24,7 +25,7 @@ const CODE = mkdtempSync(join(tmpdir(), 'mutation-'));
 /** The process groups that run now: none of them may outlive this process. */
 const groups = new Set<number>();
 process.on('exit', () => {
-  for (const group of groups) end(group);
+  for (const group of groups) killGroup(group);
   rmSync(CODE, { recursive: true });
 });
 
@@ -52,7 +53,7 @@ export function runTestFile(
     let ending: Ending | undefined;
     const finish = (found: Ending): void => {
       ending ??= found;
-      end(group);
+      killGroup(group);
     };
     const timer = setTimeout(() => finish('stopped'), wallMs);
     child.stdout.on('data', (chunk) => {
@@ -61,7 +62,7 @@ export function runTestFile(
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(timer);
-      end(group);
+      killGroup(group);
       groups.delete(group);
       resolve(ending ?? endingOf(code, signal));
     });
@@ -71,12 +72,4 @@ export function runTestFile(
 function endingOf(code: number | null, signal: NodeJS.Signals | null): Ending {
   if (code === 0) return 'passed';
   return signal === 'SIGXCPU' || signal === 'SIGKILL' ? 'stopped' : 'failed';
-}
-
-function end(group: number): void {
-  try {
-    process.kill(-group, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
-  }
 }

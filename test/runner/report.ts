@@ -18,7 +18,6 @@ export class RunReport implements Disposable {
   readonly #total: number;
   readonly #running = new Map<string, number>();
   readonly #finished: Finished[] = [];
-  readonly #unsteady: string[] = [];
   readonly #startedMs = performance.now();
   #printedMs = performance.now();
   readonly #timer = setInterval(() => this.#showLongest(), 1_000);
@@ -32,26 +31,27 @@ export class RunReport implements Disposable {
     return this.#finished;
   }
 
-  /** Runs one job and prints its outcome. */
-  async follow({ name, file, part }: Task, run: () => Promise<Outcome>): Promise<void> {
+  /** Runs one task and prints its outcome. */
+  async follow({ name, file, part }: Task, run: () => Promise<Outcome>): Promise<Finished> {
     const startedMs = performance.now();
     this.#running.set(name, startedMs);
     const outcome = await run();
     this.#running.delete(name);
     const seconds = (performance.now() - startedMs) / 1_000;
-    this.#finished.push({ ...outcome, name, file, part, seconds });
+    const finished = { ...outcome, name, file, part, seconds };
+    this.#finished.push(finished);
     const verdict = outcome.failed > 0 ? 'FAILED' : 'ok';
     const skipped = outcome.skipped > 0 ? `, ${outcome.skipped} skipped` : '';
     this.#print(`${verdict} ${name}: ${outcome.passed} passed${skipped}, ${seconds.toFixed(1)} s`);
     if (outcome.failed > 0) console.log(outcome.text);
+    return finished;
   }
 
-  /** Runs a failed task again. A success replaces the failure, and the summary names the task. */
-  async followAgain(failure: Finished, run: () => Promise<Outcome>): Promise<void> {
+  /** Runs a failed task again. The new outcome replaces the failure. */
+  async followAgain(failure: Finished, run: () => Promise<Outcome>): Promise<Finished> {
     this.#finished.splice(this.#finished.indexOf(failure), 1);
     this.#print(`again, alone: ${failure.name}`);
-    await this.follow(failure, run);
-    if (this.#finished.at(-1)?.failed === 0) this.#unsteady.push(failure.name);
+    return await this.follow(failure, run);
   }
 
   /**
@@ -74,7 +74,6 @@ export class RunReport implements Disposable {
       const warning = minutes > budget ? `  WARNING: the budget is ${budget} min` : '';
       console.log(`${minutes.toFixed(1).padStart(7)}    ${group}${warning}`);
     }
-    for (const name of this.#unsteady) console.log(`UNSTEADY: ${name} failed, and passed alone`);
     console.log(`elapsed: ${this.#elapsed()}\n`);
   }
 
