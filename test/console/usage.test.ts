@@ -38,10 +38,20 @@ type Shown = Record<string, unknown>;
 
 const usage = suite('usage in the console');
 
+let used: Awaited<ReturnType<typeof usedConsole>>;
+let owner: Awaited<ReturnType<typeof used.desk.owner>>;
+
+// The clock passes each second of three weeks: once is enough for tests that only read.
+usage.before(async () => {
+  used = await usedConsole();
+  owner = await used.desk.owner();
+});
+usage.after(async () => {
+  await used?.desk[Symbol.asyncDispose]();
+});
+
 usage('is the minute and the month by day and by key, with a forecast', async () => {
-  const { desk, ids } = await usedConsole();
-  await using _closing = desk;
-  const owner = await desk.owner();
+  const { ids } = used;
   const { data } = await owner.expect(200, 'GET', '/usage');
   assert.equal(
     [data['cycles_used'], data['cycles_per_month'], data['other_cycles']],
@@ -55,9 +65,7 @@ usage('is the minute and the month by day and by key, with a forecast', async ()
 });
 
 usage('is there of the months before, the newest first', async () => {
-  const { desk, ids } = await usedConsole();
-  await using _closing = desk;
-  const owner = await desk.owner();
+  const { ids } = used;
   const { data } = await owner.expect(200, 'GET', '/usage/months');
   const months = data as unknown as Shown[];
   assert.equal(
@@ -71,9 +79,7 @@ usage('is there of the months before, the newest first', async () => {
 });
 
 usage('is exported as CSV and JSON, whole or a month, without a formula in it', async () => {
-  const { desk, ids } = await usedConsole();
-  await using _closing = desk;
-  const owner = await desk.owner();
+  const { ids } = used;
   const file = async (query: string) => await owner.send('GET', `/usage/export?${query}`);
   const csv = await file('format=csv');
   assert.is(csv.headers['content-type'], 'text/csv; charset=utf-8');
@@ -95,9 +101,6 @@ usage('is exported as CSV and JSON, whole or a month, without a formula in it', 
 });
 
 usage('is not exported for what is asked wrongly', async () => {
-  const { desk } = await usedConsole();
-  await using _closing = desk;
-  const owner = await desk.owner();
   for (const query of ['', '?format=xls', '?format=csv&month=January', '?format=csv&account=x']) {
     const reply = await owner.send('GET', `/usage/export${query}`);
     assert.equal([reply.status, reply.error], [400, 'invalid_request'], query);
@@ -105,9 +108,7 @@ usage('is not exported for what is asked wrongly', async () => {
 });
 
 usage('is shown to every role, and of the own account alone', async () => {
-  const { desk } = await usedConsole();
-  await using _closing = desk;
-  const owner = await desk.owner();
+  const { desk } = used;
   for (const role of ['developer', 'billing', 'viewer']) {
     const member = await desk.member(owner, `${role}@example.com`, role);
     await member.expect(200, 'GET', '/usage/months');
