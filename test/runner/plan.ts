@@ -19,7 +19,6 @@ export const SOONER: readonly FileName[] = [
   'test/process/tracing-files.test.ts',
   'test/process/variables.test.ts',
   'test/process/production.test.ts',
-  'test/process/limiter-exact.test.ts',
 ];
 
 /** Parts that only `make test-all` runs. A file belongs to the first part that names it. */
@@ -50,10 +49,22 @@ export const LATER = [
   },
   {
     name: 'clients',
-    files: ['clients/typescript/test/package.test.ts', 'test/clients/python-package.test.ts'],
+    files: [
+      'clients/typescript/test/package.test.ts',
+      'test/clients/python-documents.test.ts',
+      'test/clients/python-package.test.ts',
+    ],
   },
   { name: 'kubernetes', files: ['test/kubernetes/'] },
-  { name: 'processes', files: ['test/process/', 'test/edge/slow-readers.test.ts'] },
+  {
+    name: 'processes',
+    files: [
+      'test/process/',
+      'test/ctl/cluster-processes.test.ts',
+      'test/edge/slow-readers.test.ts',
+      'test/storage/cassandra-rotation.test.ts',
+    ],
+  },
 ] as const satisfies readonly { readonly name: string; readonly files: readonly FileName[] }[];
 
 /** Files of `test/api` that depend on the store: `make test` runs them on every store. */
@@ -106,7 +117,7 @@ export const LONG: readonly FileName[] = [
   'test/chaos/',
   'test/clients/crash.test.ts',
   'test/clients/python-cases.test.ts',
-  'test/clients/python-service.test.ts',
+  'test/clients/python-documents.test.ts',
   'test/clients/python.test.ts',
   'test/console/pages/accessibility.test.ts',
   'test/console/pages/cluster.test.ts',
