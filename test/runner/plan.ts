@@ -13,12 +13,18 @@ export type PartName = 'test' | (typeof LATER)[number]['name'];
 
 /** Files that `make test` runs although their folder or their text stands below. */
 export const SOONER: readonly FileName[] = [
+  'test/console/pages/audit.test.ts',
+  'test/console/pages/doorway.test.ts',
+  'test/console/pages/keys.test.ts',
+  'test/console/pages/members.test.ts',
   'test/process/admin-token.test.ts',
   'test/process/code-cache.test.ts',
   'test/process/secret-files.test.ts',
   'test/process/tracing-files.test.ts',
   'test/process/variables.test.ts',
   'test/process/production.test.ts',
+  'test/process/readiness.test.ts',
+  'test/process/watched-certificates.test.ts',
 ];
 
 /** Parts that only `make test-all` runs. A file belongs to the first part that names it. */
