@@ -44,7 +44,7 @@ export class TestWorker {
     const { promise, resolve } = Promise.withResolvers<WorkerAnswer>();
     const lost = (why: string): void => {
       const text = `${this.#stray}\n${why}\n`;
-      resolve({ passed: 0, failed: 1, skipped: 0, text, isFatal: true, memoryBytes: 0 });
+      resolve({ passed: 0, failed: 1, skipped: 0, text, isSpoiled: true, memoryBytes: 0 });
     };
     const timer = setTimeout(
       () => lost(`still running after ${FILE_MS_MAX / 1_000} s`),
@@ -55,11 +55,11 @@ export class TestWorker {
     child.once('message', resolve);
     child.once('exit', ended);
     child.send({ file, topology, variables } satisfies WorkerRequest);
-    const { isFatal, memoryBytes, ...outcome } = await promise;
+    const { isSpoiled, memoryBytes, ...outcome } = await promise;
     clearTimeout(timer);
     child.off('message', resolve);
     child.off('exit', ended);
-    if (isFatal) this.#kill();
+    if (isSpoiled) this.#kill();
     else if (memoryBytes > WORKER_BYTES_MAX) await this.stop();
     const text = outcome.failed > 0 ? outcome.text + this.#stray : outcome.text;
     this.#stray = '';

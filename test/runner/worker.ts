@@ -8,7 +8,8 @@ import type { Topology } from '#test/runner/job';
  *
  * uvu queues suites here instead of running them (`UVU_DEFER`). After each file the worker restores
  * the environment and the working directory, and fails a file that left timers, sockets, servers or
- * processes open. An error that no test caught fails the file and ends the worker.
+ * processes open. Such a file spoils its worker: the parent ends it, so that nothing goes on beside the
+ * next file. An error that no test caught fails the file and spoils the worker too.
  */
 
 /** Request of the parent: one file, and the variables that it finds in its environment. */
@@ -18,13 +19,14 @@ export type WorkerRequest = {
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** Answer of the worker. After a fatal error the process ends. */
+/** Answer of the worker. */
 export type WorkerAnswer = {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
   readonly text: string;
-  readonly isFatal: boolean;
+  /** Whether the worker must not run another file. */
+  readonly isSpoiled: boolean;
   /** Resident memory of the worker, in bytes. */
   readonly memoryBytes: number;
 };
@@ -78,7 +80,7 @@ async function runFile({ file, topology, variables }: WorkerRequest): Promise<vo
     output.push(`\n${file} left open: ${left.join(', ')}\n`);
     counts.failed += 1;
   }
-  answer(counts, false);
+  answer(counts, left.length > 0);
 }
 
 async function runSuites(file: string, topology: Topology) {
@@ -109,11 +111,11 @@ async function runSuites(file: string, topology: Topology) {
 
 function answer(
   counts: Pick<WorkerAnswer, 'passed' | 'failed' | 'skipped'>,
-  isFatal: boolean,
+  isSpoiled: boolean,
 ): void {
   const text = output.splice(0).join('');
   const memoryBytes = process.memoryUsage.rss();
-  process.send?.({ ...counts, text, isFatal, memoryBytes } satisfies WorkerAnswer);
+  process.send?.({ ...counts, text, isSpoiled, memoryBytes } satisfies WorkerAnswer);
 }
 
 function restoreEnvironment(before: NodeJS.ProcessEnv): void {
