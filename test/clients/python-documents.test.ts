@@ -8,7 +8,7 @@ import { pythonSuite } from '#test/support/python-suite';
 const python = await pythonSuite({
   title: 'the documents of the Python client',
   args: ['tests/test_readme.py', 'tests/test_examples.py'],
-  testsMin: 15,
+  testsMin: 16,
   needsService: true,
 });
 

@@ -5,7 +5,7 @@ import { pythonSuite } from '#test/support/python-suite';
 const python = await pythonSuite({
   title: 'the Python client at a real service',
   args: ['tests/test_service.py'],
-  testsMin: 10,
+  testsMin: 15,
   needsService: true,
 });
 
