@@ -1,8 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ManualClock } from '#test/support/manual-clock';
 import * as peers from '#test/wire/wire-peers';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
+import { DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
 
 /** More calls of 4 kB than the stream's own buffers take: 16 frames of 256 KiB and a window. */
 const BLOCKING_CALLS = 2_400;
@@ -22,8 +24,10 @@ blocked('calls that ran out of time unsent are forgotten, however many they were
     };
   });
   await using _server = server;
+  const clock = new ManualClock();
   await using edge = new FrameClient(engineProtocol, {
     address: server.address,
+    clock,
     callsInFlightMax: CALLS_MAX,
   });
   await edge.ready();
@@ -33,8 +37,9 @@ blocked('calls that ran out of time unsent are forgotten, however many they were
   await peers.endOfTurn();
   for (let unsent = 0; unsent < 2 * CALLS_MAX; unsent += 100) {
     const hasty = Array.from({ length: 100 }, () =>
-      peers.faultOf(edge.ask(peers.engineCall({ deadlineAtMs: Date.now() + 25 }))),
+      peers.faultOf(edge.ask(peers.engineCall({ deadlineAtMs: clock.wallMs() + 25 }))),
     );
+    clock.advance(25 + DEADLINE_SWEEP_MS);
     const verdicts = new Set((await Promise.all(hasty)).map(peers.verdictOf));
     assert.equal([...verdicts], ['service_unavailable engine_unavailable known']);
   }

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ManualClock } from '#test/support/manual-clock';
 import * as peers from '#test/wire/wire-peers';
 import { engineProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
@@ -7,6 +8,7 @@ import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
 import { EngineReplyFrame, EngineRequestFrame } from '#wire/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#wire/grpc-server';
+import { DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
 
 /** More calls of 4 kB than the stream's own buffers take: 16 frames of 256 KiB and a window. */
 const CALLS = 2_400;
@@ -75,15 +77,19 @@ slow('what was held back is known not to have happened when the peer dies', asyn
 slow('what could not be sent before its deadline is never sent', async () => {
   const { server, received, read } = await reluctantEngine();
   await using _server = server;
+  const clock = new ManualClock();
   await using edge = new FrameClient(engineProtocol, {
     address: server.address,
+    clock,
     callsInFlightMax: 2 * CALLS,
   });
   await edge.ready();
   const asked = callsTo(edge);
   await peers.endOfTurn();
-  const hasty = peers.engineCall({ callId: 77_777, deadlineAtMs: Date.now() + 30 });
-  const verdict = peers.verdictOf(await peers.faultOf(edge.ask(hasty)));
+  const hasty = peers.engineCall({ callId: 77_777, deadlineAtMs: clock.wallMs() + 30 });
+  const refused = peers.faultOf(edge.ask(hasty));
+  clock.advance(30 + DEADLINE_SWEEP_MS);
+  const verdict = peers.verdictOf(await refused);
   assert.is(verdict, 'service_unavailable engine_unavailable known');
   read();
   await Promise.all(asked);
