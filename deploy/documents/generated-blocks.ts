@@ -5,6 +5,7 @@ import { boundLines } from '#deploy/documents/bounds-document';
 import { plannedClusterLines, unitCostLines } from '#deploy/documents/capacity-lines';
 import { dashboardLines } from '#deploy/documents/dashboard-lines';
 import { tableLines } from '#deploy/documents/markdown-table';
+import { reportLines } from '#deploy/documents/report-lines';
 import { METRICS } from '#platform/metrics';
 import { LAYERS } from '#test/architecture/map';
 
@@ -15,7 +16,7 @@ type GeneratedBlock = {
   readonly lines: () => readonly string[];
 };
 
-/** Every generated part of a document: the tables of variables, commands, bounds, layers, metrics, dashboards. */
+/** Every generated part of a document: the tables of variables, commands, bounds, layers, metrics, dashboards, reports. */
 export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
@@ -29,6 +30,7 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/architecture.md', name: 'layers', lines: layerLines },
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
   { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },
+  { document: 'test/reports.md', name: 'reports', lines: reportLines },
 ];
 
 function variableLines(): string[] {
