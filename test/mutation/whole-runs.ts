@@ -1,0 +1,115 @@
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Bug } from '#test/mutation/bugs';
+
+/*
+ * Confirms results of `bugs.ts` with whole runs of `make test`. The program picks bugs at random,
+ * writes a group of noticed bugs of different source files into a checkout, and runs all tests. The
+ * test file that noticed each bug alone must fail. All unnoticed bugs go into one run of their own.
+ *
+ * Usage: node test/mutation/whole-runs.ts --checkout FOLDER --results results.jsonl --out runs.jsonl
+ *          [--seed n] [--count 30]
+ */
+
+/** Noticed bugs of one whole run. */
+const GROUP_BUGS = 5;
+const MINSTD_MODULUS = 2 ** 31 - 1;
+const OUTPUT_BYTES_MAX = 64 * 1_024 * 1_024;
+
+const { values } = parseArgs({
+  options: {
+    checkout: { type: 'string' },
+    results: { type: 'string' },
+    out: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    count: { type: 'string', default: '30' },
+  },
+});
+const { checkout, results, out } = values;
+if (checkout === undefined || results === undefined || out === undefined) {
+  throw new Error('--checkout, --results and --out are required');
+}
+
+const noticedBy = new Map(
+  readFileSync(results, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { id: string; by?: string })
+    .map(({ id, by }) => [id, by]),
+);
+const bugs = shuffled(
+  globSync('test/mutation/bugs/*.json')
+    .sort()
+    .flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Bug[]),
+  Number(values.seed),
+).slice(0, Number(values.count));
+
+const noticed = bugs.filter(({ id }) => noticedBy.get(id) !== undefined);
+const unnoticed = bugs.filter(({ id }) => noticedBy.get(id) === undefined);
+for (const group of [...groupsOf(noticed), unnoticed]) {
+  if (group.length > 0) report(group, failedFiles(checkout, group));
+}
+
+/** Groups without two bugs of one folder, or with two bugs that the same test file noticed. */
+function groupsOf(all: readonly Bug[]): Bug[][] {
+  const groups: Bug[][] = [];
+  const isApart = (group: Bug[], { id, file }: Bug) =>
+    group.length < GROUP_BUGS &&
+    group.every((other) => dirname(other.file) !== dirname(file)) &&
+    group.every((other) => noticedBy.get(other.id) !== noticedBy.get(id));
+  for (const bug of all) {
+    const group = groups.find((each) => isApart(each, bug));
+    if (group === undefined) groups.push([bug]);
+    else group.push(bug);
+  }
+  return groups;
+}
+
+/** Runs `make test` in the checkout with these bugs. Returns the test files that failed. */
+function failedFiles(folder: string, group: readonly Bug[]): readonly string[] {
+  const sources = new Map(
+    group.map(({ file }) => [join(folder, file), readFileSync(join(folder, file), 'utf8')]),
+  );
+  try {
+    for (const { id, file, was, becomes } of group) {
+      const path = join(folder, file);
+      const source = readFileSync(path, 'utf8');
+      if (source.split(was).length !== 2) throw new Error(`${id} does not fit ${file}`);
+      writeFileSync(
+        path,
+        source.replace(was, () => becomes),
+      );
+    }
+    const { stdout } = spawnSync(process.execPath, ['test/run.ts'], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, FORCE_COLOR: '0' },
+      maxBuffer: OUTPUT_BYTES_MAX,
+    });
+    const failures = stdout.matchAll(/^\[[^\]]*\] FAILED ([^ :]+)/gm);
+    return [...new Set([...failures].map(([, file = '']) => file))];
+  } finally {
+    for (const [path, source] of sources) writeFileSync(path, source);
+  }
+}
+
+function report(group: readonly Bug[], failed: readonly string[]): void {
+  const expected = group.flatMap(({ id }) => noticedBy.get(id) ?? []);
+  const missing = expected.filter((file) => !failed.includes(file));
+  const line = { bugs: group.map(({ id }) => id), expected, missing, failed };
+  appendFileSync(out ?? '', `${JSON.stringify(line)}\n`);
+  console.log(`${line.bugs.join(', ')}: ${failed.length} files failed, missing ${missing}`);
+}
+
+/** Shuffles with the generator MINSTD, so that a seed gives the same bugs again. */
+function shuffled<Item>(items: readonly Item[], seed: number): readonly Item[] {
+  const left = [...items];
+  let state = seed;
+  const below = (bound: number) => {
+    state = (state * 48_271) % MINSTD_MODULUS;
+    return Math.floor((state / MINSTD_MODULUS) * bound);
+  };
+  return items.flatMap(() => left.splice(below(left.length), 1));
+}
