@@ -79,7 +79,7 @@ async function runAgain(servers: RunServers): Promise<Finished[]> {
     jobs.filter(({ part }) => part !== 'test').map((job) => [nameOf(job), job]),
   );
   const worker = new TestWorker({ TMPDIR: servers.temporary });
-  const { unsteady } = await lookAgain(
+  const unsteady = await lookAgain(
     report.finished.filter(({ name }) => later.has(name)),
     async (failure) => {
       const job = later.get(failure.name);

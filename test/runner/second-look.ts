@@ -8,22 +8,19 @@ const COUNTEREXAMPLE = /Property failed/;
 
 /**
  * Runs failed files once more, one after the other: a test that missed a deadline beside others passes
- * then. The result has the new run in the place of the failed one. `unsteady` are the failed runs
- * whose file passed now. A property with a counterexample stays failed.
+ * then. Returns the failed runs of files that pass now. A property with a counterexample does not run
+ * again.
  */
 export async function lookAgain<Run extends Pick<Outcome, 'failed' | 'text'>>(
   runs: readonly Run[],
   again: (run: Run) => Promise<Run>,
-): Promise<{ readonly runs: Run[]; readonly unsteady: Run[] }> {
-  const isFailed = ({ failed }: Run) => failed > 0;
-  const looked = [...runs];
+): Promise<Run[]> {
   const unsteady: Run[] = [];
-  const failures = runs.filter(isFailed);
+  const failures = runs.filter(({ failed }) => failed > 0);
   for (const failure of failures.length > FILES_MAX ? [] : failures) {
     if (COUNTEREXAMPLE.test(failure.text)) continue;
-    const second = await again(failure);
-    looked[looked.indexOf(failure)] = second;
-    if (!isFailed(second)) unsteady.push(failure);
+    const { failed } = await again(failure);
+    if (failed === 0) unsteady.push(failure);
   }
-  return { runs: looked, unsteady };
+  return unsteady;
 }
