@@ -140,7 +140,7 @@ hanging('one whose network swallows everything is found out by its silence', asy
       far.on('error', () => near.destroy());
     }),
   );
-  const keepalive = { timeMs: 40, timeoutMs: 40 };
+  const keepalive = { timeMs: 40, timeoutMs: 500 };
   await using edge = new FrameClient(engineProtocol, {
     address: proxy.address,
     keepalive,
