@@ -1,4 +1,4 @@
-import { type Action, IdentityEngine, type ModeTarget } from 'identity-engine';
+import { ACTIONS, IdentityEngine, type KnownAction, type ModeTarget } from 'identity-engine';
 
 /*
  * An agent that obeys its contract: before each turn it offers its language model only the actions that are not
@@ -8,7 +8,7 @@ import { type Action, IdentityEngine, type ModeTarget } from 'identity-engine';
  */
 
 /** What an action says of the agent: which of its modes it exercises, and how strongly. */
-const SHOWS: Readonly<Record<string, readonly [ModeTarget, number]>> = {
+const SHOWS: Readonly<Record<KnownAction, readonly [ModeTarget, number]>> = {
   explore: ['EXPLORATION', 0.8],
   question: ['PERCEPTION', 0.6],
   elaborate: ['EXPLORATION', 0.4],
@@ -24,7 +24,7 @@ const SHOWS: Readonly<Record<string, readonly [ModeTarget, number]>> = {
 };
 
 /** Stands in for a language model that was given these tools: it picks one of them. */
-async function languageModel(tools: readonly Action[]): Promise<Action> {
+async function languageModel(tools: readonly KnownAction[]): Promise<KnownAction> {
   return tools[Math.floor(Math.random() * tools.length)] ?? 'defer';
 }
 
@@ -40,10 +40,10 @@ await guard.refresh();
 
 const startMs = Date.now() - turns * 60_000;
 for (let turn = 1; turn <= turns; turn += 1) {
-  const tools = Object.keys(SHOWS).filter((action) => guard.allows(action));
+  const tools = Object.values(ACTIONS).filter((action) => guard.allows(action));
   const action = await languageModel(tools);
   guard.require(action); // a model may ask for what it was not offered
-  const [mode_target, signal_strength] = SHOWS[action] ?? ['STRESS_RESPONSE', 0.5];
+  const [mode_target, signal_strength] = SHOWS[action];
   // This agent lives one minute a turn, so that the example does not take that long.
   const timestamp = new Date(startMs + turn * 60_000).toISOString();
   const context = { turn, action };

@@ -1,3 +1,4 @@
+import { isKnownAction, type KnownAction, UnknownActionError } from './actions.ts';
 import type { CallOptions } from './call-options.ts';
 import { IdentityEngineError } from './errors.ts';
 import type { HeldContract } from './held-contract.ts';
@@ -60,6 +61,9 @@ export class ContractGuard {
   ) {
     this.#held = held;
     this.#load = load;
+    if (!(maxAgeMs >= 0)) {
+      throw new IdentityEngineError(`maxAgeMs is a number of at least 0, not ${maxAgeMs}`);
+    }
     this.#maxAgeMs = maxAgeMs;
   }
 
@@ -73,20 +77,24 @@ export class ContractGuard {
     return this.#held.ageMs;
   }
 
-  /** What the contract says of an action. Throws `NoContractError` or `StaleContractError`. */
-  verdict(action: Action): Verdict {
+  /**
+   * The verdict of the contract on an action. An action that this release does not know is judged only if the
+   * contract names it. Throws `UnknownActionError`, `NoContractError` or `StaleContractError`.
+   */
+  verdict(action: KnownAction): Verdict {
+    if (!isKnownAction(action) && !this.#isNamed(action)) throw new UnknownActionError(action);
     const contract = this.#current();
     if (contract.forbidden_actions.includes(action)) return 'forbidden';
     return contract.allowed_actions.includes(action) ? 'allowed' : 'open';
   }
 
-  /** Whether the contract does not forbid an action. Throws `NoContractError` or `StaleContractError`. */
-  allows(action: Action): boolean {
+  /** Whether the contract does not forbid an action. Throws what `verdict` throws. */
+  allows(action: KnownAction): boolean {
     return this.verdict(action) !== 'forbidden';
   }
 
-  /** Throws `ActionForbiddenError` for a forbidden action; also `NoContractError` or `StaleContractError`. */
-  require(action: Action): void {
+  /** Throws `ActionForbiddenError` for a forbidden action, and what `verdict` throws. */
+  require(action: KnownAction): void {
     if (!this.allows(action)) throw new ActionForbiddenError(action, this.#current());
   }
 
@@ -99,6 +107,12 @@ export class ContractGuard {
   /** Asks the service for the contract. Throws what `instance.contract` throws. */
   async refresh(options: CallOptions = {}): Promise<void> {
     await this.#load(options);
+  }
+
+  #isNamed(action: Action): boolean {
+    const { contract } = this.#held;
+    if (contract === undefined) return false;
+    return [...contract.allowed_actions, ...contract.forbidden_actions].includes(action);
   }
 
   #current(): Contract {

@@ -1,6 +1,8 @@
 /*
  * Everything that the package `identity-engine` exports.
  */
+// biome-ignore lint/performance/noBarrelFile: this is the one entry of the package.
+export { ACTIONS, isKnownAction, type KnownAction, UnknownActionError } from './actions.ts';
 export type { Fetch } from './attempt.ts';
 export type { AttemptEvent } from './attempt-event.ts';
 export type {
@@ -11,7 +13,6 @@ export type {
   ProcessOptions,
   ResetOptions,
 } from './call-options.ts';
-// biome-ignore lint/performance/noBarrelFile: this is the one entry of the package.
 export { IdentityEngine } from './client.ts';
 export type { ClientOptions } from './client-options.ts';
 export {

@@ -1,11 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import models from '../../models/models.json' with { type: 'json' };
 import {
+  ACTIONS,
   ActionForbiddenError,
   type Contract,
+  IdentityEngineError,
+  isKnownAction,
+  type KnownAction,
   NoContractError,
   StaleContractError,
+  UnknownActionError,
 } from '../src/identity-engine.ts';
 import { clientOf, rejection } from './support/clients.ts';
 import { data, FakeServer, type Reaction, refusal } from './support/fake-server.ts';
@@ -38,7 +44,9 @@ guarded('has no verdict without a contract', () => {
 guarded('knows allowed, forbidden and open', () => {
   const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
   guard.update(contractOf('clarify', 'explore'));
-  const verdicts = ['clarify', 'explore', 'comfort'].map((action) => guard.verdict(action));
+  const verdicts = (['clarify', 'explore', 'comfort'] as const).map((action) =>
+    guard.verdict(action),
+  );
   assert.equal(verdicts, ['allowed', 'forbidden', 'open']);
   assert.equal([guard.allows('comfort'), guard.allows('explore')], [true, false]);
   guard.require('comfort');
@@ -46,6 +54,44 @@ guarded('knows allowed, forbidden and open', () => {
     () => guard.require('explore'),
     (error: Error) => error instanceof ActionForbiddenError && error.action === 'explore',
   );
+});
+
+for (const word of ['exlpore', 'Explore', '', 'toString', undefined]) {
+  // Report 17: a guard allowed whatever its contract does not name, misspelt actions too.
+  guarded(`has no verdict on what is no action: ${JSON.stringify(word)}`, () => {
+    const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
+    const action = word as KnownAction;
+    for (const contract of [undefined, contractOf('clarify', 'explore')]) {
+      if (contract !== undefined) guard.update(contract);
+      for (const ask of [guard.verdict, guard.allows, guard.require]) {
+        assert.throws(
+          () => ask.call(guard, action),
+          (error: Error) => error instanceof UnknownActionError && error.action === word,
+        );
+      }
+    }
+    assert.is(isKnownAction(word), false);
+  });
+}
+
+guarded('has a verdict on each action of the interface, and on a later one of its contract', () => {
+  const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
+  guard.update(contractOf('clarify', 'dream'));
+  const [{ enum: known = [] } = {}] = models.$defs.Action.anyOf;
+  assert.equal(Object.values(ACTIONS), known);
+  for (const action of Object.values(ACTIONS)) assert.ok(guard.allows(action));
+  assert.is(guard.verdict('dream' as KnownAction), 'forbidden');
+});
+
+// Report 17: a guard with an age that is no number took contracts of any age.
+guarded('cannot be made with an age that is no number', () => {
+  const instance = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1');
+  for (const maxAgeMs of [Number.NaN, -1, 'x' as unknown as number]) {
+    assert.throws(
+      () => instance.guard({ maxAgeMs }),
+      (error: Error) => error instanceof IdentityEngineError && /maxAgeMs/.test(error.message),
+    );
+  }
 });
 
 guarded('does not go by a contract that is older than it may be', async () => {

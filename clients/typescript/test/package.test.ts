@@ -152,6 +152,8 @@ export async function all() {
   const last = states.data.states.at(-1)?.contract.allowed_actions.includes('explore');
   // @ts-expect-error: a mode that does not exist is not sent
   await instance.process({ mode_target: 'MOOD', signal_strength: 1 });
+  // @ts-expect-error: a misspelt action is no action
+  instance.guard().allows('exlpore');
   return { cycle, last };
 }
 `;

@@ -3,11 +3,13 @@ import * as assert from 'uvu/assert';
 import { newCaller } from '../../../test/support/caller.ts';
 import { startStandalone } from '../../../test/support/service.ts';
 import {
+  ACTIONS,
   ConflictError,
   ForbiddenError,
   IdentityEngine,
   type InstanceEvent,
   InvalidRequestError,
+  isKnownAction,
   NotFoundError,
   ObservationBuffer,
   ThrottledError,
@@ -105,8 +107,12 @@ real('a guard obeys what the answers say, also after a reset', async () => {
   const instance = await newInstance();
   const guard = instance.guard({ maxAgeMs: 60_000 });
   const { data } = await instance.process({ mode_target: 'ORDER', signal_strength: 0.9 });
-  for (const action of data.contract.forbidden_actions) assert.is(guard.allows(action), false);
-  for (const action of data.contract.allowed_actions) assert.is(guard.verdict(action), 'allowed');
+  const { allowed_actions, forbidden_actions } = data.contract;
+  assert.ok([...allowed_actions, ...forbidden_actions].every(isKnownAction));
+  for (const action of Object.values(ACTIONS)) {
+    assert.is(guard.verdict(action) === 'allowed', allowed_actions.includes(action), action);
+    assert.is(guard.allows(action), !forbidden_actions.includes(action), action);
+  }
   assert.is((await instance.reset('initial')).data.cycle, 0);
   await guard.refresh();
   assert.equal(guard.contract, (await instance.contract()).data);
