@@ -1,5 +1,6 @@
 import type { Attempt } from './attempt.ts';
 import { apiError, ConnectionError, MalformedAnswerError } from './errors.ts';
+import { fromJson, type Integers } from './json.ts';
 import { limitsOf, retryAfterMsOf } from './limits.ts';
 import type { ErrorBody } from './models.ts';
 import type { AnswerFacts } from './result.ts';
@@ -44,6 +45,7 @@ export type Reading = {
   readonly callBeganAtMs: number;
   /** The status without a body that the call may be answered with: 304 for a condition, 204 for a DELETE. */
   readonly emptyStatus: 204 | 304 | undefined;
+  readonly integers: Integers;
 };
 
 /** Reads what an attempt came to. */
@@ -52,13 +54,15 @@ export function readAttempt(attempt: Attempt, reading: Reading): Answer | Failur
   const { wasSent, isLate, cause } = attempt;
   const text = isLate ? `no answer within ${reading.attemptTimeoutMs} ms` : textOf(cause);
   const mayHaveHappened = reading.wasUnclear || (reading.isChange && wasSent);
-  const error = new ConnectionError(text, mayHaveHappened, isLate ? undefined : { cause });
+  const { attempts } = reading;
+  const facts = isLate ? { attempts } : { attempts, cause };
+  const error = new ConnectionError(text, mayHaveHappened, facts);
   return { kind: 'failure', error, retryAfterMs: undefined };
 }
 
 function readAnswer(response: Response, text: string, reading: Reading): Answer | Failure {
   const { status, headers } = response;
-  const body = text === '' ? undefined : parsed(text);
+  const body = text === '' ? undefined : parsed(text, reading.integers);
   const isEmpty = status === reading.emptyStatus;
   const isSuccess = isEmpty || (response.ok && isEnvelope(body));
   if (!isSuccess || !isOfService(headers)) return failureOf(response, text, body, reading);
@@ -77,18 +81,20 @@ function failureOf(
   { status, headers, ok }: Response,
   text: string,
   body: unknown,
-  { isChange, wasUnclear }: Reading,
+  { isChange, wasUnclear, attempts }: Reading,
 ): Failure {
   const requestId = headers.get('x-request-id') ?? undefined;
   const askedMs = retryAfterMsOf(headers, Date.now());
   if (ok || !isErrorBody(body) || !isOfService(headers)) {
-    const error = new MalformedAnswerError({ status, requestId, text }, wasUnclear || isChange);
+    const error = new MalformedAnswerError({ status, requestId, text }, wasUnclear || isChange, {
+      attempts,
+    });
     return { kind: 'failure', error, retryAfterMs: askedMs };
   }
   const { error: code, message, details, retry_after: retryAfterS } = body;
   const retryAfterMs = askedMs ?? (retryAfterS === undefined ? undefined : retryAfterS * 1_000);
   const error = apiError({
-    ...{ code, message, details, status, requestId, limits: limitsOf(headers) },
+    ...{ code, message, details, status, requestId, limits: limitsOf(headers), attempts },
     retryAfterS: retryAfterMs === undefined ? undefined : retryAfterMs / 1_000,
     mayHaveHappened: wasUnclear || (isChange && isOpen(status, body)),
   });
@@ -115,9 +121,9 @@ function isOpen(status: number, body: ErrorBody): boolean {
   return !CERTAIN_CODES.has(body.error);
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string, integers: Integers): unknown {
   try {
-    return JSON.parse(text);
+    return fromJson(text, integers);
   } catch {
     return undefined;
   }

@@ -4,6 +4,8 @@ export type CallOptions = {
   readonly signal?: AbortSignal | undefined;
   /** Deadline of the whole call with all its retries, in milliseconds, > 0; default that of the client. */
   readonly timeoutMs?: number | undefined;
+  /** How many requests this call makes at most; an integer ≥ 1. Default that of the client. */
+  readonly attemptsMax?: number | undefined;
   /** `X-Request-Id` of every attempt: 8 to 64 characters of `A-Z a-z 0-9 . _ -`. */
   readonly requestId?: string | undefined;
 };

@@ -1,4 +1,6 @@
 import type { CallOptions } from './call-options.ts';
+import { IdentityEngineError } from './errors.ts';
+import { LONE_SURROGATE } from './instance-path.ts';
 
 /**
  * When a call may be sent again after an attempt that failed:
@@ -27,11 +29,15 @@ export type Call = {
 /** Query parameters; those that are undefined are left out. */
 type Query = object;
 
-/** The path with its query. */
+/** The path with its query. Throws an `IdentityEngineError` for text that UTF-8 cannot say. */
 export function targetOf({ path, query }: Call): string {
   if (query === undefined) return path;
   const pairs = Object.entries(query as Record<string, unknown>)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]): [string, string] => [name, String(value)]);
+  for (const [name, value] of pairs) {
+    if (!LONE_SURROGATE.test(value)) continue;
+    throw new IdentityEngineError(`${name} has half of a surrogate pair`);
+  }
   return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs)}`;
 }

@@ -1,9 +1,11 @@
 import { type Answer, type Failure, readAttempt } from './answer.ts';
 import { attempt, type Request } from './attempt.ts';
 import { type Call, targetOf } from './call.ts';
-import { assertTimeMs, type Settings } from './client-options.ts';
+import type { CallOptions } from './call-options.ts';
+import { assertAttempts, assertTimeMs, type Settings } from './client-options.ts';
 import { Deadline } from './deadline.ts';
 import { DeadlineError, IdentityEngineError, NotFoundError } from './errors.ts';
+import { toJson } from './json.ts';
 import { reportAttempt } from './report-attempt.ts';
 import { mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
@@ -18,18 +20,22 @@ export class Caller {
   }
 
   /**
-   * The answer to a call. Throws what the last attempt came to (`ApiError`, `ConnectionError`,
-   * `MalformedAnswerError`), `DeadlineError`, the reason of the caller's signal, or an `IdentityEngineError` for
-   * a key or version that no header can carry.
+   * The answer to a call, which is repeated until its deadline where that can help. Throws `DeadlineError` when
+   * the time is over. Throws the error of the attempt (`ApiError`, `ConnectionError`, `MalformedAnswerError`)
+   * where a repetition cannot help, after `attemptsMax` attempts, and where the answer asks for a longer wait
+   * than the whole call may take. Also throws the reason of the caller's signal, and an `IdentityEngineError`
+   * for what no header or body can carry.
    */
   async call(call: Call): Promise<Answer> {
     const { timeoutMs = this.settings.timeoutMs, signal } = call.options;
     const deadline = new Deadline(assertTimeMs('timeoutMs', timeoutMs), signal);
-    const request = await this.#requestOf(call);
+    const attemptsMax = assertAttempts(call.options.attemptsMax ?? this.settings.attemptsMax);
+    const request = this.#requestOf(call);
     const beganAtMs = performance.now();
     let last: Failure | undefined;
     for (let attempts = 1; ; attempts += 1) {
-      const outcome = await this.#attempt(call, request, deadline, { attempts, beganAtMs }, last);
+      const ordinal = { attempts, attemptsMax, beganAtMs };
+      const outcome = await this.#attempt(call, request, deadline, ordinal, last);
       if (outcome.kind === 'success') return outcome;
       last = outcome;
       await deadline.pause(outcome.waitMs);
@@ -37,7 +43,7 @@ export class Caller {
   }
 
   /** Headers that every request has, those of the call and the context of its trace. */
-  async headersOf(call: Pick<Call, 'headers' | 'options'>): Promise<Record<string, string>> {
+  headersOf(call: Pick<Call, 'headers'> & { options: HeaderOptions }): Record<string, string> {
     const headers: Record<string, string> = {
       accept: 'application/json',
       authorization: `Bearer ${this.settings.apiKey}`,
@@ -48,18 +54,18 @@ export class Caller {
       if (value !== undefined) headers[name] = value;
     }
     assertCarried(headers);
-    await injectContext(headers);
+    injectContext(headers);
     return headers;
   }
 
-  async #requestOf(call: Call): Promise<Request> {
-    const headers = await this.headersOf(call);
+  #requestOf(call: Call): Request {
+    const headers = this.headersOf(call);
     if (call.body !== undefined) headers['content-type'] = 'application/json';
     return {
       url: this.settings.baseUrl + targetOf(call),
       method: call.method,
       headers,
-      body: call.body === undefined ? undefined : JSON.stringify(call.body),
+      body: call.body === undefined ? undefined : toJson(call.body),
     };
   }
 
@@ -68,15 +74,15 @@ export class Caller {
     call: Call,
     request: Request,
     deadline: Deadline,
-    { attempts, beganAtMs: callBeganAtMs }: { attempts: number; beganAtMs: number },
+    { attempts, attemptsMax, beganAtMs: callBeganAtMs }: Ordinal,
     before: Failure | undefined,
   ): Promise<Answer | (Failure & { readonly waitMs: number })> {
-    const { attemptTimeoutMs, attemptsMax, fetch, onAttempt } = this.settings;
+    const { attemptTimeoutMs, fetch, integers, onAttempt } = this.settings;
     const startedMs = performance.now();
     const leftMs = deadline.leftMs();
     const attempted = await attempt(fetch, request, deadline, Math.min(attemptTimeoutMs, leftMs));
     const outcome = readAttempt(attempted, {
-      ...{ isChange: call.isChange, attempts, attemptTimeoutMs },
+      ...{ isChange: call.isChange, attempts, attemptTimeoutMs, integers },
       wasUnclear: before?.error.mayHaveHappened ?? false,
       ...{ emptyStatus: emptyStatusOf(call), beganAtMs: startedMs, callBeganAtMs },
     });
@@ -101,13 +107,23 @@ export class Caller {
       return { ...outcome, waitMs: wait };
     }
     report();
-    const isLate = attempted.kind === 'unanswered' && attempted.isLate;
-    if (isLate && leftMs <= attemptTimeoutMs) {
-      throw new DeadlineError(deadline.timeoutMs, error.mayHaveHappened, before?.error ?? error);
-    }
-    throw error;
+    const isCut = attempted.kind === 'unanswered' && attempted.isLate && leftMs <= attemptTimeoutMs;
+    const isOver = isAgain && (retryAfterMs ?? 0) <= deadline.timeoutMs;
+    if (!isCut && !isOver) throw error;
+    const cause = isCut ? (before?.error ?? error) : error;
+    throw new DeadlineError(deadline.timeoutMs, error.mayHaveHappened, { attempts, cause });
   }
 }
+
+/** Which attempt of a call it is, from 1, and when its first one began by the steady clock. */
+type Ordinal = {
+  readonly attempts: number;
+  readonly attemptsMax: number;
+  readonly beganAtMs: number;
+};
+
+/** The options of a call that its headers have. */
+type HeaderOptions = Pick<CallOptions, 'requestId'>;
 
 const USER_AGENT = `identity-engine-typescript/${VERSION}`;
 

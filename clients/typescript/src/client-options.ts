@@ -1,6 +1,7 @@
 import type { Fetch } from './attempt.ts';
 import type { AttemptEvent } from './attempt-event.ts';
 import { IdentityEngineError } from './errors.ts';
+import type { Integers } from './json.ts';
 
 /** How a client is set up. */
 export type ClientOptions = {
@@ -12,10 +13,12 @@ export type ClientOptions = {
   readonly timeoutMs?: number | undefined;
   /** How long one attempt may take until its body is read, in milliseconds, > 0; default 10,000. */
   readonly attemptTimeoutMs?: number | undefined;
-  /** How many requests one call makes at most; an integer ≥ 1, default 10. 1: no retry. */
+  /** How many requests one call makes at most; an integer ≥ 1. 1: no retry. Default: until the deadline. */
   readonly attemptsMax?: number | undefined;
   /** A stand-in for the platform's `fetch`, for a proxy or a test. */
   readonly fetch?: Fetch | undefined;
+  /** How integers of answers that a `number` cannot hold exactly are read; default `exact`, as a `bigint`. */
+  readonly integers?: Integers | undefined;
   /** Called after each attempt, for a log. It sees neither the key nor a body. What it throws is ignored. */
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined;
 };
@@ -28,6 +31,7 @@ export type Settings = {
   readonly attemptTimeoutMs: number;
   readonly attemptsMax: number;
   readonly fetch: Fetch;
+  readonly integers: Integers;
   readonly onAttempt: ((event: AttemptEvent) => void) | undefined;
 };
 
@@ -36,7 +40,6 @@ const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
 /** Defaults of `ClientOptions`. */
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
-const DEFAULT_ATTEMPTS_MAX = 10;
 
 /** The largest time that a timer takes, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
@@ -51,12 +54,13 @@ export function settingsOf(options: ClientOptions): Settings {
   if (!/^[!-~]+$/.test(apiKey)) {
     throw new IdentityEngineError('the API key has characters that no header can carry');
   }
-  const attemptsMax = options.attemptsMax ?? DEFAULT_ATTEMPTS_MAX;
-  if (!Number.isInteger(attemptsMax) || attemptsMax < 1) {
-    throw new IdentityEngineError(`attemptsMax is an integer of at least 1, not ${attemptsMax}`);
+  const { integers = 'exact' } = options;
+  if (integers !== 'exact' && integers !== 'number') {
+    throw new IdentityEngineError(`integers is 'exact' or 'number', not ${String(integers)}`);
   }
   return {
-    ...{ apiKey, attemptsMax },
+    ...{ apiKey, integers },
+    attemptsMax: assertAttempts(options.attemptsMax ?? Number.POSITIVE_INFINITY),
     baseUrl: baseUrlOf(
       options.baseUrl ?? environment['IDENTITY_ENGINE_BASE_URL'] ?? DEFAULT_BASE_URL,
     ),
@@ -74,6 +78,13 @@ export function settingsOf(options: ClientOptions): Settings {
 export function assertTimeMs(name: string, ms: number): number {
   if (ms > 0 && ms <= TIMER_MS_MAX) return ms;
   throw new IdentityEngineError(`${name} is more than 0 and at most ${TIMER_MS_MAX}, not ${ms}`);
+}
+
+/** A bound of attempts. Throws for what is none. */
+export function assertAttempts(attemptsMax: number): number {
+  const isBound = Number.isInteger(attemptsMax) || attemptsMax === Number.POSITIVE_INFINITY;
+  if (isBound && attemptsMax >= 1) return attemptsMax;
+  throw new IdentityEngineError(`attemptsMax is an integer of at least 1, not ${attemptsMax}`);
 }
 
 function baseUrlOf(text: string): string {

@@ -1,3 +1,5 @@
+import { onAbort } from './abort.ts';
+
 /**
  * The time that one call has, and what ends it before: the caller's own signal. Its `signal` is aborted by
  * either; `hasPassed` says which.
@@ -32,7 +34,7 @@ export class Deadline {
     let end = (_reason: unknown): void => {};
     const cancel = () => end(this.#callerSignal?.reason);
     const timer = setTimeout(() => end(TIMED_OUT), ms);
-    this.#callerSignal?.addEventListener('abort', cancel, { once: true });
+    const unlink = this.#callerSignal && onAbort(this.#callerSignal, cancel);
     try {
       return await new Promise<T>((resolve, reject) => {
         end = (reason) => {
@@ -43,7 +45,7 @@ export class Deadline {
       });
     } finally {
       clearTimeout(timer);
-      this.#callerSignal?.removeEventListener('abort', cancel);
+      unlink?.();
     }
   }
 
@@ -57,10 +59,10 @@ export class Deadline {
         reject(signal?.reason);
       };
       const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', cancel);
+        unlink?.();
         resolve();
       }, ms);
-      signal?.addEventListener('abort', cancel, { once: true });
+      const unlink = signal && onAbort(signal, cancel);
     });
   }
 }

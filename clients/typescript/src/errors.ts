@@ -3,11 +3,18 @@ import type { ErrorCode, ErrorDetails, ErrorReason } from './models.ts';
 
 /** Every error of this package but the one of a cancelled call, which is the signal's own reason. */
 export class IdentityEngineError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** How many requests the call made; 0 where none was sent. */
+  readonly attempts: number;
+
+  constructor(message: string, { attempts = 0, ...options }: ErrorFacts = {}) {
     super(message, options);
     this.name = new.target.name;
+    this.attempts = attempts;
   }
 }
+
+/** The cause of an error, and how many requests its call made. */
+export type ErrorFacts = ErrorOptions & { readonly attempts?: number };
 
 /** What the service said with a refusal. */
 export type Refusal = {
@@ -19,10 +26,17 @@ export type Refusal = {
   readonly retryAfterS: number | undefined;
   readonly limits: Limits | undefined;
   readonly mayHaveHappened: boolean;
+  readonly attempts: number;
 };
 
-/** The service refused the call (interface 7). A code that has no class of its own here is an `ApiError` itself. */
+/**
+ * The service refused the call (interface 7). A code that has no class of its own here is an `ApiError` itself.
+ * `message` is like `422 invalid_request: must be at most 1, field signal_strength, reason out_of_range, request
+ * req_…`.
+ */
 export class ApiError extends IdentityEngineError {
+  /** Text of the service for people; it may change. */
+  readonly text: string;
   /** Code of the refusal; a later release of the service may have others. */
   readonly code: ErrorCode;
   /** HTTP status. */
@@ -46,7 +60,8 @@ export class ApiError extends IdentityEngineError {
   readonly mayHaveHappened: boolean;
 
   constructor(refusal: Refusal) {
-    super(refusal.message);
+    super(messageOf(refusal), { attempts: refusal.attempts });
+    this.text = refusal.message;
     this.code = refusal.code;
     this.status = refusal.status;
     this.requestId = refusal.requestId;
@@ -57,6 +72,13 @@ export class ApiError extends IdentityEngineError {
     this.limits = refusal.limits;
     this.mayHaveHappened = refusal.mayHaveHappened;
   }
+}
+
+/** The text of a refusal, with what an operator looks for. */
+function messageOf({ status, code, message, details, requestId }: Refusal): string {
+  const about = { field: details?.field, reason: details?.reason, request: requestId };
+  const named = Object.entries(about).filter(([, value]) => value !== undefined);
+  return [`${status} ${code}: ${message}`, ...named.map((pair) => pair.join(' '))].join(', ');
 }
 
 /** 401: no key, or one that is not valid. */
@@ -113,19 +135,24 @@ export class ConnectionError extends IdentityEngineError {
   /** Whether the call, in this or an earlier attempt of it, may have changed something. */
   readonly mayHaveHappened: boolean;
 
-  constructor(message: string, mayHaveHappened: boolean, options?: ErrorOptions) {
-    super(message, options);
+  constructor(message: string, mayHaveHappened: boolean, facts?: ErrorFacts) {
+    super(message, facts);
     this.mayHaveHappened = mayHaveHappened;
   }
 }
 
-/** The call's own deadline passed, with all its retries. `cause` is what the last attempt came to, if any. */
+/**
+ * The call's own deadline passed, or no further attempt fits into it. `cause` is the error of the last attempt
+ * that ended by itself, if any.
+ */
 export class DeadlineError extends IdentityEngineError {
   /** Whether the call, in any attempt of it, may have changed something. */
   readonly mayHaveHappened: boolean;
 
-  constructor(timeoutMs: number, mayHaveHappened: boolean, cause: unknown) {
-    super(`no outcome within ${timeoutMs} ms`, cause === undefined ? undefined : { cause });
+  constructor(timeoutMs: number, mayHaveHappened: boolean, facts: ErrorFacts = {}) {
+    const { attempts = 0, cause } = facts;
+    const last = cause instanceof Error ? `; the last one: ${cause.message}` : '';
+    super(`no outcome within ${timeoutMs} ms, attempts: ${attempts}${last}`, facts);
     this.mayHaveHappened = mayHaveHappened;
   }
 }
@@ -144,8 +171,10 @@ export class MalformedAnswerError extends IdentityEngineError {
   constructor(
     answer: { status: number; requestId: string | undefined; text: string },
     mayHaveHappened: boolean,
+    facts?: ErrorFacts,
   ) {
-    super(`status ${answer.status} with a body that is not the service's`);
+    const request = answer.requestId === undefined ? '' : `, request ${answer.requestId}`;
+    super(`${answer.status} with a body that is not the service's${request}`, facts);
     this.status = answer.status;
     this.requestId = answer.requestId;
     this.excerpt = answer.text.slice(0, EXCERPT_CHARACTERS_MAX);

@@ -21,6 +21,7 @@ export {
   ConflictError,
   ConnectionError,
   DeadlineError,
+  type ErrorFacts,
   ForbiddenError,
   IdentityEngineError,
   InternalServerError,
@@ -46,6 +47,7 @@ export {
   StaleContractError,
   type Verdict,
 } from './guard.ts';
+export type { Integers } from './json.ts';
 export type { Limits } from './limits.ts';
 export type * from './models.ts';
 export { BufferClosedError } from './observation-buffer/backlog.ts';

@@ -5,8 +5,12 @@ export function instancePath(id: string, below = ''): string {
   return `/instances/${segmentOf(id)}${below}`;
 }
 
-/** A part of a path. Throws an `IdentityEngineError` for one that would move it up, or leave it as it is. */
+/** Half of a pair of UTF-16, which no text that is sent can have. */
+export const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** A part of a path. Throws an `IdentityEngineError` for one that leads elsewhere or that UTF-8 cannot say. */
 export function segmentOf(id: string): string {
-  if (!/^\.{0,2}$/.test(id)) return encodeURIComponent(id);
+  const isNone = /^\.{0,2}$/.test(id) || LONE_SURROGATE.test(id);
+  if (!isNone) return encodeURIComponent(id);
   throw new IdentityEngineError(`${JSON.stringify(id)} is no id`);
 }

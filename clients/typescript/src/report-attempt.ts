@@ -41,8 +41,8 @@ export function reportAttempt(
 /** The error without the excerpt of a foreign body, which does not belong in a log. */
 function withoutBody(error: IdentityEngineError): IdentityEngineError {
   if (!(error instanceof MalformedAnswerError)) return error;
-  const { status, requestId, mayHaveHappened } = error;
-  return new MalformedAnswerError({ status, requestId, text: '' }, mayHaveHappened);
+  const { status, requestId, mayHaveHappened, attempts } = error;
+  return new MalformedAnswerError({ status, requestId, text: '' }, mayHaveHappened, { attempts });
 }
 
 /** What every answer says. */

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { IdentityEngineError } from '../src/identity-engine.ts';
 import {
   done,
   numbersOf,
@@ -109,7 +110,7 @@ const invalid = suite('what is no observation');
 for (const value of [null, undefined, 'text', 1, [], () => 1]) {
   invalid(`is not taken in: ${typeof value} ${JSON.stringify(value)}`, async () => {
     const { buffer, clock } = sceneOf();
-    await rejection(buffer.add('inst_a', value as never), TypeError);
+    await rejection(buffer.add('inst_a', value as never), IdentityEngineError);
     await buffer.add('inst_a', observation(1));
     const { acknowledged } = await clock.run(buffer.close());
     assert.is(acknowledged, 1);

@@ -1,8 +1,10 @@
 import { getEventListeners } from 'node:events';
+import { buildSync } from 'esbuild';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import packageJson from '../package.json' with { type: 'json' };
 import {
+  ApiError,
   type ClientOptions,
   IdentityEngine,
   IdentityEngineError,
@@ -89,6 +91,26 @@ requests('is not sent when its signal has ended', async () => {
   assert.is(server.received.length, 0);
 });
 
+// Report 20: each call of a shared signal had a listener of its own, which Node 20 warns of.
+requests('shares one listener with all calls of its signal', async () => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const fetch = () => new Promise<Response>(() => {});
+  const client = clientOf({ baseUrl: 'http://x.test/v1' }, { fetch });
+  const calls = Array.from({ length: 20 }, () => rejection(client.account.get({ signal }), Error));
+  const streams = Array.from({ length: 20 }, () => {
+    const events = client.instance('i').events({ signal });
+    return rejection(events[Symbol.asyncIterator]().next(), Error);
+  });
+  await Promise.resolve();
+  assert.is(getEventListeners(signal, 'abort').length, 1);
+  controller.abort(new Error('enough'));
+  for (const { message } of await Promise.all([...calls, ...streams])) {
+    assert.is(message, 'enough');
+  }
+  assert.is(getEventListeners(signal, 'abort').length, 0);
+});
+
 requests('leaves nothing behind on a signal that serves many', async () => {
   await using server = await FakeServer.start(data({ contract: {} }));
   const { signal } = new AbortController();
@@ -109,6 +131,64 @@ requests('carries the active context of a trace', async () => {
   await clientOf(server).account.get();
   const sent = server.received.map(({ headers }) => headers['traceparent']);
   assert.equal(sent, ['00-trace-span-01', undefined]);
+});
+
+// Report 20: the context of a trace did not go along from a bundle.
+requests('carries the active context of a trace from a bundle', async () => {
+  const sent: unknown[] = [];
+  Object.assign(globalThis, { sentFromBundle: sent });
+  const [{ text } = assert.unreachable() as never] = buildSync({
+    ...{ bundle: true, platform: 'node', format: 'esm', write: false },
+    stdin: { contents: BUNDLED, resolveDir: import.meta.dirname },
+  }).outputFiles;
+  await import(`data:text/javascript,${encodeURIComponent(text)}`);
+  assert.equal(sent, ['00-trace-span-01']);
+});
+
+const BUNDLED = `
+  import { context, propagation } from '@opentelemetry/api';
+  import { IdentityEngine } from '../src/identity-engine.ts';
+  propagation.setGlobalPropagator({
+    inject: (_, carrier, setter) => setter.set(carrier, 'traceparent', '00-trace-span-01'),
+    extract: () => context.active(),
+    fields: () => ['traceparent'],
+  });
+  const fetch = async (_, { headers }) => {
+    sentFromBundle.push(headers.traceparent);
+    return new Response('{"data":{}}', { headers: { 'x-request-id': 'req_1' } });
+  };
+  await new IdentityEngine({ apiKey: 'k', baseUrl: 'http://x.test/v1', fetch }).account.get();
+  propagation.disable();
+`;
+
+requests('does not fail with a propagator that fails', async () => {
+  const { context, propagation } = await import('@opentelemetry/api');
+  propagation.setGlobalPropagator({
+    inject: () => assert.unreachable('of the propagator'),
+    extract: () => context.active(),
+    fields: () => [],
+  });
+  await using server = await FakeServer.start(data({}));
+  await clientOf(server).account.get();
+  propagation.disable();
+});
+
+// Report 20: the message of a refusal had neither status nor request id.
+requests('that is refused throws a message with status, code and request id', async () => {
+  const body = { error: 'invalid_request', message: 'must be at most 1' };
+  const details = { field: 'signal_strength', reason: 'out_of_range' };
+  await using server = await FakeServer.start(answer(422, { ...body, details }));
+  const call = clientOf(server).instance('inst_1').process(OBSERVATION);
+  const { message, text } = await rejection(call, ApiError);
+  assert.is(text, 'must be at most 1');
+  const about = 'field signal_strength, reason out_of_range, request req_of_the_fake';
+  assert.is(message, `422 invalid_request: must be at most 1, ${about}`);
+});
+
+requests('with a foreign answer throws a message with status and request id', async () => {
+  await using server = await FakeServer.start(answer(404, {}));
+  const { message } = await rejection(clientOf(server).account.get(), IdentityEngineError);
+  assert.is(message, "404 with a body that is not the service's, request req_of_the_fake");
 });
 
 const pages = suite('a list');

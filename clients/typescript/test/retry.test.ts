@@ -2,11 +2,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   type AttemptEvent,
+  type ClientOptions,
   ConnectionError,
   DeadlineError,
+  IdentityEngineError,
   InternalServerError,
   InvalidRequestError,
   MalformedAnswerError,
+  NotFoundError,
   QuotaExceededError,
   RateLimitedError,
   ServiceUnavailableError,
@@ -172,7 +175,7 @@ waiting('has full jitter that doubles up to 5 s, on top of what the answer asks 
   );
 });
 
-waiting('that does not fit into the deadline is not begun', async () => {
+waiting('that is longer than the deadline is not begun', async () => {
   const reaction = refusal(429, 'rate_limited', undefined, { 'retry-after': '60' });
   await using server = await FakeServer.start(reaction);
   const startedMs = performance.now();
@@ -203,6 +206,70 @@ deadline('ends an attempt, and carries what came before', async () => {
   const error = await rejection(client.instance('inst_1').process(OBSERVATION), DeadlineError);
   assert.instance(error.cause, ServiceUnavailableError);
   assert.is(error.mayHaveHappened, true);
+});
+
+/** Runs with a jitter that is always this share of its bound. */
+async function withJitter<T>(share: number, work: () => Promise<T>): Promise<T> {
+  const { random } = Math;
+  Math.random = () => share;
+  try {
+    return await work();
+  } finally {
+    Math.random = random;
+  }
+}
+
+/** A client whose every request is refused at once. */
+function refusedClient(options: ClientOptions = {}) {
+  const sent: string[] = [];
+  const body = { error: 'service_unavailable', message: 'busy', details: { reason: 'overloaded' } };
+  const fetch = async (url: string) => {
+    sent.push(url);
+    return new Response(JSON.stringify(body), { status: 503, headers: { 'x-request-id': 'r' } });
+  };
+  return { sent, client: clientOf({ baseUrl: 'http://x.test/v1' }, { fetch, ...options }) };
+}
+
+// Report 18: a call ended after ten attempts, long before its deadline.
+deadline('is what ends the attempts of a call', async () => {
+  const { client, sent } = refusedClient({ timeoutMs: 100 });
+  const error = await withJitter(0, () => rejection(client.account.get(), DeadlineError));
+  assert.ok(sent.length > 10, `${sent.length} attempts`);
+  assert.is(error.attempts, sent.length);
+  assert.instance(error.cause, ServiceUnavailableError);
+  assert.match(error.message, /100 ms, attempts: \d+; the last one: 503 service_unavailable: busy/);
+});
+
+for (const share of [0, 0.5, 0.999]) {
+  // Report 18: the class of the error of a call without an outcome was a matter of its jitter.
+  deadline(`throws one class, whatever the jitter: ${share}`, async () => {
+    const { client } = refusedClient({ timeoutMs: 60 });
+    await withJitter(share, () => rejection(client.account.get(), DeadlineError));
+  });
+}
+
+// Report 18: only a client had attemptsMax, and errors did not say how many attempts were made.
+deadline('is not waited for where a call may make fewer attempts', async () => {
+  const { client, sent } = refusedClient();
+  const call = withJitter(0, () =>
+    rejection(client.account.get({ attemptsMax: 3 }), ServiceUnavailableError),
+  );
+  assert.equal([(await call).attempts, sent.length], [3, 3]);
+  const none = await rejection(client.account.get({ attemptsMax: 0 }), IdentityEngineError);
+  assert.match(none.message, /attemptsMax/);
+  assert.equal([none.attempts, sent.length], [0, 3]);
+});
+
+// Report 18: errors did not say how many attempts were made.
+deadline('leaves the number of attempts on every error', async () => {
+  await using server = await FakeServer.start(cut, proxyPage(502), refusal(404, 'not_found'));
+  const client = clientOf(server);
+  assert.is((await rejection(client.account.get(), NotFoundError)).attempts, 3);
+  const closed = clientOf({ baseUrl: await closedAddress() }, { attemptsMax: 2 });
+  assert.is((await rejection(closed.account.get(), ConnectionError)).attempts, 2);
+  await using foreign = await FakeServer.start(proxyPage(502));
+  const call = clientOf(foreign).account.get({ attemptsMax: 2 });
+  assert.is((await rejection(call, MalformedAnswerError)).attempts, 2);
 });
 
 deadline('of a call that changes nothing leaves nothing open', async () => {

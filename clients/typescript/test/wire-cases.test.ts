@@ -132,7 +132,7 @@ function assertError(error: Error, wanted: Readonly<Record<string, unknown>>): v
     class: error.constructor.name,
     code: given['code'],
     status: given['status'],
-    message: error.message,
+    message: given['text'] ?? error.message,
     field: given['field'],
     reason: given['reason'],
     details: given['details'],

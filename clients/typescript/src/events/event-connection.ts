@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.ts';
 import type { Attempt, Fetch, Request } from '../attempt.ts';
 import { Deadline, TIMED_OUT } from '../deadline.ts';
 import { type EventBlock, EventBlocks } from './event-block.ts';
@@ -47,8 +48,7 @@ export class EventConnection {
     const beganAtMs = performance.now();
     signal?.throwIfAborted();
     const cancel = () => controller.abort(signal?.reason);
-    signal?.addEventListener('abort', cancel, { once: true });
-    const unlink = () => signal?.removeEventListener('abort', cancel);
+    const unlink = signal === undefined ? () => {} : onAbort(signal, cancel);
     try {
       // The limit is there for a fetch that does not heed its signal.
       return await new Deadline(openMs, signal).limit(openMs, async (limited) => {

@@ -130,7 +130,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     if (block.retryMs !== undefined) this.#retryMs = Math.min(block.retryMs, RETRY_MS_MAX);
     let event: InstanceEvent | undefined;
     try {
-      event = eventOf(block);
+      event = eventOf(block, this.#caller.settings.integers);
     } catch {
       const answer = { status: 200, requestId: undefined, text: block.data ?? '' };
       throw new MalformedAnswerError(answer, false);
@@ -148,18 +148,18 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
       options: this.#options,
     };
     const url = settings.baseUrl + this.#followed.path;
-    const headers = await this.#caller.headersOf(call);
+    const headers = this.#caller.headersOf(call);
     const request = { url, method: 'GET', headers, body: undefined };
     const startedMs = performance.now();
     const facts = { method: 'GET', path: this.#followed.path, attempts, startedMs };
-    const { attemptTimeoutMs, fetch, onAttempt } = settings;
+    const { attemptTimeoutMs, fetch, integers, onAttempt } = settings;
     const opened = await EventConnection.open(fetch, request, attemptTimeoutMs, this.#signal);
     if ('connection' in opened) {
       reportAttempt(onAttempt, facts, opened.response);
       return opened.connection;
     }
     const outcome = readAttempt(opened, {
-      ...{ isChange: false, wasUnclear: false, attempts, attemptTimeoutMs },
+      ...{ isChange: false, wasUnclear: false, attempts, attemptTimeoutMs, integers },
       ...{ emptyStatus: undefined, beganAtMs: startedMs, callBeganAtMs: startedMs },
     });
     if (outcome.kind === 'success') {

@@ -1,3 +1,4 @@
+import { fromJson, type Integers } from '../json.ts';
 import type {
   CycleEventData,
   DeletedEventData,
@@ -27,9 +28,12 @@ export type InstanceEvent =
 const KNOWN: ReadonlySet<string> = new Set(['state', 'cycle', 'reset', 'gap', 'deleted']);
 
 /** The event of a block; undefined for one that only says something of the stream. Throws for data that is no JSON. */
-export function eventOf({ event, id, data }: EventBlock): InstanceEvent | undefined {
+export function eventOf(
+  { event, id, data }: EventBlock,
+  integers: Integers,
+): InstanceEvent | undefined {
   if (event === undefined || data === undefined) return undefined;
-  const value: unknown = JSON.parse(data);
+  const value = fromJson(data, integers);
   if (!KNOWN.has(event)) return { type: 'unknown', name: event, id, data: value };
   return { type: event, id, data: value } as InstanceEvent;
 }

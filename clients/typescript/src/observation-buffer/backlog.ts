@@ -1,3 +1,4 @@
+import { onAbort } from '../abort.ts';
 import { IdentityEngineError } from '../errors.ts';
 import type { Item } from './batch.ts';
 
@@ -60,19 +61,18 @@ export class Backlog {
         this.#adds.splice(this.#adds.indexOf(waiter), 1);
         reject(signal?.reason);
       };
-      const settled = (): void => signal?.removeEventListener('abort', leave);
       const waiter: Waiter = {
         resolve: () => {
-          settled();
+          unlink?.();
           enter();
           resolve();
         },
         reject: (error) => {
-          settled();
+          unlink?.();
           reject(error);
         },
       };
-      signal?.addEventListener('abort', leave, { once: true });
+      const unlink = signal && onAbort(signal, leave);
       this.#adds.push(waiter);
     });
   }

@@ -1,3 +1,5 @@
+import { IdentityEngineError } from '../errors.ts';
+import { fromJson, toJson } from '../json.ts';
 import type { Observation } from '../models.ts';
 import { uuid7 } from '../uuid7.ts';
 import type { Moment } from './buffer-clock.ts';
@@ -45,15 +47,13 @@ const FRAME_BYTES = 64;
 
 /**
  * Copies an observation at once, so that what its owner does to it later changes nothing, and answers what makes
- * an item of it. Throws a TypeError for one that is no object of JSON.
+ * an item of it. Throws an `IdentityEngineError` for one that is no object or that JSON cannot say.
  */
 export function itemOf(observation: Observation, added: Moment): (ordinal: number) => Item {
-  const text: string | undefined = JSON.stringify(observation);
-  if (text === undefined || !text.startsWith('{')) {
-    throw new TypeError('an observation is an object');
-  }
+  const text = toJson(observation, 'observation');
+  if (!text.startsWith('{')) throw new IdentityEngineError('an observation is an object');
   const bytes = new TextEncoder().encode(text).length + FRAME_BYTES;
-  const copy: Observation = canonical(JSON.parse(text));
+  const copy = canonical(fromJson(text)) as Observation;
   const { unixMs: addedAtMs, steadyMs: addedAtSteadyMs } = added;
   return (ordinal) => ({ ordinal, observation: copy, addedAtMs, addedAtSteadyMs, bytes });
 }

@@ -84,7 +84,7 @@ export class ObservationBuffer {
   /**
    * Takes in an observation, behind those of the same instance; resolves once there is room for it. Without a
    * `timestamp` it has the time of this call. Throws `BufferClosedError`, the `error` of a buffer that has
-   * stopped, the reason of `signal`, or a TypeError for what is no JSON.
+   * stopped, the reason of `signal`, or an `IdentityEngineError` for what JSON cannot say.
    */
   async add(
     instanceId: string,

@@ -37,8 +37,12 @@ export function outcomeOfResult(result: ProcessResult<BatchProcessed>, count: nu
 
 /** What an error of a batch of `count` observations means; `isOpen`: whether an attempt before may have counted. */
 export function outcomeOfError(error: unknown, count: number, isOpen: boolean): Outcome {
-  if (!(error instanceof ApiError)) return again(undefined, mayHaveHappenedIn(error), false);
-  const { code, status, retryAfterS, mayHaveHappened } = error;
+  // The last refusal of a call that ran out of time says whether all calls of the account meet the same.
+  const isLate = error instanceof DeadlineError && error.cause instanceof ApiError;
+  const refusal = isLate ? error.cause : error;
+  if (!(refusal instanceof ApiError)) return again(undefined, mayHaveHappenedIn(error), false);
+  const { code, status, retryAfterS } = refusal;
+  const mayHaveHappened = mayHaveHappenedIn(error);
   const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
   if (code === 'throttled') return { kind: 'throttled', retryAfterMs: retryAfterMs ?? INTERVAL_MS };
   if (status === 429) {
@@ -46,8 +50,8 @@ export function outcomeOfError(error: unknown, count: number, isOpen: boolean): 
   }
   if (status === 408 || status >= 500) return again(retryAfterMs, mayHaveHappened, false);
   // Clocks differ: what is too far ahead for the service is not when it is sent again later.
-  if (error.reason === 'timestamp_in_future') return again(FUTURE_MS, mayHaveHappened, false);
-  return outcomeOfRefusal(error, count, isOpen || mayHaveHappened);
+  if (refusal.reason === 'timestamp_in_future') return again(FUTURE_MS, mayHaveHappened, false);
+  return outcomeOfRefusal(refusal, count, isOpen || mayHaveHappened);
 }
 
 function outcomeOfRefusal(error: ApiError, count: number, isOpen: boolean): Outcome {
@@ -87,9 +91,10 @@ function again(
   return { kind: 'again', retryAfterMs, mayHaveHappened, isOfAccount };
 }
 
-/** Whether an error that is no refusal leaves the outcome open; one that this package does not know does. */
+/** Whether an error leaves the outcome open; one that this package does not know does. */
 function mayHaveHappenedIn(error: unknown): boolean {
   const isKnown =
+    error instanceof ApiError ||
     error instanceof ConnectionError ||
     error instanceof DeadlineError ||
     error instanceof MalformedAnswerError;

@@ -1,0 +1,99 @@
+import { IdentityEngineError } from './errors.ts';
+
+/**
+ * How integers beyond ±(2^53 − 1) are read, which a `number` cannot hold exactly: `exact` reads them as `bigint`,
+ * `number` rounds them as `JSON.parse` does.
+ */
+export type Integers = 'exact' | 'number';
+
+/** Levels of nesting that are written at most: far more than the service takes (interface 8.4). */
+const LEVELS_MAX = 1_000;
+
+/** From here on a `number` is written with an exponent, which nobody reads as an integer. */
+const EXPONENT_FROM = 1e21;
+
+/**
+ * The JSON of a value, as `JSON.stringify` writes it, with a `bigint` as an integer. Throws an
+ * `IdentityEngineError` with the path of a value that JSON would drop or change: NaN and infinities, integers
+ * that a `number` has rounded, functions, symbols, maps, sets, holes of arrays, invalid dates and cycles.
+ */
+export function toJson(value: unknown, path = ''): string {
+  return textOf(value, path, 0);
+}
+
+/** The value of a JSON text. Throws a SyntaxError for any other text. */
+export function fromJson(text: string, integers: Integers = 'exact'): unknown {
+  if (integers === 'number' || !LONG_DIGITS.test(text)) return JSON.parse(text);
+  const marked = text.replace(STRING_OR_NUMBER, (token) => {
+    const isUnsafe = INTEGER.test(token) && !Number.isSafeInteger(Number(token));
+    return isUnsafe ? `"${MARK}${token}"` : token;
+  });
+  return JSON.parse(marked, (_, value: unknown) =>
+    typeof value === 'string' && value.startsWith(MARK) ? BigInt(value.slice(MARK.length)) : value,
+  );
+}
+
+/** No integer of fewer digits is beyond 2^53 − 1. */
+const LONG_DIGITS = /\d{16}/;
+const INTEGER = /^-?\d+$/;
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** Begins the texts that stand for integers while they are parsed: no other text begins with it. */
+const MARK = `${crypto.randomUUID()}:`;
+
+function textOf(value: unknown, path: string, level: number): string {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return JSON.stringify(value);
+    case 'number':
+      return numberText(value, path);
+    case 'bigint':
+      return String(value);
+    case 'object':
+      return value === null ? 'null' : objectText(value, path, level + 1);
+    default:
+      throw unsendable(path, `is ${value === undefined ? 'undefined' : `a ${typeof value}`}`);
+  }
+}
+
+function numberText(value: number, path: string): string {
+  if (!Number.isFinite(value)) throw unsendable(path, `is ${value}, which JSON cannot say`);
+  const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value);
+  if (isRounded && Math.abs(value) < EXPONENT_FROM) {
+    throw unsendable(path, `is ${value}, which a number may have rounded: pass a bigint`);
+  }
+  return JSON.stringify(value);
+}
+
+function objectText(value: object, path: string, level: number): string {
+  if (level > LEVELS_MAX) throw unsendable(path, 'contains itself or is nested too deeply');
+  if (value instanceof Date && Number.isNaN(value.getTime())) {
+    throw unsendable(path, 'is an invalid date');
+  }
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON === 'function') return textOf(toJSON.call(value, ''), path, level);
+  if (value instanceof Map || value instanceof Set) {
+    throw unsendable(path, `is a ${value.constructor.name}, whose entries JSON leaves out`);
+  }
+  if (Array.isArray(value)) {
+    const items = Array.from(value, (item, at) => textOf(item, `${path}[${at}]`, level));
+    return `[${items.join(',')}]`;
+  }
+  const fields: string[] = [];
+  for (const [name, field] of Object.entries(value)) {
+    if (field === undefined) continue;
+    const below = path === '' ? name : `${path}.${name}`;
+    fields.push(`${JSON.stringify(name)}:${textOf(field, below, level)}`);
+  }
+  return `{${fields.join(',')}}`;
+}
+
+/** How much of a path an error shows, in UTF-16 units: that of a cycle is long. */
+const PATH_CHARACTERS_MAX = 100;
+
+function unsendable(path: string, what: string): IdentityEngineError {
+  const isLong = path.length > PATH_CHARACTERS_MAX;
+  const shown = isLong ? `${path.slice(0, PATH_CHARACTERS_MAX)}…` : path;
+  return new IdentityEngineError(`${shown === '' ? 'the body' : shown} ${what}`);
+}
