@@ -45,7 +45,7 @@ export async function startService(variables: Record<string, string> = {}): Prom
     case 'sqlite':
       return startOnFile(variables);
     default:
-      return startStandalone(variables);
+      return startStandalone({ ...UNHURRIED, ...variables });
   }
 }
 
