@@ -1,7 +1,9 @@
 import { keepCompiledCode } from '#process/code-cache';
+import { listenForStop } from '#process/stop-signals';
 
+const stop = listenForStop();
 keepCompiledCode();
 
 // What is imported above is compiled before anything can be kept.
 const { runCommand } = await import('#process/command');
-process.exitCode = await runCommand(process.argv[2] ?? '', process.argv.slice(3));
+process.exitCode = await runCommand(process.argv[2] ?? '', process.argv.slice(3), stop);

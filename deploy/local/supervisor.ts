@@ -6,6 +6,7 @@ import { supervisorFolder, writeCluster } from '#deploy/local/cluster-record';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { birthOf } from '#deploy/local/process-birth';
 import { claimFolder, runningServer } from '#deploy/local/server-record';
+import { STANDARD_OUTPUT } from '#platform/line-stream';
 
 /*
  * The process that owns a local cluster and keeps every process of it running, as an orchestrator
@@ -70,9 +71,19 @@ async function keepCounting(cluster: LocalCluster): Promise<never> {
   for (let written = ''; ; ) {
     const restarts = cluster.restarts;
     const text = JSON.stringify(restarts);
-    if (text !== written) await writeCluster(folder, { size, isReady: true, restarts });
-    written = text;
+    if (text !== written && (await isCounted(restarts))) written = text;
     await sleep(WRITE_EVERY_MS);
+  }
+}
+
+/** Whether the counts are written down; a full disk must not end the cluster. */
+async function isCounted(restarts: LocalCluster['restarts']): Promise<boolean> {
+  try {
+    await writeCluster(folder, { size, isReady: true, restarts });
+    return true;
+  } catch (error) {
+    log(`the counts of restarts cannot be written: ${(error as Error).message}`);
+    return false;
   }
 }
 
@@ -82,7 +93,12 @@ function print(line: string): void {
 }
 
 function log(line: string): void {
-  process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+  const lostBefore = STANDARD_OUTPUT.lost;
+  STANDARD_OUTPUT.write(`${new Date().toISOString()} ${line}\n`);
+  if (lostBefore > 0 || STANDARD_OUTPUT.lost === 0) return;
+  // The first line that is lost: the terminal of the start is told instead.
+  const reason = STANDARD_OUTPUT.lastError?.message;
+  send({ kind: 'line', line: `supervisor.log cannot be written, lines are lost: ${reason}` });
 }
 
 function send(message: SupervisorMessage, then: () => void = () => undefined): void {

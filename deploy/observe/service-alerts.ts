@@ -72,6 +72,23 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     },
   },
   {
+    name: 'LogLinesLost',
+    severity: 'ticket',
+    expr: 'sum by (job, instance) (increase(log_lines_lost_total[5m])) > 0',
+    forS: 0,
+    summary:
+      '{{ $labels.job }} {{ $labels.instance }} cannot write log lines: a full disk or a closed pipe',
+    firing: {
+      series: { 'log_lines_lost_total{job="edge",instance="a"}': '0x4 3x16' },
+      atS: 180,
+      labels: { job: 'edge', instance: 'a' },
+    },
+    quiet: {
+      series: { 'log_lines_lost_total{job="edge",instance="a"}': '3x20' },
+      atS: 180,
+    },
+  },
+  {
     name: 'EventLoopBusy',
     severity: 'ticket',
     expr: `avg_over_time(nodejs_eventloop_utilization{job=~"${JOBS}"}[1m]) > 0.85`,

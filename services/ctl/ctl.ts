@@ -44,7 +44,7 @@ type CtlIo = {
   /** Opens the cluster of the configuration. Rejects with one line that says what is missing. */
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
   /** Finds the one file that keeps all data. Rejects with one line where there is none. */
-  readonly openFile: () => Promise<FilePorts & Disposable>;
+  readonly openFile: () => Promise<FilePorts>;
   /** What opens the stores that a command names. */
   readonly openPlaces: () => Promise<StorePlaces>;
 };
@@ -153,7 +153,7 @@ async function ran(
   }
   if (command.kind === 'planning') return command.run(values);
   if (command.kind === 'file') {
-    using file = await io.openFile();
+    const file = await io.openFile();
     return await command.run(file, args, values, terminal);
   }
   if (command.kind === 'stores') {

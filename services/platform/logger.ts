@@ -1,4 +1,5 @@
 import { type DestinationStream, pino } from 'pino';
+import { STANDARD_ERROR } from '#platform/line-stream';
 import { redacted, withoutKeys } from '#platform/redacted';
 
 /**
@@ -29,14 +30,15 @@ export const CHAINS_PER_SECOND = 100;
 type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /**
- * A logger to standard error, so that standard output stays free for what a person asked for. Every
+ * A logger to standard error, so that standard output stays free for what a person asked for. A line
+ * that cannot be written is dropped and counted (`line-stream`). Every
  * line goes through `redacted` before it is written as JSON and `withoutKeys` after: no secret that
  * has a name, and nothing that looks like an API key, is written at any depth.
  */
 export function createLogger(
   level: LogLevel,
   service: string,
-  destination: DestinationStream = pino.destination({ fd: 2, sync: true }),
+  destination: DestinationStream = STANDARD_ERROR,
 ): Logger {
   return pino(
     {

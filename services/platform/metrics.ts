@@ -192,6 +192,9 @@ export const METRICS = {
   ),
   edge_event_streams: gauge('Streams of events that are open.'),
   edge_event_streams_ended_total: counter('Streams of events that have ended, by cause.', 'cause'),
+  log_lines_lost_total: counter(
+    'Lines that standard output or standard error did not take: a full disk or a closed pipe.',
+  ),
   trace_spans_lost_total: counter(
     'Spans that no collector shows, because it did not take them or too many waited for it.',
   ),

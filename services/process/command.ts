@@ -1,7 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigError, readConfig } from '#config';
+import { STANDARD_ERROR } from '#platform/line-stream';
 import { createLogger } from '#platform/logger';
 import { endOnUncaught, live } from '#process/process-life';
 import { assertProduction } from '#process/production';
+import { exitCodeOf } from '#process/stop-signals';
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
 const PARTS = {
@@ -17,10 +20,24 @@ const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
        main.ts ctl --help
 `;
 
-/** Runs what the arguments of the executable name; fulfils with its exit code. */
-export async function runCommand(part: string, rest: readonly string[]): Promise<number> {
+/**
+ * Runs what the arguments of the executable name; fulfils with its exit code. `stop` asks it to end in
+ * good order.
+ */
+export async function runCommand(
+  part: string,
+  rest: readonly string[],
+  stop: AbortSignal,
+): Promise<number> {
+  const end = () => process.exit(exitCodeOf(stop));
+  // A signal that has arrived while modules were loaded is delivered by the event loop.
+  await nextTurn();
   try {
     const config = readConfig();
+    if (part === 'ctl' || part === 'migrate') {
+      if (stop.aborted) end();
+      stop.addEventListener('abort', end);
+    }
     if (part === 'ctl') {
       const { runCtl } = await import('#ctl/ctl');
       const out = (text: string) => void process.stdout.write(`${text}\n`);
@@ -31,7 +48,9 @@ export async function runCommand(part: string, rest: readonly string[]): Promise
       };
       const openFile = async () => {
         const { openCtlFile } = await import('#process/ctl-file');
-        return await openCtlFile(config);
+        // A command of a file removes what it has not finished, and ends then.
+        stop.removeEventListener('abort', end);
+        return await openCtlFile(config, stop);
       };
       const openPlaces = async () => (await import('#process/store-places')).storePlaces(config);
       const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
@@ -46,19 +65,19 @@ export async function runCommand(part: string, rest: readonly string[]): Promise
       return await migrateAll(config);
     }
     if (!isPart(part) || rest.length > 0) {
-      process.stderr.write(USAGE);
+      STANDARD_ERROR.write(USAGE);
       return 2;
     }
     assertProduction(config, part);
     endOnUncaught(createLogger(config.SERVICE_LOG_LEVEL, part));
     const open = await PARTS[part]();
-    const code = await live((signal) => open(config, signal));
+    const code = await live((signal) => open(config, signal), stop);
     // What a failed start has left open, a driver's socket say, must not keep the process.
     if (code !== 0) process.exit(code);
     return code;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`configuration: ${error.message}\n`);
+    STANDARD_ERROR.write(`configuration: ${error.message}\n`);
     return 1;
   }
 }

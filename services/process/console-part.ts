@@ -29,9 +29,9 @@ type Behind = Administration & Pick<ConsolePorts, 'engine' | 'limiter' | 'accoun
 const NODES_MS_MAX = 3_000;
 
 /** A console process: for the accounts that a cluster has in Cassandra. */
-export async function openConsole(config: Config): Promise<Opened> {
+export async function openConsole(config: Config, stop: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = opening.use(await openFoundation(config, 'console'));
+  const foundation = opening.use(await openFoundation(config, 'console', stop));
   const operators = opening.use(await serveOperators(config, foundation));
   if (config.SERVICE_CLUSTER_SECRET === undefined) {
     throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');

@@ -22,7 +22,7 @@ const SECRET_LENGTH = 32;
  */
 export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = opening.use(await openFoundation(config, 'edge'));
+  const foundation = opening.use(await openFoundation(config, 'edge', signal));
   const operators = opening.use(await serveOperators(config, foundation));
   // Instances outlive this process: a keyed create that is retried after its end must find its own.
   assertClusterSecret(config);

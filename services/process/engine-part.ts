@@ -14,8 +14,8 @@ import { frameService } from '#wire/frame-service';
 import type { WireService } from '#wire/wire-service';
 
 /** An engine process: instances and directories behind gRPC, alone on memory or one of a cluster. */
-export async function openEngine(config: Config): Promise<Opened> {
-  return await openNodeProcess(config, {
+export async function openEngine(config: Config, stop: AbortSignal): Promise<Opened> {
+  return await openNodeProcess(config, stop, {
     service: 'engine',
     listen: 'SERVICE_ENGINE_LISTEN',
     advertise: 'SERVICE_ENGINE_ADVERTISE',

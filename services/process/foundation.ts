@@ -1,8 +1,9 @@
 import type { Config } from '#config';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
+import { linesLost } from '#platform/line-stream';
 import { CHAINS_PER_SECOND, createLogger, type Logger } from '#platform/logger';
-import { createMetrics } from '#platform/metrics';
+import { createMetrics, type Metrics } from '#platform/metrics';
 import { serveOps } from '#platform/ops-server';
 import { PerSecond } from '#platform/per-second';
 import { systemRandomness } from '#platform/randomness';
@@ -25,9 +26,10 @@ export type Foundation = ReturnType<typeof foundationOf> & {
 /**
  * Clock, randomness, logger and metrics of a process, the bounds of its actors, the files of
  * certificates and secrets that it watches, what it waits for, and its certificates for a process that
- * speaks to others: reading them throws `ConfigError` when they are unusable.
+ * speaks to others: reading them throws `ConfigError` when they are unusable. Its waits end when `stop`
+ * aborts.
  */
-export function foundationOf(config: Config, service: string) {
+export function foundationOf(config: Config, service: string, stop?: AbortSignal) {
   const clock = systemClock;
   const logger = createLogger(config.SERVICE_LOG_LEVEL, service);
   const actors: ActorHostConfig = {
@@ -36,11 +38,12 @@ export function foundationOf(config: Config, service: string) {
   };
   const onBug = bugReporter(logger, clock);
   const metrics = createMetrics(clock);
+  countLostLines(metrics);
   const credentials = new CredentialFiles({ clock, logger, metrics });
   const role = WIRE_ROLES.find((name) => name === service);
   const tls = () => wireTlsOf(config, { credentials, clock }, role);
   const common = { service, logger, actors, onBug, metrics, clock, credentials };
-  const waits = new Waits();
+  const waits = new Waits(stop);
   return { ...common, randomness: systemRandomness, waits, tls };
 }
 
@@ -48,14 +51,26 @@ export function foundationOf(config: Config, service: string) {
 export async function openFoundation(
   config: Config,
   service: string,
+  stop?: AbortSignal,
 ): Promise<Foundation & AsyncDisposable> {
-  const foundation = foundationOf(config, service);
+  const foundation = foundationOf(config, service, stop);
   const tracer = await openTracer(config, service, foundation);
   const close = async () => {
     foundation.credentials[Symbol.dispose]();
     await tracer?.[Symbol.asyncDispose]();
   };
   return { ...foundation, tracer, [Symbol.asyncDispose]: close };
+}
+
+/** Shows in every scrape how many lines this process could not write. */
+function countLostLines(metrics: Metrics): void {
+  const counter = metrics.counter('log_lines_lost_total');
+  let counted = 0;
+  metrics.beforeScrape(() => {
+    const lost = linesLost();
+    counter.inc(lost - counted);
+    counted = lost;
+  });
 }
 
 /**

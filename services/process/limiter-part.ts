@@ -28,8 +28,8 @@ const ADMIN_MS_MAX = 3_000;
  * A limiter process: meters behind gRPC, alone on memory or one of a cluster, and the admin port of
  * all accounts.
  */
-export async function openLimiter(config: Config): Promise<Opened> {
-  return await openNodeProcess(config, {
+export async function openLimiter(config: Config, stop: AbortSignal): Promise<Opened> {
+  return await openNodeProcess(config, stop, {
     service: 'limiter',
     listen: 'SERVICE_LIMITER_LISTEN',
     advertise: 'SERVICE_LIMITER_ADVERTISE',

@@ -1,4 +1,5 @@
 import { type Config, ConfigError } from '#config';
+import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/line-stream';
 import { migrateStores } from '#process/cassandra-stores';
 import { foundationOf } from '#process/foundation';
 
@@ -13,12 +14,12 @@ export async function migrateAll(config: Config): Promise<number> {
       'SERVICE_STORAGE: a file of sqlite is brought up to date when it is served',
     );
   }
-  const report = (text: string) => void process.stdout.write(`${text}\n`);
+  const report = (text: string) => STANDARD_OUTPUT.write(`${text}\n`);
   try {
     await migrateStores(config, foundationOf(config, 'migrate'), report);
     return 0;
   } catch (error) {
-    process.stderr.write(`${(error as Error).message.split('\n')[0]}\n`);
+    STANDARD_ERROR.write(`${(error as Error).message.split('\n')[0]}\n`);
     return 1;
   }
 }

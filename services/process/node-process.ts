@@ -49,13 +49,14 @@ type NodeService = {
  */
 export async function openNodeProcess(
   config: Config,
+  stop: AbortSignal,
   { service, listen, advertise, alone, member }: NodeService,
 ): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   if (config.SERVICE_STORAGE === 'sqlite') {
     throw new ConfigError('SERVICE_STORAGE: sqlite is the file of one process: standalone');
   }
-  const foundation = opening.use(await openFoundation(config, service));
+  const foundation = opening.use(await openFoundation(config, service, stop));
   const tls = foundation.tls();
   const operators = opening.use(await serveOperators(config, foundation));
   const stores = opening.use(await openStores(config, foundation));
@@ -89,6 +90,7 @@ export async function openNodeProcess(
     addresses['admin'] = port.address;
   }
   addresses['metrics'] = `${operators.address}/metrics`;
+  stop.throwIfAborted();
   opening.use(operators.ready());
   say(service, addresses);
   return opening.move();

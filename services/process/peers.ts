@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Clock } from '#platform/clock';
+import { STANDARD_ERROR } from '#platform/line-stream';
 import type { Waits } from '#process/waits';
 
 /** How long a process waits without saying so, in milliseconds: a start takes less. */
@@ -18,7 +19,7 @@ export async function patiently<Value>(
   missing: () => string,
 ): Promise<Value> {
   using _ = clock.after(PATIENCE_MS, () => {
-    process.stderr.write(`waiting for ${missing()}\n`);
+    STANDARD_ERROR.write(`waiting for ${missing()}\n`);
   });
   const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
   const first = await waits.during(missing, Promise.race([pending, given]));

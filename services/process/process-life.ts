@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { ConfigError } from '#config';
+import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/line-stream';
 import type { Logger } from '#platform/logger';
 
 /**
@@ -18,32 +19,41 @@ const LINGER_MS_MAX = 500;
 export type Opened = AsyncDisposable;
 
 /**
- * Opens, waits for SIGINT or SIGTERM, closes. Fulfils with the exit code: 0 after an orderly end,
- * 1 with one line on standard error if opening failed. A second signal ends the process at once.
+ * Opens, waits until `stop` aborts, closes. Fulfils with the exit code: 0 after an orderly end,
+ * 1 with one line on standard error if opening failed. Nothing is opened if `stop` has aborted before.
  * `open` gives up and closes what it opened when its signal aborts.
  */
-export async function live(open: (signal: AbortSignal) => Promise<Opened>): Promise<number> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const onSignal = () => {
-    if (signal.aborted) process.exit(1);
-    stopping.abort();
-  };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+export async function live(
+  open: (stop: AbortSignal) => Promise<Opened>,
+  stop: AbortSignal,
+): Promise<number> {
+  if (stop.aborted) return 0;
+  let overdue: NodeJS.Timeout | undefined;
+  stop.addEventListener('abort', () => {
+    overdue = setTimeout(() => process.exit(1), CLOSING_MS_MAX);
+  });
   let opened: Opened;
   try {
-    opened = await open(signal);
+    opened = await open(stop);
   } catch (error) {
-    if (signal.aborted) return 0;
-    process.stderr.write(`${lineOf(error)}\n`);
-    return 1;
+    if (!stop.aborted) {
+      STANDARD_ERROR.write(`${lineOf(error)}\n`);
+      return 1;
+    }
+    clearTimeout(overdue);
+    lingerNoLonger();
+    return 0;
   }
-  if (!signal.aborted) await once(signal, 'abort');
-  const overdue = setTimeout(() => process.exit(1), CLOSING_MS_MAX);
+  if (!stop.aborted) await once(stop, 'abort');
   await opened[Symbol.asyncDispose]();
   clearTimeout(overdue);
-  setTimeout(() => process.exit(0), LINGER_MS_MAX).unref();
+  lingerNoLonger();
   return 0;
+}
+
+/** Ends the process although something, a driver's socket say, would keep it. */
+function lingerNoLonger(): void {
+  setTimeout(() => process.exit(0), LINGER_MS_MAX).unref();
 }
 
 /**
@@ -92,5 +102,5 @@ function placeOf(error: unknown) {
 /** Prints that a process is ready, and where it can be reached. */
 export function say(service: string, addresses: Record<string, string>): void {
   const list = Object.entries(addresses).map(([name, address]) => `${name} ${address}`);
-  process.stdout.write(`${service} is ready: ${list.join(', ')}\n`);
+  STANDARD_OUTPUT.write(`${service} is ready: ${list.join(', ')}\n`);
 }

@@ -2,6 +2,7 @@ import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
+import { STANDARD_OUTPUT } from '#platform/line-stream';
 import { type Administration, openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
 import { clusterOfOne, FILE_ADDRESS } from '#process/cluster-of-one';
@@ -21,9 +22,9 @@ import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** Everything in one process with direct calls: the local deployment of interface 1.7. */
-export async function openStandalone(given: Config): Promise<Opened> {
+export async function openStandalone(given: Config, stop?: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = opening.use(await openFoundation(given, 'standalone'));
+  const foundation = opening.use(await openFoundation(given, 'standalone', stop));
   const operators = opening.use(await serveOperators(given, foundation));
   const stores = opening.use(await openStores(given, foundation));
   const config = withOwnSecret(given, stores);
@@ -47,9 +48,10 @@ export async function openStandalone(given: Config): Promise<Opened> {
         await consoleBeside(config, foundation, stores, behind, edgeConfig.clusterSecrets),
       )
     : undefined;
+  stop?.throwIfAborted();
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(administration) : undefined;
-  process.stdout.write(
+  STANDARD_OUTPUT.write(
     welcome({
       api: edge.address,
       account,

@@ -32,6 +32,7 @@ const RARE: readonly MetricName[] = [
   'edge_slow_readers_ended_total', // likewise
   'edge_event_streams', // a stream of events that is open
   'edge_event_streams_ended_total', // and one that has ended
+  'log_lines_lost_total', // with a full disk: test/process/log-streams.test.ts
   'trace_spans_lost_total', // without a collector: test/platform/otlp-tracer.test.ts
   'trace_spans_open', // without a collector: test/process/open-spans.test.ts
   'tls_certificate_expiry_timestamp_seconds', // with certificates: test/process/watched-certificates

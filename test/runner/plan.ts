@@ -173,6 +173,10 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
   { lack: /^there is no HAProxy /, files: [/\bHAProxy\b.*apt-get/] },
   { lack: /^there is no gcc /, files: [/\bpreloadLack\(/] },
   { lack: /^kustomize v[\d.]+ needs Go: /, files: ['test/kubernetes/'] },
+  {
+    lack: /^no process name space could be made: root may/,
+    files: ['test/process/start-signals.test.ts'],
+  },
   { lack: /^no disk could be mounted: root may/, files: ['test/process/full-disk.test.ts'] },
   {
     lack: /^no file can be made immutable: root may/,

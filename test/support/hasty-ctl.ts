@@ -3,6 +3,7 @@ import { runCtl } from '#ctl/ctl';
 import { systemClock } from '#platform/clock';
 import { openCtlCluster } from '#process/ctl-cluster';
 import { openCtlFile } from '#process/ctl-file';
+import { listenForStop } from '#process/stop-signals';
 import { storePlaces } from '#process/store-places';
 import { writeOut } from '#process/terminal';
 
@@ -19,7 +20,7 @@ process.exitCode = await runCtl(process.argv.slice(2), {
   ask: undefined,
   adminUrl: config.SERVICE_ADMIN_URL,
   adminTokenFile: config.SERVICE_ADMIN_TOKEN_FILE,
-  openFile: () => openCtlFile(config),
+  openFile: () => openCtlFile(config, listenForStop()),
   async openCluster() {
     const cluster = await openCtlCluster(config);
     const { after } = systemClock;
