@@ -5,6 +5,7 @@ import type { CallOptions } from './call-options.ts';
 import { assertAttempts, assertTimeMs, type Settings } from './client-options.ts';
 import { Deadline } from './deadline.ts';
 import { DeadlineError, IdentityEngineError, NotFoundError } from './errors.ts';
+import type { SharedHubs } from './events/event-stream.ts';
 import { toJson } from './json.ts';
 import { reportAttempt } from './report-attempt.ts';
 import { mayRepeat, waitMs } from './retry.ts';
@@ -14,6 +15,8 @@ import { VERSION } from './version.ts';
 /** Makes calls for one client: attempts, retries and the deadline over them. */
 export class Caller {
   readonly settings: Settings;
+  /** Streams of events that several watchers share, by path. */
+  readonly hubs: SharedHubs = new Map();
 
   constructor(settings: Settings) {
     this.settings = settings;

@@ -1,8 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EventBlocks } from '../src/events/event-block.ts';
 import { EventConnection } from '../src/events/event-connection.ts';
-import { type InstanceEvent, NotFoundError, UnauthorizedError } from '../src/identity-engine.ts';
+import { UNREAD_MAX } from '../src/events/event-hub.ts';
+import {
+  type EventStream,
+  type InstanceEvent,
+  NotFoundError,
+  RateLimitedError,
+  UnauthorizedError,
+} from '../src/identity-engine.ts';
 import { clientOf, rejection } from './support/clients.ts';
 import { cut, FakeServer, type Reaction, refusal } from './support/fake-server.ts';
 
@@ -151,6 +159,127 @@ follower('ends with the reason of its signal, also while nothing comes', async (
   assert.is((await rejection(next, Error)).message, 'enough');
 });
 
+// Report 16: a stream beyond the bound of the account stayed silent for ever.
+follower(
+  'throws that too many streams are open, once that has lasted as long as a call',
+  async () => {
+    const full = refusal(429, 'rate_limited', 'too_many_streams', { 'retry-after': '0' });
+    await using server = await FakeServer.start(full);
+    const { random } = Math;
+    Math.random = () => 0;
+    try {
+      const events = clientOf(server, { timeoutMs: 1 }).instance('inst_1').events();
+      const error = await rejection(events[Symbol.asyncIterator]().next(), RateLimitedError);
+      assert.equal([error.reason, error.attempts], ['too_many_streams', 2]);
+    } finally {
+      Math.random = random;
+    }
+  },
+);
+
+const shared = suite('watchers of one instance');
+
+/** Streams of a client that stay open, written to by hand; `ended` has those that the client has ended. */
+function channels() {
+  const open: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const ended: number[] = [];
+  const after: unknown[] = [];
+  const fetch = async (_: string, { headers, signal }: RequestInit) => {
+    const number = open.length;
+    after.push((headers as Record<string, string>)['last-event-id']);
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => void open.push(controller),
+    });
+    signal?.addEventListener('abort', () => ended.push(number));
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  };
+  const send = (number: number, text: string) =>
+    open[number]?.enqueue(new TextEncoder().encode(text));
+  const instance = clientOf({ baseUrl: 'http://x.test/v1' }, { fetch }).instance('inst_1');
+  return { instance, open, ended, after, send };
+}
+
+const state = (cycle: number) =>
+  `event: state\ndata: {"snapshot":{"cycle":${cycle}},"contract":{}}\n\n`;
+const nameOf = ({ value }: IteratorResult<InstanceEvent, void>) => value?.id ?? value?.type;
+const iteratorOf = (events: EventStream) => events[Symbol.asyncIterator]();
+
+// Report 16: each watcher of an instance took one of the account's streams.
+shared('share a stream, and one that comes later begins with the newest state', async () => {
+  const { instance, open, send, ended } = channels();
+  const [first, second] = [instance.events(), instance.events()].map(iteratorOf);
+  assert.ok(first && second);
+  const both = Promise.all([first.next(), second.next()]);
+  while (open.length === 0) await sleep(1);
+  send(0, `id: 3\n\n${state(3)}`);
+  assert.equal((await both).map(nameOf), ['state', 'state']);
+  const late = instance.events();
+  const third = iteratorOf(late);
+  assert.is(nameOf(await third.next()), 'state');
+  assert.is(late.lastEventId, '3');
+  send(0, cycle(4));
+  const all = await Promise.all([first, second, third].map((each) => each.next()));
+  assert.equal(all.map(nameOf), ['4', '4', '4']);
+  assert.is(open.length, 1);
+  await first.return();
+  late.close();
+  assert.equal(ended, []);
+  const last = second.next();
+  await second.return();
+  assert.is((await last).done, true);
+  assert.equal(ended, [0]);
+  const again = instance.events();
+  const next = iteratorOf(again).next();
+  while (open.length === 1) await sleep(1);
+  again.close();
+  assert.is((await next).done, true);
+});
+
+// Report 16: a slow watcher of a shared stream must not hold back the others.
+shared('that are too far behind go on over a stream of their own, and miss nothing', async () => {
+  const { instance, open, send, after } = channels();
+  const [quick, slow] = [instance.events(), instance.events()].map(iteratorOf);
+  assert.ok(quick && slow);
+  const begun = Promise.all([quick.next(), slow.next()]);
+  while (open.length === 0) await sleep(1);
+  send(0, cycle(1));
+  await begun;
+  const ids = Array.from({ length: UNREAD_MAX + 5 }, (_, index) => index + 2);
+  send(0, ids.map(cycle).join(''));
+  for (const id of ids) assert.is(nameOf(await quick.next()), `${id}`);
+  for (const id of ids.slice(0, UNREAD_MAX)) assert.is(nameOf(await slow.next()), `${id}`);
+  const next = slow.next();
+  while (open.length === 1) await sleep(1);
+  assert.equal(after, [undefined, `${UNREAD_MAX + 1}`]);
+  send(1, cycle(UNREAD_MAX + 2));
+  assert.is(nameOf(await next), `${UNREAD_MAX + 2}`);
+  for (const each of [quick, slow]) await each.return();
+});
+
+shared('have their own stream with an id to begin after, and their own end', async () => {
+  const { instance, open, ended } = channels();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const streams = [{}, { signal }, { after: 7 }].map((options) => instance.events(options));
+  const nexts = streams.map((each) => iteratorOf(each).next());
+  while (open.length < 2) await sleep(1);
+  controller.abort(new Error('enough'));
+  assert.is((await rejection(nexts[1] ?? Promise.resolve(), Error)).message, 'enough');
+  assert.equal(ended, []);
+  for (const each of streams) each.close();
+  for (const at of [0, 2]) assert.is((await nexts[at])?.done, true);
+  assert.equal(ended.toSorted(), [0, 1]);
+});
+
+shared('all get the error that ends their stream', async () => {
+  await using server = await FakeServer.start(refusal(404, 'not_found'));
+  const instance = clientOf(server).instance('inst_1');
+  const nexts = [instance.events(), instance.events()].map((each) => iteratorOf(each).next());
+  await Promise.all(nexts.map((next) => rejection(next, NotFoundError)));
+  assert.is(server.received.length, 1);
+  await rejection(iteratorOf(instance.events()).next(), NotFoundError);
+});
+
 const connection = suite('a connection that is silent');
 
 connection('counts as ended after as long as it may be, and not before', async () => {
@@ -212,4 +341,4 @@ ending('while it opens does not wait for a fetch that heeds no signal', async ()
   assert.is((await next).message, 'enough');
 });
 
-for (const each of [parser, follower, connection, ending]) each.run();
+for (const each of [parser, follower, shared, connection, ending]) each.run();
