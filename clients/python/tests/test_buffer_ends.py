@@ -89,16 +89,16 @@ def test_a_call_that_ends_in_the_turn_that_stops_the_loop_hears_its_outcome() ->
     with serving(processed) as server, client_of("sync", server.base_url) as client:
         for _ in range(10):
             buffer = ObservationBuffer(client)
-            buffer._run(buffer._core.close(1))
+            buffer._thread.run(buffer._thread.core.close(1))
             # What is asked while the loop is busy is done in one turn of it.
             busy = threading.Event()
-            buffer._loop.call_soon_threadsafe(busy.wait)
+            buffer._thread._loop.call_soon_threadsafe(busy.wait)
             call = threading.Thread(
                 target=raised, args=[lambda it=buffer: it.restore([])], daemon=True
             )
             call.start()
             time.sleep(0.05)
-            end = threading.Thread(target=buffer._end, daemon=True)
+            end = threading.Thread(target=buffer._thread.end, daemon=True)
             end.start()
             time.sleep(0.05)
             busy.set()

@@ -24,7 +24,7 @@ def test_waiting_for_a_turn_counts() -> None:
     """A call that got its turn after half of its time has the other half."""
     with serving(script("silence")) as server:
         with IdentityEngine(api_key=KEY, base_url=server.base_url, attempts_max=1) as client:
-            slots = client._caller.connections._slots
+            slots = client._caller.connections._present().slots
             while slots.acquire(blocking=False):
                 pass
             threading.Timer(0.7, slots.release).start()
@@ -40,7 +40,7 @@ def test_waiting_for_a_turn_counts_on_an_event_loop() -> None:
             async with AsyncIdentityEngine(
                 api_key=KEY, base_url=server.base_url, attempts_max=1
             ) as client:
-                slots = client._caller.connections._slots
+                slots = client._caller.connections._present().slots
                 while slots.value > 0:
                     slots.acquire_nowait()
                 asyncio.get_running_loop().call_later(0.7, slots.release)

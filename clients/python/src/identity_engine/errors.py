@@ -214,6 +214,10 @@ class StaleContractError(IdentityEngineError):
         """The age that the guard allows, in seconds."""
 
 
+class ClientClosedError(IdentityEngineError):
+    """A call of a client that is closed, or whose ``http_client`` is. Nothing was sent."""
+
+
 class BufferClosedError(IdentityEngineError):
     """An observation was added to a buffer that is closed."""
 

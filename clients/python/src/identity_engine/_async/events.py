@@ -13,10 +13,11 @@ from typing_extensions import Self
 
 from identity_engine._async.caller import AsyncCaller
 from identity_engine._core.answer import Answer, malformed, refusal_of
-from identity_engine._core.async_io import blocks_of, limit_s, sleep
+from identity_engine._core.async_io import blocks_of, limit_s, present_place, sleep
 from identity_engine._core.call import get, path_of
 from identity_engine._core.event_text import event_of
 from identity_engine._core.guards import Guards, Seen
+from identity_engine._core.process import Place, inherited
 from identity_engine._core.retry import wait_before
 from identity_engine._core.transport_errors import connection_error_of
 from identity_engine.errors import ApiError, IdentityEngineError, MalformedAnswerError
@@ -51,6 +52,7 @@ class AsyncEventStream:
         self._path = path_of("instances", instance_id, "events")
         self._guards = guards
         self._events: AsyncGenerator[Event, None] | None = None
+        self._place: Place | None = None
         self._retry_s = RETRY_S_DEFAULT
         self._failures = 0
         self._is_ended = False
@@ -65,6 +67,7 @@ class AsyncEventStream:
     async def __anext__(self) -> Event:
         if self._is_ended:
             raise StopAsyncIteration
+        self._leave_other_place()
         if self._events is None:
             self._events = self._all()
         try:
@@ -80,6 +83,7 @@ class AsyncEventStream:
     async def aclose(self) -> None:
         """Closes the connection. Iterating ends."""
         self._is_ended = True
+        self._leave_other_place()
         if self._events is not None:
             await self._events.aclose()
 
@@ -93,6 +97,17 @@ class AsyncEventStream:
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    def _leave_other_place(self) -> None:
+        """Leaves a connection that another process or event loop opened, without closing it. The
+        stream goes on behind its last event, over a connection of this place.
+        """
+        place = present_place()
+        if self._place is not place:
+            if self._events is not None:
+                inherited.append(self._events)
+                self._events = None
+            self._place = place
 
     async def _all(self) -> AsyncGenerator[Event, None]:
         """The events of as many connections as it takes."""

@@ -10,6 +10,9 @@ from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._buffer.batch import UnacknowledgedBatch
 from identity_engine._buffer.core import BufferCore
 from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions, Rejected
+from identity_engine._core.async_io import present_place
+from identity_engine._core.process import Place, inherited, process
+from identity_engine.errors import ConfigurationError
 from identity_engine.models import BatchProcessed, Observation
 from identity_engine.results import Observed
 
@@ -26,6 +29,8 @@ class AsyncObservationBuffer:
     1.000 s behind the one before, it is moved to 1.000 s behind it, so that none is throttled. What
     is more than 240 s ahead of now waits. What came to an unknown end is sent again with the same
     key, so that it counts once. Needs asyncio.
+
+    In a forked process, the buffer begins empty; the parent sends what it took.
 
     Args:
         client: Sends the batches.
@@ -61,7 +66,14 @@ class AsyncObservationBuffer:
         options = BufferOptions(
             batch_max, delay_max_s, pending_max, instances_at_once, on_rejected, on_acknowledged
         )
-        self._core = BufferCore(send, options, clock_ms)
+
+        def make() -> BufferCore:
+            return BufferCore(send, options, clock_ms)
+
+        self._make = make
+        self._process = process()
+        self._place: Place | None = None
+        self._held = self._make()
 
     async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
         """Takes an observation; waits while ``pending_max`` others wait.
@@ -72,14 +84,14 @@ class AsyncObservationBuffer:
             back.
             BufferClosedError: The buffer is closed.
         """
-        await self._core.add(instance_id, observation)
+        await self._present().add(instance_id, observation)
 
     async def flush(self) -> None:
         """Waits until everything that was added is acknowledged or rejected.
 
         Raises what has stopped the buffer.
         """
-        await self._core.flush()
+        await self._present().flush()
 
     def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
         """Sends what another buffer handed back, with its keys, before all that is added later.
@@ -90,20 +102,45 @@ class AsyncObservationBuffer:
         Raises:
             BufferClosedError: The buffer is closed.
         """
-        return self._core.restore(batches)
+        return self._present().restore(batches)
 
     async def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
         """Sends what waits, for at most ``timeout_s`` seconds, and says what became of
         everything. It says the same however often it is called, also after one that was cancelled.
         """
-        return await self._core.close(timeout_s)
+        return await self._present().close(timeout_s)
 
     @property
     def pending(self) -> int:
         """How many observations are neither acknowledged nor rejected."""
-        return self._core.ledger.pending
+        return self._of_process().ledger.pending
 
     @property
     def error(self) -> BaseException | None:
         """What has stopped the buffer, such as ``UnauthorizedError``; None while it sends."""
-        return self._core.error
+        return self._of_process().error
+
+    def _of_process(self) -> BufferCore:
+        """The core of this process: a forked child has none of the tasks of its parent."""
+        if self._process != process() and not self._held.is_closed:
+            inherited.append(self._held)
+            self._process = process()
+            self._place = None
+            self._held = self._make()
+        return self._held
+
+    def _present(self) -> BufferCore:
+        core = self._of_process()
+        if core.is_closed:
+            return core
+        place = present_place()
+        if place.is_loop_inherited:
+            raise ConfigurationError(
+                "this event loop was made before the process was forked: run a new one"
+            )
+        if self._place is not None and self._place is not place:
+            raise ConfigurationError(
+                "the buffer belongs to another event loop: make one in each event loop"
+            )
+        self._place = place
+        return core

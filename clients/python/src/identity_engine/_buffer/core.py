@@ -14,6 +14,7 @@ from identity_engine._buffer.lane import INTERVAL_MS, Lane
 from identity_engine._buffer.ledger import Ledger
 from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions
 from identity_engine._buffer.verdict import Judged, Verdict, judge
+from identity_engine._core.process import process
 from identity_engine._core.retry import wait_before
 from identity_engine.errors import (
     BufferClosedError,
@@ -50,7 +51,8 @@ class BufferCore:
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._slots = asyncio.Semaphore(options.instances_at_once)
         self._flushes = 0
-        self._is_closed = False
+        self._process = process()
+        self.is_closed = False
         self._is_over = False
         self._hand_back = asyncio.Event()
         self._closing: asyncio.Task[BufferClosed] | None = None
@@ -104,7 +106,7 @@ class BufferCore:
 
         There is one outcome, however often this is called or interrupted.
         """
-        self._is_closed = True
+        self.is_closed = True
         self.ledger.room.end()
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())
@@ -152,7 +154,7 @@ class BufferCore:
     async def _work(self, lane: Lane) -> None:
         """Sends what waits of one instance until nothing does."""
         try:
-            while lane.has_work and self.error is None:
+            while lane.has_work and self.error is None and self._process == process():
                 await self._gather(lane)
                 wait_ms = lane.wait_ms(self._now_ms())
                 if wait_ms > 0:
@@ -275,7 +277,7 @@ class BufferCore:
             self._newest.popitem(last=False)
 
     def _assert_open(self) -> None:
-        if self._is_closed:
+        if self.is_closed:
             raise BufferClosedError("the buffer is closed")
         if self.error is not None:
             raise self.error

@@ -13,6 +13,7 @@ from identity_engine._buffer.async_buffer import now_ms
 from identity_engine._buffer.batch import UnacknowledgedBatch
 from identity_engine._buffer.core import BufferCore
 from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions, Rejected
+from identity_engine._core.process import Lock, inherited, process
 from identity_engine._sync.client import IdentityEngine
 from identity_engine.errors import BufferClosedError
 from identity_engine.models import BatchProcessed, Observation
@@ -29,7 +30,8 @@ class ObservationBuffer:
 
     Runs on a thread of its own, with further threads for batches that are under way; safe to use
     from several threads. Hooks are called on its thread, and cannot call the buffer. Close it: what
-    waits is lost with the process.
+    waits is lost with the process. In a forked process, the buffer begins empty; the parent sends
+    what it took.
 
     Every observation gets a timestamp: its own, or the time of ``add``; where it would be less than
     1.000 s behind the one before, it is moved to 1.000 s behind it, so that none is throttled. What
@@ -64,11 +66,97 @@ class ObservationBuffer:
         options = BufferOptions(
             batch_max, delay_max_s, pending_max, instances_at_once, on_rejected, on_acknowledged
         )
-        self._loop = asyncio.new_event_loop()
-        self._senders = ThreadPoolExecutor(instances_at_once, "identity-engine-sender")
         self._closed: BufferClosed | None = None
-        self._lock = threading.Lock()
-        self._gate = threading.Lock()
+        self._close_lock = Lock()
+        self._lock = Lock()
+
+        def start() -> BufferThread:
+            return BufferThread(client, options, clock_ms)
+
+        self._start = start
+        self._thread = start()
+
+    def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
+        """Takes an observation; waits while ``pending_max`` others wait.
+
+        Raises:
+            ValueError: It is no JSON, or its timestamp no time with an offset.
+            UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` hands everything
+            back.
+            BufferClosedError: The buffer is closed.
+        """
+        thread = self._present()
+        thread.run(thread.core.add(instance_id, observation))
+
+    def flush(self) -> None:
+        """Waits until everything that was added is acknowledged or rejected.
+
+        Raises what has stopped the buffer.
+        """
+        thread = self._present()
+        thread.run(thread.core.flush())
+
+    def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
+        """Sends what another buffer handed back, with its keys, before all that is added later.
+
+        Call it before ``add``. Gives back what may have been applied and was sent more than 23 h
+        ago, whose keys the service may have forgotten; that is not sent.
+
+        Raises:
+            BufferClosedError: The buffer is closed.
+        """
+
+        thread = self._present()
+
+        async def restore() -> list[UnacknowledgedBatch]:
+            return thread.core.restore(batches)
+
+        return thread.run(restore())
+
+    def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
+        """Sends what waits, for at most ``timeout_s`` seconds, and says what became of everything.
+
+        It says the same however often it is called, also after one that was interrupted.
+        """
+        thread = self._present()
+        with self._close_lock:
+            if self._closed is None:
+                self._closed = thread.run(thread.core.close(timeout_s))
+            thread.end()
+            return self._closed
+
+    @property
+    def pending(self) -> int:
+        """How many observations are neither acknowledged nor rejected."""
+        return self._present().core.ledger.pending
+
+    @property
+    def error(self) -> BaseException | None:
+        """What has stopped the buffer, such as ``UnauthorizedError``; None while it sends."""
+        return self._present().core.error
+
+    def _present(self) -> BufferThread:
+        """The thread of this process: a forked child has none of the threads of its parent."""
+        thread = self._thread
+        if thread.process == process() or self._closed is not None:
+            return thread
+        with self._lock:
+            if self._thread.process != process():
+                inherited.append(self._thread)
+                self._thread = self._start()
+            return self._thread
+
+
+class BufferThread:
+    """The event loop of a buffer on a thread of its own, in one process."""
+
+    def __init__(
+        self, client: IdentityEngine, options: BufferOptions, clock_ms: Callable[[], int]
+    ) -> None:
+        self.process = process()
+        self._loop = asyncio.new_event_loop()
+        self._senders = ThreadPoolExecutor(options.instances_at_once, "identity-engine-sender")
+        self._gate = Lock()
         self._is_stopped = False
 
         def send_now(
@@ -92,63 +180,9 @@ class ObservationBuffer:
             target=self._loop.run_forever, name="identity-engine-buffer", daemon=True
         )
         self._thread.start()
-        self._core = self._run(make())
+        self.core = self.run(make())
 
-    def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
-        """Takes an observation; waits while ``pending_max`` others wait.
-
-        Raises:
-            ValueError: It is no JSON, or its timestamp no time with an offset.
-            UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` hands everything
-            back.
-            BufferClosedError: The buffer is closed.
-        """
-        self._run(self._core.add(instance_id, observation))
-
-    def flush(self) -> None:
-        """Waits until everything that was added is acknowledged or rejected.
-
-        Raises what has stopped the buffer.
-        """
-        self._run(self._core.flush())
-
-    def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
-        """Sends what another buffer handed back, with its keys, before all that is added later.
-
-        Call it before ``add``. Gives back what may have been applied and was sent more than 23 h
-        ago, whose keys the service may have forgotten; that is not sent.
-
-        Raises:
-            BufferClosedError: The buffer is closed.
-        """
-
-        async def restore() -> list[UnacknowledgedBatch]:
-            return self._core.restore(batches)
-
-        return self._run(restore())
-
-    def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
-        """Sends what waits, for at most ``timeout_s`` seconds, and says what became of everything.
-
-        It says the same however often it is called, also after one that was interrupted.
-        """
-        with self._lock:
-            if self._closed is None:
-                self._closed = self._run(self._core.close(timeout_s))
-            self._end()
-            return self._closed
-
-    @property
-    def pending(self) -> int:
-        """How many observations are neither acknowledged nor rejected."""
-        return self._core.ledger.pending
-
-    @property
-    def error(self) -> BaseException | None:
-        """What has stopped the buffer, such as ``UnauthorizedError``; None while it sends."""
-        return self._core.error
-
-    def _end(self) -> None:
+    def end(self) -> None:
         """Ends the threads. May be interrupted, and called again."""
         with self._gate:
             if not self._is_stopped:
@@ -158,7 +192,7 @@ class ObservationBuffer:
         self._loop.close()
         self._senders.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, task: Coroutine[Any, Any, T]) -> T:
+    def run(self, task: Coroutine[Any, Any, T]) -> T:
         """The outcome of a coroutine on the thread of the buffer."""
         if threading.current_thread() is self._thread:
             task.close()

@@ -8,10 +8,26 @@ from contextlib import AbstractContextManager
 
 import anyio
 import httpx
+from anyio.lowlevel import RunVar
 from httpx_sse import EventSource, ServerSentEvent
+
+from identity_engine._core.process import Place, inherited, process
 
 sleep = anyio.sleep
 Slots = anyio.Semaphore
+
+_place: RunVar[Place] = RunVar("identity_engine_place")
+
+
+def present_place() -> Place:
+    """The event loop that runs, in the process that runs it."""
+    place = _place.get(None)
+    if place is None or place.process != process():
+        if place is not None:
+            inherited.append(place)
+        place = Place(is_loop_inherited=place is not None)
+        _place.set(place)
+    return place
 
 
 async def take_slot(slots: Slots, seconds: float) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import threading
 import weakref
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from identity_engine._core.process import Lock
 from identity_engine.models import Contract
 
 
@@ -67,7 +67,7 @@ class Guards:
 
     def __init__(self) -> None:
         self._guards: weakref.WeakSet[HoldsContract] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def add(self, guard: HoldsContract) -> None:
         """Keeps a guard up to date from now on."""

@@ -7,9 +7,10 @@ that.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from identity_engine._core.process import Lock
 
 C = TypeVar("C")
 
@@ -23,7 +24,7 @@ class Spread(Generic[C]):
     def __init__(self, make: Callable[[], C], pools_max: int) -> None:
         self._make = make
         self._pools_max = pools_max
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._busy: list[int] = [0]
         self.pools: list[C] = [make()]
 

@@ -11,10 +11,27 @@ from contextlib import contextmanager
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
+from identity_engine._core.process import Lock, Place, inherited, process
 from identity_engine._core.sync_deadline import bound_by_deadline, deadline
 
 sleep = time.sleep
 Slots = threading.Semaphore
+
+_lock = Lock()
+_place = Place()
+
+
+def present_place() -> Place:
+    """The process that runs."""
+    global _place
+    place = _place
+    if place.process == process():
+        return place
+    with _lock:
+        if _place.process != process():
+            inherited.append(_place)
+            _place = Place()
+        return _place
 
 
 def take_slot(slots: Slots, seconds: float) -> None:

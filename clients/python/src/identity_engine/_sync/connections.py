@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import time
+from weakref import WeakKeyDictionary
 
 import httpx
 
 from identity_engine._core.call import Call
+from identity_engine._core.process import Lock, Place, process
 from identity_engine._core.settings import CALLS_AT_ONCE, KEEP_ALIVE_S, Settings
 from identity_engine._core.spread import CALLS_OF_A_POOL, Spread
-from identity_engine._core.sync_io import Slots, bounded, limit_s, new_http, take_slot
+from identity_engine._core.sync_io import (
+    Slots,
+    bounded,
+    limit_s,
+    new_http,
+    present_place,
+    take_slot,
+)
 from identity_engine._core.tracing import add_trace_context
 from identity_engine._version import __version__
+from identity_engine.errors import ClientClosedError, ConfigurationError
 
 GRACE_S = 0.05
 """How much later than httpx's own time-outs, which know more, the bound of an attempt ends it."""
@@ -20,57 +31,129 @@ GRACE_S = 0.05
 LEFT_S_MIN = 0.001
 """What an attempt has at least that got its turn in the last moment, in seconds."""
 
+_VARIABLES = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"),
+)
+"""Variables that httpx reads when it makes a client."""
+
+
+class Pools:
+    """Connections of one place, and the turns of its calls."""
+
+    def __init__(self, spread: Spread[httpx.Client]) -> None:
+        self.spread = spread
+        self.slots = Slots(CALLS_AT_ONCE)
+
 
 class Connections:
-    """Sends requests, one attempt each."""
+    """Sends requests, one attempt each.
+
+    Each process has pools of its own, and each event loop in it: a socket that two processes or
+    two loops used would bring one of them the answers of the other.
+    """
 
     def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
         self._base_url = settings.base_url
-        self._is_own = http_client is None
-        self._slots = Slots(CALLS_AT_ONCE)
+        self._given = http_client
+        self._given_in = process()
+        self._given_to: Place | None = None
         self._headers = {
             "Authorization": f"Bearer {settings.api_key}",
             "Accept": "application/json",
             "User-Agent": f"identity-engine-python/{__version__}",
         }
-        verify = _trust_of(settings.base_url)
+        self._lock = Lock()
+        self._pools: WeakKeyDictionary[Place, Pools] = WeakKeyDictionary()
+        self._is_closed = False
+        # An environment that httpx cannot use is an error of the constructor, not of the first
+        # call.
+        self._verify = None if http_client is not None else _trust_of(settings.base_url)
+        self._unused = None if self._verify is None else self._new()
+
+    def exchange(self, call: Call, may_take_s: float) -> httpx.Response:
+        """The answer to a request, with its body read, within that many seconds.
+
+        Raises errors of httpx, ``TimeoutError`` or ``ClientClosedError``.
+        """
+        until_s = time.monotonic() + may_take_s
+        pools = self._present()
+        take_slot(pools.slots, may_take_s)
+        try:
+            number, http = pools.spread.take()
+            try:
+                left_s = max(until_s - time.monotonic(), LEFT_S_MIN)
+                request = self._request(http, call, left_s, {})
+                with limit_s(left_s + GRACE_S):
+                    return http.send(request)
+            finally:
+                pools.spread.give_back(number)
+        finally:
+            pools.slots.release()
+
+    def open(self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]) -> httpx.Response:
+        """The answer to a call before its body is read. Raises what ``exchange`` raises."""
+        http = self._present().spread.pools[0]
+        return http.send(self._request(http, call, timeout, headers), stream=True)
+
+    def close(self) -> None:
+        """Closes the connections of this place, unless they belong to the caller's own httpx
+        client.
+        """
+        self._is_closed = True
+        pools = self._pools.pop(present_place(), None)
+        if self._given is None and pools is not None:
+            for http in pools.spread.pools:
+                http.close()
+
+    def _present(self) -> Pools:
+        """The pools of the present process and event loop."""
+        if self._is_closed:
+            raise ClientClosedError("the client is closed: make a new one")
+        if self._given is not None and self._given.is_closed:
+            raise ClientClosedError("the http_client that was passed is closed")
+        place = present_place()
+        pools = self._pools.get(place)
+        if pools is not None:
+            return pools
+        with self._lock:
+            pools = self._pools.get(place)
+            if pools is None:
+                pools = self._pools[place] = Pools(self._spread_of(place))
+            return pools
+
+    def _spread_of(self, place: Place) -> Spread[httpx.Client]:
+        given = self._given
+        if given is None:
+            return Spread(self._take_new, pools_max=CALLS_AT_ONCE // CALLS_OF_A_POOL)
+        if self._given_in != place.process:
+            raise ConfigurationError(
+                "http_client was made before this process was forked: its connections belong to "
+                "the parent. Make http_client and client in this process"
+            )
+        if self._given_to is not None:
+            raise ConfigurationError(
+                "http_client was used in another event loop: its connections belong to that loop. "
+                "Make http_client and client in this one"
+            )
+        self._given_to = place
+        return Spread(lambda: bounded(given), pools_max=1)
+
+    def _take_new(self) -> httpx.Client:
+        http, self._unused = self._unused, None
+        return http or self._new()
+
+    def _new(self) -> httpx.Client:
+        assert self._verify is not None, "a client with an http_client makes none"
         limits = httpx.Limits(
             max_connections=None,
             max_keepalive_connections=CALLS_OF_A_POOL,
             keepalive_expiry=KEEP_ALIVE_S,
         )
-        self._spread = Spread(
-            lambda: new_http(limits, verify) if http_client is None else bounded(http_client),
-            pools_max=CALLS_AT_ONCE // CALLS_OF_A_POOL if http_client is None else 1,
-        )
-
-    def exchange(self, call: Call, may_take_s: float) -> httpx.Response:
-        """The answer to a request, with its body read, within that many seconds.
-
-        Raises errors of httpx, or ``TimeoutError``.
-        """
-        until_s = time.monotonic() + may_take_s
-        take_slot(self._slots, may_take_s)
-        number, http = self._spread.take()
         try:
-            left_s = max(until_s - time.monotonic(), LEFT_S_MIN)
-            request = self._request(http, call, left_s, {})
-            with limit_s(left_s + GRACE_S):
-                return http.send(request)
-        finally:
-            self._spread.give_back(number)
-            self._slots.release()
-
-    def open(self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]) -> httpx.Response:
-        """The answer to a request before its body is read. Raises errors of httpx."""
-        http = self._spread.pools[0]
-        return http.send(self._request(http, call, timeout, headers), stream=True)
-
-    def close(self) -> None:
-        """Closes the connections, unless they belong to the caller's own httpx client."""
-        if self._is_own:
-            for http in self._spread.pools:
-                http.close()
+            return new_http(limits, self._verify)
+        except Exception as error:
+            raise _environment_error(error) from error
 
     def _request(
         self,
@@ -93,6 +176,20 @@ class Connections:
 
 def _trust_of(base_url: str) -> ssl.SSLContext:
     """The certificates to trust. Loading them takes 20 ms, which plain HTTP does without."""
-    if base_url.startswith("https:"):
+    if not base_url.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
         return httpx.create_ssl_context()
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    except Exception as error:
+        raise _environment_error(error) from error
+
+
+def _environment_error(error: Exception) -> ConfigurationError:
+    """The error for an environment that httpx cannot use, with the variables that are set.
+
+    Values stay out: the address of a proxy may hold a password.
+    """
+    names = {*_VARIABLES, *(name.lower() for name in _VARIABLES)}
+    given = ", ".join(sorted(name for name in names if os.environ.get(name))) or "no variable"
+    text = f"httpx cannot be set up from the environment ({given} set): {error}"
+    return ConfigurationError(text)

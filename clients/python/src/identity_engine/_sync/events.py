@@ -15,8 +15,9 @@ from identity_engine._core.answer import Answer, malformed, refusal_of
 from identity_engine._core.call import get, path_of
 from identity_engine._core.event_text import event_of
 from identity_engine._core.guards import Guards, Seen
+from identity_engine._core.process import Place, inherited
 from identity_engine._core.retry import wait_before
-from identity_engine._core.sync_io import blocks_of, limit_s, sleep
+from identity_engine._core.sync_io import blocks_of, limit_s, present_place, sleep
 from identity_engine._core.transport_errors import connection_error_of
 from identity_engine._sync.caller import Caller
 from identity_engine.errors import ApiError, IdentityEngineError, MalformedAnswerError
@@ -49,6 +50,7 @@ class EventStream:
         self._path = path_of("instances", instance_id, "events")
         self._guards = guards
         self._events: Generator[Event, None, None] | None = None
+        self._place: Place | None = None
         self._retry_s = RETRY_S_DEFAULT
         self._failures = 0
         self._is_ended = False
@@ -63,6 +65,7 @@ class EventStream:
     def __next__(self) -> Event:
         if self._is_ended:
             raise StopIteration
+        self._leave_other_place()
         if self._events is None:
             self._events = self._all()
         try:
@@ -78,6 +81,7 @@ class EventStream:
     def close(self) -> None:
         """Closes the connection. Iterating ends."""
         self._is_ended = True
+        self._leave_other_place()
         if self._events is not None:
             self._events.close()
 
@@ -91,6 +95,17 @@ class EventStream:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _leave_other_place(self) -> None:
+        """Leaves a connection that another process or event loop opened, without closing it. The
+        stream goes on behind its last event, over a connection of this place.
+        """
+        place = present_place()
+        if self._place is not place:
+            if self._events is not None:
+                inherited.append(self._events)
+                self._events = None
+            self._place = place
 
     def _all(self) -> Generator[Event, None, None]:
         """The events of as many connections as it takes."""

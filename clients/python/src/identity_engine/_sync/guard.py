@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
 from identity_engine._core.guards import Seen, newest
+from identity_engine._core.process import Lock
 from identity_engine.errors import ActionForbiddenError, NoContractError, StaleContractError
 from identity_engine.models import Action, Contract
 from identity_engine.results import Result
@@ -28,7 +28,7 @@ class ContractGuard:
     ) -> None:
         self._fetch = fetch
         self._monotonic_s = monotonic_s
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._held: Seen | None = None
         self._reset_s = -math.inf
         self.max_age_s = max_age_s
