@@ -105,7 +105,7 @@ export async function openExampleService(): Promise<ExampleService> {
   const limiter: Limiter = opening.use(composeLimiter(ACTORS, limiterPorts));
   const enginePorts = { ...stores, ...ports, journal: stores.engineJournal };
   const engine = opening.use(composeEngine(ACTORS, enginePorts));
-  const logger = createLogger('silent', 'examples');
+  const logger = createLogger('silent', { role: 'example', node: 'example', release: '' });
   const edgePorts: EdgePorts = { ...ports, engine, limiter: limiter.client, logger };
   const opened = opening.move();
   return {

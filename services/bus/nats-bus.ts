@@ -10,6 +10,7 @@ import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import { type Clock, withinMs } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
+import type { Logger } from '#platform/logger';
 import type { Reloadable } from '#platform/reloadable';
 
 type UserAndPassword = { readonly username: string; readonly password: string };
@@ -30,7 +31,7 @@ export type NatsBusOptions = {
   /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
   /** One line for the log about the connection: lost, back, refused by the server. */
-  readonly onNotice?: (notice: string) => void;
+  readonly logger: Logger;
 };
 
 /** The first connection: long enough for a server that starts beside this process, in milliseconds. */
@@ -65,17 +66,18 @@ const DRAIN_TIMEOUT_MS = 1_000;
  */
 export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   const connection = await firstConnection(options);
-  const { clock, onBug, onNotice = () => undefined } = options;
+  const { clock, onBug, logger } = options;
   const state = { isConnected: true };
   const isConnected = (): boolean => state.isConnected && !connection.isClosed();
   const unconfirmed = new UnconfirmedBytes(connection);
-  void follow(connection, state, onNotice);
+  void follow(connection, state, logger);
 
   const fullNotices = new LogRateLimit(clock);
   const wantOfRoom = (subject: string): void =>
-    fullNotices.run(() =>
-      onNotice(
-        `messages on ${subject} and others are dropped for want of room: the server is slow`,
+    fullNotices.run((suppressed) =>
+      logger.warn(
+        { subject, suppressed },
+        'NATS: messages are dropped for want of room: the server is slow',
       ),
     );
 
@@ -91,13 +93,16 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
         connection.publish(subject, message.slice());
         unconfirmed.add(message.length);
       } catch (error) {
-        onNotice(`a message on ${subject} was not sent: ${textOf(error)}`);
+        logger.warn({ subject, why: textOf(error) }, 'NATS: a message was not sent');
       }
     },
     subscribe(subject, listener) {
       const subscription = connection.subscribe(subject, {
         callback(error, { data }) {
-          if (error !== null) return onNotice(`${subject} is not heard: ${textOf(error)}`);
+          if (error !== null) {
+            logger.warn({ subject, why: textOf(error) }, 'NATS: a subject is not heard');
+            return;
+          }
           // An error that reached the driver would end its reading, without a word.
           try {
             listener(data);
@@ -156,21 +161,21 @@ class UnconfirmedBytes {
 async function follow(
   connection: NatsConnection,
   state: { isConnected: boolean },
-  onNotice: (notice: string) => void,
+  logger: Logger,
 ): Promise<void> {
   for await (const status of connection.status()) {
     switch (status.type) {
       case 'staleConnection':
       case 'disconnect':
-        if (state.isConnected) onNotice('the connection to NATS is lost');
+        if (state.isConnected) logger.warn('NATS: the connection is lost');
         state.isConnected = false;
         break;
       case 'reconnect':
         state.isConnected = true;
-        onNotice(`connected to NATS at ${status.server} again`);
+        logger.info({ server: status.server }, 'NATS: connected again');
         break;
       case 'error':
-        onNotice(`NATS refuses: ${status.error.message}`);
+        logger.warn({ why: status.error.message }, 'NATS: the server refuses');
         break;
       case 'close':
         state.isConnected = false;

@@ -12,6 +12,7 @@ import { judgeReplay } from '#bus/replay-guard';
 import { newSenderKey } from '#bus/sender-key';
 import type { Clock } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
+import type { Logger } from '#platform/logger';
 import { derivedFrom, type Reloadable } from '#platform/reloadable';
 
 /** Why a message that was heard goes no further. */
@@ -33,7 +34,7 @@ export type SignedBusOptions = {
   readonly cluster?: string | undefined;
   readonly onDropped: (reason: DropReason) => void;
   /** One line for the log, at most one for each reason in 30 s. */
-  readonly onNotice: (notice: string) => void;
+  readonly logger: Logger;
   /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
 };
@@ -201,6 +202,24 @@ class KnownSenders {
   }
 }
 
+/** What an operator reads of a message that was dropped. */
+const NOTICES: Readonly<Record<DropReason, string>> = {
+  unsigned:
+    'dropped a message without a signature: its sender is no process of this cluster, or an older one',
+  version:
+    'dropped a message in the form of another release: its sender is too new or too old to be in one cluster with this process',
+  signature:
+    'dropped a message signed with another secret: SERVICE_CLUSTER_SECRET differs, another cluster has our SERVICE_NATS_PREFIX, or it is forged',
+  forged:
+    'dropped a message that its named sender did not sign: a process that knows SERVICE_CLUSTER_SECRET pretends to be another',
+  repeated:
+    'dropped a message that is not newer than the last of its sender: recorded and played again, or delivered twice',
+  stale:
+    'dropped a message of a sender that was not heard before and whose clock is more than 60 s off ours',
+  cluster:
+    'another cluster speaks under our subjects and is ignored: give one of them another SERVICE_NATS_PREFIX',
+};
+
 /** What was dropped: each counted, and reported once in a while. */
 class Drops {
   readonly #options: SignedBusOptions;
@@ -211,34 +230,16 @@ class Drops {
   }
 
   add(reason: DropReason, subject: string, envelope: Envelope | undefined): void {
-    const { clock, onDropped, onNotice } = this.#options;
+    const { clock, onDropped, logger } = this.#options;
     onDropped(reason);
     let notices = this.#notices.get(reason);
     if (notices === undefined) {
       notices = new LogRateLimit(clock);
       this.#notices.set(reason, notices);
     }
-    notices.run(() => onNotice(`${subject}: ${noticeOf(reason, envelope)}`));
-  }
-}
-
-/** What an operator reads of a message that was dropped. */
-function noticeOf(reason: DropReason, envelope: Envelope | undefined): string {
-  const sender = envelope?.incarnation ?? 'unknown';
-  switch (reason) {
-    case 'unsigned':
-      return 'dropped a message without a signature: its sender is no process of this cluster, or an older one';
-    case 'version':
-      return 'dropped a message in the form of another release: its sender is too new or too old to be in one cluster with this process';
-    case 'signature':
-      return 'dropped a message signed with another secret: SERVICE_CLUSTER_SECRET differs, another cluster has our SERVICE_NATS_PREFIX, or it is forged';
-    case 'forged':
-      return `dropped a message in the name of ${sender}, which did not sign it: a process that knows SERVICE_CLUSTER_SECRET pretends to be another`;
-    case 'repeated':
-      return `dropped a message of ${sender} that is not newer than its last: recorded and played again, or delivered twice`;
-    case 'stale':
-      return `dropped a message of ${sender}, which was not heard before and whose clock is more than 60 s off ours`;
-    case 'cluster':
-      return `another cluster (${envelope?.cluster}) speaks under our subjects and is ignored: give one of them another SERVICE_NATS_PREFIX`;
+    const { incarnation: sender, cluster } = envelope ?? {};
+    notices.run((suppressed) =>
+      logger.warn({ subject, reason, sender, cluster, suppressed }, NOTICES[reason]),
+    );
   }
 }

@@ -9,6 +9,7 @@ import {
   judgeClock,
   OTHERS_MIN,
 } from '#platform/clock-agreement';
+import type { Logger } from '#platform/logger';
 import type { ServerClocks } from '#storage/server-clocks';
 
 /** What comparing clocks takes. */
@@ -20,7 +21,7 @@ type ClockWatchOptions = {
   /** Asked where fewer than two others are heard; undefined: nothing keeps data but this process. */
   readonly serverClocks?: ServerClocks | undefined;
   /** One line for the log when this process's clock is found wrong, and when it is right again. */
-  readonly onNotice: (notice: string) => void;
+  readonly logger: Logger;
 };
 
 /** How long what a process's clock showed counts, in milliseconds: five heartbeats. */
@@ -167,7 +168,7 @@ export class ClockWatch implements Disposable {
 
   /** Notes since when the clock has been wrong, and reports each change. */
   #look(): void {
-    const { clock, onNotice } = this.#options;
+    const { clock, logger } = this.#options;
     this.#isDeaf();
     this.#awakeMs = clock.monotonicMs();
     if (this.#others().length < OTHERS_MIN) this.#servers?.ask();
@@ -176,12 +177,14 @@ export class ClockWatch implements Disposable {
     if (isDeviating === (this.#deviatingSinceMs !== undefined)) return;
     this.#deviatingSinceMs = isDeviating ? clock.monotonicMs() : undefined;
     if (!isDeviating) {
-      onNotice('the wall clock of this process is no longer found wrong: it serves as before');
+      logger.info(
+        'the wall clock of this process agrees with the others again: it serves as before',
+      );
       return;
     }
-    const off = `${Math.round(Math.abs(aheadMs) / 1_000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
-    onNotice(
-      `the wall clock of this process is ${off} that of the others: it begins no month, claims nothing and gives its shards away until that is mended`,
+    logger.error(
+      { aheadSeconds: Math.round(aheadMs / 1_000) },
+      'the wall clock of this process differs from the others: it begins no month, claims nothing and gives its shards away until the clock is corrected',
     );
   }
 }

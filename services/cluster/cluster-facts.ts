@@ -1,6 +1,7 @@
 import type { Bus, Sender } from '#bus/bus';
 import { decodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
 import type { ShardedService } from '#storage/shard-store';
 
 /** What every process of a cluster must agree on. */
@@ -14,7 +15,7 @@ type AgreedFactsOptions = {
   readonly prefix: string;
   readonly service: ShardedService;
   /** One line for the log when nodes disagree. */
-  readonly onDisagreed: (notice: string) => void;
+  readonly logger: Logger;
 };
 
 /**
@@ -37,7 +38,7 @@ type Words = Map<string, ClusterFacts>;
 export function agreedFacts(options: AgreedFactsOptions): Disposable & {
   readonly facts: Promise<ClusterFacts>;
 } {
-  const { bus, clock, prefix, service, onDisagreed } = options;
+  const { bus, clock, prefix, service, logger } = options;
   const { promise, resolve } = Promise.withResolvers<ClusterFacts>();
   const opened = new DisposableStack();
   const words: Words = new Map();
@@ -60,7 +61,7 @@ export function agreedFacts(options: AgreedFactsOptions): Disposable & {
       .join(', ');
     if (said === reported) return;
     reported = said;
-    onDisagreed(`the nodes of the ${service}s disagree about their cluster: ${said}`);
+    logger.error({ service, said }, 'the nodes of a service disagree about their cluster');
   }
 
   function hear(message: Uint8Array, sender?: Sender): void {

@@ -1,6 +1,7 @@
 import type { Bus } from '#bus/bus';
 import type { Heartbeat, ShardAnnouncement } from '#cluster/heartbeat';
 import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService } from '#storage/shard-store';
 
@@ -27,3 +28,21 @@ export type MembershipOptions = {
   /** Called at most once in 30 s when a process sends a heartbeat for an incarnation of another. */
   readonly onImpostor?: (forged: Heartbeat) => void;
 };
+
+/** Log lines about heartbeats that are not believed. */
+export function strangerReports(
+  logger: Logger,
+): Required<Pick<MembershipOptions, 'onForeignCluster' | 'onImpostor'>> {
+  return {
+    onForeignCluster: ({ cluster }) =>
+      logger.error(
+        { cluster },
+        'another cluster speaks under the same NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX',
+      ),
+    onImpostor: ({ incarnation, node }) =>
+      logger.error(
+        { otherIncarnation: incarnation, otherNode: node },
+        'a process speaks for another one and is ignored there: one that knows SERVICE_CLUSTER_SECRET is wrong or of another cluster',
+      ),
+  };
+}

@@ -46,7 +46,8 @@ const FORGOTTEN_MAX = 10_000;
 export class Membership implements Disposable {
   readonly #options: MembershipOptions;
   readonly #heard = new Map<string, Member>();
-  readonly #forgotten = new Set<string>();
+  /** Incarnations proven dead, with the names of their nodes where heartbeats told them. */
+  readonly #forgotten = new Map<string, string | undefined>();
   readonly #changeListeners = new Listeners<[]>();
   readonly #heartbeatListeners = new Listeners<[Heartbeat]>();
   readonly #announcementListeners = new Listeners<[ShardAnnouncement]>();
@@ -120,13 +121,18 @@ export class Membership implements Disposable {
 
   /** Takes an incarnation that is proven dead out of the view; nothing it says is believed again. */
   forget(incarnation: string): void {
-    this.#forgotten.add(incarnation);
-    const [oldest] = this.#forgotten;
+    this.#forgotten.set(incarnation, this.nodeOf(incarnation));
+    const [oldest] = this.#forgotten.keys();
     if (this.#forgotten.size > FORGOTTEN_MAX && oldest !== undefined) {
       this.#forgotten.delete(oldest);
     }
     this.#drop(incarnation);
     this.#notifyChange();
+  }
+
+  /** Name of the node of an incarnation, also after its death; undefined if it was never heard. */
+  nodeOf(incarnation: string): string | undefined {
+    return this.#heard.get(incarnation)?.node ?? this.#forgotten.get(incarnation);
   }
 
   /** Sends a heartbeat now, besides those of every second, and drops nodes that have become silent. */

@@ -5,6 +5,13 @@ import { type Clock, sleep } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { ShardRow, ShardStore } from '#storage/shard-store';
 
+/** A finished take-over: `shards` of the incarnation `from`, after `seconds`. */
+export type TakeOver = {
+  readonly from: string;
+  readonly shards: number;
+  readonly seconds: number;
+};
+
 /** What claiming shards takes. */
 type ShardClaimsPorts = {
   readonly clock: Clock;
@@ -14,6 +21,8 @@ type ShardClaimsPorts = {
   readonly hasEnded: () => boolean;
   /** The row of a claimed shard as it then is: this incarnation's, or the winner's. */
   readonly onClaimed: (row: ShardRow, reason: 'first' | 'takeover') => void;
+  /** Notified when all shards of a sealed owner that this incarnation could claim are claimed. */
+  readonly onTakenOver: (outcome: TakeOver) => void;
 };
 
 /** The claims of one incarnation: what it tries to become the owner of (architecture 3.3). */
@@ -28,8 +37,9 @@ export class ShardClaims {
 
   /** Claims shards that no node has ever owned. */
   async claimFirst(shards: readonly number[]): Promise<void> {
-    const claim = (shard: number) => this.#claim(shard, undefined);
-    await forEachConcurrently(shards, CLAIMS_IN_FLIGHT_MAX, claim);
+    await forEachConcurrently(shards, CLAIMS_IN_FLIGHT_MAX, async (shard) => {
+      await this.#claim(shard, undefined);
+    });
   }
 
   /**
@@ -37,7 +47,8 @@ export class ShardClaims {
    * journal, then the claims, then the shards open. What fails is tried again from the table later.
    */
   async takeOver(owner: string, lost: readonly ShardRow[]): Promise<void> {
-    const { clock, detector, host, hasEnded } = this.#ports;
+    const { clock, detector, host, hasEnded, onTakenOver } = this.#ports;
+    const beganMs = clock.monotonicMs();
     const claims = lost.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }));
     const missing = claims.filter((claim) => !host.isRecovered(claim));
     if (missing.length > 0) await host.recoverTail(owner, missing);
@@ -47,19 +58,26 @@ export class ShardClaims {
       // In short steps: a proof of its death may come and end the wait.
       await sleep(clock, REFUSAL_GAP_MS);
     }
-    await forEachConcurrently(lost, CLAIMS_IN_FLIGHT_MAX, (row) => this.#claim(row.shard, row));
+    let shards = 0;
+    await forEachConcurrently(lost, CLAIMS_IN_FLIGHT_MAX, async (row) => {
+      if (await this.#claim(row.shard, row)) shards += 1;
+    });
+    const seconds = (clock.monotonicMs() - beganMs) / 1_000;
+    if (shards > 0) onTakenOver({ from: owner, shards, seconds });
   }
 
-  async #claim(shard: number, from: ShardRow | undefined): Promise<void> {
+  /** Returns whether this incarnation is now the owner. */
+  async #claim(shard: number, from: ShardRow | undefined): Promise<boolean> {
     const { shards, hasEnded, onClaimed } = this.#ports;
-    if (hasEnded()) return;
+    if (hasEnded()) return false;
     const { service, incarnation: owner } = this.#config;
     const claim = { service, shard, from, owner };
     // Without an answer nothing is decided: the table says later what became of it.
     const outcome = await shards.change(claim).catch(() => undefined);
-    if (outcome === undefined) return;
+    if (outcome === undefined) return false;
     const epoch = (from?.epoch ?? 0) + 1;
     const row = outcome.isApplied ? { shard, epoch, owner } : outcome.row;
     if (row !== undefined) onClaimed(row, from === undefined ? 'first' : 'takeover');
+    return outcome.isApplied;
   }
 }

@@ -4,7 +4,7 @@ import { Handoff } from '#cluster/handoff';
 import type { Membership } from '#cluster/membership';
 import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
 import { cachedRing } from '#cluster/ring';
-import { ShardClaims } from '#cluster/shard-claims';
+import { ShardClaims, type TakeOver } from '#cluster/shard-claims';
 import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
 import { planShards, ringNodes, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
 import { toFault } from '#fault/fault';
@@ -31,6 +31,7 @@ type ShardControllerPorts = {
   /** Whether the bus reaches others: without it nothing is claimed or released. */
   readonly isConnected: () => boolean;
   readonly onMoved: (reason: MoveReason) => void;
+  readonly onTakenOver: (outcome: TakeOver) => void;
   readonly onBug: (error: unknown) => void;
 };
 
@@ -83,6 +84,7 @@ export class ShardController implements Disposable {
       host,
       hasEnded,
       onClaimed: (row, reason) => this.#learn(row, reason),
+      onTakenOver: ports.onTakenOver,
     });
     const wake = () => this.wake();
     this.#stack.use(every(clock, LOOK_PERIOD_MS, wake));

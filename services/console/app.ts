@@ -18,6 +18,7 @@ import { BODY_BYTES_MAX, HTTP_LIMITS } from '#edge/http-limits';
 import { parseJsonBody } from '#edge/json-body';
 import { requestIdFrom } from '#edge/request-id';
 import { type Fault, toFault } from '#fault/fault';
+import { FailureLog } from '#platform/failure-log';
 
 /** Where the routes for pages begin. */
 const PREFIX = '/api';
@@ -158,13 +159,23 @@ function refuse(
     observe(ports, request.routeOptions.url ?? 'none', status, seconds);
   }
   if (status >= 500) {
-    const route = request.routeOptions.url;
-    const line = { requestId, route, status, code: fault.code, reason: fault.reason, err: fault };
-    const { logger } = ports;
-    if (status === 500) logger.error(line, fault.message);
-    else logger.warn(line, fault.message);
+    const { method, routeOptions } = request;
+    const line = { requestId, method, route: routeOptions.url, status };
+    const failures = failureLogOf(ports);
+    if (status === 500) failures.bug({ ...line, code: fault.code }, fault, fault.message);
+    else failures.refused(line, fault);
   }
   void reply.code(status).headers(headers).send(body);
+}
+
+const failureLogs = new WeakMap<ConsolePorts, FailureLog>();
+
+function failureLogOf(ports: ConsolePorts): FailureLog {
+  const known = failureLogs.get(ports);
+  if (known !== undefined) return known;
+  const made = new FailureLog(ports.logger, ports.clock);
+  failureLogs.set(ports, made);
+  return made;
 }
 
 function observe({ metrics }: ConsolePorts, route: string, status: number, seconds: number): void {

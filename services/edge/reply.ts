@@ -9,8 +9,8 @@ import type { UnreadAnswers } from '#edge/unread-answers';
 import { FAULTS } from '#fault/error-codes';
 import { type Fault, faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import { CHAINS_PER_SECOND, type Logger } from '#platform/logger';
-import { PerSecond } from '#platform/per-second';
+import { FailureLog } from '#platform/failure-log';
+import type { Logger } from '#platform/logger';
 import { endRequestSpan } from '#platform/request-span';
 import { traceFields } from '#platform/traceparent';
 
@@ -35,7 +35,7 @@ export class Reply {
   readonly #logger: Logger;
   readonly #unread: UnreadAnswers;
   readonly #safety: Headers;
-  readonly #chains: PerSecond;
+  readonly #failures: FailureLog;
   #activeRequests = 0;
 
   /** `safety`: what every answer carries to keep browsers and caches from harm. */
@@ -51,7 +51,7 @@ export class Reply {
     this.#clock = clock;
     this.#metrics = metrics;
     this.#logger = logger;
-    this.#chains = new PerSecond(clock, CHAINS_PER_SECOND);
+    this.#failures = new FailureLog(logger, clock);
   }
 
   /** Requests of the API that are whole and not answered, whether or not their callers wait. */
@@ -84,7 +84,7 @@ export class Reply {
     const exchange = exchangeOf(request);
     const { status, headers, body } = faultReply(fault, exchange?.requestId ?? '');
     if (FAULTS[fault.code].http >= 500 && !isFlood(fault)) {
-      this.#report(request, fault, exchange, status);
+      this.#report(counted, fault, exchange, status);
     }
     this.send(request, reply, counted, status, { ...limits, ...headers }, body);
   }
@@ -157,20 +157,18 @@ export class Reply {
     }
   }
 
-  // The only place where the cause of a 5xx is reported, and only to the log.
   #report(
-    { method }: FastifyRequest,
+    { method, path: route }: Counted,
     fault: Fault,
     exchange: Exchange | undefined,
     status: number,
   ): void {
-    const { code, reason } = fault;
-    const err = status === 500 || this.#chains.take() ? fault : undefined;
-    const { requestId = '', trace } = exchange ?? {};
+    const { requestId = '', trace, caller } = exchange ?? {};
+    const accountId = caller?.accountId;
     const trail = traceFields(trace?.traceparent);
-    const line = { requestId, ...trail, method, status, code, reason, err };
-    if (status === 500) this.#logger.error(line, fault.message);
-    else this.#logger.warn(line, fault.message);
+    const line = { requestId, accountId, ...trail, method, route, status };
+    if (status === 500) this.#failures.bug({ ...line, code: fault.code }, fault, fault.message);
+    else this.#failures.refused(line, fault);
   }
 }
 

@@ -1,6 +1,7 @@
 import { FailureWatch } from '#cluster/failure-watch';
 import { JournalScan } from '#cluster/journal-scan';
 import { Membership } from '#cluster/membership';
+import { strangerReports } from '#cluster/membership-options';
 import { ShardController } from '#cluster/shard-controller';
 import { shardOf } from '#cluster/shard-of';
 import { ShardOwners } from '#cluster/shard-owners';
@@ -42,7 +43,7 @@ export function buildIncarnation<Served>(
     onAppended: ports.metrics.appended,
     isOnlyWriter: config.isOnlyWriter,
     refusal: ports.refusal,
-    onNotice: ports.onNotice,
+    logger: ports.logger,
   });
   const spans = tracer === undefined ? undefined : new AppendSpans(tracer, config.service);
   const log = new CommitLog(writer, clock, spans);
@@ -67,7 +68,7 @@ export function buildIncarnation<Served>(
     for (const host of hosts) host.abandon();
     end();
   });
-  const recovery = recoveryOf(ports, context, recovered);
+  const recovery = recoveryOf(ports, context, members, recovered);
   const eager = new EagerActivation({ hosts, open, recovered, log, clock });
   const shards = new HostedShards({ hosts, open, recovered, recovery, eager, log, clock });
   opening.use(new JournalScan(id, ports));
@@ -109,7 +110,7 @@ function presenceOf(config: IncarnationConfig, ports: NodePorts, open: OpenShard
 }
 
 function membersOf(config: IncarnationConfig, ports: NodePorts, presence: Presence): Membership {
-  const { bus, clock, journals, onNotice } = ports;
+  const { bus, clock, journals, logger } = ports;
   return new Membership({
     bus,
     clock,
@@ -118,16 +119,14 @@ function membersOf(config: IncarnationConfig, ports: NodePorts, presence: Presen
     prefix: config.prefix,
     service: config.service,
     self: () => presence.report(),
-    onForeignCluster: ({ cluster }) =>
-      onNotice(`another cluster (${cluster}) speaks under our subjects and is ignored`),
-    onImpostor: ({ incarnation }) =>
-      onNotice(`a process speaks for ${incarnation}, which it is not, and is ignored there`),
+    ...strangerReports(logger),
   });
 }
 
 function recoveryOf(
-  { journals, clock, metrics, onNotice, tracer }: NodePorts,
+  { journals, clock, metrics, logger, tracer }: NodePorts,
   { log, gate }: NodeContext,
+  members: Membership,
   recovered: RecoveredRecords,
 ): TailRecovery {
   return new TailRecovery({
@@ -139,7 +138,8 @@ function recoveryOf(
     shardOf: (actorId) => gate.shardOf(actorId),
     onTailRecovered: (records, from) => {
       metrics.tailRecovered(records);
-      onNotice(`taking over from ${from}: ${records} records`);
+      const fromNode = members.nodeOf(from);
+      logger.info({ fromNode, fromIncarnation: from, records }, 'take-over: records are copied');
     },
     onTakenOver: metrics.takenOver,
   });
@@ -147,7 +147,7 @@ function recoveryOf(
 
 function detectorOf(
   config: IncarnationConfig,
-  { bus, clock, journals, probe, metrics, onNotice, onBug }: NodePorts,
+  { bus, clock, journals, probe, metrics, logger, onBug }: NodePorts,
   members: Membership,
   writer: JournalWriter,
 ): FailureWatch {
@@ -163,7 +163,11 @@ function detectorOf(
       takeSlowestAppendMs: () => writer.takeSlowestMs(),
       onSealed: (reason, other) => {
         metrics.sealed(reason);
-        onNotice(`sealed the journal of ${other}, which is ${reason}`);
+        const otherNode = members.nodeOf(other);
+        logger.warn(
+          { otherNode, otherIncarnation: other, reason },
+          'the journal of a failed node is sealed',
+        );
       },
       onBug,
     },
@@ -181,7 +185,7 @@ type ControllerParts = {
 
 function controllerOf(
   config: IncarnationConfig,
-  { bus, clock, shards, journals, metrics, onBug }: NodePorts,
+  { bus, clock, shards, journals, metrics, logger, onBug }: NodePorts,
   parts: ControllerParts,
 ): ShardController {
   const { service, shardCount, incarnation, node, startupGraceMs } = config;
@@ -197,6 +201,11 @@ function controllerOf(
       fence: (why) => parts.writer.fence(why),
       isConnected: () => bus.isConnected,
       onMoved: metrics.moved,
+      onTakenOver: ({ from, shards: count, seconds }) => {
+        const fromNode = parts.members.nodeOf(from);
+        const taken = { fromNode, fromIncarnation: from, shards: count, seconds };
+        logger.info(taken, 'take-over: finished, the shards are served here');
+      },
       onBug,
     },
   );

@@ -112,12 +112,15 @@ export class ClusterNode<Served> implements AsyncDisposable {
   }
 
   async #rejoin(address: string, why: Error, begunMs: number): Promise<void> {
-    const { clock, metrics, onNotice } = this.#ports;
+    const { clock, metrics, logger } = this.#ports;
     this.#current = undefined;
     if (this.#isOver) return;
     if (clock.monotonicMs() - begunMs > REJOIN_RESET_MS) this.#pauseMs = REJOIN_MS_MIN;
     metrics.fenced();
-    onNotice(`this node was fenced and rejoins in ${this.#pauseMs} ms: ${why.message}`);
+    logger.warn(
+      { why: why.message, pauseMs: this.#pauseMs },
+      'this node was fenced and rejoins after a pause',
+    );
     await sleep(clock, this.#pauseMs);
     this.#pauseMs = Math.min(this.#pauseMs * 2, REJOIN_MS_MAX);
     if (!this.#isOver) await this.#begin(address);

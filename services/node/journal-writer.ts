@@ -8,6 +8,7 @@ import {
   UNWRITABLE_RETRY_S,
 } from '#node/bounds';
 import { type Clock, sleep } from '#platform/clock';
+import type { Logger } from '#platform/logger';
 import { encodeGroup } from '#runtime/record-codec';
 import type { Journal } from '#storage/journal';
 import type { Append, JournalStore } from '#storage/journal-store';
@@ -22,7 +23,7 @@ export type JournalWriterPorts = {
   readonly isOnlyWriter?: boolean | undefined;
   readonly refusal?: Journal['refusal'];
   /** A line for the operator. */
-  readonly onNotice: (notice: string) => void;
+  readonly logger: Logger;
 };
 
 /** Why an incarnation ended: its journal is sealed, or cannot be written. */
@@ -180,7 +181,10 @@ export class JournalWriter implements Journal {
 
   #failedWith(fault: Fault): void {
     if (this.#failed === undefined) {
-      this.#ports.onNotice(`nothing is changed until the journal can be written: ${fault.message}`);
+      this.#ports.logger.error(
+        { why: fault.message },
+        'nothing is changed until the journal can be written',
+      );
     }
     this.#failed = refusalAfter(fault);
   }
@@ -188,7 +192,7 @@ export class JournalWriter implements Journal {
   #succeeded(): void {
     if (this.#failed === undefined) return;
     this.#failed = undefined;
-    this.#ports.onNotice('the journal is written again');
+    this.#ports.logger.info('the journal is written again');
   }
 
   /** The next slot as it is written, however often. */

@@ -4,6 +4,7 @@ import type { Probe } from '#cluster/failure-watch';
 import type { ShardOwners } from '#cluster/shard-owners';
 import type { ShardedHost } from '#node/hosted-shards';
 import type { NodeMetrics } from '#node/node-metrics';
+import type { Logger } from '#platform/logger';
 import type { ProcessPorts } from '#platform/process-ports';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ShardGate } from '#runtime/shard-gate';
@@ -42,7 +43,7 @@ export type NodePorts = ProcessPorts & {
   /** Why nothing more should be committed for now; undefined: it never is refused. */
   readonly refusal?: Journal['refusal'];
   /** A line for the operator about what should not happen often. */
-  readonly onNotice: (notice: string) => void;
+  readonly logger: Logger;
 };
 
 /** What the actors of one incarnation are built on. */

@@ -20,14 +20,21 @@ type WriteLine = {
   (text: string): void;
 };
 
-/**
- * How many 503s a second are logged with the whole chain of their causes and all stacks: three
- * kilobytes each, of which an outage would make thousands. Source: decision 165.
- */
-export const CHAINS_PER_SECOND = 100;
+/** Levels, most talkative first; `silent` writes nothing at all. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Levels, most talkative first; `silent` says nothing at all. */
-type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+/** Fields of every line: the process that wrote the line. */
+export type LogOrigin = {
+  /** `edge`, `engine`, `limiter`, `console` or `standalone`. */
+  readonly role: string;
+  /** Name of the process, the same as in `ctl nodes` and in traces. */
+  readonly node: string;
+  readonly release: string;
+};
+
+/** A logger whose level can be changed while the process runs. */
+export type AdjustableLogger = Logger & { level: string };
 
 /**
  * A logger to standard error, so that standard output stays free for what a person asked for. A line
@@ -37,15 +44,15 @@ type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
  */
 export function createLogger(
   level: LogLevel,
-  service: string,
+  origin: LogOrigin,
   destination: DestinationStream = STANDARD_ERROR,
-): Logger {
+): AdjustableLogger {
   return pino(
     {
       level,
-      base: { service },
+      base: origin,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { log: redacted },
+      formatters: { log: redacted, level: (label) => ({ level: label }) },
       // Errors are written by `redacted`; pino's own way with them is another one for each place.
       serializers: { err: (written: unknown) => written },
       hooks: { streamWrite: withoutKeys },

@@ -8,6 +8,7 @@ import type { ClusterOverview } from '#limiter/cluster-routes';
 import { createLogger } from '#platform/logger';
 import type { Running } from '#platform/run';
 import type { Foundation } from '#process/foundation';
+import { logOrigin } from '#process/node-name';
 
 /** The accounts, and what keeps who changed them. */
 export type Administration = { readonly admin: AccountAdmin; readonly audit: AuditTrail };
@@ -49,6 +50,6 @@ async function givenToken({ SERVICE_ADMIN_TOKEN_FILE: path }: Config): Promise<s
 /** Writes at any level but `silent`: who changed what is no detail that one may not want to know. */
 function logOf(config: Config, { service }: Foundation): AdminAudit {
   const isSilent = config.SERVICE_LOG_LEVEL === 'silent';
-  const logger = createLogger(isSilent ? 'silent' : 'info', service);
+  const logger = createLogger(isSilent ? 'silent' : 'info', logOrigin(config, service));
   return (change, by) => logger.info({ ...change, by }, 'account administration');
 }

@@ -2,6 +2,7 @@ import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { Membership } from '#cluster/membership';
+import { strangerReports } from '#cluster/membership-options';
 import { shardOf } from '#cluster/shard-of';
 import { ShardOwners } from '#cluster/shard-owners';
 import type { Config } from '#config';
@@ -34,9 +35,8 @@ export async function heardFacts(
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
   const prefix = config.SERVICE_NATS_PREFIX;
-  const onDisagreed = (notice: string) => logger.error(notice);
-  using agreed = agreedFacts({ bus, clock, prefix, service, onDisagreed });
-  return await patiently(agreed.facts, { clock, signal, waits }, () => {
+  using agreed = agreedFacts({ bus, clock, prefix, service, logger });
+  return await patiently(agreed.facts, { clock, signal, waits, logger }, () => {
     const where = config.SERVICE_NATS_URL?.join(',') ?? 'this process';
     return `${service === 'engine' ? 'an engine' : 'a limiter'} to be heard on ${where}`;
   });
@@ -136,19 +136,10 @@ function watchedOwners(
     prefix: config.SERVICE_NATS_PREFIX,
     service,
     self: undefined,
-    onForeignCluster: (stranger) => logger.error({ stranger: stranger.cluster }, FOREIGN),
-    onImpostor: ({ incarnation, node }) => logger.error({ incarnation, node }, IMPOSTOR),
+    ...strangerReports(logger),
   });
   return new ShardOwners({ members, shardCount, clock });
 }
-
-/** What an operator reads when two clusters share subjects. */
-const FOREIGN =
-  'another cluster speaks under the same NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX';
-
-/** What an operator reads when a process that knows the cluster's secret speaks for another process. */
-const IMPOSTOR =
-  'a process speaks for another one and is ignored there: one that knows SERVICE_CLUSTER_SECRET is wrong or of another cluster';
 
 /** Connects to engines at their addresses. */
 export function engineConnector({

@@ -2,8 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigError, readConfig } from '#config';
 import { STANDARD_ERROR } from '#platform/line-stream';
 import { createLogger } from '#platform/logger';
+import { logOrigin } from '#process/node-name';
 import { endOnUncaught, live } from '#process/process-life';
 import { assertProduction } from '#process/production';
+import { logStart, logWarnings, printRefusal, refusalReporter } from '#process/start-log';
 import { exitCodeOf } from '#process/stop-signals';
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
@@ -30,6 +32,7 @@ export async function runCommand(
   stop: AbortSignal,
 ): Promise<number> {
   const end = () => process.exit(exitCodeOf(stop));
+  let report = printRefusal;
   // A signal that has arrived while modules were loaded is delivered by the event loop.
   await nextTurn();
   try {
@@ -68,16 +71,20 @@ export async function runCommand(
       STANDARD_ERROR.write(USAGE);
       return 2;
     }
+    report = refusalReporter(config, part);
     assertProduction(config, part);
-    endOnUncaught(createLogger(config.SERVICE_LOG_LEVEL, part));
+    const logger = createLogger(config.SERVICE_LOG_LEVEL, logOrigin(config, part));
+    endOnUncaught(logger);
+    logWarnings(logger);
+    logStart(logger, config);
     const open = await PARTS[part]();
-    const code = await live((signal) => open(config, signal), stop);
+    const code = await live((signal) => open(config, signal), stop, report);
     // What a failed start has left open, a driver's socket say, must not keep the process.
     if (code !== 0) process.exit(code);
     return code;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    STANDARD_ERROR.write(`configuration: ${error.message}\n`);
+    report(`configuration: ${error.message}`);
     return 1;
   }
 }

@@ -53,7 +53,7 @@ export async function openConsole(config: Config, stop: AbortSignal): Promise<Op
   const own = { clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined };
   const running = opening.use(await consoleOn(config, foundation, stores, behind, own));
   opening.use(operators.ready());
-  say('console', { console: running.origin, metrics: `${operators.address}/metrics` });
+  say(foundation, { console: running.origin, metrics: `${operators.address}/metrics` });
   return opening.move();
 }
 

@@ -32,13 +32,13 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
       : await ofCluster(config, foundation, config.SERVICE_NATS_URL, signal),
   );
   const { clock, randomness, metrics, logger, tracer, waits } = foundation;
-  await connected(backends.peers, { clock, signal, waits });
+  await connected(backends.peers, { clock, signal, waits, logger });
   // It listens last: a load balancer sends no caller to a port that refuses.
   const { engine, limiter, accountNews } = backends;
   const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfigOf(config, foundation), ports));
   opening.use(operators.ready());
-  say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
+  say(foundation, { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();
 }
 

@@ -1,16 +1,17 @@
 import type { Config } from '#config';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
+import { FailureLog } from '#platform/failure-log';
 import { linesLost } from '#platform/line-stream';
-import { CHAINS_PER_SECOND, createLogger, type Logger } from '#platform/logger';
+import { createLogger, type Logger } from '#platform/logger';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { serveOps } from '#platform/ops-server';
-import { PerSecond } from '#platform/per-second';
 import { systemRandomness } from '#platform/randomness';
 import type { Running } from '#platform/run';
 import { traceFields } from '#platform/traceparent';
 import type { Tracer } from '#platform/tracer';
 import { CredentialFiles } from '#process/credential-files';
+import { logOrigin } from '#process/node-name';
 import { wireTlsOf } from '#process/tls-files';
 import { openTracer } from '#process/tracing';
 import { Waits } from '#process/waits';
@@ -31,7 +32,7 @@ export type Foundation = ReturnType<typeof foundationOf> & {
  */
 export function foundationOf(config: Config, service: string, stop?: AbortSignal) {
   const clock = systemClock;
-  const logger = createLogger(config.SERVICE_LOG_LEVEL, service);
+  const logger = createLogger(config.SERVICE_LOG_LEVEL, logOrigin(config, service));
   const actors: ActorHostConfig = {
     idleAgeMs: config.SERVICE_ACTOR_IDLE_S * 1_000,
     memoryBytesMax: config.SERVICE_ACTOR_MEMORY_MIB * 1_024 * 1_024,
@@ -73,18 +74,14 @@ function countLostLines(metrics: Metrics): void {
   });
 }
 
-/**
- * Logs what is reported nowhere else: bugs, and refusals whose causes do not leave this process. Of
- * these an outage makes thousands, so that beyond some a second they are logged without stacks.
- */
+/** Logs bugs, and refusals whose causes do not leave this process. */
 function bugReporter(logger: Logger, clock: Clock) {
-  const chains = new PerSecond(clock, CHAINS_PER_SECOND);
+  const failures = new FailureLog(logger, clock);
   return (error: unknown, traceparent?: string): void => {
     const trail = traceFields(traceparent);
     if (error instanceof Fault && error.code === 'service_unavailable') {
-      const { code, reason, message } = error;
-      logger.warn({ ...trail, code, reason, err: chains.take() ? error : undefined }, message);
-    } else logger.error({ ...trail, err: error }, 'bug');
+      failures.refused(trail, error);
+    } else failures.bug(trail, error);
   };
 }
 

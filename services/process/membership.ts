@@ -94,8 +94,7 @@ export function clockWatchOf(
   bus: Bus,
   { serverClocks }: SharedStores,
 ): ClockWatch {
-  const onNotice = (notice: string) => logger.error(notice);
-  const watch = new ClockWatch({ bus, clock, prefix, serverClocks, onNotice });
+  const watch = new ClockWatch({ bus, clock, prefix, serverClocks, logger });
   const ahead = metrics.gauge('clock_ahead_seconds');
   const deviating = metrics.gauge('clock_deviating');
   metrics.beforeScrape(() => {
@@ -126,7 +125,7 @@ export function nodePortsOf(
     probe: (address, aim) => probe(address, aim, call),
     onBug,
     tracer,
-    onNotice: (notice) => logger.warn(notice),
+    logger,
   };
 }
 

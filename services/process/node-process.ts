@@ -92,7 +92,7 @@ export async function openNodeProcess(
   addresses['metrics'] = `${operators.address}/metrics`;
   stop.throwIfAborted();
   opening.use(operators.ready());
-  say(service, addresses);
+  say(foundation, addresses);
   return opening.move();
 }
 

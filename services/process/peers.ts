@@ -1,25 +1,30 @@
 import { once } from 'node:events';
 import type { Clock } from '#platform/clock';
-import { STANDARD_ERROR } from '#platform/line-stream';
+import type { Logger } from '#platform/logger';
 import type { Waits } from '#process/waits';
 
 /** How long a process waits without saying so, in milliseconds: a start takes less. */
 const PATIENCE_MS = 2_000;
 
 /** By what a wait is measured, what ends it, and where it is known of. */
-type Waiting = { readonly clock: Clock; readonly signal: AbortSignal; readonly waits: Waits };
+type Waiting = {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly waits: Waits;
+  readonly logger: Logger;
+};
 
 /**
  * What `pending` becomes. Rejects when `signal` aborts; says what it waits for, to probes at once and
- * on standard error after 2 s.
+ * in the log after 2 s.
  */
 export async function patiently<Value>(
   pending: Promise<Value>,
-  { clock, signal, waits }: Waiting,
+  { clock, signal, waits, logger }: Waiting,
   missing: () => string,
 ): Promise<Value> {
   using _ = clock.after(PATIENCE_MS, () => {
-    STANDARD_ERROR.write(`waiting for ${missing()}\n`);
+    logger.info({ missing: missing() }, 'waiting before this process can serve');
   });
   const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
   const first = await waits.during(missing, Promise.race([pending, given]));

@@ -76,19 +76,18 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
   }
   const secrets = clusterSecretsOf(config, foundation);
   const { openNatsBus } = await import('#bus/nats-bus');
-  const onNotice = (notice: string) => logger.warn(`NATS: ${notice}`);
   const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
   const credentials = credentialsOf(config, 'SERVICE_NATS', foundation);
   const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', foundation);
   const bus = await foundation.waits.during(
     () => `NATS at ${servers.join(',')}`,
-    openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls }),
+    openNatsBus({ servers, name, clock, onBug, logger, credentials, tls }),
   );
   const dropped = metrics.counter('bus_dropped_total');
   // Shown from the first scrape on, or Prometheus could not see the first of each.
   for (const reason of DROP_REASONS) dropped.labels({ reason }).inc(0);
   const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
-  return signedBus({ bus, clock, secrets, cluster, onDropped, onNotice, onBug });
+  return signedBus({ bus, clock, secrets, cluster, onDropped, logger, onBug });
 }
 
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {

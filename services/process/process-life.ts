@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { ConfigError } from '#config';
-import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/line-stream';
+import { STANDARD_OUTPUT } from '#platform/line-stream';
 import type { Logger } from '#platform/logger';
 
 /**
@@ -20,12 +20,13 @@ export type Opened = AsyncDisposable;
 
 /**
  * Opens, waits until `stop` aborts, closes. Fulfils with the exit code: 0 after an orderly end,
- * 1 with one line on standard error if opening failed. Nothing is opened if `stop` has aborted before.
+ * 1 and one call of `report` if opening failed. Nothing is opened if `stop` has aborted before.
  * `open` gives up and closes what it opened when its signal aborts.
  */
 export async function live(
   open: (stop: AbortSignal) => Promise<Opened>,
   stop: AbortSignal,
+  report: (text: string) => void,
 ): Promise<number> {
   if (stop.aborted) return 0;
   let overdue: NodeJS.Timeout | undefined;
@@ -37,7 +38,7 @@ export async function live(
     opened = await open(stop);
   } catch (error) {
     if (!stop.aborted) {
-      STANDARD_ERROR.write(`${lineOf(error)}\n`);
+      report(lineOf(error));
       return 1;
     }
     clearTimeout(overdue);
@@ -99,8 +100,12 @@ function placeOf(error: unknown) {
   };
 }
 
-/** Prints that a process is ready, and where it can be reached. */
-export function say(service: string, addresses: Record<string, string>): void {
+/** Logs that a process is ready, and prints where it can be reached for the person who started it. */
+export function say(
+  { service, logger }: { readonly service: string; readonly logger: Logger },
+  addresses: Record<string, string>,
+): void {
+  logger.info({ addresses }, 'ready');
   const list = Object.entries(addresses).map(([name, address]) => `${name} ${address}`);
   STANDARD_OUTPUT.write(`${service} is ready: ${list.join(', ')}\n`);
 }

@@ -37,7 +37,10 @@ export function refusalObserver({
     const line = lines.get(kind) ?? new LogRateLimit(clock);
     lines.set(kind, line);
     line.run(() =>
-      logger.warn({ method: path, role }, 'a call that this role may not make was refused'),
+      logger.warn(
+        { method: path, callerRole: role },
+        'a call that this role may not make was refused',
+      ),
     );
   };
 }

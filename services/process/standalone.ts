@@ -51,6 +51,9 @@ export async function openStandalone(given: Config, stop?: AbortSignal): Promise
   stop?.throwIfAborted();
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(administration) : undefined;
+  const { address: adminAddress } = admin;
+  const addresses = { api: edge.address, metrics: operators.address, admin: adminAddress };
+  logger.info({ addresses }, 'ready');
   STANDARD_OUTPUT.write(
     welcome({
       api: edge.address,

@@ -1,9 +1,9 @@
-import { hostname } from 'node:os';
 import type { Config } from '#config';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
 import type { Tracer } from '#platform/tracer';
+import { nodeNameOf } from '#process/node-name';
 import { releaseOf } from '#process/release';
 
 /** What tracing needs of its process. */
@@ -41,7 +41,7 @@ export async function openTracer(
     'service.namespace': 'identity-engine',
     'service.name': `identity-${service}`,
     'service.version': releaseOf(),
-    'service.instance.id': config.SERVICE_NODE_NAME ?? `${hostname()}:${process.pid}`,
+    'service.instance.id': nodeNameOf(config),
   };
   const headers = headersOf(config);
   return openOtlpTracer({ endpoint, headers, ratio, resource, clock, delivery });

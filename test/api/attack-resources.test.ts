@@ -234,7 +234,7 @@ slow('that goes away leaves nothing behind, neither a count nor an error in the 
   for (const connection of connections) connection.socket.resetAndDestroy();
   await reaches(unfinishedBodies, 0);
   await reaches(activeRequests, 0);
-  assert.not.match(service.log(), /"level":50/);
+  assert.not.match(service.log(), /"level":"error"/);
 });
 
 slow('that goes away with its answer under way leaves no count behind either', async () => {

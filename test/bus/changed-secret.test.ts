@@ -4,6 +4,7 @@ import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
 import { ManualClock } from '#test/support/manual-clock';
 import { settable } from '#test/support/settable';
+import { SILENT } from '#test/support/test-logger';
 
 const [OLD, NEW] = ['the old secret of a cluster', 'the new secret of a cluster'];
 
@@ -21,7 +22,7 @@ function newScene() {
   const open = (name: string) => {
     const secrets = settable<readonly string[]>([OLD]);
     const bus = signedBus({
-      ...{ bus: wire, clock, secrets, cluster: 'c', onBug: noBug, onNotice: () => undefined },
+      ...{ bus: wire, clock, secrets, cluster: 'c', onBug: noBug, logger: SILENT },
       onDropped: (reason) => dropped.push(reason),
     });
     bus.subscribe('s', (message) => heard.push(`${name} hears ${Buffer.from(message)}`));

@@ -14,6 +14,7 @@ import { ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
 import { faultIn } from '#test/support/settled';
 import { soon } from '#test/support/soon';
+import { noteLogger } from '#test/support/test-logger';
 
 const { address, suite } = natsOrSkip();
 
@@ -30,7 +31,7 @@ async function open(server: string, options: Partial<NatsBusOptions> = {}) {
     name: 'test',
     clock: systemClock,
     onBug: (error) => bugs.push(error),
-    onNotice: (notice) => notices.push(notice),
+    logger: noteLogger((notice) => void notices.push(notice)),
     ...options,
   });
   return { bus, bugs, notices };

@@ -8,6 +8,7 @@ import { natsOrSkip } from '#test/support/real-servers';
 import { clientOf } from '#test/support/server-certificates';
 import { settable } from '#test/support/settable';
 import { soon } from '#test/support/soon';
+import { noteLogger } from '#test/support/test-logger';
 
 const { suite } = natsOrSkip();
 
@@ -23,8 +24,8 @@ const RENAMED = NAMED.replace(AGENT.password, NEXT_PASSWORD);
 async function open(server: string, options: Partial<NatsBusOptions>) {
   const notices: string[] = [];
   const onBug = (bug: unknown) => assert.unreachable(String(bug));
-  const onNotice = (notice: string) => notices.push(notice);
-  const common = { name: 'test', clock: systemClock, onBug, onNotice };
+  const logger = noteLogger((notice) => void notices.push(notice));
+  const common = { name: 'test', clock: systemClock, onBug, logger };
   const bus = await openNatsBus({ servers: [server], ...common, ...options });
   return { bus, notices };
 }

@@ -9,6 +9,7 @@ import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
 import { clientOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
+import { SILENT } from '#test/support/test-logger';
 
 const { address: plain, suite } = natsOrSkip();
 
@@ -17,7 +18,13 @@ const BEGUILING = 'INFO {"server_id":"x","version":"2.15.0","proto":1,"tls_avail
 
 async function speak(server: string, options: Partial<NatsBusOptions>): Promise<void> {
   const onBug = (bug: unknown) => assert.unreachable(String(bug));
-  const common = { name: 'test', clock: systemClock, onBug, connectTimeoutMs: 1_500 };
+  const common = {
+    name: 'test',
+    clock: systemClock,
+    onBug,
+    logger: SILENT,
+    connectTimeoutMs: 1_500,
+  };
   await using bus = await openNatsBus({ servers: [server], ...common, ...options });
   await delivered(bus);
 }

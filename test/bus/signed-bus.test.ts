@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock';
 import { unchanging } from '#platform/reloadable';
 import { busContract, keptAlive } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
+import { noteLogger } from '#test/support/test-logger';
 
 const [SECRET, OTHER] = ['the secret of this test', 'another secret of a test'];
 
@@ -21,7 +22,7 @@ const contract = busContract({
     const bus = signedBus({
       ...{ bus: inProcessBus({ clock: systemClock, onBug }), clock: systemClock, onBug },
       ...{ secrets: unchanging([SECRET]), cluster: 'c' },
-      ...{ onDropped: noBug, onNotice: noBug },
+      ...{ onDropped: noBug, logger: noteLogger(noBug) },
     });
     return { bus: keptAlive(bus), bugs };
   },
@@ -43,7 +44,7 @@ function newScene() {
     const bus = signedBus({
       ...{ bus: sharing(wire), clock, secrets: unchanging([SECRET]), cluster: 'c', onBug: noBug },
       onDropped: (reason) => dropped.push(reason),
-      onNotice: (notice) => notices.push(notice),
+      logger: noteLogger((notice) => void notices.push(notice)),
       ...options,
     });
     const heard: string[] = [];
@@ -210,7 +211,7 @@ dropped('is what another cluster says, unless ours is not known', () => {
   const [a, edge, foreign] = [open(), open({ cluster: undefined }), open({ cluster: 'other' })];
   say(foreign, 'x');
   assert.equal([a.heard, a.dropped, edge.heard], [[], ['cluster'], ['x']]);
-  assert.match(a.notices[0] ?? '', /another cluster \(other\) speaks/);
+  assert.match(a.notices[0] ?? '', /another cluster speaks .* cluster=other/);
 });
 
 dropped('makes no known sender a stranger, however much of it comes', () => {
@@ -237,7 +238,10 @@ dropped('is reported once in 30 s for each reason, and counted each time', () =>
   a.clock.advance(30_001);
   forge(bytes('junk'));
   assert.is(a.notices.length, 3);
-  assert.match(a.notices[0] ?? '', /^s: dropped a message without a signature/);
+  assert.match(
+    a.notices[0] ?? '',
+    /^dropped a message without a signature.* subject=s reason=unsigned/,
+  );
   assert.match(a.notices[1] ?? '', /SERVICE_CLUSTER_SECRET differs/);
 });
 

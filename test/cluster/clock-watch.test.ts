@@ -4,6 +4,7 @@ import type { Bus, Sender } from '#bus/bus';
 import { ClockWatch } from '#cluster/clock-watch';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
+import { noteLogger } from '#test/support/test-logger';
 
 const HOUR_MS = 3_600_000;
 
@@ -43,7 +44,7 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
     [Symbol.asyncDispose]: async () => undefined,
   };
   const notices: string[] = [];
-  const onNotice = (notice: string) => void notices.push(notice);
+  const logger = noteLogger((notice) => void notices.push(notice));
   let stepped = 0;
   let asked = 0;
   const trueMs = (): number => clock.wallMs() - stepped;
@@ -53,7 +54,7 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
       return await servers(trueMs());
     },
   };
-  const watch = new ClockWatch({ bus, clock, prefix: 'test', serverClocks, onNotice });
+  const watch = new ClockWatch({ bus, clock, prefix: 'test', serverClocks, logger });
   const step = (byMs: number) => {
     stepped += byMs;
     clock.stepWall(byMs);
@@ -102,7 +103,7 @@ watched('finds a step of its own at once, stands aside after 3 s, and comes back
   live(1, 'a', 'b');
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
   assert.is(notices.length, 2);
-  assert.match(notices[0] ?? '', /3600 s ahead of that of the others/);
+  assert.match(notices[0] ?? '', /differs from the others.* aheadSeconds=3600$/);
 });
 
 watched('stays wrong and aside when the others fall silent or start again', () => {
@@ -166,7 +167,7 @@ started('is found wrong by whom its bus drops, and is aside at once', () => {
   assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
   liveAmong('strangers', 1, 'a', 'b');
   assert.equal([watch.verdict, watch.isAside], ['deviating', true]);
-  assert.match(notices[0] ?? '', /1728000 s ahead of that of the others/);
+  assert.match(notices[0] ?? '', /differs from the others.* aheadSeconds=1728000$/);
   step(-20 * 24 * HOUR_MS);
   liveAmong('known', 1, 'a', 'b');
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);

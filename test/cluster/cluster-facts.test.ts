@@ -7,6 +7,7 @@ import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { unchanging } from '#platform/reloadable';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
+import { noteLogger } from '#test/support/test-logger';
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
@@ -26,12 +27,12 @@ function newScene() {
         incarnation,
         onBug: noBug,
       },
-      ...{ onDropped: noBug, onNotice: noBug },
+      ...{ onDropped: noBug, logger: noteLogger(noBug) },
     });
   const notices: string[] = [];
-  const onDisagreed = (notice: string): void => void notices.push(notice);
+  const logger = noteLogger((notice) => void notices.push(notice));
   const agreed = agreedFacts({
-    ...{ bus: open('0'.repeat(32)), clock, prefix: 'test', service: 'engine', onDisagreed },
+    ...{ bus: open('0'.repeat(32)), clock, prefix: 'test', service: 'engine', logger },
   });
   const decided: ClusterFacts[] = [];
   agreed.facts.then(({ cluster, shardCount }) => decided.push({ cluster, shardCount }), noBug);
@@ -84,7 +85,7 @@ agreeing('is what most say, though a signed lie came first, and the log says so'
   await live(1_600);
   assert.equal(decided, [TRUE]);
   assert.is(notices.length, 1);
-  assert.match(notices[0] ?? '', /engines disagree .* 2 say 16 shards of c, 1 say 4096/);
+  assert.match(notices[0] ?? '', /disagree .*service=engine .*2 say 16 shards of c, 1 say 4096/);
 });
 
 agreeing('is nothing while as many say one thing as another', async () => {

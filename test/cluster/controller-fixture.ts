@@ -175,6 +175,7 @@ export class ControllerScene {
         },
         isConnected: () => this.net.isConnected,
         onMoved: (reason) => this.moves.push(reason),
+        onTakenOver: () => undefined,
         onBug: (error) => world.bugs.push(error),
       },
     );

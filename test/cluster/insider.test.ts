@@ -12,6 +12,7 @@ import type { JournalStore } from '#storage/journal-store';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
+import { SILENT } from '#test/support/test-logger';
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
@@ -31,7 +32,7 @@ function newScene() {
   /** A bus of a process that knows the secret. */
   const open = () => {
     const onDropped = (reason: string) => void dropped.push(reason);
-    const options = { onDropped, onNotice: () => undefined, onBug: noBug };
+    const options = { onDropped, logger: SILENT, onBug: noBug };
     return signedBus({ bus: wire, clock, secrets, cluster: 'c', ...options });
   };
   const common = { clock, cluster: 'c', prefix: 'test', service: 'engine' } as const;

@@ -17,6 +17,7 @@ import { memoryUserStore } from '#storage/memory/memory-user-store';
 import { Browser } from '#test/console/browser';
 import { serviceBehind } from '#test/console/service-behind';
 import { ManualClock } from '#test/support/manual-clock';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 /** A password that is fit, of the first owner. */
 export const PASSWORD = 'a fine and private place';
@@ -70,7 +71,7 @@ export async function openConsole(
       members: memoryMemberStore(),
     },
     ...{ accounts, clock, randomness: systemRandomness, metrics: createMetrics() },
-    logger: createLogger('debug', 'console', { write: (line: string) => void lines.push(line) }),
+    logger: createLogger('debug', TEST_ORIGIN, { write: (line: string) => void lines.push(line) }),
     ...behind.ports,
     ...ports,
   };

@@ -24,6 +24,7 @@ import { callOf } from '#test/engine/instance-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { memoryTrail } from '#test/support/memory-trail';
+import { SILENT } from '#test/support/test-logger';
 import type { EngineCommand } from '#wire/engine-messages';
 
 /** Shards of the cluster: few, so that tables are short. */
@@ -186,7 +187,7 @@ class ClusterInMemory implements AsyncDisposable {
         if (incarnation === undefined) return { kind: 'refused' } as const;
         return { kind: 'answered', incarnation } as const;
       },
-      onNotice: () => undefined,
+      logger: SILENT,
     };
     return { config: { ...place, prefix: 'test', isDirect: true }, metrics, ports };
   }

@@ -7,6 +7,7 @@ import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 import type { LimiterAnswer } from '#wire/limiter-messages';
 
 /** Requests that may be whole and not answered. */
@@ -29,7 +30,7 @@ function scene() {
       clock: systemClock,
       randomness: systemRandomness,
       metrics: createMetrics(),
-      logger: createLogger('silent', 'test'),
+      logger: createLogger('silent', TEST_ORIGIN),
     },
   );
   const authorization = `Bearer ${formatApiKey('Acc0unt00001', 's'.repeat(32))}`;

@@ -9,6 +9,7 @@ import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { ALLOWANCE } from '#test/edge/admission-fixture';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 import type { EngineCall } from '#wire/engine-messages';
 import type { AccountCall, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
@@ -36,7 +37,7 @@ async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>) {
     { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
     {
       ...{ engine, limiter, clock: systemClock, randomness: systemRandomness },
-      ...{ metrics: createMetrics(), logger: createLogger('silent', 'test') },
+      ...{ metrics: createMetrics(), logger: createLogger('silent', TEST_ORIGIN) },
     },
   );
   const send = async (method: 'POST' | 'DELETE' | 'PATCH' | 'GET', url: string, json?: object) => {

@@ -9,6 +9,7 @@ import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
 
@@ -28,7 +29,7 @@ async function failing(calls: number, fail: () => Error) {
     clock: { ...systemClock, monotonicMs: () => 1_000 },
     randomness: systemRandomness,
     metrics: createMetrics(),
-    logger: createLogger('info', 'test', { write }),
+    logger: createLogger('info', TEST_ORIGIN, { write }),
   };
   const app = buildApp(
     { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
@@ -55,7 +56,7 @@ logged('with 500 is in the log with all causes and stacks, and not in the answer
   const { log, text } = await failing(1, bug);
   assert.is(log.length, 1);
   const { err, requestId, status, level } = log[0];
-  assert.equal([requestId, status, level], ['find-me-again', 500, 50]);
+  assert.equal([requestId, status, level], ['find-me-again', 500, 'error']);
   const chain = [err, err.cause, err.cause.cause, err.cause.cause.cause];
   assert.equal(
     chain.map(({ type }) => type),
@@ -72,21 +73,44 @@ logged('with 503 is in the log with all causes and stacks, and not in the answer
     return new Fault('service_unavailable', 'not now', { cause: bug() });
   });
   const { err, status, level } = log[0];
-  assert.equal([status, level, err.code], [503, 40, 'service_unavailable']);
+  assert.equal([status, level, err.code], [503, 'warn', 'service_unavailable']);
   assert.is(err.cause.cause.cause.type, 'RangeError');
   assert.match(err.cause.cause.cause.stack, /\n +at .*\.ts:\d+/);
   assert.match(text, /^503 .*"not now"/);
   assert.not.match(text, /the bug|middle|root|\.ts|stack|cause|svc_sk_/);
 });
 
+// Report 34: An outage wrote a chain of stacks for each of 100 refusals a second, 1 GB an hour.
 logged(
-  'with 503 in great number is logged each time, and why a hundred times a second',
+  'with 503 in great number is logged 20 times a second, and once with its stacks',
   async () => {
-    const { log } = await failing(120, () => new Fault('service_unavailable', 'not now'));
-    assert.is(log.length, 120);
-    assert.is(log.filter(({ err }) => err !== undefined).length, 100);
+    const { log } = await failing(120, () => {
+      return new Fault('service_unavailable', 'not now', { cause: new Error('the store is away') });
+    });
+    assert.is(log.length, 20);
+    assert.is(log.filter(({ err }) => err !== undefined).length, 1);
     for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
+    // A line without the chain has the text of the first cause.
+    for (const line of log.slice(1)) assert.is(line.why, 'the store is away');
   },
 );
+
+logged(
+  'with 500 in great number is logged each time, and once a second with its stacks',
+  async () => {
+    const { log } = await failing(30, bug);
+    assert.is(log.length, 30);
+    assert.is(log.filter(({ err }) => err !== undefined).length, 1);
+    assert.is(log.at(-1)?.why, 'the root of [redacted]');
+  },
+);
+
+// Report 34: Lines about failed calls lacked the route, and no line named its process and release.
+logged('has route, method, account and the fields of its process', async () => {
+  const { log } = await failing(1, bug);
+  const { route, method, accountId, role, node, release } = log[0];
+  assert.equal([route, method, accountId], ['/instances', 'GET', 'Acc0unt00001']);
+  assert.equal([role, node, release], ['test', 'test-1', '0.0.0']);
+});
 
 logged.run();

@@ -7,6 +7,7 @@ import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const unasked = {
   ask: () => Promise.reject(new Error('not to be asked')),
@@ -23,7 +24,7 @@ router('knows the documented endpoints and no other', async () => {
       clock: systemClock,
       randomness: systemRandomness,
       metrics: createMetrics(),
-      logger: createLogger('silent', 'test'),
+      logger: createLogger('silent', TEST_ORIGIN),
     },
   );
   await app.ready();

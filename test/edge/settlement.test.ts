@@ -9,6 +9,7 @@ import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 import type { EngineAnswer } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
@@ -46,7 +47,7 @@ async function limiterCallsOf(
       clock: systemClock,
       randomness: systemRandomness,
       metrics: createMetrics(),
-      logger: createLogger('silent', 'test'),
+      logger: createLogger('silent', TEST_ORIGIN),
     },
   );
   const key = formatApiKey('Acc0unt00001', 's'.repeat(32));

@@ -11,6 +11,7 @@ import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { ALLOWANCE } from '#test/edge/admission-fixture';
 import { requestText } from '#test/support/raw-http';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 import { type EngineCall, plainAnswer } from '#wire/engine-messages';
 
 /** Bytes of one answer of the engine, which always has more. */
@@ -39,7 +40,7 @@ async function scene() {
       clock: systemClock,
       randomness: systemRandomness,
       metrics: createMetrics(),
-      logger: createLogger('silent', 'test'),
+      logger: createLogger('silent', TEST_ORIGIN),
     },
   );
   app.server.on('connection', (socket) => sockets.push(socket));

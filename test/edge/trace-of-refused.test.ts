@@ -9,6 +9,7 @@ import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 import { RecordedSpans, recordedSpan } from '#test/support/recorded-spans';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 /** Hears of whom an edge says that it is refused already. */
 class HeardRequests extends RecordedSpans {
@@ -40,7 +41,7 @@ for (const [who, authorization, isRefused] of [
         clock: systemClock,
         randomness: systemRandomness,
         metrics: createMetrics(),
-        logger: createLogger('silent', 'test'),
+        logger: createLogger('silent', TEST_ORIGIN),
         tracer,
       },
     );

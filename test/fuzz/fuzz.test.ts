@@ -158,7 +158,7 @@ finds(
   'finds an error in a log and the end of a process, with the rounds of that time',
   async () => {
     const script = `
-    process.stderr.write('{"level":40}\\n{"level":50,"msg":"a bug"}\\n');
+    process.stderr.write('{"level":"warn"}\\n{"level":"error","msg":"a bug"}\\n');
     process.stdin.once('data', () => process.exit(3));
   `;
     const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'ignore', 'pipe'] });
@@ -169,7 +169,7 @@ finds(
     child.stdin.end('now');
     await once(child, 'close');
     assert.equal(watch.found, [
-      'in the log of edge: {"level":50,"msg":"a bug"}\nagain: 1',
+      'in the log of edge: {"level":"error","msg":"a bug"}\nagain: 1',
       'edge has ended with 3\nagain: 2',
     ]);
   },

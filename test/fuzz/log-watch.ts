@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import type { Service } from '#test/support/service';
 
-/** Level of a line about a bug, or of the end of the process. */
-const ERROR_LEVEL = 50;
+/** Levels of a line about a bug, and of the end of the process. */
+const ERROR_LEVELS: readonly unknown[] = ['error', 'fatal'];
 
 /** Findings of one run; as a rule the first ones say it all. */
 const FOUND_MAX = 5;
@@ -32,7 +32,7 @@ export function watchLog(
 
 function isError(line: string): boolean {
   try {
-    return Number(JSON.parse(line).level) >= ERROR_LEVEL;
+    return ERROR_LEVELS.includes(JSON.parse(line).level);
   } catch {
     return line !== '';
   }

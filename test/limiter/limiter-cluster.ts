@@ -12,6 +12,7 @@ import { Fault } from '#fault/fault';
 import { LimiterNode } from '#limiter/limiter-node';
 import { nodeMetrics } from '#node/node-metrics';
 import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
@@ -26,6 +27,7 @@ import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 import { pass } from '#test/support/passing';
+import { noteLogger, SILENT } from '#test/support/test-logger';
 import type { UsageAdmin } from '#wire/admin';
 import type { LimiterAnswer } from '#wire/limiter-messages';
 
@@ -90,8 +92,8 @@ export class LimiterCluster {
     const clock = new SkewedClock(this.clock, aheadMs);
     this.#clocks.set(name, clock);
     const onBug = (error: unknown) => this.bugs.push(error);
-    const onNotice = (notice: string) => void this.notices.push(`${name}: ${notice}`);
-    const bus = this.#signedBus(clock, onNotice);
+    const logger = noteLogger((notice) => void this.notices.push(`${name}: ${notice}`));
+    const bus = this.#signedBus(clock, logger);
     const news = busAccountNews({ ...place, bus });
     const accountNews: AccountNews = {
       isHeard: true,
@@ -123,10 +125,10 @@ export class LimiterCluster {
           ...{ journals: this.#stores.journals, shards: this.#stores.shards },
           ...{ clock, randomness: systemRandomness, bus, probe: this.#probe },
           clocks: new ClockWatch({
-            ...{ bus, clock, onNotice, prefix: place.prefix },
+            ...{ bus, clock, logger, prefix: place.prefix },
             serverClocks: { read: async () => [this.clock.wallMs() + this.serverAheadMs] },
           }),
-          ...{ metrics: nodeMetrics(metrics, 'limiter'), onBug, onNotice: () => undefined },
+          ...{ metrics: nodeMetrics(metrics, 'limiter'), onBug, logger: SILENT },
         },
         adminAt: (other) => this.#at(other),
       },
@@ -142,7 +144,7 @@ export class LimiterCluster {
     const place = { cluster: 'c', service: 'limiter', incarnation: 'insider' } as const;
     const claim = { shard: shardOf(id, SHARDS), epoch: Number.MAX_SAFE_INTEGER };
     const announcement = encodeAnnouncement({ ...place, ...claim, address: 'elsewhere:1' });
-    const bus = this.#signedBus(this.clock, () => undefined);
+    const bus = this.#signedBus(this.clock, SILENT);
     bus.publish(announcementSubject('test', 'limiter'), announcement);
     await pass(this.clock, 5, 5);
   }
@@ -234,7 +236,7 @@ export class LimiterCluster {
   }
 
   /** One more bus of a process that knows the secret. */
-  #signedBus(clock: Clock, onNotice: (notice: string) => void): Bus {
+  #signedBus(clock: Clock, logger: Logger): Bus {
     return signedBus({
       ...{
         bus: sharing(this.#bus),
@@ -242,7 +244,7 @@ export class LimiterCluster {
         cluster: 'c',
         secrets: unchanging(['the secret of all limiters']),
       },
-      ...{ onDropped: () => undefined, onNotice },
+      ...{ onDropped: () => undefined, logger },
       onBug: (error) => this.bugs.push(error),
     });
   }

@@ -10,6 +10,7 @@ import { unchanging } from '#platform/reloadable';
 import { TallyCluster, type TallyNode } from '#test/node/node-fixture';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf } from '#test/support/settled';
+import { SILENT } from '#test/support/test-logger';
 
 const STEADY_MS = 4_000;
 
@@ -53,8 +54,9 @@ dead('another notifies its operator, and counts what it took over', async () => 
     'recovery_seconds_count{service="engine"}': shards.size,
   });
   assert.equal(cluster.notices, [
-    `sealed the journal of ${id}, which is dead`,
-    `taking over from ${id}: ${tallies.length} records`,
+    `the journal of a failed node is sealed otherNode=a otherIncarnation=${id} reason=dead`,
+    `take-over: records are copied fromNode=a fromIncarnation=${id} records=${tallies.length}`,
+    `take-over: finished, the shards are served here fromNode=a fromIncarnation=${id} shards=${shards.size} seconds=0`,
   ]);
   assert.equal(cluster.bugs, []);
 });
@@ -83,7 +85,8 @@ slow('of one node, another takes its shards, and says why', async () => {
   const cluster = await hung(['life-1']);
   const seals = await cluster.reported('b', /^shard_seals/);
   assert.equal(seals, { 'shard_seals_total{service="engine",reason="stalled"}': 1 });
-  assert.ok(cluster.notices.includes('sealed the journal of life-1, which is stalled'));
+  const sealed = cluster.notices.find((notice) => notice.includes('is sealed'));
+  assert.match(sealed ?? '', /otherIncarnation=life-1 reason=stalled/);
 });
 
 slow('of any node, none ends another for it: the store is slow', async () => {
@@ -130,7 +133,7 @@ come('with the bus of another cluster is ignored, and its operator notified', as
   await cluster.live(10_000);
   assert.is(node.present.shards.size, 8);
   const reported = cluster.notices.filter((notice) =>
-    notice.includes('(another) speaks under our'),
+    notice.endsWith('SERVICE_NATS_PREFIX cluster=another'),
   );
   assert.is(reported.length, 1);
 });
@@ -147,7 +150,7 @@ come(
           cluster: 'c',
           secrets: unchanging(['a secret']),
         },
-        ...{ onDropped: () => undefined, onNotice: () => undefined },
+        ...{ onDropped: () => undefined, logger: SILENT },
         ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
       });
     const node = await cluster.join('a', { bus: open('a') });
@@ -159,7 +162,9 @@ come(
     open('b').publish(heartbeatSubject('test', 'engine'), forged);
     await cluster.live(STEADY_MS);
     assert.is(node.present.shards.size, 8);
-    assert.ok(cluster.notices.some((notice) => notice.startsWith('a process speaks for life-1')));
+    assert.ok(
+      cluster.notices.some((notice) => notice.includes('otherIncarnation=life-1 otherNode=a')),
+    );
   },
 );
 

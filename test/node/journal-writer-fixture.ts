@@ -3,12 +3,13 @@ import { JournalWriter } from '#node/journal-writer';
 import type { Append } from '#storage/journal-store';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
+import { noteLogger, SILENT } from '#test/support/test-logger';
 
 /** What the store does with an append or a look instead; `apply` is what it would have done. */
 type Twist<Answer> = (apply: () => Promise<Answer>) => Promise<Answer>;
 
 /** Ports through which nothing is noticed. */
-export const UNNOTICED_APPENDS = { onAppended: () => undefined, onNotice: () => undefined };
+export const UNNOTICED_APPENDS = { onAppended: () => undefined, logger: SILENT };
 
 /** A writer of the journal `me`, on a store that a test may twist. */
 export async function newScene({ isOnlyWriter = false } = {}) {
@@ -41,7 +42,7 @@ export async function newScene({ isOnlyWriter = false } = {}) {
     store,
     clock,
     isOnlyWriter,
-    onNotice: (notice) => notices.push(notice),
+    logger: noteLogger((notice) => void notices.push(notice)),
     onAppended: (records, seconds) => {
       appended.push(records);
       tookS.push(seconds);

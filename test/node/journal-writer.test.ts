@@ -269,7 +269,7 @@ only('wants nothing more until it succeeds, and says so once', async () => {
   await appended;
   assert.is(writer.refusal(), undefined);
   assert.equal(notices, [
-    'nothing is changed until the journal can be written: no answer',
+    'nothing is changed until the journal can be written why=no answer',
     'the journal is written again',
   ]);
 });

@@ -16,6 +16,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { scrapedOf } from '#test/support/scraped';
 import { type Tally, type TallyAnswer, TallyKind, tallyCall } from '#test/support/tally-actor';
+import { noteLogger } from '#test/support/test-logger';
 
 const SHARDS = 8;
 
@@ -79,7 +80,7 @@ export class TallyCluster {
       metrics: nodeMetrics(metrics, 'engine'),
       randomness: { hex: () => this.#nextId(), base62: () => this.#nextId() },
       onBug: (error: unknown) => this.bugs.push(error),
-      onNotice: (notice: string) => this.notices.push(notice),
+      logger: noteLogger((notice) => void this.notices.push(notice)),
     };
     const node: TallyNode = new ClusterNode(config, ports, (context) => this.#host(context));
     await node.join(`${name}:1`);

@@ -12,6 +12,7 @@ import { CONSOLE_REHEARSALS } from '#test/observe/console-rehearsals';
 import type { LightLoad } from '#test/observe/light-load';
 import { paused, type Rehearsal } from '#test/observe/rehearsal';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
+import { SILENT } from '#test/support/test-logger';
 
 /** How long a node must pause to be fenced: 5 s without progress, and some. Milliseconds. */
 const FENCING_PAUSE_MS = 15_000;
@@ -143,6 +144,7 @@ async function publishAsStranger({ plan }: WatchedCluster): Promise<() => Promis
     name: 'stranger',
     clock: systemClock,
     onBug: () => undefined,
+    logger: SILENT,
   });
   for (let sent = 0; sent < 20; sent += 1) {
     for (const subject of STRANGE_SUBJECTS) bus.publish(subject, Buffer.from('{}'));

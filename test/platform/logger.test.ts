@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLogger, type Logger } from '#platform/logger';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const KEY = `svc_sk_${'aB3'.repeat(16)}zZ`;
 const SECRET = 'do-not-show-this';
@@ -9,7 +10,7 @@ const SECRET = 'do-not-show-this';
 /** What a logger writes, as it is written. */
 function written(say: (logger: Logger) => void): string {
   const lines: string[] = [];
-  say(createLogger('debug', 'test', { write: (line) => void lines.push(line) }));
+  say(createLogger('debug', TEST_ORIGIN, { write: (line) => void lines.push(line) }));
   return lines.join('');
 }
 

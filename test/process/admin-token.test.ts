@@ -97,7 +97,7 @@ tokens('leaves a line in the log for every change, at any level', async () => {
   await run.says(/account administration/);
   const line = JSON.parse(run.stderr());
   assert.equal(
-    [line.service, line.change, line.outcome, line.requested],
+    [line.role, line.change, line.outcome, line.requested],
     ['limiter', 'account.create', 'done', { name: 'acme', plan: 'pro' }],
   );
   assert.match(line.accountId, /^\w{12}$/);

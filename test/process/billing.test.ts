@@ -16,6 +16,7 @@ import { memoryBillingStore } from '#storage/memory/memory-billing-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 import { faultIn, refusalOf } from '#test/support/settled';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const folder = mkdtempSync(join(tmpdir(), 'billing-'));
 
@@ -37,7 +38,7 @@ const ACCOUNT: Account = {
 
 /** The desk of a process with these variables, on memory. */
 async function deskOf(variables: Record<string, string>, clock = new ManualClock()) {
-  const logger = createLogger('silent', 'test');
+  const logger = createLogger('silent', TEST_ORIGIN);
   const credentials = new CredentialFiles({ clock, logger, metrics: createMetrics() });
   const accounts = memoryAccountStore(clock);
   await accounts.create(ACCOUNT);

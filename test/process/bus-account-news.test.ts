@@ -10,6 +10,7 @@ import { accountSubject, busAccountNews } from '#process/bus-account-news';
 import { delivered } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
 import { natsOrSkip } from '#test/support/real-servers';
+import { SILENT } from '#test/support/test-logger';
 
 const { address, suite: natsSuite } = natsOrSkip();
 
@@ -24,7 +25,7 @@ const onBug = (error: unknown): void => {
 };
 
 const openNats = (name: string): Promise<Bus> =>
-  openNatsBus({ servers: [address], name, clock: systemClock, onBug });
+  openNatsBus({ servers: [address], name, clock: systemClock, onBug, logger: SILENT });
 
 /** Subjects of this test alone: the server is shared. */
 const ownPrefix = (): string => `news.${process.pid}.${Date.now().toString(36)}`;

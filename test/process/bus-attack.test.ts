@@ -18,6 +18,7 @@ import { systemClock } from '#platform/clock';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, observationAt, process } from '#test/support/scene';
+import { SILENT } from '#test/support/test-logger';
 
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
@@ -66,7 +67,7 @@ async function openAttacker(): Promise<Attacker> {
   const tcp = await listenAt({ host: '127.0.0.1', port: 0 });
   const unix = await listenAt({ path });
   const onBug = (error: unknown) => assert.unreachable(String(error));
-  const options = { servers: [nats], name: 'stranger', clock: systemClock, onBug };
+  const options = { servers: [nats], name: 'stranger', clock: systemClock, onBug, logger: SILENT };
   const bus = await openNatsBus(options);
   return {
     bus,

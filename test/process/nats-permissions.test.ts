@@ -19,6 +19,7 @@ import { type OwnNats, ownNats } from '#test/support/own-nats';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, observationAt, process } from '#test/support/scene';
+import { noteLogger } from '#test/support/test-logger';
 
 const { address: cassandra } = cassandraOrSkip();
 const { suite } = natsOrSkip();
@@ -137,7 +138,7 @@ permitted('no role publishes what is another’s to say', async () => {
       ...{ servers: [nats.address], name: role, clock: systemClock },
       credentials: unchanging({ username: role, password: role }),
       onBug: (error) => assert.unreachable(String(error)),
-      onNotice: (notice) => notices.push(notice),
+      logger: noteLogger((notice) => void notices.push(notice)),
     });
     for (const subject of foreign[role]) bus.publish(subject, Buffer.from('x'));
     for (let tries = 0; tries < 100 && notices.length < foreign[role].length; tries += 1) {

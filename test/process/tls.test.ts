@@ -136,8 +136,8 @@ served('refuse, count and log what a role may not ask', async () => {
   assert.ok(text.includes(counted), text);
   const lines = engine.stderr().trimEnd().split('\n');
   assert.is(lines.length, 1, engine.stderr());
-  const { level, method, role } = JSON.parse(lines[0] ?? '');
-  assert.equal([level, method, role], [40, '/identity_engine.v1.Admin/Drain', 'edge']);
+  const { level, method, callerRole: role } = JSON.parse(lines[0] ?? '');
+  assert.equal([level, method, role], ['warn', '/identity_engine.v1.Admin/Drain', 'edge']);
   engine.child.kill('SIGTERM');
   assert.is(await engine.ended, 0, engine.stderr());
 });
@@ -152,7 +152,8 @@ served('let no client in that shows none', async () => {
     SERVICE_LIMITER_ADDRESS: address,
   });
   await edge.says(/waiting/);
-  assert.is(edge.stderr(), `waiting for the engine at ${address} and the limiter at ${address}\n`);
+  const waits = edge.log().filter(({ msg }) => msg.startsWith('waiting'));
+  assert.is(waits[0]?.['missing'], `the engine at ${address} and the limiter at ${address}`);
   for (const run of [edge, engine]) {
     run.child.kill('SIGTERM');
     assert.is(await run.ended, 0, run.stderr());

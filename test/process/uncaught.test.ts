@@ -30,8 +30,8 @@ for (const [name, [origin, bug]] of Object.entries(BUGS)) {
     assert.is(lines.length, 1, run.stderr());
     const line = JSON.parse(lines[0] ?? '');
     assert.equal(
-      [line.level, line.service, line.origin, typeof line.msg],
-      [60, 'standalone', origin, 'string'],
+      [line.level, line.role, line.origin, typeof line.msg],
+      ['fatal', 'standalone', origin, 'string'],
     );
     assert.match(line.err.message, /outer/);
     assert.match(line.err.stack, /outer/);

@@ -10,6 +10,7 @@ import { CredentialFiles } from '#process/credential-files';
 import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
 import { clientTlsOf, wireTlsOf } from '#process/tls-files';
 import { LookClock } from '#test/support/look-clock';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const CERTIFICATES = 'test/wire/certificates';
 const root = mkdtempSync(join(tmpdir(), 'rotated-'));
@@ -30,8 +31,10 @@ function newScene(holder = 'member') {
   takeAll(holder);
   const clock = new LookClock();
   const metrics = createMetrics();
-  const lines: { level: number; msg: string }[] = [];
-  const logger = createLogger('info', 'test', { write: (line) => lines.push(JSON.parse(line)) });
+  const lines: { level: string; msg: string }[] = [];
+  const logger = createLogger('info', TEST_ORIGIN, {
+    write: (line) => lines.push(JSON.parse(line)),
+  });
   const credentials = new CredentialFiles({ clock, logger, metrics });
   const seriesOf = async (name: string) => {
     const { text } = await metrics.scrape();
@@ -62,7 +65,7 @@ reloaded('are used, with what they and their authorities end at shown', async ()
   assert.equal(await seriesOf(FAILURES), ['{use="wire"} 0']);
   assert.equal(
     lines.map(({ level, msg }) => `${level} ${msg}`),
-    ['30 changed files are in use from now on'],
+    ['info changed files are in use from now on'],
   );
 });
 
@@ -110,8 +113,8 @@ for (const [what, change, why] of [
     assert.is(tls?.current, before);
     assert.equal(await seriesOf(FAILURES), ['{use="wire"} 2']);
     assert.is(lines.length, 1);
-    const [{ level, msg } = { level: 0, msg: '' }] = lines;
-    assert.is(level, 40);
+    const [{ level, msg } = { level: '', msg: '' }] = lines;
+    assert.is(level, 'warn');
     assert.ok(msg.startsWith(`SERVICE_TLS_FOLDER: ${folder}/${why}`), msg);
     assert.ok(msg.endsWith(': what was read before stays in use'), msg);
     takeAll('engine');
@@ -130,7 +133,7 @@ reloaded('are of use when the certificate comes some looks before its key', asyn
   assert.is(String(tls?.current.certificate), pem('engine/tls.crt'));
   assert.equal(
     lines.map(({ level }) => level),
-    [30],
+    ['info'],
   );
 });
 
@@ -191,7 +194,7 @@ secrets('is used, and only if a start would take it', async () => {
     assert.equal(current.current, expected);
   }
   assert.equal(await seriesOf(FAILURES), ['{use="cluster_secret"} 2']);
-  const warnings = lines.filter(({ level }) => level === 40).map(({ msg }) => msg);
+  const warnings = lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
   const path = join(folder, 'secret');
   assert.equal(warnings, [
     `SERVICE_CLUSTER_SECRET_FILE: ${path} is empty: what was read before stays in use`,

@@ -51,7 +51,10 @@ between('has counted it, and notified its operator when it comes back', async ()
   while (node.current !== undefined) await cluster.live(50);
   const fenced = await cluster.reported('a', /^journal_fenced/);
   assert.equal(fenced, { 'journal_fenced_total{service="engine"}': 1 });
-  assert.match(cluster.notices.at(-1) ?? '', /rejoins in 1000 ms: the journal is sealed/);
+  assert.match(
+    cluster.notices.at(-1) ?? '',
+    /rejoins after a pause why=.*the journal is sealed.* pauseMs=1000$/,
+  );
 });
 
 between('whose next journal is another node’s says that as a bug, and has none', async () => {

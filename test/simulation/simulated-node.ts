@@ -7,6 +7,7 @@ import type { ShardedService } from '#storage/shard-store';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { Violation } from '#test/simulation/version-index';
+import { noteLogger } from '#test/support/test-logger';
 
 /** How long a probe may take, in milliseconds. */
 const PROBE_MS_MAX = 1_000;
@@ -99,7 +100,7 @@ function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodeP
     shards: cluster.shards.portOf(process),
     bus: cluster.bus.portOf(process),
     probe: (address: string, aim: ProbeAim) => network.probe(process, address, aim, PROBE_MS_MAX),
-    onNotice: note,
+    logger: noteLogger(note),
     onBug: (error: unknown) => {
       // A store that gives no answer is no bug, though it is reported in the same way.
       if (error instanceof Fault && error.code === 'service_unavailable') note(error.message);

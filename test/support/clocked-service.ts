@@ -17,6 +17,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 import { NO_OVERVIEW } from '#test/support/no-overview';
 import type { Service } from '#test/support/service';
+import { TEST_ORIGIN } from '#test/support/test-logger';
 
 /** The least that an operator may configure; two minutes make an instance leave memory. */
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
@@ -38,7 +39,7 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
     clock,
     randomness: systemRandomness,
     metrics: createMetrics(),
-    logger: createLogger('silent', 'test'),
+    logger: createLogger('silent', TEST_ORIGIN),
     onBug: (error: unknown) => {
       throw error;
     },

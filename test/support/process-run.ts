@@ -6,12 +6,26 @@ import { adminTokenFile } from '#test/support/admin-token';
 export type ProcessRun = {
   readonly child: ChildProcess;
   readonly stdout: () => string;
+  /** Standard error without the log lines `starting` and `ready`, which every process writes. */
   readonly stderr: () => string;
+  /** All log lines, parsed; lines of text are left out. */
+  readonly log: () => LogLine[];
   /** Fulfils with the exit code, or the signal that ended it, when all output is read. */
   readonly ended: Promise<number | string>;
   /** Fulfils when the output of either stream matches; rejects when the process ends before. */
   readonly says: (pattern: RegExp) => Promise<void>;
 };
+
+/** A line of the log. */
+export type LogLine = { readonly level: string; readonly msg: string } & Record<string, unknown>;
+
+/** A line about an orderly start. */
+const ROUTINE_LINE = /^\{"level":"info",[^\n]*"msg":"(?:starting|ready)"\}\n/gm;
+
+function logLinesIn(text: string): LogLine[] {
+  const lines = text.split('\n').filter((line) => line.startsWith('{'));
+  return lines.map((line) => JSON.parse(line) as LogLine);
+}
 
 /** No process of a test may live longer unless the test says so, in milliseconds. */
 const RUN_MS_MAX = 60_000;
@@ -72,11 +86,13 @@ export function runScript(
     process.off('exit', cut);
     return code ?? signal;
   });
-  const all = () => out.join('') + err.join('');
+  const stderr = () => err.join('').replaceAll(ROUTINE_LINE, '');
+  const all = () => out.join('') + stderr();
   return {
     child,
     stdout: () => out.join(''),
-    stderr: () => err.join(''),
+    stderr,
+    log: () => logLinesIn(err.join('')),
     ended,
     async says(pattern) {
       while (!pattern.test(all())) {
