@@ -9,7 +9,7 @@ export type Integers = 'exact' | 'number';
 /** Levels of nesting that are written at most: far more than the service takes (interface 8.4). */
 const LEVELS_MAX = 1_000;
 
-/** From here on a `number` is written with an exponent, which nobody reads as an integer. */
+/** From here on a `number` is written with an exponent, and no parser reads an integer. */
 const EXPONENT_FROM = 1e21;
 
 /**
