@@ -96,7 +96,7 @@ function log(line: string): void {
   const lostBefore = STANDARD_OUTPUT.lost;
   STANDARD_OUTPUT.write(`${new Date().toISOString()} ${line}\n`);
   if (lostBefore > 0 || STANDARD_OUTPUT.lost === 0) return;
-  // The first line that is lost: the terminal of the start is told instead.
+  // The first line that is lost: print it to the terminal of the start instead.
   const reason = STANDARD_OUTPUT.lastError?.message;
   send({ kind: 'line', line: `supervisor.log cannot be written, lines are lost: ${reason}` });
 }

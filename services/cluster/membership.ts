@@ -46,7 +46,7 @@ const FORGOTTEN_MAX = 10_000;
 export class Membership implements Disposable {
   readonly #options: MembershipOptions;
   readonly #heard = new Map<string, Member>();
-  /** Incarnations proven dead, with the names of their nodes where heartbeats told them. */
+  /** Incarnations proven dead, with the names of their nodes where heartbeats gave them. */
   readonly #forgotten = new Map<string, string | undefined>();
   readonly #changeListeners = new Listeners<[]>();
   readonly #heartbeatListeners = new Listeners<[Heartbeat]>();

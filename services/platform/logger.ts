@@ -22,6 +22,7 @@ type WriteLine = {
 
 /** Levels, most talkative first; `silent` writes nothing at all. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+/** How much a logger writes. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Fields of every line: the process that wrote the line. */

@@ -15,8 +15,8 @@ const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/supervisor')
 
 const full = suite('a supervisor whose log folder is full');
 
-// Report 23: the supervisor ended by its log line, and nobody was told why the cluster did not start.
-full('tells the terminal that lines are lost, and its own error', async () => {
+// Report 23: the supervisor ended by its log line, and the terminal did not show why the cluster did not start.
+full('prints to the terminal that lines are lost, and its own error', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-supervisor-'));
   const log = openSync('/dev/full', 'a');
   try {
