@@ -1,3 +1,4 @@
+import { WHOLE_SCOPE } from '#accounts/key-scope';
 import { ExampleDay } from '#deploy/apidoc/example-day';
 import {
   EXAMPLE_REQUEST_ID,
@@ -59,7 +60,7 @@ async function openAccount(
   const limits = { requestsPerMinute, cyclesPerMonth };
   const choice = plan === undefined ? ({ plan: 'enterprise', limits } as const) : { plan };
   const { id } = await admin.createAccount({ name: 'example', choice });
-  const full = await admin.createKey(id, { scope: 'full' });
+  const full = await admin.createKey(id, { scope: WHOLE_SCOPE });
   const readOnly = await admin.createKey(id, { scope: 'read' });
   return { id, full: `Bearer ${full.key}`, readOnly: `Bearer ${readOnly.key}` };
 }

@@ -1,3 +1,4 @@
+import { WHOLE_SCOPE } from '#accounts/key-scope';
 import { adminClient } from '#ctl/admin-client';
 import { AccountView, NewKeyView } from '#limiter/admin-schema';
 
@@ -17,6 +18,8 @@ export async function newAccount(
   const admin = adminClient(adminUrl, tokenFile);
   const requested = { name, plan: 'enterprise', limits };
   const { id } = await admin.ask(AccountView, 'POST', '/accounts', requested);
-  const { key } = await admin.ask(NewKeyView, 'POST', `/accounts/${id}/keys`, { scope: 'full' });
+  const { key } = await admin.ask(NewKeyView, 'POST', `/accounts/${id}/keys`, {
+    scope: WHOLE_SCOPE,
+  });
   return { accountId: id, apiKey: key };
 }

@@ -1,3 +1,5 @@
+import type { Creator } from '#accounts/creator';
+import type { KeyScope } from '#accounts/key-scope';
 import type { Limits, Plan, PlanChange } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 
@@ -44,12 +46,6 @@ export function withRetention(
   return own === undefined ? account : { ...account, retention: own };
 }
 
-/** What a key may do: `read` is every GET and `POST /test/submit`. Source: decision 41. */
-export const KEY_SCOPES = ['full', 'read'] as const;
-
-/** One of them. */
-export type KeyScope = (typeof KEY_SCOPES)[number];
-
 /** A key as it is stored: a reader of this cannot use it. Source: interface 5.3. */
 export type ApiKeyRecord = {
   /** `key_` and 16 hexadecimal characters; names the key without revealing it. */
@@ -70,6 +66,8 @@ export type ApiKeyRecord = {
   readonly disabledAtMs?: number;
   /** The key that took its place when it was rotated. */
   readonly replacedBy?: string;
+  /** Who made the key; absent: made by a release that did not record it. */
+  readonly createdBy?: Creator;
 };
 
 /** Networks of one key: each costs its admissions 0.1 µs, and the address 2 µs. */

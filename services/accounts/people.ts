@@ -1,3 +1,4 @@
+import type { Creator } from '#accounts/creator';
 import type { Role } from '#accounts/role';
 
 /** What a user is in an account. Source: decision 245. */
@@ -18,6 +19,8 @@ export type EntryLink = {
   readonly digest: string;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
+  /** Who made the link; absent: made by a release that did not record it. */
+  readonly createdBy?: Creator;
 } & (
   | { readonly kind: 'invitation'; readonly email: string; readonly role: Role }
   | { readonly kind: 'setup' }

@@ -1,3 +1,5 @@
+import { type KeyRight, type KeyScope, rightsOf } from '#accounts/key-scope';
+
 /** What a member of an account may be; an account has one owner at least. Source: decision 245. */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
@@ -39,4 +41,20 @@ export function permissionsOf(role: Role): readonly Permission[] {
 /** Whether a role allows something. */
 export function mayDo(role: Role, permission: Permission): boolean {
   return ALLOWED[role].includes(permission);
+}
+
+/** The permission that stands behind each right of a key. */
+const BEHIND: Readonly<Record<KeyRight, Permission>> = {
+  full: 'instances.write',
+  read: 'instances.read',
+  audit: 'audit.read',
+  billing: 'billing',
+};
+
+/**
+ * Rights of `scope` that a role does not have: nobody gives them to a key, nor to those who hold one.
+ * Source: decision 310.
+ */
+export function rightsBeyond(role: Role, scope: KeyScope): KeyRight[] {
+  return rightsOf(scope).filter((right) => !mayDo(role, BEHIND[right]));
 }

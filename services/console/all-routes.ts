@@ -51,7 +51,7 @@ export function consoleRoutes(
     ...signInRoutes({ sessions, signIn, live, audit, cookies }),
     ...ownRoutes({ accounts, members, sessions, live, audit, cookies }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
-    ...keyRoutes({ keys, clock, live, audit }),
+    ...keyRoutes({ keys, clock, members, users, live, audit }),
     ...auditRoutes({ live, audit, trail: ports.trail }),
     ...billingRoutes({ live, billing: new AccountBilling(ports.limiter), origin }),
     ...usageRoutes({ live, usage, accounts, clock }),

@@ -27,6 +27,7 @@ export type AuditAction =
   | 'audit.export'
   | 'key.create'
   | 'key.rename'
+  | 'key.scope'
   | 'key.rotate'
   | 'key.disable'
   | 'key.enable'

@@ -14,7 +14,14 @@ import type { UserStore } from '#storage/user-store';
 /** What the console does with API keys; each change is announced when it is stored. */
 type KeyAdmin = Pick<
   AccountAdmin,
-  'listKeys' | 'createKey' | 'renameKey' | 'rotateKey' | 'disableKey' | 'enableKey' | 'revokeKey'
+  | 'listKeys'
+  | 'createKey'
+  | 'renameKey'
+  | 'setKeyScope'
+  | 'rotateKey'
+  | 'disableKey'
+  | 'enableKey'
+  | 'revokeKey'
 >;
 
 /** What members reach their instances through; the limiter also answers for billing. */

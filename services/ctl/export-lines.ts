@@ -1,4 +1,5 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
+import { creatorText } from '#accounts/creator';
 import type { Limits, PlanChange } from '#accounts/plan';
 import { MODE_KEYS } from '#identity/modes';
 import type { Floor } from '#storage/floor';
@@ -79,6 +80,7 @@ export function keyLine(key: ApiKeyRecord): string {
     networks: key.networks,
     disabled_at_ms: key.disabledAtMs,
     replaced_by: key.replacedBy,
+    created_by: key.createdBy && creatorText(key.createdBy),
   });
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
+import { KEY_SCOPES } from '#accounts/key-scope';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '#ctl/export-lines';
 import { MODE_KEYS } from '#identity/modes';
 import {
@@ -62,7 +63,7 @@ const KeyLine = z.strictObject({
   kind: z.literal('key'),
   id: KeyId,
   digest: z.string().regex(/^[\w-]{43}$/),
-  scope: z.enum(['full', 'read']),
+  scope: z.enum(KEY_SCOPES),
   created_at_ms: z.int(),
   revoked_at_ms: z.int().optional(),
   expires_at_ms: z.int().optional(),
@@ -74,6 +75,7 @@ const KeyLine = z.strictObject({
   networks: KeyNetworks.optional(),
   disabled_at_ms: z.int().optional(),
   replaced_by: KeyId.optional(),
+  created_by: z.string().max(100).optional(),
 });
 
 const InstanceLine = z.strictObject({

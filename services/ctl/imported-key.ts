@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiKeyRecord } from '#accounts/account';
+import { creatorFrom } from '#accounts/creator';
 import type { LineOf } from '#ctl/export-schema';
 import { defined } from '#platform/defined';
 
@@ -17,6 +18,7 @@ export function keyOf(line: LineOf<'key'>): ApiKeyRecord {
     networks: line.networks,
     disabledAtMs: line.disabled_at_ms,
     replacedBy: line.replaced_by,
+    createdBy: creatorFrom(line.created_by),
   });
 }
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { type KeyScope, scopeOf } from '#accounts/key-scope';
 import { type AccountCommand, CtlError } from '#ctl/command';
 import { oneCall, pathOf } from '#ctl/one-call';
 import { type Cell, table } from '#ctl/table';
@@ -9,6 +10,9 @@ const KEEP_TEXT = 'Keep it: it is not shown again.';
 
 const IN_EFFECT = 'in effect everywhere within a second, or 30 s if the announcement is lost.';
 
+/** How a scope is written: `full` reads and changes, `audit` and `billing` are rights of their own. */
+const SCOPES = 'full|read|audit|billing,…';
+
 /** What `ctl` does with the keys of accounts. */
 export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
@@ -18,9 +22,14 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
       'Makes a key and prints it once; only its digest and the last 4 characters of its secret are ' +
       'stored. `--networks` binds it to up to 20 addresses and networks, separated by commas.',
     args: ['account'],
-    options: { name: 'text', scope: 'full|read', expires: 'time', networks: 'cidr,cidr' },
+    options: { name: 'text', scope: SCOPES, expires: 'time', networks: 'cidr,cidr' },
     async run(admin, [account = ''], { name, scope = 'full', expires, networks }) {
-      const body = { name, scope, expires_at: expires, networks: networks?.split(',') };
+      const body = {
+        name,
+        scope: scopeNamed(scope),
+        expires_at: expires,
+        networks: networks?.split(','),
+      };
       const data = await admin.ask(NewKeyView, 'POST', pathOf(account, 'keys'), body);
       return { data, text: `${data.key}\n\n${keyTable([data])}\n${KEEP_TEXT}` };
     },
@@ -41,6 +50,18 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
     options: {},
     async run(admin, [account = '', key = '', name = '']) {
       const data = await admin.ask(KeyView, 'PUT', partOf(account, key, 'name'), { name });
+      return { data, text: keyTable([data]) };
+    },
+  },
+  {
+    kind: 'account',
+    words: ['keys', 'scope'],
+    summary: `Gives a key another scope; ${IN_EFFECT}`,
+    args: ['account', 'key id', SCOPES],
+    options: {},
+    async run(admin, [account = '', key = '', scope = '']) {
+      const body = { scope: scopeNamed(scope) };
+      const data = await admin.ask(KeyView, 'PUT', partOf(account, key, 'scope'), body);
       return { data, text: keyTable([data]) };
     },
   },
@@ -92,11 +113,19 @@ function partOf(account: string, key: string, part: string | undefined): string 
   return part === undefined ? path : `${path}/${part}`;
 }
 
+/** The scope of words with commas between them. Throws for words that are no scope. */
+function scopeNamed(text: string): KeyScope {
+  const scope = scopeOf(text.split(','));
+  if (scope !== undefined) return scope;
+  throw new CtlError(`a scope is ${SCOPES}, not ${JSON.stringify(text)}`);
+}
+
 /** Columns that only some lists need: they stand where a key has something for them. */
 const OPTIONAL_COLUMNS = [
   ['NETWORKS', ({ networks }) => networks?.join(' ')],
   ['DISABLED', ({ disabled_at }) => disabled_at],
   ['REPLACED BY', ({ replaced_by }) => replaced_by],
+  ['MADE BY', ({ created_by }) => created_by?.id],
   ['LAST USED', ({ last_used }) => last_used?.at],
   ['FROM', ({ last_used }) => last_used?.address],
   ['BY', ({ last_used }) => last_used?.client],

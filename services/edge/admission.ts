@@ -1,3 +1,4 @@
+import type { NeededRight } from '#accounts/key-scope';
 import type { AddressWarnings } from '#edge/address-warnings';
 import { unauthorized } from '#edge/credentials';
 import type { AdmissionMetrics } from '#edge/edge-metrics';
@@ -47,7 +48,7 @@ export type AdmissionCall = {
   readonly callTag: number;
   /** Whether the two stand for an `Idempotency-Key` and so for several tries. */
   readonly isKeyed: boolean;
-  readonly scope: 'read' | 'full';
+  readonly scope: NeededRight;
   readonly cycles: number;
   /** Whether the limiter describes the caller, if it admits the call. */
   readonly isCallerDescribed?: boolean;
@@ -110,7 +111,7 @@ export class Admission {
     const limitedBy = this.#limited.find(call);
     if (limitedBy !== undefined) {
       this.#metrics.refusedUnasked();
-      return this.#decided('rate_limited', limitedBy, undefined);
+      return this.#decided('rate_limited', limitedBy, call.scope, undefined);
     }
     const startedMs = this.#clock.monotonicMs();
     const nowMs = this.#clock.wallMs();
@@ -136,7 +137,7 @@ export class Admission {
     this.#remember(accountId, allowance);
     if (client !== undefined && verdict === 'admitted') this.#keys.clientReported(call, nowMs);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
-    return this.#decided(verdict, allowance, answer.caller);
+    return this.#decided(verdict, allowance, call.scope, answer.caller);
   }
 
   /**
@@ -173,10 +174,11 @@ export class Admission {
   #decided(
     verdict: Verdict,
     allowance: Allowance,
+    needed: NeededRight,
     description: CallerDescription | undefined,
   ): Admitted {
     const nowMs = this.#clock.wallMs();
-    const refusal = refusalOf(verdict, allowance, nowMs);
+    const refusal = refusalOf(verdict, allowance, needed, nowMs);
     return { headers: limitHeaders(allowance, nowMs), refusal, allowance, description };
   }
 
@@ -240,7 +242,12 @@ function settlementOf(call: AdmissionCall, cyclesUsed: number): SettleCall {
   return traced(settle, traceparent);
 }
 
-function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault | undefined {
+function refusalOf(
+  verdict: Verdict,
+  allowance: Allowance,
+  needed: NeededRight,
+  nowMs: number,
+): Fault | undefined {
   switch (verdict) {
     case 'admitted':
     case 'settled':
@@ -251,7 +258,7 @@ function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault
     case 'address_not_allowed':
       return faultFor('address_not_allowed', 'this key may not be used from your address');
     case 'read_only_key':
-      return faultFor('read_only_key', 'this key may only read');
+      return outOfScope(needed);
     case 'account_suspended':
       return faultFor('account_suspended', 'the account is suspended');
     case 'rate_limited': {
@@ -263,6 +270,12 @@ function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault
       return new Fault('quota_exceeded', 'the monthly quota is used up', { retryAfterS });
     }
   }
+}
+
+/** The refusal of a key whose scope does not contain what the call needs. */
+function outOfScope(needed: NeededRight): Fault {
+  if (needed === 'full') return faultFor('read_only_key', 'this key may not change anything');
+  return faultFor('missing_scope', `this key does not have the scope ${needed}`);
 }
 
 /** Whole seconds to wait for a Unix time in seconds, at least one. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
+import type { NeededRight } from '#accounts/key-scope';
 import type { AccountAudit } from '#edge/account-audit';
 import type { AccountBilling } from '#edge/account-billing';
 import { BODY_BYTES_MAX } from '#edge/http-limits';
@@ -124,8 +125,8 @@ export type Endpoint = {
   readonly summary: string;
   /** What it promises beyond its summary, in Markdown. */
   readonly description: string;
-  /** The scope that a key needs; `none`: there is no key. Source: decisions 20, 41 and 248. */
-  readonly scope: 'read' | 'full' | 'none';
+  /** The right that a key needs; `none`: there is no key. Source: decisions 20, 248 and 310. */
+  readonly scope: NeededRight | 'none';
   /** Whether calls advance cycles and so cost quota. Source: interface 1.5. */
   readonly isBilled: boolean;
   /** Cycles that a call may advance: what is reserved before. */

@@ -1,4 +1,5 @@
 import type { AccountNews } from '#accounts/account-news';
+import type { NeededRight } from '#accounts/key-scope';
 import type { Clock } from '#platform/clock';
 import { putNewest } from '#platform/put-newest';
 import type { Allowance } from '#wire/limiter-messages';
@@ -18,7 +19,7 @@ const CHANGE_MS = 1_000;
 /** Whose refusal it is: what the limiter decides by. */
 type LimitedCall = {
   readonly caller: { readonly accountId: string; readonly credential: string };
-  readonly scope: 'read' | 'full';
+  readonly scope: NeededRight;
 };
 
 type Limited = {

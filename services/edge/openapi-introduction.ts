@@ -34,9 +34,11 @@ and 16 levels. The same key twice in one object is refused.
 
 # Authentication
 
-Every request carries \`Authorization: Bearer svc_sk_…\`. No other scheme is accepted. A key has the \
-scope \`full\` or \`read\`; a read key may call every GET and \`POST /test/submit\`, anything else \
-is 403 \`read_only_key\`. A key that is bound to networks is 403 \`address_not_allowed\` from \
+Every request carries \`Authorization: Bearer svc_sk_…\`. No other scheme is accepted. The scope \
+of a key is one word or more: \`full\` reads and changes instances, \`read\` reads them and may call \
+\`POST /test/submit\`, \`audit\` reads the audit trail, and \`billing\` opens the payment provider's pages. \
+A call that changes an instance is 403 \`read_only_key\` for a key without \`full\`; any other call that \
+the scope does not contain is 403 \`missing_scope\`. A key that is bound to networks is 403 \`address_not_allowed\` from \
 elsewhere, and one that is disabled 401, like one that does not exist. Another account's instance is 404, exactly like one that does not exist.
 
 # Cycles and throttling

@@ -97,7 +97,7 @@ function reasonsOfCall(endpoint: Endpoint): FaultReason[] {
   if (hasQuery) reasons.push('invalid_parameter');
   if (isKeyed || isGuarded) reasons.push('invalid_header');
   if (pathId !== undefined) reasons.push('uri_too_long');
-  if (scope === 'full') reasons.push('read_only_key');
+  reasons.push(...reasonsOfScope(scope));
   if (method !== 'GET') reasons.push(...TRANSFER);
   if (body !== undefined) reasons.push(...SYNTAX);
   reasons.push(...refusals);
@@ -110,6 +110,12 @@ function reasonsOfCall(endpoint: Endpoint): FaultReason[] {
   // A call that is made again after a fail-over may find that its answer is gone.
   if (method !== 'GET') reasons.push('outcome_unknown');
   return [...reasons, 'engine_unavailable', 'deadline_exceeded', 'upgrade_in_progress'];
+}
+
+/** The refusal of keys whose scope is not enough; none where every key is. */
+function reasonsOfScope(scope: Endpoint['scope']): FaultReason[] {
+  if (scope === 'any' || scope === 'none') return [];
+  return [scope === 'full' ? 'read_only_key' : 'missing_scope'];
 }
 
 /** The query parameters of an endpoint, by name. */

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { NeededRight } from '#accounts/key-scope';
 import type { AccountAudit } from '#edge/account-audit';
 import { type Admission, type AdmissionCall, type Admitted, shownAddress } from '#edge/admission';
 import { AuditedCall } from '#edge/audited-call';
@@ -103,7 +104,7 @@ export async function serve(
   }
 }
 
-function neededScope({ name, scope }: Endpoint): 'read' | 'full' {
+function neededScope({ name, scope }: Endpoint): NeededRight {
   if (scope === 'none') throw new Error(`${name} has no caller to serve`);
   return scope;
 }

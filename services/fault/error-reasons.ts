@@ -43,9 +43,10 @@ export const REASONS = {
   expectation_failed: { code: 'invalid_request', http: 417 },
   headers_too_large: { code: 'invalid_request', http: 431 },
   http_version_not_supported: { code: 'invalid_request', http: 505 },
-  // who may do what, decisions 20 and 242
+  // who may do what, decisions 20, 242 and 310
   address_not_allowed: { code: 'forbidden' },
   read_only_key: { code: 'forbidden' },
+  missing_scope: { code: 'forbidden' },
   account_suspended: { code: 'forbidden' },
   // what a plan allows, decision 154
   instance_limit: { code: 'forbidden' },

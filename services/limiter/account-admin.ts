@@ -1,11 +1,7 @@
-import type {
-  Account,
-  AccountWithKeys,
-  ApiKeyRecord,
-  KeyScope,
-  SetStatus,
-} from '#accounts/account';
+import type { Account, AccountWithKeys, ApiKeyRecord, SetStatus } from '#accounts/account';
 import { digestOf, formatApiKey, hintOf, SECRET_LENGTH } from '#accounts/api-key';
+import type { Creator } from '#accounts/creator';
+import type { KeyScope } from '#accounts/key-scope';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 import { Fault } from '#fault/fault';
@@ -17,6 +13,7 @@ import {
   withName,
   withRevoked,
   withRotated,
+  withScope,
 } from '#limiter/key-changes';
 import { monthsOf } from '#limiter/month-usage';
 import type { Clock } from '#platform/clock';
@@ -63,11 +60,18 @@ export interface AccountAdmin {
   /** Every key of the account with its last use, oldest first. */
   listKeys(accountId: string): Promise<readonly UsedKey[]>;
   renameKey(accountId: string, keyId: string, name: string): Promise<ApiKeyRecord>;
+  /** Gives a key another scope. Rejects with `conflict` if the key has come to its end. */
+  setKeyScope(accountId: string, keyId: string, scope: KeyScope): Promise<ApiKeyRecord>;
   /**
    * Makes a key that takes the place of another one, which is let in for `graceMs` more: see
    * `withRotated`, also for what is refused with `conflict`.
    */
-  rotateKey(accountId: string, keyId: string, graceMs: number): Promise<NewKey & Rotated>;
+  rotateKey(
+    accountId: string,
+    keyId: string,
+    graceMs: number,
+    createdBy?: Creator,
+  ): Promise<NewKey & Rotated>;
   /** Has a key refused until it is enabled. Rejects with `conflict` if it has come to its end. */
   disableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   /** Rejects as `disableKey`. */
@@ -90,6 +94,8 @@ type KeyRequest = {
   readonly expiresAtMs?: number | undefined;
   /** As `networkText` writes them; empty: anywhere. */
   readonly networks?: readonly string[] | undefined;
+  /** Undefined: the service itself. */
+  readonly createdBy?: Creator | undefined;
 };
 
 /** A key that has just been made, with its secret, this once. */
@@ -171,7 +177,14 @@ type Announced = <T>(accountId: string, change: Promise<T>) => Promise<T>;
 
 type KeyAdmin = Pick<
   AccountAdmin,
-  'createKey' | 'listKeys' | 'renameKey' | 'rotateKey' | 'disableKey' | 'enableKey' | 'revokeKey'
+  | 'createKey'
+  | 'listKeys'
+  | 'renameKey'
+  | 'setKeyScope'
+  | 'rotateKey'
+  | 'disableKey'
+  | 'enableKey'
+  | 'revokeKey'
 >;
 
 /** Administration of the keys of accounts. */
@@ -193,7 +206,7 @@ function keyAdmin(
   };
 
   return {
-    async createKey(accountId, { name, scope, expiresAtMs, networks = [] }) {
+    async createKey(accountId, { name, scope, expiresAtMs, networks = [], createdBy }) {
       const { key, fresh } = newKey(accountId);
       const record: ApiKeyRecord = {
         ...fresh,
@@ -202,6 +215,7 @@ function keyAdmin(
         ...(name === undefined ? {} : { name }),
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
         ...(networks.length === 0 ? {} : { networks }),
+        ...(createdBy === undefined ? {} : { createdBy }),
       };
       await change(accountId, (keys, nowMs) => withKey(keys, record, nowMs));
       return { key, record };
@@ -216,10 +230,14 @@ function keyAdmin(
 
     renameKey: (accountId, keyId, name) => change(accountId, (keys) => withName(keys, keyId, name)),
 
-    async rotateKey(accountId, keyId, graceMs) {
+    setKeyScope: (accountId, keyId, scope) =>
+      change(accountId, (keys, nowMs) => withScope(keys, keyId, scope, nowMs)),
+
+    async rotateKey(accountId, keyId, graceMs, createdBy) {
       const { key, fresh } = newKey(accountId);
+      const by = createdBy === undefined ? {} : { createdBy };
       const { made, replaced } = await change<Rotation>(accountId, (keys, nowMs) =>
-        withRotated(keys, keyId, fresh, { graceMs, nowMs }),
+        withRotated(keys, keyId, { ...fresh, ...by }, { graceMs, nowMs }),
       );
       return { key, record: made, replaced };
     },

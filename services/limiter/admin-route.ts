@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Creator } from '#accounts/creator';
 import { invalid } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
 
@@ -8,6 +9,8 @@ export type AdminRequest = {
   readonly url: URL;
   /** The parsed JSON body; undefined if there was none. */
   readonly body: unknown;
+  /** Who asks, as records of what is made keep it. */
+  readonly by: Creator;
 };
 
 /** What changes something has a name for the log, or does not compile. */

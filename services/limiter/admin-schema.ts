@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { KEY_NAME, KEY_NETWORKS_MAX, KEY_SCOPES } from '#accounts/account';
+import { KEY_NAME, KEY_NETWORKS_MAX } from '#accounts/account';
+import { KEY_SCOPES } from '#accounts/key-scope';
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
 import { RETENTION_DAYS_MAX } from '#accounts/retention';
 import { MODELS } from '#identity/models';
@@ -76,16 +77,24 @@ export const KeyNetworks = z
   .max(KEY_NETWORKS_MAX)
   .transform((networks) => [...new Set(networks)]);
 
+/** Scope of a key that is made or changed. */
+export const Scope = z.enum(KEY_SCOPES, {
+  error: 'must be full or read, audit and billing, in this order, with spaces between them',
+});
+
 /** Body of `POST /accounts/{id}/keys`. */
 export const KeyBody = z.strictObject({
   name: KeyName.optional(),
-  scope: z.enum(KEY_SCOPES),
+  scope: Scope,
   expires_at: z.iso.datetime({ offset: true }).optional(),
   networks: KeyNetworks.optional(),
 });
 
 /** Body of `PUT /accounts/{id}/keys/{key}/name`. */
 export const KeyNameBody = z.strictObject({ name: KeyName });
+
+/** Body of `PUT /accounts/{id}/keys/{key}/scope`. */
+export const KeyScopeBody = z.strictObject({ scope: Scope });
 
 /** How long a key that is rotated is let in beside the new one. Source: decision 242. */
 export const GRACE_MS = {
@@ -145,6 +154,8 @@ export const KeyView = z.object({
   expires_at: z.string().optional(),
   /** The key that a rotation put in its place. */
   replaced_by: z.string().optional(),
+  /** Absent: a release made the key that did not record it. `kind` is `user` or `operator`. */
+  created_by: z.object({ kind: z.string(), id: z.string() }).optional(),
   /** Absent: it has not been used, as far as is known. */
   last_used: z
     .object({

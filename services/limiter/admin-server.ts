@@ -99,7 +99,10 @@ async function answer(
     const assertProven = askedFor(request, token, nonces);
     const text = await textOf(request);
     sign = assertProven?.(text);
-    const asked = { method: request.method ?? '', url, body: bodyOf(request, text) };
+    const asked = {
+      ...{ method: request.method ?? '', url, body: bodyOf(request, text) },
+      by: { kind: 'operator', id: by.claimedUser ?? by.tokenId } as const,
+    };
     const nowMs = clock.wallMs();
     const data =
       (await answerCluster(cluster, asked)) ??

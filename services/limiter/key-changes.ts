@@ -1,4 +1,5 @@
 import { type ApiKeyRecord, keyEndsAtMs } from '#accounts/account';
+import type { KeyScope } from '#accounts/key-scope';
 import { Fault } from '#fault/fault';
 import { USABLE_KEYS_MAX } from '#limiter/bounds';
 import type { KeyChange } from '#storage/account-store';
@@ -25,6 +26,17 @@ export function withKey(keys: Keys, key: ApiKeyRecord, nowMs: number): KeyChange
 export function withName(keys: Keys, keyId: string, name: string): KeyChange<ApiKeyRecord> {
   const key = keyIn(keys, keyId);
   return key.name === name ? unchanged(key) : changed({ ...key, name });
+}
+
+/** A key with another scope, while the key has not come to its end. */
+export function withScope(
+  keys: Keys,
+  keyId: string,
+  scope: KeyScope,
+  nowMs: number,
+): KeyChange<ApiKeyRecord> {
+  const key = livingKeyIn(keys, keyId, nowMs);
+  return key.scope === scope ? unchanged(key) : changed({ ...key, scope });
 }
 
 /** A revoked key, for good. One that is revoked already keeps its first time. */
@@ -55,7 +67,7 @@ export function withEnabled(keys: Keys, keyId: string, nowMs: number): KeyChange
 export function withRotated(
   keys: Keys,
   keyId: string,
-  fresh: Pick<ApiKeyRecord, 'id' | 'digest' | 'hint'>,
+  fresh: Pick<ApiKeyRecord, 'id' | 'digest' | 'hint' | 'createdBy'>,
   { graceMs, nowMs }: { readonly graceMs: number; readonly nowMs: number },
 ): KeyChange<Rotation> {
   const key = livingKeyIn(keys, keyId, nowMs);
@@ -66,7 +78,7 @@ export function withRotated(
     throw new Fault('conflict', `the key was replaced by ${key.replacedBy}; rotate that one`);
   }
   if (graceMs > 0) assertRoom(keys, nowMs);
-  const { createdAtMs, expiresAtMs = Number.POSITIVE_INFINITY, ...kept } = key;
+  const { createdAtMs, expiresAtMs = Number.POSITIVE_INFINITY, createdBy: _, ...kept } = key;
   const lifeMs = expiresAtMs - createdAtMs;
   const made = { ...kept, ...fresh, createdAtMs: nowMs };
   const endsAtMs = Math.min(expiresAtMs, nowMs + graceMs);

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type ApiKeyRecord, isUsable, KEY_SCOPES, type KeyScope } from '#accounts/account';
+import { type ApiKeyRecord, isUsable } from '#accounts/account';
+import { KEY_SCOPES, type KeyScope } from '#accounts/key-scope';
 import { readAddress } from '#platform/ip-address';
 import { contains, type IpNetwork, readNetwork } from '#platform/ip-network';
 

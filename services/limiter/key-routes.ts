@@ -1,7 +1,7 @@
 import type { ApiKeyRecord } from '#accounts/account';
 import type { AccountAdmin } from '#limiter/account-admin';
 import { type Route, read } from '#limiter/admin-route';
-import { GRACE_MS, KeyBody, KeyNameBody, RotationBody } from '#limiter/admin-schema';
+import { GRACE_MS, KeyBody, KeyNameBody, KeyScopeBody, RotationBody } from '#limiter/admin-schema';
 import { viewOfKey, viewOfUsedKey } from '#limiter/key-views';
 
 /** What the admin port does with the keys of accounts. */
@@ -10,10 +10,10 @@ export const KEY_ROUTES: readonly Route[] = [
     method: 'POST',
     path: /^\/accounts\/(?<account>\w+)\/keys$/,
     change: 'key.create',
-    async answer(admin, { body }, { account }, nowMs) {
+    async answer(admin, { body, by }, { account }, nowMs) {
       const { name, scope, expires_at, networks } = read(KeyBody, body);
       const expiresAtMs = expires_at === undefined ? undefined : Date.parse(expires_at);
-      const request = { name, scope, expiresAtMs, networks };
+      const request = { name, scope, expiresAtMs, networks, createdBy: by };
       const { key, record } = await admin.createKey(account, request);
       return { ...viewOfKey(record, nowMs), key };
     },
@@ -32,12 +32,19 @@ export const KEY_ROUTES: readonly Route[] = [
       viewOfKey(await admin.renameKey(account, key, read(KeyNameBody, body).name), nowMs),
   },
   {
+    method: 'PUT',
+    path: /^\/accounts\/(?<account>\w+)\/keys\/(?<key>\w+)\/scope$/,
+    change: 'key.scope',
+    answer: async (admin, { body }, { account, key }, nowMs) =>
+      viewOfKey(await admin.setKeyScope(account, key, read(KeyScopeBody, body).scope), nowMs),
+  },
+  {
     method: 'POST',
     path: /^\/accounts\/(?<account>\w+)\/keys\/(?<key>\w+)\/rotate$/,
     change: 'key.rotate',
-    async answer(admin, { body }, { account, key: keyId }, nowMs) {
-      const { grace } = read(RotationBody, body);
-      const { key, record, replaced } = await admin.rotateKey(account, keyId, GRACE_MS[grace]);
+    async answer(admin, { body, by }, { account, key: keyId }, nowMs) {
+      const graceMs = GRACE_MS[read(RotationBody, body).grace];
+      const { key, record, replaced } = await admin.rotateKey(account, keyId, graceMs, by);
       return { ...viewOfKey(record, nowMs), key, replaced: viewOfKey(replaced, nowMs) };
     },
   },

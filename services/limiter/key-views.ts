@@ -31,6 +31,7 @@ export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyV
     revoked_at: timeOf(key.revokedAtMs),
     expires_at: timeOf(key.expiresAtMs),
     replaced_by: replacedBy,
+    created_by: key.createdBy,
     last_used: undefined,
     hints: undefined,
   });

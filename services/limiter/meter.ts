@@ -1,4 +1,5 @@
 import type { AccountWithKeys } from '#accounts/account';
+import { isScopeEnough } from '#accounts/key-scope';
 import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
 import { LOST_SHARE_TOLERABLE } from '#limiter/bounds';
@@ -190,7 +191,7 @@ export class Meter {
   #verdictOn(call: AdmitCall, key: HeldKey, missing: number, now: Instant): Verdict {
     if (this.#minute.requests(now) >= this.account.limits.requestsPerMinute) return 'rate_limited';
     if (!mayComeFrom(key, call.address)) return 'address_not_allowed';
-    if (key.scope === 'read' && call.scope === 'full') return 'read_only_key';
+    if (!isScopeEnough(key.scope, call.scope)) return 'read_only_key';
     if (this.account.isSuspended) return 'account_suspended';
     return missing > this.#cyclesRemaining() ? 'quota_exceeded' : 'admitted';
   }

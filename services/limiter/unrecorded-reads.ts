@@ -39,7 +39,8 @@ export class UnrecordedReads {
 
   /** Grants a call without a record if it may be, after `granted` others of its window; else answers false. */
   grant({ scope, cycles }: AdmitCall, granted: number, limits: Limits, now: Instant): boolean {
-    if (scope !== 'read' || cycles > 0 || this.#log?.isHeldUp !== true) return false;
+    if ((scope !== 'read' && scope !== 'any') || cycles > 0 || this.#log?.isHeldUp !== true)
+      return false;
     if (!this.#isFlagged || granted >= partOf(limits)) return false;
     this.#grantedAtMs = now.monotonicMs;
     return true;

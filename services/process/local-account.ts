@@ -1,3 +1,4 @@
+import { WHOLE_SCOPE } from '#accounts/key-scope';
 import { LOCAL_PLAN } from '#accounts/plan';
 import type { AuditEntry } from '#audit/audit-entry';
 import { Fault } from '#fault/fault';
@@ -33,6 +34,6 @@ export async function localAccount({ admin, audit }: Administration): Promise<Lo
     if (error instanceof Fault && error.code === 'conflict') return { kind: 'found', id };
     throw error;
   }
-  const { key } = await made('key.create', () => admin.createKey(id, { scope: 'full' }));
+  const { key } = await made('key.create', () => admin.createKey(id, { scope: WHOLE_SCOPE }));
   return { kind: 'made', key };
 }

@@ -105,7 +105,7 @@ function answerToWire({ verdict, allowance, caller, body }: LimiterAnswer): Wire
 
 function callerToWire(caller: CallerDescription): WireCaller {
   const { plan, keyId, keyScope, keyExpiresAtMs } = caller;
-  return { plan, keyId, mayWrite: keyScope === 'full', keyExpiresAtMs };
+  return { plan, keyId, mayWrite: keyScope.split(' ').includes('full'), keyScope, keyExpiresAtMs };
 }
 
 function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
@@ -113,8 +113,10 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
     case 'admit': {
       const { keyDigest, scope, cycles, isCallerDescribed: describesCaller = false } = call;
       const { address = '', client, isOfMember: ofMember = false } = call;
-      const writes = scope === 'full';
-      const value = { keyDigest, writes, cycles, describesCaller, address, client, ofMember };
+      // A right beyond these two is named, and asked of an older limiter as the most that it knows.
+      const isPlain = scope === 'read' || scope === 'full';
+      const need = { writes: scope !== 'read' && scope !== 'any', scope: isPlain ? '' : scope };
+      const value = { keyDigest, ...need, cycles, describesCaller, address, client, ofMember };
       return { $case: 'admit', value };
     }
     case 'settle':
@@ -139,7 +141,7 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
         keyDigest: trustText(call.value.keyDigest, 1, TOKEN_LENGTH_MAX, 'key digest'),
         callId,
         callTag,
-        scope: call.value.writes ? 'full' : 'read',
+        scope: neededFrom(call.value),
         cycles: trustInteger(call.value.cycles, 0, CYCLES_MAX, 'cycles'),
         isCallerDescribed: call.value.describesCaller,
         address: addressOf(call.value.address),
@@ -184,14 +186,22 @@ function answerFromWire({ verdict: sent, allowance, caller, body }: WireAnswer):
   return { verdict, allowance, caller: callerFromWire(caller) };
 }
 
-function callerFromWire({ plan, keyId, mayWrite, keyExpiresAtMs }: WireCaller): CallerDescription {
+function neededFrom({ writes, scope }: { readonly writes: boolean; readonly scope: string }) {
+  if (scope === '') return writes ? 'full' : 'read';
+  if (scope === 'audit' || scope === 'billing' || scope === 'any') return scope;
+  throw brokenMessage('scope of a call');
+}
+
+function callerFromWire(caller: WireCaller): CallerDescription {
+  const { plan, keyId, mayWrite, keyScope, keyExpiresAtMs } = caller;
+  const plainScope = mayWrite ? 'full' : 'read';
   if (keyExpiresAtMs !== undefined) {
     trustInteger(keyExpiresAtMs, 0, Number.MAX_SAFE_INTEGER, 'expiry of the key');
   }
   return {
     plan: trustText(plan, 1, TOKEN_LENGTH_MAX, 'plan'),
     keyId: trustText(keyId, 1, TOKEN_LENGTH_MAX, 'key id'),
-    keyScope: mayWrite ? 'full' : 'read',
+    keyScope: keyScope === '' ? plainScope : trustText(keyScope, 1, TOKEN_LENGTH_MAX, 'scope'),
     keyExpiresAtMs,
   };
 }

@@ -1,5 +1,6 @@
 /** What the edge and a limiter say to each other, as domain data. Source: architecture 4. */
 
+import type { NeededRight } from '#accounts/key-scope';
 import type { Traced } from '#platform/traceparent';
 
 /**
@@ -28,8 +29,8 @@ export type AdmitCall = Traced &
      * key, and `keyDigest` names the session. Source: decision 253.
      */
     readonly isOfMember?: true | undefined;
-    /** The scope that the call needs. Source: decision 20. */
-    readonly scope: 'read' | 'full';
+    /** The right that the call needs. Source: decisions 20 and 310. */
+    readonly scope: NeededRight;
     /** Cycles to reserve; one request is always asked for. */
     readonly cycles: number;
     /** Whether the answer describes the caller, if the call is admitted. */
@@ -109,7 +110,8 @@ export type CallerDescription = {
   /** Name of the plan, as the API shows it. */
   readonly plan: string;
   readonly keyId: string;
-  readonly keyScope: 'read' | 'full';
+  /** A `KeyScope`, or what a later release has beyond these. */
+  readonly keyScope: string;
   /** Undefined: never. */
   readonly keyExpiresAtMs: number | undefined;
 };

@@ -36,10 +36,20 @@ buying('is asked for between two lines of the audit trail', async () => {
   assert.not.match(JSON.stringify(lines), /http/);
 });
 
-buying('is not given to a key that may only read, nor without one', async () => {
-  const reader = await newCaller({ plan: 'free', scope: 'read' });
-  const refused = await reader.send('POST', '/billing/checkout', PRO);
-  assertRefused(refused, 403, 'forbidden', { reason: 'read_only_key' });
+// Report 9: a key that could change instances could read the audit trail and buy plans.
+buying('is given to keys with the scope billing alone, and not without one', async () => {
+  for (const scope of ['read', 'full', 'full audit'] as const) {
+    const caller = await newCaller({ plan: 'free', scope });
+    for (const [path, request] of [
+      ['/billing/checkout', PRO],
+      ['/billing/portal', { json: { return_url: 'https://app.example/' } }],
+    ] as const) {
+      const refused = await caller.send('POST', path, request);
+      assertRefused(refused, 403, 'forbidden', { reason: 'missing_scope' });
+    }
+  }
+  const buyer = await newCaller({ plan: 'free', scope: 'billing' });
+  assert.is((await buyer.send('POST', '/billing/checkout', PRO)).status, 200);
   const unknown = await keyless(scene).send('POST', '/billing/checkout', PRO);
   assertRefused(unknown, 401, 'unauthorized');
 });

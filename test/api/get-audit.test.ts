@@ -113,10 +113,23 @@ trail('is that of the key’s own account alone', async () => {
   assert.is((await linesOf(one, '?action=instance.delete')).length, 0);
 });
 
-trail('is not shown to a key that may only read, nor by a query that is wrong', async () => {
-  const reader = await newCaller({ scope: 'read' });
-  const refused = await reader.send('GET', '/audit');
-  assertRefused(refused, 403, 'forbidden', { reason: 'read_only_key' });
+// Report 9: a key that could change instances could read the audit trail and buy plans.
+trail('is shown to keys with the scope audit alone, which do nothing else', async () => {
+  for (const scope of ['read', 'full', 'full billing'] as const) {
+    const refused = await (await newCaller({ scope })).send('GET', '/audit');
+    assertRefused(refused, 403, 'forbidden', { reason: 'missing_scope' });
+  }
+  const auditor = await newCaller({ scope: 'audit' });
+  assert.is((await auditor.send('GET', '/audit')).status, 200);
+  const { body } = await auditor.send('GET', '/account');
+  assert.is(body.data.key.scope, 'audit');
+  const read = await auditor.send('GET', '/instances');
+  assertRefused(read, 403, 'forbidden', { reason: 'missing_scope' });
+  const created = await auditor.send('POST', '/instances', { json: {} });
+  assertRefused(created, 403, 'forbidden', { reason: 'read_only_key' });
+});
+
+trail('is not shown by a query that is wrong', async () => {
   for (const [query, field] of [
     ['limit=101', 'limit'],
     ['cursor=x', 'cursor'],

@@ -1,3 +1,4 @@
+import { WHOLE_SCOPE } from '#accounts/key-scope';
 import type { ExampleService } from '#deploy/apidoc/example-service';
 
 type Limits = {
@@ -36,7 +37,7 @@ export class Accounts {
   }
 
   async #keysOf({ id }: { readonly id: string }) {
-    const full = await this.#service.admin.createKey(id, { scope: 'full' });
+    const full = await this.#service.admin.createKey(id, { scope: WHOLE_SCOPE });
     const read = await this.#service.admin.createKey(id, { scope: 'read' });
     return { id, full: full.key, read: read.key };
   }

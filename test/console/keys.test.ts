@@ -87,6 +87,33 @@ keys('are changed by those whose role allows it, in their own account alone', as
   assert.not.match(JSON.stringify(data), new RegExp(ACCOUNT_ID));
 });
 
+// Report 9: a developer could create a key that reads the audit trail and buys plans, though the role may not.
+keys('get no right from anyone whose role does not have that right', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  const developer = await desk.member(owner, 'dev@example.com', 'developer');
+  const make = { name: 'One', scope: 'full' };
+  for (const scope of ['audit', 'billing', 'full audit', 'read billing', 'full audit billing']) {
+    const refused = await developer.send('POST', '/keys', { ...make, scope });
+    assert.equal([refused.status, refused.reason], [403, 'role_not_allowed'], scope);
+  }
+  const { data: own } = await developer.expect(201, 'POST', '/keys', make);
+  const ownPath = `/keys/${own['id']}`;
+  await developer.expect(200, 'PUT', `${ownPath}/scope`, { scope: 'read' });
+  await developer.expect(403, 'PUT', `${ownPath}/scope`, { scope: 'read audit' });
+  // An owner decides what a key that exists may do.
+  const { data: given } = await owner.expect(200, 'PUT', `${ownPath}/scope`, {
+    scope: 'full audit',
+  });
+  assert.is(given['scope'], 'full audit');
+  await developer.expect(403, 'PUT', `${ownPath}/scope`, { scope: 'full' });
+  await developer.expect(403, 'POST', `${ownPath}/rotate`, { grace_seconds: 0 });
+  await developer.expect(200, 'POST', `${ownPath}/disable`, {});
+  await developer.expect(403, 'POST', `${ownPath}/enable`, {});
+  await owner.expect(200, 'POST', `${ownPath}/enable`, {});
+  await developer.expect(200, 'DELETE', ownPath);
+});
+
 keys('are not changed where the audit trail cannot be written', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();

@@ -34,7 +34,7 @@ keys('gives keys names and networks, renames, disables, enables and rotates them
   assert.is((await admitKey(limiter, rotated.key, '10.0.0.1')).verdict, 'admitted');
   assert.match((await service.ctl('keys', 'rotate', id, rotated.id, '--grace', '2h')).err, /2h/);
   const listed = (await service.ctl('keys', 'list', id)).out;
-  assert.match(listed, /NETWORKS +REPLACED BY +HINTS/);
+  assert.match(listed, /NETWORKS +REPLACED BY +MADE BY +HINTS/);
   for (const { key } of [made, rotated]) assert.not.ok(listed.includes(key.slice(19, 47)));
 });
 

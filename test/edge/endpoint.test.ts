@@ -18,11 +18,11 @@ catalog('has a file and a test of its name', () => {
 });
 
 catalog(
-  'reads with GET, with a key of either scope but for the audit trail, and costs only where it processes',
+  'reads with GET, with a key of either scope but for the audit trail and the account, and costs only where it processes',
   () => {
     for (const { name, method, scope, isBilled } of ENDPOINTS) {
       // Who else has done what is for those who may do it.
-      const needed = name === 'getAudit' ? 'full' : 'read';
+      const needed = { getAudit: 'audit', getAccount: 'any' }[name] ?? 'read';
       if (method === 'GET') assert.equal([scope, isBilled], [needed, false], name);
     }
     const billed = ENDPOINTS.filter(({ isBilled }) => isBilled).map(({ name }) => name);

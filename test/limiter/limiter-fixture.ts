@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert';
-import type { Account, AccountWithKeys, KeyScope } from '#accounts/account';
+import type { Account, AccountWithKeys } from '#accounts/account';
 import { digestOf, parseApiKey } from '#accounts/api-key';
+import type { NeededRight } from '#accounts/key-scope';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
 import { AuditTrail } from '#audit/audit-trail';
 import { Fault } from '#fault/fault';
@@ -187,7 +188,7 @@ export function admission(
   callId: number,
   cycles = 1,
   keyDigest = digestOf('key'),
-  scope: KeyScope = 'full',
+  scope: NeededRight = 'full',
   accountId = ACCOUNT_ID,
 ): AdmitCall {
   return { kind: 'admit', accountId, keyDigest, callId, callTag: 0, scope, cycles };
@@ -203,7 +204,7 @@ export async function limiterUnderTest(
   choice: PlanChoice,
   options: {
     accounts?: AccountStore;
-    scope?: KeyScope;
+    scope?: 'full' | 'read';
     idleAgeMs?: number;
     journal?: Journal;
     keyUses?: KeyUseStore;
@@ -251,7 +252,7 @@ export async function limiterUnderTest(
 function callers(limiter: Limiter, id: string, key: string) {
   const digest = digestOf(key);
   return {
-    admit: async (callId: number, cycles = 1, scope: KeyScope = 'full', by = digest) =>
+    admit: async (callId: number, cycles = 1, scope: NeededRight = 'full', by = digest) =>
       limiter.client.ask(admission(callId, cycles, by, scope, id)),
     settle: async (callId: number, used: number) =>
       limiter.client.ask(settlement(callId, used, id)),

@@ -1,3 +1,4 @@
+import { type KeyScope, WHOLE_SCOPE } from '#accounts/key-scope';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import type { Service } from '#test/support/service';
 
@@ -31,7 +32,8 @@ export type RequestedCaller = {
   readonly requestsPerMinute?: number;
   readonly cyclesPerMonth?: number;
   readonly instances?: number;
-  readonly scope?: 'full' | 'read';
+  /** Left out: every right. */
+  readonly scope?: KeyScope;
 };
 
 /** A new account with one key, made through the admin port. */
@@ -49,7 +51,7 @@ export async function newCaller(
   return callerOf(
     service,
     account.id,
-    await newKey(service, account.id, requested.scope ?? 'full'),
+    await newKey(service, account.id, requested.scope ?? WHOLE_SCOPE),
   );
 }
 

@@ -122,6 +122,7 @@ lying('a question that no edge asks a limiter is refused', () => {
   const admit = {
     ...{ keyDigest: '', writes: true, cycles: 1, describesCaller: false, address: '' },
     ofMember: false,
+    scope: '',
   };
   const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
   const refuses = (change: Partial<LimiterRequest>) => {
@@ -143,6 +144,7 @@ lying('a question that no edge asks a limiter is refused', () => {
     { client: 'a'.repeat(121) },
     { client: 'curl\u001b[2J' },
     { client: 'é' },
+    { scope: 'everything' },
   ]) {
     refuses({ call: { $case: 'admit', value: { ...known, ...wrong } } });
   }
@@ -171,7 +173,7 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     monthResetAtS: 1,
     instances: 1_000,
   };
-  const described = { plan: 'pro', keyId: 'key_1', mayWrite: true };
+  const described = { plan: 'pro', keyId: 'key_1', mayWrite: true, keyScope: 'full' };
   const admits = (change: Partial<LimiterAnswer>) => {
     const value = { verdict: 1, allowance: numbers, caller: undefined, ...change } as const;
     return limiter({ id: 1, outcome: { $case: 'answer', value } });

@@ -89,6 +89,8 @@ export type KeyView = {
   readonly created_at: string;
   readonly expires_at?: string;
   readonly replaced_by?: string;
+  /** A user with the name, or an operator; absent: not recorded. */
+  readonly created_by?: { readonly kind: string; readonly id: string; readonly name?: string };
   readonly last_used?: { readonly at: string; readonly address?: string; readonly client?: string };
   readonly hints?: readonly string[];
 };
@@ -99,7 +101,7 @@ export type NewKey = KeyView & { readonly key: string };
 /** What a new key is made of. */
 export type KeyWanted = {
   readonly name: string;
-  readonly scope: 'full' | 'read';
+  readonly scope: string;
   readonly expires_at?: string;
   readonly networks?: readonly string[];
 };

@@ -186,6 +186,7 @@ export const api = {
   keys: () => get<readonly KeyView[]>('/keys'),
   createKey: (wanted: KeyWanted) => post<NewKey>('/keys', wanted),
   renameKey: (id: string, name: string) => send('PATCH', `/keys/${idIn(id)}`, { name }),
+  setKeyScope: (id: string, scope: string) => send('PUT', `/keys/${idIn(id)}/scope`, { scope }),
   rotateKey: (id: string, graceSeconds: number) =>
     post<NewKey>(`/keys/${idIn(id)}/rotate`, { grace_seconds: graceSeconds }),
   disableKey: (id: string) => post(`/keys/${idIn(id)}/disable`),

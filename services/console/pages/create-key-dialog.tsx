@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { KeyWanted, NewKey } from '#pages/answers';
 import { api } from '#pages/api';
+import { scopeChoices } from '#pages/key-scopes';
 import { useAction } from '#pages/loaded';
 import { FormDialog } from '#view/dialog';
 import { SelectField, TextField, type Values } from '#view/field';
@@ -52,11 +53,8 @@ export function CreateKeyDialog({
           hasFocus
         />
         <SelectField
-          {...{ name: 'scope', label: 'Scope', refusal }}
-          choices={[
-            ['full', 'Full: reads and changes'],
-            ['read', 'Read only'],
-          ]}
+          {...{ name: 'scope', label: 'Scope', refusal, choices: scopeChoices() }}
+          hint="Full reads and changes instances. You can give what your own role may do."
         />
         <SelectField {...{ name: 'expiry', label: 'Expires', choices: EXPIRIES, value: expiry }} />
         {expiry === 'date' ? (
@@ -77,12 +75,18 @@ export function CreateKeyDialog({
 }
 
 function wantedOf(values: Values): KeyWanted {
-  const { name = '', scope, expiry = 'never', expires_at: day = '', networks = '' } = values;
+  const {
+    name = '',
+    scope = 'full',
+    expiry = 'never',
+    expires_at: day = '',
+    networks = '',
+  } = values;
   const lines = networks.split(/[\s,]+/).filter((each) => each !== '');
   const expiresAt = expiryTime(expiry, day);
   return {
     name: name.trim(),
-    scope: scope === 'read' ? 'read' : 'full',
+    scope,
     ...(expiresAt === undefined ? {} : { expires_at: expiresAt.toISOString() }),
     ...(lines.length === 0 ? {} : { networks: lines }),
   };

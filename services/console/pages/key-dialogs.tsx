@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { KeyView, NewKey } from '#pages/answers';
 import { api } from '#pages/api';
+import { scopeChoices } from '#pages/key-scopes';
 import { useAction } from '#pages/loaded';
 import { FormDialog } from '#view/dialog';
 import { SelectField, TextField } from '#view/field';
 import { TypedName } from '#view/typed-name';
 
 /** What can be done with a key. */
-export type KeyDeed = 'rename' | 'rotate' | 'disable' | 'enable' | 'revoke';
+export type KeyDeed = 'rename' | 'scope' | 'rotate' | 'disable' | 'enable' | 'revoke';
 
 type DeedProps = {
   readonly of: KeyView;
@@ -28,6 +29,8 @@ export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDe
   switch (deed) {
     case 'rename':
       return <RenameDialog {...props} />;
+    case 'scope':
+      return <ScopeDialog {...props} />;
     case 'rotate':
       return <RotateDialog {...props} />;
     case 'disable':
@@ -55,6 +58,28 @@ function RenameDialog({ of, onClose, onDone }: DeedProps) {
         {...{ name: 'name', label: 'Name', refusal, maxLength: 64 }}
         value={of.name ?? ''}
         hasFocus
+      />
+    </FormDialog>
+  );
+}
+
+function ScopeDialog({ of, onClose, onDone }: DeedProps) {
+  const { run, isBusy, refusal } = useAction(async (scope: string) => {
+    await api.setKeyScope(of.id, scope);
+    onDone(undefined);
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Change the scope of the key', submit: 'Change', onClose, isBusy, refusal }}
+      fields={['scope']}
+      onSubmit={({ scope = of.scope }) => run(scope)}
+    >
+      <p>
+        Calls with <strong>{nameOf(of)}</strong> may do what its scope says, from within a second
+        on.
+      </p>
+      <SelectField
+        {...{ name: 'scope', label: 'Scope', refusal, choices: scopeChoices(), value: of.scope }}
       />
     </FormDialog>
   );

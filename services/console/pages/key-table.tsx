@@ -1,5 +1,6 @@
 import type { KeyView } from '#pages/answers';
 import { browserName, inWords } from '#pages/format';
+import { mayGive, scopeText } from '#pages/key-scopes';
 import { may } from '#pages/session';
 import type { KeyDeed } from '#view/key-dialogs';
 import { TimeText } from '#view/time-text';
@@ -14,6 +15,7 @@ const HINTS: Readonly<Record<string, string>> = {
   never_used: 'Never used',
   idle_90_days: 'Idle for 90 days',
   no_expiry: 'No expiry',
+  maker_gone: 'Its maker has left or may do less',
 };
 
 const STATUS_CLASS: Readonly<Record<string, string>> = {
@@ -68,6 +70,9 @@ function Row({
       <th scope="row">
         <span class="row-name">{of.name ?? 'Unnamed key'}</span>
         <code>{of.masked ?? of.id}</code>
+        {of.created_by === undefined ? null : (
+          <span class="row-more">by {of.created_by.name ?? of.created_by.id}</span>
+        )}
       </th>
       <td data-label="Scope" class="is-short">
         {scopeText(of.scope)}
@@ -126,8 +131,12 @@ function Hints({ of: { hints = [], networks = [] } }: { readonly of: KeyView }) 
   );
 }
 
+/** Deeds that give the rights of a key to those who hold it. */
+const GIVING: readonly KeyDeed[] = ['scope', 'rotate', 'enable'];
+
 const DEED_TEXTS = [
   ['rename', 'Rename'],
+  ['scope', 'Change scope'],
   ['rotate', 'Rotate'],
   ['disable', 'Disable'],
   ['enable', 'Enable'],
@@ -135,8 +144,13 @@ const DEED_TEXTS = [
 ] as const;
 
 function Deeds({ of, onDeed }: { readonly of: KeyView; readonly onDeed: KeyTableProps['onDeed'] }) {
-  const isShown = (deed: KeyDeed) =>
-    deed === 'enable' ? of.status === 'disabled' : deed !== 'disable' || of.status === 'active';
+  const isShown = (deed: KeyDeed) => {
+    // The service refuses these for a key with rights that the person does not have.
+    if (GIVING.includes(deed) && !mayGive(of.scope)) return false;
+    return deed === 'enable'
+      ? of.status === 'disabled'
+      : deed !== 'disable' || of.status === 'active';
+  };
   return (
     <>
       {DEED_TEXTS.filter(([deed]) => isShown(deed)).map(([deed, text]) => (
@@ -152,15 +166,4 @@ function Deeds({ of, onDeed }: { readonly of: KeyView; readonly onDeed: KeyTable
       ))}
     </>
   );
-}
-
-function scopeText(scope: string): string {
-  switch (scope) {
-    case 'full':
-      return 'Full';
-    case 'read':
-      return 'Read only';
-    default:
-      return inWords(scope);
-  }
 }

@@ -13,8 +13,8 @@ export const createCheckout = endpoint({
     'as soon as the provider has said that it is paid, within seconds. The browser goes on to ' +
     '`success_url` or `cancel_url`, which say nothing about the payment. An account that has a ' +
     'subscription changes it at the portal: 409 `already_exists`. One with an agreed plan buys none: ' +
-    '409. Each call is a line of the audit trail. Needs a key with the scope `full`, and costs one request.',
-  scope: 'full',
+    '409. Each call is a line of the audit trail. Needs a key with the scope `billing`, and costs one request.',
+  scope: 'billing',
   body: CheckoutBody,
   response: BillingPage,
   refusals: [

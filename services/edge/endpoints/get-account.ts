@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { KEY_SCOPES } from '#accounts/account';
+import { KEY_SCOPES } from '#accounts/key-scope';
 import { INSTANCES_OF, type Plan } from '#accounts/plan';
 import { type AccountCaller, endpoint } from '#edge/endpoint';
 import { windowResetS } from '#edge/limit-headers';
@@ -27,7 +27,9 @@ const Account = z
     key: z
       .strictObject({
         id: z.string().regex(/^key_[0-9a-f]{16}$/),
-        scope: z.enum(KEY_SCOPES),
+        scope: z
+          .enum(KEY_SCOPES)
+          .describe('What the key may do: one word or more, with spaces between them.'),
         expires_at: Time.nullable().describe('`null`: never.'),
       })
       .describe('The key that this request was made with.'),
@@ -43,8 +45,8 @@ export const getAccount = endpoint({
   summary: 'Get plan, usage and key',
   description:
     'What the plan of your account allows, how much of it is left after this request (the figures ' +
-    'of the limit headers), and the key that you use. Costs one request, like every read.',
-  scope: 'read',
+    'of the limit headers), and the key that you use. Every key may ask, whatever its scope. Costs one request, like every read.',
+  scope: 'any',
   response: dataOf(Account),
   examples: [{ summary: 'an account' }],
   handler: {

@@ -15,8 +15,8 @@ export const getAudit = endpoint({
     'names it (`month.seq`) says how that ended, `done`, `repeated` or the code of the refusal. Writes to ' +
     'instances have such a line only where they were refused or repeated. `action` matches from its ' +
     'start: `key` is every action on keys. A page looks at 2,048 lines at most, so that it may be empty ' +
-    'and yet have a `next_cursor`. Needs a key with the scope `full`, and costs one request.',
-  scope: 'full',
+    'and yet have a `next_cursor`. Needs a key with the scope `audit`, and costs one request.',
+  scope: 'audit',
   query: AuditQuery,
   response: AuditAnswer,
   examples: [{ summary: 'the newest lines', query: '?limit=3' }],

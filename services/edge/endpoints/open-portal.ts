@@ -11,8 +11,8 @@ export const openPortal = endpoint({
   description:
     'Answers a page of the payment provider on which a person changes or cancels what the account has ' +
     'bought, and how it is paid. 404 for an account that has never bought anything. Each call is a line ' +
-    'of the audit trail. Needs a key with the scope `full`, and costs one request.',
-  scope: 'full',
+    'of the audit trail. Needs a key with the scope `billing`, and costs one request.',
+  scope: 'billing',
   body: PortalBody,
   response: BillingPage,
   refusals: [

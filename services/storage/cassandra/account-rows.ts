@@ -1,5 +1,6 @@
 import type { types } from 'cassandra-driver';
 import type { Account, ApiKeyRecord } from '#accounts/account';
+import { creatorFrom, creatorText } from '#accounts/creator';
 import { INSTANCES_OF, type Plan, type PlanChange } from '#accounts/plan';
 import { defined } from '#platform/defined';
 
@@ -8,7 +9,7 @@ const FOR_EVER_DAYS = 0;
 
 /** The columns of a key, in the order of `keyColumns`. */
 export const KEY_COLUMNS = `key_id, digest, scope, key_created_at_ms, revoked_at_ms, expires_at_ms,
-  key_name, key_hint, key_networks, replaced_by, disabled_at_ms, limited_scope`;
+  key_name, key_hint, key_networks, replaced_by, disabled_at_ms, limited_scope, created_by`;
 
 /** The columns that `accountFrom` and `keyFrom` read, and the revision. */
 export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
@@ -100,6 +101,7 @@ const LIMITED_SCOPE = 'limited';
  */
 export function keyColumns(key: ApiKeyRecord): unknown[] {
   const { id, digest, scope, name, hint, networks, replacedBy, disabledAtMs = null } = key;
+  const { createdBy } = key;
   const times = [key.createdAtMs, key.revokedAtMs, key.expiresAtMs];
   const isLimited = disabledAtMs !== null || networks !== undefined;
   return [
@@ -108,6 +110,7 @@ export function keyColumns(key: ApiKeyRecord): unknown[] {
     ...[name, hint, networks, replacedBy],
     disabledAtMs === null ? null : BigInt(disabledAtMs),
     isLimited ? scope : null,
+    createdBy && creatorText(createdBy),
   ];
 }
 
@@ -131,6 +134,7 @@ export function keyFrom(row: types.Row): ApiKeyRecord {
     networks: networks ?? undefined,
     disabledAtMs: time('disabled_at_ms'),
     replacedBy: text('replaced_by'),
+    createdBy: creatorFrom(text('created_by')),
   });
 }
 

@@ -18,7 +18,7 @@ const READS_IN_FLIGHT_MAX = 8;
 const CHANGE_MS_MAX = 5_000;
 
 const FIND = `SELECT account_id, kind, id, revision, is_closed, email, role, created_at_ms,
-  expires_at_ms FROM account_people WHERE account_id = ?`;
+  expires_at_ms, created_by FROM account_people WHERE account_id = ?`;
 const CHANGE = `UPDATE account_people SET revision = ?, is_closed = ? WHERE account_id = ?
   IF revision = ?`;
 const ADD_ACCOUNT = 'INSERT INTO user_accounts (user_id, account_id) VALUES (?, ?)';

@@ -1,4 +1,5 @@
 import type { types } from 'cassandra-driver';
+import { creatorFrom, creatorText } from '#accounts/creator';
 import {
   type EntryLink,
   INVITATION_MS,
@@ -9,7 +10,7 @@ import {
 import type { Statement } from '#storage/cassandra/session';
 
 const PUT = `INSERT INTO account_people (account_id, kind, id, email, role, created_at_ms,
-  expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
+  expires_at_ms, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
 const DROP = 'DELETE FROM account_people WHERE account_id = ? AND kind = ? AND id = ?';
 
 /** A row, by its key and with what stands in it. */
@@ -27,7 +28,9 @@ export function peopleFrom(rows: readonly types.Row[]): People {
     const accountId: string = row['account_id'];
     const createdAtMs = Number(row['created_at_ms']);
     const expiresAtMs = Number(row['expires_at_ms']);
-    const link = { accountId, digest: row['id'], createdAtMs, expiresAtMs };
+    const createdBy = creatorFrom(row['created_by'] ?? undefined);
+    const by = createdBy === undefined ? {} : { createdBy };
+    const link = { accountId, digest: row['id'], createdAtMs, expiresAtMs, ...by };
     switch (row['kind']) {
       case 'member':
         members.push({ accountId, userId: row['id'], role: row['role'], createdAtMs });
@@ -59,7 +62,11 @@ export function rowChanges(accountId: string, was: People, next: People): Statem
 function rowsOf({ members, links }: People): PersonRow[] {
   return [
     ...members.map(({ userId, role, createdAtMs }) => {
-      return { kind: 'member', id: userId, values: [null, role, BigInt(createdAtMs), null, 0] };
+      return {
+        kind: 'member',
+        id: userId,
+        values: [null, role, BigInt(createdAtMs), null, null, 0],
+      };
     }),
     ...links.map((link) => {
       const { kind, digest: id } = link;
@@ -68,7 +75,8 @@ function rowsOf({ members, links }: People): PersonRow[] {
           ? [link.email, link.role, INVITATION_MS]
           : [null, null, SETUP_LINK_MS];
       const times = [BigInt(link.createdAtMs), BigInt(link.expiresAtMs)];
-      return { kind, id, values: [email, role, ...times, lifeMs / 1_000] };
+      const by = link.createdBy === undefined ? null : creatorText(link.createdBy);
+      return { kind, id, values: [email, role, ...times, by, lifeMs / 1_000] };
     }),
   ];
 }

@@ -104,6 +104,12 @@ export interface Admit {
    * digest of no key, so that a limiter of release 1.0 lets nothing in.
    */
   ofMember: boolean;
+  /**
+   * Since 1.1: the right that the call needs where that is neither read nor full: audit, billing, or any
+   * for what every key may do. Empty: read or full, as `writes` says. An edge that asks for audit or
+   * billing sets `writes`, so that a limiter of release 1.0 admits no key that may only read.
+   */
+  scope: string;
 }
 
 export interface Settle {
@@ -140,7 +146,11 @@ export interface CallerDescription {
   keyId: string;
   mayWrite: boolean;
   /** Unix milliseconds; absent: never. */
-  keyExpiresAtMs?: number | undefined;
+  keyExpiresAtMs?:
+    | number
+    | undefined;
+  /** Since 1.1: the scope of the key. Empty from a limiter of release 1.0: see may_write. */
+  keyScope: string;
 }
 
 /** Whole numbers; those that may be beyond 2^32 are doubles, as in call_id. */
@@ -394,6 +404,7 @@ function createBaseAdmit(): Admit {
     address: "",
     client: undefined,
     ofMember: false,
+    scope: "",
   };
 }
 
@@ -419,6 +430,9 @@ export const Admit: MessageFns<Admit> = {
     }
     if (message.ofMember !== false) {
       writer.uint32(56).bool(message.ofMember);
+    }
+    if (message.scope !== "") {
+      writer.uint32(66).string(message.scope);
     }
     return writer;
   },
@@ -490,6 +504,14 @@ export const Admit: MessageFns<Admit> = {
             }
 
             message.ofMember = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.scope = reader.string();
             continue;
           }
         }
@@ -758,7 +780,7 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
 };
 
 function createBaseCallerDescription(): CallerDescription {
-  return { plan: "", keyId: "", mayWrite: false, keyExpiresAtMs: undefined };
+  return { plan: "", keyId: "", mayWrite: false, keyExpiresAtMs: undefined, keyScope: "" };
 }
 
 export const CallerDescription: MessageFns<CallerDescription> = {
@@ -774,6 +796,9 @@ export const CallerDescription: MessageFns<CallerDescription> = {
     }
     if (message.keyExpiresAtMs !== undefined) {
       writer.uint32(33).double(message.keyExpiresAtMs);
+    }
+    if (message.keyScope !== "") {
+      writer.uint32(42).string(message.keyScope);
     }
     return writer;
   },
@@ -821,6 +846,14 @@ export const CallerDescription: MessageFns<CallerDescription> = {
             }
 
             message.keyExpiresAtMs = reader.double();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.keyScope = reader.string();
             continue;
           }
         }
