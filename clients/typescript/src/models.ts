@@ -6,7 +6,19 @@
 /** A later release may answer other values than these. */
 export type PlanName = 'free' | 'indie' | 'pro' | 'enterprise' | (string & {});
 /** A later release may answer other values than these. */
-export type KeyScope = 'full' | 'read' | (string & {});
+export type KeyScope =
+  | 'full'
+  | 'read'
+  | 'audit'
+  | 'billing'
+  | 'full audit'
+  | 'full billing'
+  | 'full audit billing'
+  | 'read audit'
+  | 'read billing'
+  | 'read audit billing'
+  | 'audit billing'
+  | (string & {});
 /** A later release may answer other values than these. */
 export type Action =
   | 'explore'
@@ -188,6 +200,7 @@ export type ErrorReason =
   | 'http_version_not_supported'
   | 'address_not_allowed'
   | 'read_only_key'
+  | 'missing_scope'
   | 'account_suspended'
   | 'instance_limit'
   | 'too_many_streams'

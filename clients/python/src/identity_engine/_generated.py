@@ -317,6 +317,7 @@ ErrorReason = TypeAliasType(
         "http_version_not_supported",
         "address_not_allowed",
         "read_only_key",
+        "missing_scope",
         "account_suspended",
         "instance_limit",
         "too_many_streams",
@@ -425,7 +426,23 @@ Any value of JSON.
 """
 
 
-KeyScope = TypeAliasType("KeyScope", Literal["full", "read"] | str)
+KeyScope = TypeAliasType(
+    "KeyScope",
+    Literal[
+        "full",
+        "read",
+        "audit",
+        "billing",
+        "full audit",
+        "full billing",
+        "full audit billing",
+        "read audit",
+        "read billing",
+        "read audit billing",
+        "audit billing",
+    ]
+    | str,
+)
 """
 A later release may answer other values than these.
 """
