@@ -9,6 +9,7 @@ import type { Bus } from '#bus/bus';
 import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import { type Clock, withinMs } from '#platform/clock';
+import { Dependency } from '#platform/dependency';
 import { LogRateLimit } from '#platform/log-rate-limit';
 import type { Logger } from '#platform/logger';
 import type { Reloadable } from '#platform/reloadable';
@@ -32,6 +33,8 @@ export type NatsBusOptions = {
   readonly onBug: (error: unknown) => void;
   /** One line for the log about the connection: lost, back, refused by the server. */
   readonly logger: Logger;
+  /** Reports when the connection is lost, and found again; one of its own unless given. */
+  readonly dependency?: Dependency;
 };
 
 /** The first connection: long enough for a server that starts beside this process, in milliseconds. */
@@ -70,7 +73,9 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   const state = { isConnected: true };
   const isConnected = (): boolean => state.isConnected && !connection.isClosed();
   const unconfirmed = new UnconfirmedBytes(connection);
-  void follow(connection, state, logger);
+  const address = options.servers.join(',');
+  const { dependency = new Dependency({ name: 'NATS', address, clock, logger }) } = options;
+  void follow(connection, state, logger, dependency);
 
   const fullNotices = new LogRateLimit(clock);
   const wantOfRoom = (subject: string): void =>
@@ -162,17 +167,18 @@ async function follow(
   connection: NatsConnection,
   state: { isConnected: boolean },
   logger: Logger,
+  dependency: Dependency,
 ): Promise<void> {
   for await (const status of connection.status()) {
     switch (status.type) {
       case 'staleConnection':
       case 'disconnect':
-        if (state.isConnected) logger.warn('NATS: the connection is lost');
+        if (state.isConnected) dependency.lost('the server is away or silent');
         state.isConnected = false;
         break;
       case 'reconnect':
         state.isConnected = true;
-        logger.info({ server: status.server }, 'NATS: connected again');
+        dependency.answered();
         break;
       case 'error':
         logger.warn({ why: status.error.message }, 'NATS: the server refuses');

@@ -100,6 +100,8 @@ async function sessionOf(
   const { openSession } = await import('#storage/cassandra/session');
   const { statementObserver } = await import('#storage/cassandra/statement-observer');
   const { clock, metrics } = foundation;
+  const contactPoints = config.SERVICE_CASSANDRA_CONTACT_POINTS;
+  const dependency = foundation.dependencies.watch('Cassandra', contactPoints.join(','));
   const credentials = credentialsOf(config, 'SERVICE_CASSANDRA', foundation);
   const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', foundation);
   const serverName = config.SERVICE_CASSANDRA_TLS_NAME;
@@ -108,11 +110,11 @@ async function sessionOf(
   }
   const tls = client === undefined ? undefined : { client, serverName };
   return await openSession({
-    contactPoints: config.SERVICE_CASSANDRA_CONTACT_POINTS,
+    contactPoints,
     localDataCenter: config.SERVICE_CASSANDRA_DATACENTER,
     keyspace,
     clock,
-    observe: statementObserver(metrics),
+    observe: statementObserver(metrics, dependency),
     credentials,
     tls,
   });

@@ -146,22 +146,30 @@ export function engineConnector({
   metrics,
   tls,
   tracer,
+  dependencies,
 }: Foundation): (address: string) => Peer<EngineCall, EngineAnswer> {
   const observeCall = clientObserver(metrics, 'engine');
   const shown = tls();
-  return (address) => new FrameClient(engineProtocol, { address, observeCall, tls: shown, tracer });
+  return (address) => {
+    const dependency = dependencies.watch('engine', address);
+    const options = { address, observeCall, tls: shown, tracer, dependency };
+    return new FrameClient(engineProtocol, options);
+  };
 }
 
 /** Connects to limiters at their addresses. */
 export function limiterConnector(
   config: Config,
-  { metrics, tls, tracer }: Foundation,
+  { metrics, tls, tracer, dependencies }: Foundation,
 ): (address: string) => Peer<LimiterCall, LimiterAnswer> {
   const observeCall = clientObserver(metrics, 'limiter');
   const shown = tls();
   const timeoutMs = config.SERVICE_LIMITER_TIMEOUT_MS;
-  return (address) =>
-    new FrameClient(limiterProtocol, { address, timeoutMs, observeCall, tls: shown, tracer });
+  return (address) => {
+    const dependency = dependencies.watch('limiter', address);
+    const options = { address, timeoutMs, observeCall, tls: shown, tracer, dependency };
+    return new FrameClient(limiterProtocol, options);
+  };
 }
 
 /** Counts further tries, by what made them necessary. */

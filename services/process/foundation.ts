@@ -1,6 +1,7 @@
 import type { Config } from '#config';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
+import { Dependencies } from '#platform/dependency';
 import { FailureLog } from '#platform/failure-log';
 import { linesLost } from '#platform/line-stream';
 import { createLogger, type Logger } from '#platform/logger';
@@ -45,7 +46,8 @@ export function foundationOf(config: Config, service: string, stop?: AbortSignal
   const tls = () => wireTlsOf(config, { credentials, clock }, role);
   const common = { service, logger, actors, onBug, metrics, clock, credentials };
   const waits = new Waits(stop);
-  return { ...common, randomness: systemRandomness, waits, tls };
+  const dependencies = new Dependencies({ clock, logger });
+  return { ...common, dependencies, randomness: systemRandomness, waits, tls };
 }
 
 /** The same for a process that serves, with its tracer; disposed last, it sends what is recorded. */
@@ -98,13 +100,17 @@ type OperatorsPort = Running & {
  */
 export async function serveOperators(
   config: Config,
-  { metrics, credentials, waits }: Foundation,
+  { metrics, credentials, waits, dependencies }: Foundation,
 ): Promise<OperatorsPort> {
   let isReady = false;
   let isClosing = false;
   const { SERVICE_METRICS_HOST: host, SERVICE_METRICS_PORT: port } = config;
   const whyNot = () => (isClosing ? ['closing'] : waits.lines);
-  const notes = () => [...(isReady ? [] : whyNot()), ...credentials.refusals];
+  const notes = () => [
+    ...(isReady ? [] : whyNot()),
+    ...credentials.refusals,
+    ...dependencies.notes,
+  ];
   const server = await serveOps({ host, port, metrics, isReady: () => isReady, notes });
   return {
     ...server,

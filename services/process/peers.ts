@@ -24,7 +24,7 @@ export async function patiently<Value>(
   missing: () => string,
 ): Promise<Value> {
   using _ = clock.after(PATIENCE_MS, () => {
-    logger.info({ missing: missing() }, 'waiting before this process can serve');
+    logger.info({ missing: missing() }, 'waiting for what this process cannot serve without');
   });
   const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
   const first = await waits.during(missing, Promise.race([pending, given]));

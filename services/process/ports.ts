@@ -79,9 +79,10 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
   const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
   const credentials = credentialsOf(config, 'SERVICE_NATS', foundation);
   const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', foundation);
+  const dependency = foundation.dependencies.watch('NATS', servers.join(','));
   const bus = await foundation.waits.during(
     () => `NATS at ${servers.join(',')}`,
-    openNatsBus({ servers, name, clock, onBug, logger, credentials, tls }),
+    openNatsBus({ servers, name, clock, onBug, logger, dependency, credentials, tls }),
   );
   const dropped = metrics.counter('bus_dropped_total');
   // Shown from the first scrape on, or Prometheus could not see the first of each.

@@ -173,12 +173,14 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
   async [Symbol.asyncDispose](): Promise<void> {
     this.#sweep[Symbol.dispose]();
     this.#connection[Symbol.dispose]();
+    this.#options.dependency?.[Symbol.dispose]();
   }
 
   #refusalOf(timeoutMs: number): Fault | undefined {
     const { unavailable, timedOut } = this.#protocol;
     const { callsInFlightMax } = this.#options;
     if (!this.#connection.isOpen) {
+      this.#options.dependency?.unanswered('no connection');
       const cause = this.#otherGeneration;
       return this.#unavailable('the service cannot be reached', unavailable, cause);
     }
@@ -224,6 +226,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     const pending = this.#inFlight.get(reply.id);
     if (pending === undefined) return;
     if (!pending.isSent) throw new RangeError('a reply to a call that was not sent');
+    this.#options.dependency?.answered();
     let answer: Answer;
     try {
       answer = answerOf(this.#protocol, reply);
@@ -260,6 +263,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
       // Another one's end may have ended it meanwhile.
       if (pending.isSettled || pending.deadlineMs > nowMs) continue;
       const { isSent } = pending;
+      const seconds = (nowMs - pending.askedAtMs) / 1_000;
+      this.#options.dependency?.unanswered('no answer in time', seconds);
       isAnyUnsent ||= !isSent;
       const fault = isSent
         ? this.#unavailable('no answer in time', timedOut, undefined, true)

@@ -1,5 +1,6 @@
 import type { FaultCode } from '#fault/error-codes';
 import { type Clock, systemClock } from '#platform/clock';
+import type { Dependency } from '#platform/dependency';
 import type { Reloadable } from '#platform/reloadable';
 import type { Tracer } from '#platform/tracer';
 import {
@@ -30,6 +31,8 @@ export type PeerOptions = {
    * cheap.
    */
   readonly observeCall?: CallEnded;
+  /** Reports outages of the peer. Disposed with the connection. */
+  readonly dependency?: Dependency | undefined;
   readonly tracer?: Tracer | undefined;
 };
 
@@ -55,6 +58,7 @@ export function peerDefaults(
     newCredentials: () => clientCredentials(options.tls, [role]),
     keepalive: options.keepalive ?? { timeMs: KEEPALIVE_TIME_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS },
     observeCall: options.observeCall,
+    dependency: options.dependency,
     tracer: options.tracer,
   };
 }

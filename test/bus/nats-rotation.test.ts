@@ -34,7 +34,7 @@ const eventually = (what: string, isSo: () => boolean) =>
   soon(what, isSo, { withinMs: PATIENCE_MS, everyMs: 10 });
 
 const isBack = (notices: readonly string[]) =>
-  notices.some((notice) => notice.startsWith('connected to NATS at '));
+  notices.some((notice) => notice.includes('answers again'));
 
 const password = suite('when the password of NATS changes');
 

@@ -35,6 +35,21 @@ unready('says in its probe what it waits for, and that it closes', async () => {
   assert.equal(await asked(address), [503, 'not ready\nclosing\n']);
 });
 
+// Report 33: Readiness of an edge said "ready" without a word while its bus was away.
+unready('or is degraded says since when which dependency does not answer', async () => {
+  const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
+  await using foundation = await openFoundation(config, 'edge');
+  await using operators = await serveOperators(config, foundation);
+  using _ = operators.ready();
+  const bus = foundation.dependencies.watch('NATS', 'nats:4222');
+  bus.lost('the server is away');
+  const [status, text] = await asked(operators.address);
+  assert.is(status, 200);
+  assert.match(text, /^ready\nNATS at nats:4222 does not answer since \d{4}-.*Z\n$/);
+  bus.answered();
+  assert.equal(await asked(operators.address), [200, 'ready\n']);
+});
+
 unready('no longer waits for what has failed', async () => {
   const waits = new Waits();
   const failed = waits.during(() => 'one', Promise.reject(new Error('refused'))).catch(() => 'no');

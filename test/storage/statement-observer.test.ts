@@ -1,7 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { Dependency } from '#platform/dependency';
 import { createMetrics } from '#platform/metrics';
 import { statementObserver } from '#storage/cassandra/statement-observer';
+import { SILENT } from '#test/support/test-logger';
 
 /** The lines of a scrape that say how often a second server answered. */
 async function secondServers(metrics: ReturnType<typeof createMetrics>): Promise<string[]> {
@@ -13,7 +16,10 @@ const observed = suite('when statements are observed');
 
 observed('second servers are counted from 0 on, so that the first of them is a rise', async () => {
   const metrics = createMetrics();
-  const observe = statementObserver(metrics);
+  const observe = statementObserver(
+    metrics,
+    new Dependency({ name: 'Cassandra', address: '', clock: systemClock, logger: SILENT }),
+  );
   const line = (reason: string, count: number) =>
     `db_client_second_server_total{db_operation_name="SELECT",reason="${reason}"} ${count}`;
   observe('SELECT', 0.01, undefined);
