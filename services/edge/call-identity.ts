@@ -35,12 +35,17 @@ export function readIdempotencyKey(
     const text = 'Idempotency-Key: 1 to 255 printable ASCII characters';
     throw invalid('invalid_header', 'Idempotency-Key', text);
   }
-  const hash = createHash('sha256').update(`${method} ${url}\n`);
-  return { key: header, fingerprint: hash.update(body ?? '').digest('hex') };
+  return { key: header, fingerprint: fingerprintOf(method, url, body ?? '') };
 }
 
-function isIdempotencyKey(header: string): boolean {
-  return header.length <= KEY_LENGTH_MAX && IDEMPOTENCY_KEY.test(header);
+/** Fingerprint of a call: what must be the same when its key is used again. Source: decision 22. */
+export function fingerprintOf(method: string, url: string, body: Buffer | string): string {
+  return createHash('sha256').update(`${method} ${url}\n`).update(body).digest('hex');
+}
+
+/** Whether a text may be an idempotency key, of a call or of a batch's item. */
+export function isIdempotencyKey(text: string): boolean {
+  return text.length <= KEY_LENGTH_MAX && IDEMPOTENCY_KEY.test(text);
 }
 
 /**

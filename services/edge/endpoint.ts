@@ -44,6 +44,8 @@ export type CheckedRequest<Body, Query> = {
   /** Which query parameters the caller named. */
   readonly named: ReadonlySet<string>;
   readonly headers: IncomingHttpHeaders;
+  /** Path and query, as they were sent. */
+  readonly url: string;
   /** Wall-clock time in Unix milliseconds. */
   readonly nowMs: number;
 };

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { keepContexts } from '#edge/context-source';
+import { keepItemKeys } from '#edge/item-key-source';
 import { endOfString } from '#edge/json-scan';
 import { invalid } from '#fault/fault';
 
@@ -26,6 +27,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
     throw invalid('duplicate_key', undefined, 'an object of the body has the same key twice');
   }
   keepContexts(value, text);
+  keepItemKeys(value, text);
   return value;
 }
 

@@ -51,6 +51,29 @@ export function memberOf(text: string, start: number, key: string): JsonSpan | u
 }
 
 /**
+ * The object that stands at `start`, as text, without its member `key` and one comma; undefined if it has
+ * no such member. What is left is the caller's own text.
+ */
+export function withoutMember(text: string, start: number, key: string): string | undefined {
+  let previousEnd: number | undefined;
+  for (let at = behindSpace(text, start + 1); at < text.length; ) {
+    if (CLOSING.has(text.charCodeAt(at))) break;
+    const name = valueAt(text, at);
+    const value = valueAt(text, behindSpace(text, name.end) + 1);
+    const next = behindComma(text, value.end);
+    if (JSON.parse(text.slice(name.start, name.end)) === key) {
+      const { end } = valueAt(text, start);
+      const isFirst = previousEnd === undefined;
+      const [from, to] = isFirst ? [name.start, next] : [previousEnd, value.end];
+      return text.slice(start, from) + text.slice(to, end);
+    }
+    previousEnd = value.end;
+    at = next;
+  }
+  return undefined;
+}
+
+/**
  * The same JSON in fewer characters: without gaps, and with characters in place of their escapes.
  * Numbers and the order of keys stay as they are.
  */

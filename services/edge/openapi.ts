@@ -15,7 +15,7 @@ import { queryFieldsOf, type RefusalsOfStatus, refusalsOf } from '#edge/openapi-
 import { type Json, SchemaBook } from '#edge/openapi-schemas';
 import { QUERY_TEXTS, STATUS_TEXTS, TAGS } from '#edge/openapi-texts';
 import { REQUEST_ID } from '#edge/request-id';
-import { ErrorBody } from '#edge/schemas/answers';
+import { ErrorBody } from '#edge/schemas/error-body';
 import type { FaultCode } from '#fault/error-codes';
 import { MODE_KEYS } from '#identity/modes';
 

@@ -57,7 +57,7 @@ export function planRequest(
       : undefined;
     const ifMatch = endpoint.isGuarded ? readIfMatch(headers['if-match']) : undefined;
     const { id } = request.params as { id: string };
-    const checked = { id, body, query, named, headers, nowMs };
+    const checked = { id, body, query, named, headers, url, nowMs };
     const { handler } = endpoint;
     if (handler.kind === 'notification') throw new Error('a notification has no plan');
     if (handler.kind === 'stream') return { kind: 'stream', command: handler.command(checked) };

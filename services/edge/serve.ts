@@ -173,12 +173,16 @@ async function replayOf(
   ports: ServePorts,
 ): Promise<EdgeAnswer | undefined> {
   if (refusal?.code !== 'quota_exceeded' || plan.kind !== 'command') return undefined;
-  if (plan.idempotency === undefined) return undefined;
+  if (plan.idempotency === undefined && !hasItemKeys(plan)) return undefined;
   try {
     return await sendCommand(plan, call, request, ports, { isReplayOnly: true });
   } catch {
     return undefined;
   }
+}
+
+function hasItemKeys({ command }: Extract<RequestPlan, { kind: 'command' }>): boolean {
+  return command.kind === 'process' && command.itemKeys !== undefined;
 }
 
 function perform(

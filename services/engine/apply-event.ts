@@ -1,3 +1,4 @@
+import { etagOf } from '#engine/etag';
 import { bytesOfHeadText, bytesOfText } from '#engine/held-bytes';
 import {
   batchAnswer,
@@ -12,11 +13,13 @@ import type {
   AnswerKey,
   InstanceChange,
   InstanceEvent,
+  KeyedItems,
   TimedObservation,
 } from '#engine/instance-event';
 import { type ModelPorts, modelOf, takenOver } from '#engine/instance-model';
 import { afterText } from '#engine/instance-recovery';
 import { headOf, type InstanceState } from '#engine/instance-state';
+import { keptMark, marked } from '#engine/item-keys-mark';
 import { affectedModesJson, deviationJson, reportJson } from '#engine/report-json';
 import { UnstoredRows } from '#engine/unstored-rows';
 import type { Model } from '#identity/model';
@@ -198,7 +201,7 @@ function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number
 function observe(
   instanceId: string,
   state: InstanceState,
-  { observations, isBatch, isEveryStateWanted }: Of<'observed'>,
+  { observations, isBatch, isEveryStateWanted, items }: Of<'observed'>,
   { modelVersion, atMs, version }: { modelVersion: string; atMs: number; version: number },
   { models, steps }: ModelPorts,
 ): InstanceApplied {
@@ -234,8 +237,9 @@ function observe(
     updatedAtMs: atMs,
     modelVersion,
     model,
-    recentCalls: [],
+    recentCalls: items === undefined ? keptMark(head.recentCalls, atMs) : marked(version, atMs),
   };
+  if (items !== undefined) addItemRows(unstored, items, etagOf(instanceId, version), atMs);
   return {
     state: { ...state, head: next, isModelShared: false, unstored },
     answer: isBatch
@@ -244,9 +248,22 @@ function observe(
           isEveryStateWanted ? states : reportJson(instanceId, report),
           observations.length,
           version,
+          items?.statuses,
         )
       : singleAnswer(instanceId, report, version),
   };
+}
+
+/** Remembers the keys of applied items. Their rows have no body: a replay shows the present state. */
+function addItemRows(
+  unstored: UnstoredRows,
+  { keys }: KeyedItems,
+  etag: string,
+  atMs: number,
+): void {
+  for (const one of keys) {
+    if (one !== undefined) unstored.addAnswer({ ...one, body: '', etag, atMs });
+  }
 }
 
 /** The vector that a cycle may write to. */

@@ -2,6 +2,7 @@ import type {
   AnswerKey,
   InstanceChange,
   InstanceEvent,
+  KeyedItems,
   TimedObservation,
 } from '#engine/instance-event';
 import type { Models } from '#identity/model';
@@ -18,8 +19,11 @@ const NO_CONTEXT = '{}';
 
 /** `[model version, server time, key, kind, …fields of the kind]`; plain JSON data. */
 export function recordOfEvent({ modelVersion, atMs, answerKey, change }: InstanceEvent): unknown {
-  const key = answerKey === undefined ? null : [answerKey.key, answerKey.fingerprint];
-  return [modelVersion, atMs, key, change.kind, ...fieldsOf(change)];
+  return [modelVersion, atMs, recordOfKey(answerKey), change.kind, ...fieldsOf(change)];
+}
+
+function recordOfKey(answerKey: AnswerKey | undefined): unknown {
+  return answerKey === undefined ? null : [answerKey.key, answerKey.fingerprint];
 }
 
 function fieldsOf(change: InstanceChange): readonly unknown[] {
@@ -33,8 +37,9 @@ function fieldsOf(change: InstanceChange): readonly unknown[] {
     case 'removed':
       return [];
     case 'observed': {
-      const { isBatch, isEveryStateWanted, observations } = change;
-      return [isBatch, isEveryStateWanted, observations.map(rowOf)];
+      const { isBatch, isEveryStateWanted, observations, items } = change;
+      const fields = [isBatch, isEveryStateWanted, observations.map(rowOf)];
+      return items === undefined ? fields : [...fields, recordOfItems(items)];
     }
     case 'reset':
       return [change.mode];
@@ -85,8 +90,10 @@ function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
     case 'removed':
       return { kind };
     case 'observed': {
-      const [isBatch, isEveryStateWanted, rows] = fields as [boolean, boolean, unknown];
-      return { kind, isBatch, isEveryStateWanted, observations: listOf(rows).map(observationOf) };
+      const [isBatch, isEveryStateWanted, rows, items] = fields as [boolean, boolean, ...unknown[]];
+      const observations = listOf(rows).map(observationOf);
+      const change = { kind, isBatch, isEveryStateWanted, observations } as const;
+      return items === undefined ? change : { ...change, items: itemsOf(items) };
     }
     case 'reset':
       return { kind, mode: fields[0] as 'initial' | 'default' };
@@ -95,6 +102,18 @@ function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
     default:
       throw unreadable();
   }
+}
+
+/** `[keys, an "a" or "r" for each item]`. Release 1.0 passes over it and applies the observations. */
+function recordOfItems({ keys, statuses }: KeyedItems): unknown {
+  const letters = statuses.map((status) => (status === 'applied' ? 'a' : 'r')).join('');
+  return [keys.map(recordOfKey), letters];
+}
+
+function itemsOf(record: unknown): KeyedItems {
+  const [keys, letters] = listOf(record) as [unknown, string];
+  const statuses = Array.from(letters, (letter) => (letter === 'a' ? 'applied' : 'replayed'));
+  return { keys: listOf(keys).map(keyOf), statuses };
 }
 
 function floorOf(fields: readonly unknown[]): Floor {

@@ -1,5 +1,6 @@
 import { etagOf } from '#engine/etag';
 import { modelOf } from '#engine/instance-model';
+import type { ItemStatus } from '#engine/keyed-items';
 import { contractJson, reportJson, snapshotJson } from '#engine/report-json';
 import { STRESS_STATES } from '#identity/ladder';
 import type { Models } from '#identity/model';
@@ -36,18 +37,41 @@ export function singleAnswer(instanceId: string, report: Report, version: number
   return answerOf(reportJson(instanceId, report), etagOf(instanceId, version), 1);
 }
 
-/** Answer of a processed batch: all states, or the last one as `reportJson` gave it. */
+/**
+ * Answer of a processed batch: all states, or the last one as `reportJson` gave it. `statuses` of its items
+ * where one has a key.
+ */
 export function batchAnswer(
   instanceId: string,
   states: readonly string[] | string,
   count: number,
   version: number,
+  statuses?: readonly ItemStatus[],
 ): EngineAnswer {
-  const json =
-    typeof states === 'string'
-      ? `${states.slice(0, -1)},"processed_count":${count}}`
-      : `{"states":[${states.join(',')}],"processed_count":${count}}`;
+  const start =
+    typeof states === 'string' ? `${states.slice(0, -1)},` : `{"states":[${states.join(',')}],`;
+  const results = statuses === undefined ? '' : `,"results":[${resultsJson(statuses)}]`;
+  const json = `${start}"processed_count":${count}${results}}`;
   return answerOf(json, etagOf(instanceId, version), count);
+}
+
+function resultsJson(statuses: readonly ItemStatus[]): string {
+  return statuses.map((status, index) => `{"index":${index},"status":"${status}"}`).join(',');
+}
+
+/**
+ * Answer to a single call or a batch of which every item was applied before: the present state, and
+ * nothing is done (decision 280).
+ */
+export function replayedItemsAnswer(
+  instanceId: string,
+  head: InstanceHead,
+  shape: { isBatch: boolean; isEveryStateWanted: boolean },
+  models: Models,
+  statuses?: readonly ItemStatus[],
+): EngineAnswer {
+  // Like a throttled call it changes nothing and shows the state that is there.
+  return { ...throttledAnswer(instanceId, head, shape, 0, models, statuses), isReplayed: true };
 }
 
 /** Answer to an observation that came too early: the previous state, nothing done (decision 1). */
@@ -57,6 +81,7 @@ export function throttledAnswer(
   shape: { isBatch: boolean; isEveryStateWanted: boolean },
   retryAfterS: number,
   models: Models,
+  statuses?: readonly ItemStatus[],
 ): EngineAnswer {
   const etag = etagOf(instanceId, head.version);
   const report = reportOf(instanceId, head, models);
@@ -67,7 +92,8 @@ export function throttledAnswer(
     };
   }
   const states = shape.isEveryStateWanted ? [] : reportJson(instanceId, report);
-  return { ...batchAnswer(instanceId, states, 0, head.version), throttledRetryAfterS: retryAfterS };
+  const answer = batchAnswer(instanceId, states, 0, head.version, statuses);
+  return { ...answer, throttledRetryAfterS: retryAfterS };
 }
 
 /** Answer of `POST /instances`. */
@@ -168,6 +194,7 @@ export function answerAgain(
   head: InstanceHead,
   command: EngineCommand,
   models: Models,
+  statuses?: readonly ItemStatus[],
 ): EngineAnswer | undefined {
   switch (command.kind) {
     case 'create':
@@ -186,7 +213,8 @@ export function answerAgain(
       if (!isBatch) return singleAnswer(id, report, head.version);
       if (isEveryStateWanted && observations.length > 1) return undefined;
       const last = reportJson(id, report);
-      return batchAnswer(id, isEveryStateWanted ? [last] : last, observations.length, head.version);
+      const states = isEveryStateWanted ? [last] : last;
+      return batchAnswer(id, states, observations.length, head.version, statuses);
     }
     case 'simulate':
     case 'readInstance':

@@ -7,6 +7,14 @@ export type TimedObservation = ObservationInput & { readonly timestampMs: number
 /** The key under which an event's answer is stored, if the caller gave one (decision 22). */
 export type AnswerKey = { readonly key: string; readonly fingerprint: string };
 
+/** Keys and outcomes of the items of a batch (decision 280). */
+export type KeyedItems = {
+  /** Keys of the observations that were applied, as many as they. */
+  readonly keys: readonly (AnswerKey | undefined)[];
+  /** One status per item of the call, in input order. */
+  readonly statuses: readonly ('applied' | 'replayed')[];
+};
+
 /** What can happen to an instance. */
 export type InstanceChange =
   | {
@@ -28,6 +36,8 @@ export type InstanceChange =
       readonly observations: readonly TimedObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
+      /** Absent: no item of the batch has a key. */
+      readonly items?: KeyedItems | undefined;
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   /** The rows up to a floor are gone, above the one before (decision 234). */

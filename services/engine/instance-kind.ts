@@ -1,3 +1,4 @@
+import { callKeyOf } from '#engine/answer-keys';
 import type { InstanceApplied } from '#engine/apply-event';
 import type { ChunkBounds } from '#engine/cut-chunks';
 import { announcementOf, type Directory } from '#engine/directory';
@@ -11,12 +12,12 @@ import { assertKnownModel, type ModelPorts, modelOf } from '#engine/instance-mod
 import { InstanceSourcing } from '#engine/instance-sourcing';
 import { bytesOf, headOf, type InstanceState, instanceFrom, isLive } from '#engine/instance-state';
 import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
-import { observedEvent } from '#engine/observe';
+import { hasItemKeys, type Processing, processed, replayedItem } from '#engine/process-call';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { answerToRepeated } from '#engine/repeated-call';
 import { simulatedAnswer } from '#engine/simulate';
 import { Fault, faultFor } from '#fault/fault';
-import { type Models, nextVersion } from '#identity/model';
+import type { Models } from '#identity/model';
 import { MODELS } from '#identity/models';
 import type { ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
@@ -47,11 +48,18 @@ export class InstanceKind
   readonly sourcing: InstanceSourcing;
   readonly #ports: InstancePorts;
   readonly #model: ModelPorts;
+  readonly #processing: Processing<InstanceTurn>;
 
   constructor(ports: InstancePorts) {
     const { models = MODELS, metrics } = ports;
     this.#ports = ports;
     this.#model = { models, steps: metrics.steps };
+    this.#processing = {
+      model: this.#model,
+      store: ports.store,
+      metrics,
+      commit: (...committed) => this.#commit(...committed),
+    };
     this.sourcing = new InstanceSourcing({ ...ports, model: this.#model });
   }
 
@@ -65,7 +73,9 @@ export class InstanceKind
   receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
     if (call.command.kind !== 'create') this.#assertPresent(state, call, turn);
     if (call.idempotency === undefined) {
-      if (turn.earlierVersion !== undefined) return this.#repeat(state, call, turn);
+      // A batch with item keys is repeated below, once its keys are looked up.
+      const isRepeated = turn.earlierVersion !== undefined && !hasItemKeys(call.command);
+      if (isRepeated) return this.#repeat(state, call, turn);
       return this.#perform(state, call, turn);
     }
     const found = findAnswer(call, rowKeyOf(call), state, turn, this.#ports.store);
@@ -109,7 +119,7 @@ export class InstanceKind
       return isRepeatedRemoval ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
     }
     this.#announce(call, state, turn);
-    return replayOf(row, call.idempotency?.fingerprint ?? '');
+    return replayOf(row, call) ?? replayedItem(state, call, this.#model.models);
   }
 
   #perform(
@@ -119,7 +129,8 @@ export class InstanceKind
   ): EngineAnswer | Promise<EngineAnswer> {
     const { command, instanceId } = call;
     const { models } = this.#model;
-    if (call.isReplayOnly && command.kind !== 'create') throw nothingToReplay();
+    const isDecidedLater = command.kind === 'create' || hasItemKeys(command);
+    if (call.isReplayOnly && !isDecidedLater) throw nothingToReplay();
     switch (command.kind) {
       case 'create':
         return this.#create(state, call, command, turn);
@@ -136,7 +147,7 @@ export class InstanceKind
         assertMatch(call, turn.version);
         return this.#commitSame(call, state, turn, { kind: 'removed' });
       case 'process':
-        return this.#process(state, call, command, turn);
+        return processed(state, { ...call, command }, turn, this.#processing);
       case 'simulate':
         return simulatedAnswer(state, { call, command, nowMs: turn.wallMs }, this.#model);
       case 'readSnapshot':
@@ -189,27 +200,6 @@ export class InstanceKind
     const { directory } = this.#ports;
     const reserved = directory.reserve(accountId, instanceId, instancesMax, call.traceparent);
     return reserved.then(create);
-  }
-
-  #process(
-    state: InstanceState,
-    call: EngineCall,
-    command: Command<'process'>,
-    turn: InstanceTurn,
-  ): EngineAnswer {
-    const observed = observedEvent(state, command, turn);
-    if (observed.kind === 'throttled') {
-      this.#ports.metrics.throttled();
-      const { retryAfterS } = observed;
-      const { models } = this.#model;
-      return answers.throttledAnswer(call.instanceId, headOf(state), command, retryAfterS, models);
-    }
-    const { driftCount: driftBefore, modelVersion: present } = headOf(state);
-    const version = nextVersion(this.#model.models, present, call.modelVersion);
-    const { state: next, answer } = this.#commit(call, turn, observed, version);
-    const driftEvents = headOf(next).driftCount - driftBefore;
-    this.#ports.metrics.cycled(answer.cycles, next.unstored?.drift ?? [], driftEvents);
-    return answer;
   }
 
   /** Idempotent: the floor only ever rises. */
@@ -276,6 +266,6 @@ export class InstanceKind
 
 /** A create's key is scoped to the account, any other to the instance (decision 22). */
 function rowKeyOf(call: EngineCall): string {
-  const family = call.command.kind === 'create' ? 'create' : 'call';
-  return `${family}:${call.idempotency?.key ?? ''}`;
+  const key = call.idempotency?.key ?? '';
+  return call.command.kind === 'create' ? `create:${key}` : callKeyOf(key);
 }

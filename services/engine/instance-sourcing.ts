@@ -8,10 +8,11 @@ import {
 } from '#engine/cut-chunks';
 import { announcementOf, type Directory } from '#engine/directory';
 import { eventOfRecord, recordOfEvent } from '#engine/event-record';
-import { type InstanceEvent, isListedChange } from '#engine/instance-event';
+import { type AnswerKey, type InstanceEvent, isListedChange } from '#engine/instance-event';
 import type { ModelPorts } from '#engine/instance-model';
 import { recoveryOf } from '#engine/instance-recovery';
 import { bytesUnstored, headOf, type InstanceState, isLive } from '#engine/instance-state';
+import { recentWithMark } from '#engine/item-keys-mark';
 import type { RowsCopy } from '#engine/unstored-rows';
 import type { Checkpoint, EarlyRows, EventSourcing } from '#runtime/event-sourcing';
 import type { SideEffect } from '#runtime/turn';
@@ -70,9 +71,10 @@ export class InstanceSourcing
   sizeOfRecord({ change }: InstanceEvent): number {
     if (change.kind === 'trimmed') return RECORD_BYTES + 2 * (change.floor.state?.length ?? 0);
     if (change.kind !== 'observed') return RECORD_BYTES;
+    const keyBytes = (change.items?.keys ?? []).reduce((sum, one) => sum + bytesOfKey(one), 0);
     return change.observations.reduce(
       (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
-      0,
+      keyBytes,
     );
   }
 
@@ -91,7 +93,8 @@ export class InstanceSourcing
     const { head: cut, history, drift } = this.#cut(id, present, rows);
     state.isModelShared = true;
     // Shared with the store if it can be: most instances are idle.
-    const head = recentCalls.length === 0 ? cut : { ...cut, recentCalls };
+    const recent = recentWithMark(present.recentCalls, recentCalls);
+    const head = recent === cut.recentCalls ? cut : { ...cut, recentCalls: recent };
     const answers = rows?.answers ?? [];
     return {
       copy: { instanceId: id, head, history, drift, answers, trimmedFrom: rows?.trim?.from },
@@ -151,6 +154,10 @@ export class InstanceSourcing
     const isListed = events.some(({ change }) => isListedChange(change.kind));
     return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
   }
+}
+
+function bytesOfKey(one: AnswerKey | undefined): number {
+  return one === undefined ? 0 : one.key.length + one.fingerprint.length;
 }
 
 /** Rows of one table: those of the head, and others up to the ordinal `last` that came since. */

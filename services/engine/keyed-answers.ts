@@ -1,8 +1,15 @@
+import { fingerprintOfObservation, isExpired } from '#engine/answer-keys';
 import { type InstanceState, isLive } from '#engine/instance-state';
+import { hasRecentItemKeys } from '#engine/item-keys-mark';
 import { Fault, invalid } from '#fault/fault';
 import type { Turn } from '#runtime/turn';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
-import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineCommand,
+  plainAnswer,
+} from '#wire/engine-messages';
 
 /** The answer to a key made this recently is not looked up: its call's id is remembered for 20 s. */
 const FRESH_KEY_AGE_MS = 10_000;
@@ -28,27 +35,37 @@ export function findAnswer(
   if (!isLive(state)) return undefined;
   const inMemory = state.unstored?.answerTo(rowKey);
   if (inMemory !== undefined) return isExpired(inMemory, wallMs) ? undefined : inMemory;
-  if (earlierVersion === undefined && isSurelyNew(call, wallMs)) return undefined;
+  const isNewCall = earlierVersion === undefined && isSurelyNew(call, wallMs);
+  if (isNewCall && !hasRecentItemKeys(state, wallMs)) return undefined;
   return store.findAnswer(call.instanceId, rowKey, wallMs - ANSWER_AGE_MS);
 }
 
-/** The stored answer given again. Throws `invalid_request` when the call is not the same one. */
-export function replayOf(row: AnswerRow, fingerprint: string): EngineAnswer {
-  if (row.fingerprint !== fingerprint) {
+/**
+ * The stored answer given again, or undefined if the key was an item's of a batch, whose row has none.
+ * Throws `invalid_request` when the call is not the same one.
+ */
+export function replayOf(
+  row: AnswerRow,
+  { idempotency, command }: Pick<EngineCall, 'idempotency' | 'command'>,
+): EngineAnswer | undefined {
+  if (row.fingerprint !== idempotency?.fingerprint && !isSameObservation(row, command)) {
     const text = 'this Idempotency-Key was used for another request';
     throw invalid('idempotency_key_reused', 'Idempotency-Key', text);
   }
   const { body, etag } = row;
-  return { ...plainAnswer(body, etag), isReplayed: true };
+  return body === '' ? undefined : { ...plainAnswer(body, etag), isReplayed: true };
+}
+
+/** Whether a single call has the observation of a batch's item that left the row. */
+function isSameObservation({ fingerprint }: AnswerRow, command: EngineCommand): boolean {
+  if (command.kind !== 'process' || command.isBatch) return false;
+  const [observation] = command.observations;
+  return observation !== undefined && fingerprintOfObservation(observation) === fingerprint;
 }
 
 /** The refusal of a call that only a stored answer could have satisfied. */
 export function nothingToReplay(): Fault {
   return new Fault('quota_exceeded', 'the monthly quota is used up');
-}
-
-function isExpired(row: AnswerRow, nowMs: number): boolean {
-  return row.atMs < nowMs - ANSWER_AGE_MS;
 }
 
 /** Whether a call whose id was not seen was not seen under another id either, and is no old one. */

@@ -1,4 +1,4 @@
-import type { TimedObservation } from '#engine/instance-event';
+import type { KeyedItems, TimedObservation } from '#engine/instance-event';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { presentOf, type Timing, timingOf } from '#engine/minimum-interval';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
@@ -14,11 +14,20 @@ type Observed =
       readonly observations: readonly TimedObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
+      readonly items?: KeyedItems;
     }
   | Extract<Timing, { kind: 'throttled' }>;
 
-/** Gives the observations of a call their times, by the rules of decisions 1, 8, 9 and 33. */
-export function observedEvent(state: InstanceState, command: Process, now: Instant): Observed {
+/**
+ * Gives the observations of a call their times, by the rules of decisions 1, 8, 9 and 33. `items`: keys and
+ * outcomes of a batch's items, where one has a key.
+ */
+export function observedEvent(
+  state: InstanceState,
+  command: Process,
+  now: Instant,
+  items?: KeyedItems,
+): Observed {
   const { observations, isBatch, isEveryStateWanted } = command;
   const timing = timingOf(observations[0]?.timestampMs, observations.length, {
     observedAtMs: headOf(state).observedAtMs,
@@ -27,7 +36,10 @@ export function observedEvent(state: InstanceState, command: Process, now: Insta
   });
   if (timing.kind === 'throttled') return timing;
   const timed = timedFrom(timing.firstMs, observations);
-  return { kind: 'observed', observations: timed, isBatch, isEveryStateWanted };
+  const observed = { kind: 'observed', observations: timed, isBatch, isEveryStateWanted } as const;
+  if (items === undefined) return observed;
+  const { keys, statuses } = items;
+  return { ...observed, items: { keys, statuses } };
 }
 
 /** Observations with their own times, or else one second apart from `firstMs` on (decision 9). */

@@ -2,6 +2,7 @@ import { applyEvent } from '#engine/apply-event';
 import { answerAgain } from '#engine/instance-answers';
 import type { ModelPorts } from '#engine/instance-model';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
+import type { ItemStatus } from '#engine/keyed-items';
 import { faultFor } from '#fault/fault';
 import type { Turn } from '#runtime/turn';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
@@ -16,10 +17,11 @@ export function answerToRepeated(
   state: InstanceState,
   { version, earlierVersion = 0 }: Pick<Turn<unknown>, 'version' | 'earlierVersion'>,
   ports: ModelPorts,
+  statuses?: readonly ItemStatus[],
 ): EngineAnswer {
   const answer =
     (earlierVersion === version
-      ? answerAgain(instanceId, headOf(state), command, ports.models)
+      ? answerAgain(instanceId, headOf(state), command, ports.models, statuses)
       : undefined) ?? answerOfRecords(instanceId, state, earlierVersion, ports);
   if (answer !== undefined) return answer;
   throw faultFor(

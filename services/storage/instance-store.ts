@@ -180,6 +180,15 @@ export interface InstanceStore {
   readDrift(instanceId: string, newest: number, count: number): Promise<DriftRow[]>;
   /** The stored answer for a key, unless it is older than `oldestMs`. */
   findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;
+  /**
+   * The same of several keys, in any order and without those that have no answer: at most 100, each named
+   * once, in one read if the store can.
+   */
+  findAnswers(
+    instanceId: string,
+    keys: readonly string[],
+    oldestMs: number,
+  ): Promise<readonly AnswerRow[]>;
 }
 
 /** A stored answer, and whose it is. */

@@ -133,11 +133,20 @@ function textLengthOf(call: EngineCall): number {
   return head + call.accountId.length + call.instanceId.length + commandTextLength(call.command);
 }
 
+function itemKeysLength(keys: readonly (IdempotencyKey | undefined)[] = []): number {
+  let length = 0;
+  for (const one of keys) {
+    length += ID_BYTES;
+    if (one !== undefined) length += one.key.length + one.fingerprint.length + ID_BYTES;
+  }
+  return length;
+}
+
 function commandTextLength(command: EngineCommand): number {
   switch (command.kind) {
     case 'process':
     case 'simulate': {
-      let length = 0;
+      let length = command.kind === 'process' ? itemKeysLength(command.itemKeys) : 0;
       for (const { contextJson } of command.observations) {
         length += contextJson.length + OBSERVATION_BYTES;
       }

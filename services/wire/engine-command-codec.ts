@@ -1,7 +1,6 @@
 import {
   type EngineCommand,
   type EventCursor,
-  type ObservationInput,
   type RecordPage,
   SUMMARIES_MAX,
   type TrimCommand,
@@ -15,32 +14,32 @@ import type {
   ReadRecords as WireRecords,
   TrimRows as WireTrim,
 } from '#wire/gen/identity_engine/v1/engine';
+import {
+  itemKeyFromWire,
+  MODE_COUNT,
+  OBSERVATIONS_MAX,
+  observationFromWire,
+  processFromWire,
+  processToWire,
+  TIME_MS_MAX,
+} from '#wire/process-codec';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 import { brokenMessage, trustInteger, trustText, trustUnit, unknownCall } from '#wire/wire-trust';
 
 type WireCommand = NonNullable<EngineRequest['command']>;
 type ListCommand = Extract<EngineCommand, { kind: 'list' }>;
 
-/** Modes of the model. Source: interface 2.2. */
-const MODE_COUNT = 7;
 /** 100 code points (interface 2.4) in UTF-16 units. */
 const NAME_LENGTH_MAX = 200;
 /** 2,000 code points (decision 37) in UTF-16 units. */
 const DESCRIPTION_LENGTH_MAX = 4_000;
 /** 64 code points (decision 254) in UTF-16 units. */
 const SEARCH_LENGTH_MAX = 128;
-/** 8 KiB serialized (decision 37); a UTF-16 unit is at least one byte. */
-const CONTEXT_LENGTH_MAX = 8_192;
-/** Observations of one call. Source: decision 10. */
-const OBSERVATIONS_MAX = 100;
 /** Longest id, in UTF-16 units. */
 const ID_LENGTH_MAX = 255;
 /** Records and instances on one page. Source: interface 8.4, decisions 13 and 31. */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
-/** The last millisecond that a date can name (ECMA-262). */
-const TIME_MS_MAX = 8.64e15;
-
 /** Bytes of a model's state: several times those of the present one. */
 const STATE_BYTES_MAX = 8_192;
 
@@ -64,16 +63,7 @@ export function commandToWire(command: EngineCommand): WireCommand {
         value: { name: command.name, description: command.description },
       };
     case 'process':
-      return {
-        $case: 'process',
-        value: {
-          // An observation has the same fields on both sides; the generated type only lacks
-          // readonly.
-          observations: command.observations as WireObservation[],
-          batch: command.isBatch,
-          everyStateWanted: command.isEveryStateWanted,
-        },
-      };
+      return processToWire(command);
     case 'simulate': {
       const observations = command.observations as WireObservation[];
       return { $case: 'simulate', value: { observations } };
@@ -125,15 +115,14 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
         name: optional(wire.value.name, NAME_LENGTH_MAX, 'name'),
         description: optional(wire.value.description, DESCRIPTION_LENGTH_MAX, 'description'),
       };
-    case 'process': {
-      const { observations, batch, everyStateWanted } = wire.value;
-      trustInteger(observations.length, 1, batch ? OBSERVATIONS_MAX : 1, 'number of observations');
-      return {
-        kind: 'process',
-        observations: observations.map(observationFromWire),
-        isBatch: batch,
-        isEveryStateWanted: everyStateWanted,
-      };
+    case 'process':
+      return processFromWire(wire.value);
+    case 'processKeyedItems': {
+      const { batch, keys } = wire.value;
+      if (batch === undefined) throw brokenMessage('batch');
+      const count = batch.observations.length;
+      trustInteger(keys.length, count, count, 'number of item keys');
+      return { ...processFromWire(batch), itemKeys: keys.map(itemKeyFromWire) };
     }
     case 'simulate': {
       const { observations } = wire.value;
@@ -205,18 +194,6 @@ function createFromWire(wire: WireCreate): EngineCommand {
   } as const;
   const { instancesMax } = wire;
   return instancesMax === undefined ? create : { ...create, instancesMax };
-}
-
-function observationFromWire(wire: WireObservation): ObservationInput {
-  const { timestampMs } = wire;
-  if (timestampMs !== undefined) trustInteger(timestampMs, 0, TIME_MS_MAX, 'timestamp');
-  return {
-    mode: trustInteger(wire.mode, 0, MODE_COUNT - 1, 'mode'),
-    signal: trustUnit(wire.signal, 'signal'),
-    confidence: trustUnit(wire.confidence, 'confidence'),
-    contextJson: trustText(wire.contextJson, '{}'.length, CONTEXT_LENGTH_MAX, 'context'),
-    timestampMs,
-  };
 }
 
 /** An engine of release 1.0 would pass over a text beside the page, and answer what was not asked for. */

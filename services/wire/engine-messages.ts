@@ -109,6 +109,11 @@ export type EngineCommand =
       readonly observations: readonly ObservationInput[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
+      /**
+       * Keys of the items of a batch, as many as observations; absent: no item has one. A key's
+       * fingerprint is that of a single call with the same observation. Source: decision 280.
+       */
+      readonly itemKeys?: readonly (IdempotencyKey | undefined)[] | undefined;
     }
   /** What observations would do; they are applied to a copy (decision 241). */
   | { readonly kind: 'simulate'; readonly observations: readonly ObservationInput[] }

@@ -54,6 +54,28 @@ async function batchCases(tape: Tape, instance: string): Promise<void> {
   tape.service.wait(600_000);
   const every = batch({ observations: [ORDER, ORDER], include_intermediate: true });
   await tape.record('batch: every state', every);
+  await keyedItemCases(tape, instance);
+}
+
+/** Keys of the items of a batch. */
+async function keyedItemCases(tape: Tape, instance: string): Promise<void> {
+  const at = (second: number) => `2026-01-15T12:40:0${second}.000Z`;
+  const item = (second: number, idempotency_key: string) => {
+    return { ...ORDER, timestamp: at(second), idempotency_key };
+  };
+  const batch = (...observations: readonly object[]): Call => {
+    return { method: 'instance.process_batch', instance, arguments: { observations } };
+  };
+  tape.service.wait(3_600_000);
+  const log = [item(1, 'log-1'), item(2, 'log-2')];
+  await tape.record('batch: items with keys', batch(...log));
+  await tape.record('batch: items that were applied before are replayed', batch(...log));
+  const more = batch(...log, item(3, 'log-3'));
+  await tape.record('batch: some items are replayed', more);
+  const early = batch(item(1, 'log-1'), item(2, 'log-early'));
+  await tape.record('batch: items are replayed or throttled', early);
+  const reused = batch(item(8, 'log-8'), item(9, 'log-1'));
+  await tape.record('batch: the key of another observation', reused, { expect: {} });
 }
 
 /** Answers the ETag of the state that was read. */

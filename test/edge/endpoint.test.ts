@@ -65,6 +65,7 @@ declared('is completed with what it leaves out', () => {
     query: {},
     named: new Set<string>(),
     headers: {},
+    url: '',
     nowMs: 0,
   };
   assert.equal([isBilled, cyclesOf(request)], [false, 0]);

@@ -15,6 +15,7 @@ const REQUEST = {
   query: {},
   named: new Set<string>(),
   headers: {},
+  url: '',
   nowMs: 0,
 };
 const DESCRIPTION = {

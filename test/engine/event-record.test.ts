@@ -39,6 +39,16 @@ const change: fc.Arbitrary<InstanceChange> = fc.oneof(
     isEveryStateWanted: fc.boolean(),
   }),
   fc.record({
+    kind: fc.constant('observed' as const),
+    observations: fc.array(observation, { maxLength: 4 }),
+    isBatch: fc.constant(true),
+    isEveryStateWanted: fc.boolean(),
+    items: fc.record({
+      keys: fc.array(fc.option(fc.record({ key: text, fingerprint: text }), { nil: undefined })),
+      statuses: fc.array(fc.constantFrom('applied' as const, 'replayed' as const)),
+    }),
+  }),
+  fc.record({
     kind: fc.constant('reset' as const),
     mode: fc.constantFrom('initial' as const, 'default' as const),
   }),

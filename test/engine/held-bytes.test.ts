@@ -50,6 +50,7 @@ const FORGETFUL: InstanceStore = {
   readHistory: async () => [],
   readDrift: async () => [],
   findAnswer: async () => undefined,
+  findAnswers: async () => [],
 };
 
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };

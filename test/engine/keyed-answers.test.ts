@@ -100,16 +100,18 @@ store('nothing is looked for that a deleted instance answered, or none', async (
   }
 });
 
+const keyed = (fingerprint: string) => callOf(CREATE, { idempotency: { key: 'k', fingerprint } });
+
 const replay = suite('when a stored answer is given again');
 
 replay('it has the first one’s body and tag, no cycle, and says so', () => {
   const { body, etag, fingerprint } = answerRow('call:k', 5);
   const expected = { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
-  assert.equal(replayOf(answerRow('call:k', 5), fingerprint), expected);
+  assert.equal(replayOf(answerRow('call:k', 5), keyed(fingerprint)), expected);
 });
 
 replay('for another request it is refused and names the header', async () => {
-  const fault = (await refusalOf(() => replayOf(answerRow('call:k', 5), 'g'))) as Fault;
+  const fault = (await refusalOf(() => replayOf(answerRow('call:k', 5), keyed('g')))) as Fault;
   assert.equal(
     [fault.code, fault.reason, fault.field],
     ['invalid_request', 'idempotency_key_reused', 'Idempotency-Key'],

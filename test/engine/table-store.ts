@@ -70,6 +70,10 @@ export class TableStore implements InstanceStore {
     return undefined;
   }
 
+  async findAnswers() {
+    return [];
+  }
+
   /** In the order of the real adapter, each of them atomic. */
   #writesOf({ instanceId: id, head, history, drift, trimmedFrom }: InstanceCheckpoint) {
     const tables = this.#tables;

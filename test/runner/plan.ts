@@ -81,6 +81,7 @@ export const ON_EVERY_STORE: readonly FileName[] = [
   'agent-day',
   'attack-races',
   'batch-is-sequence',
+  'batch-keys',
   'conditional-requests',
   'create-instance',
   'delete-instance',

@@ -22,6 +22,7 @@ async function open(): Promise<InstanceStore> {
     readHistory: (...asked) => world.run(store.readHistory(...asked)),
     readDrift: (...asked) => world.run(store.readDrift(...asked)),
     findAnswer: (...asked) => world.run(store.findAnswer(...asked)),
+    findAnswers: (...asked) => world.run(store.findAnswers(...asked)),
   };
 }
 

@@ -114,6 +114,12 @@ export class SimulatedActorStores {
           const row = tables.answer(id, key);
           return row === undefined || row.atMs < oldestMs ? undefined : row;
         }),
+      findAnswers: (id, keys, oldestMs) =>
+        readRows(id, 'answers', (tables) =>
+          keys
+            .flatMap((key) => tables.answer(id, key) ?? [])
+            .filter(({ atMs }) => atMs >= oldestMs),
+        ),
     };
   }
 

@@ -28,6 +28,7 @@ async function open(): Promise<InstanceStore> {
     readHistory: (id, newest, count) => store.readHistory(prefix + id, newest, count),
     readDrift: (id, newest, count) => store.readDrift(prefix + id, newest, count),
     findAnswer: (id, key, oldestMs) => store.findAnswer(prefix + id, key, oldestMs),
+    findAnswers: (id, keys, oldestMs) => store.findAnswers(prefix + id, keys, oldestMs),
   };
 }
 

@@ -179,6 +179,17 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
 }
 
 function storedAhead(answers: Test, open: Open, start: number): void {
+  answers('of several keys are found together, but not those missing or too old', async () => {
+    const store = await open();
+    const rows = ['a', 'b', 'c'].map((key, index) => answerRow(`call:${key}`, start + index));
+    await storeOne(store, 'inst_a', checkpointAt(1, { answers: rows }));
+    const keys = ['call:c', 'call:none', 'call:b', 'call:a'];
+    const found = await store.findAnswers('inst_a', keys, start + 1);
+    const inOrder = found.toSorted((one, other) => one.atMs - other.atMs);
+    assert.equal(inOrder, rows.slice(1));
+    assert.equal(await store.findAnswers('inst_b', keys, 0), []);
+  });
+
   answers('may be stored before the checkpoint that they belong to', async () => {
     const store = await open();
     const [a, b, c] = [1, 2, 3].map((n) => answerRow(`call:${n}`, start + n));

@@ -135,7 +135,9 @@ export type Composite =
   | 'safe_adventurer'
   | 'principled_caregiver'
   | (string & {});
-export type BatchResult = BatchProcessed | States;
+/** A later release may answer other values than these. */
+export type ItemStatus = 'applied' | 'replayed' | 'throttled' | (string & {});
+export type BatchResult = BatchProcessed | BatchStates;
 /** A later release may answer other values than these. */
 export type OpenModeTarget =
   | 'PERCEPTION'
@@ -423,11 +425,11 @@ export interface AuditQuery {
 }
 export interface Batch {
   /** 1 to 100 items. */
-  observations: Observation[];
+  observations: BatchObservation[];
   /** Default false. */
   include_intermediate?: boolean;
 }
-export interface Observation {
+export interface BatchObservation {
   mode_target: ModeTarget;
   /** Intensity. 0 to 1. */
   signal_strength: number;
@@ -443,13 +445,19 @@ export interface Observation {
    * When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
    */
   timestamp?: string;
+  /**
+   * As the header `Idempotency-Key` of a single call: an observation whose key is known is reported as replayed and not applied again. 1 to 255 characters; pattern ^[!-~](?:[ -~]*[!-~])?$.
+   */
+  idempotency_key?: string;
 }
 export interface BatchProcessed {
   snapshot: Snapshot;
   contract: Contract;
   drift: Drift;
-  /** At least 0. */
+  /** Observations that this call applied. At least 0. */
   processed_count: number;
+  /** One entry per item, in input order; only if an item carries `idempotency_key`. */
+  results?: ItemResult[];
   [k: string]: unknown;
 }
 export interface Snapshot {
@@ -546,10 +554,18 @@ export interface ModeDeviation {
   contribution: number;
   [k: string]: unknown;
 }
-export interface States {
+export interface ItemResult {
+  /** Place of the item in `observations`. At least 0. */
+  index: number;
+  status: ItemStatus;
+  [k: string]: unknown;
+}
+export interface BatchStates {
   states: Processed[];
-  /** At least 0. */
+  /** Observations that this call applied. At least 0. */
   processed_count: number;
+  /** One entry per item, in input order; only if an item carries `idempotency_key`. */
+  results?: ItemResult[];
   [k: string]: unknown;
 }
 export interface Processed {
@@ -808,6 +824,23 @@ export interface NearestPersona {
   fit: number;
   [k: string]: unknown;
 }
+export interface Observation {
+  mode_target: ModeTarget;
+  /** Intensity. 0 to 1. */
+  signal_strength: number;
+  /** Certainty. 0 to 1; default 1. */
+  confidence?: number;
+  /**
+   * Arbitrary metadata, up to 8192 bytes of JSON and 16 levels, its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.
+   */
+  context?: {
+    [k: string]: unknown;
+  };
+  /**
+   * When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
+   */
+  timestamp?: string;
+}
 export interface Pagination {
   /** At least 1. */
   limit: number;
@@ -910,6 +943,12 @@ export interface StateEventData {
   drift: Drift;
   set_point?: ModeStrengths;
   last_stable?: ModeStrengths;
+  [k: string]: unknown;
+}
+export interface States {
+  states: Processed[];
+  /** At least 0. */
+  processed_count: number;
   [k: string]: unknown;
 }
 export interface Submission {

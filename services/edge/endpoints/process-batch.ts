@@ -1,8 +1,13 @@
 import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { HTTP_LIMITS } from '#edge/http-limits';
 import { dataOf, ProcessedBatch } from '#edge/schemas/answers';
-import { Batch, OBSERVATIONS_REFUSALS, observationInput } from '#edge/schemas/observation-body';
-import { assertAscending } from '#edge/timestamp-rules';
+import {
+  Batch,
+  itemKeysOf,
+  OBSERVATIONS_REFUSALS,
+  observationInput,
+} from '#edge/schemas/observation-body';
+import { assertAscending, assertNoneFuture } from '#edge/timestamp-rules';
 
 /** Source: interface 4.2. */
 export const processBatch = endpoint({
@@ -18,22 +23,29 @@ export const processBatch = endpoint({
     'ascending and at least 1.000 s apart, or none does; then they are spaced 1 s, ending now ' +
     'where there is room. If the first comes too early, the whole batch is throttled: 200 with ' +
     '`processed_count: 0`, or 429 with `Prefer: handling=strict`. `include_intermediate` answers ' +
-    'every state in `states`.',
+    'every state in `states`.\n\n' +
+    'An observation may carry `idempotency_key`. One whose key was used before, in a batch or as the ' +
+    '`Idempotency-Key` of a single call on the instance, is not applied again and costs no cycle. ' +
+    '`results` then says of each item whether it was `applied`, `replayed` or `throttled`. If all ' +
+    'were replayed, the answer has `Idempotent-Replayed: true` and the present state.',
   scope: 'full',
   cycles: ({ body }) => body.observations.length,
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
   body: Batch,
   response: dataOf(ProcessedBatch),
-  refusals: OBSERVATIONS_REFUSALS,
+  refusals: [...OBSERVATIONS_REFUSALS, 'invalid_text'],
   isKeyed: true,
   isTagged: true,
   handler: {
     kind: 'engine',
-    command: ({ body, nowMs }) => {
+    command: ({ body, url, nowMs }) => {
       const observations = body.observations.map(observationInput);
-      assertAscending(observations, nowMs);
+      const itemKeys = itemKeysOf(body.observations, url);
+      assertNoneFuture(observations, nowMs);
+      // With keys of items the engine checks the order: it does not hold for replayed ones.
+      if (itemKeys === undefined) assertAscending(observations);
       const isEveryStateWanted = body.include_intermediate ?? false;
-      return { kind: 'process', observations, isBatch: true, isEveryStateWanted };
+      return { kind: 'process', observations, isBatch: true, isEveryStateWanted, itemKeys };
     },
   },
 });

@@ -6,7 +6,7 @@ import {
   observationInput,
   Simulation,
 } from '#edge/schemas/observation-body';
-import { assertAscending } from '#edge/timestamp-rules';
+import { assertAscending, assertNoneFuture } from '#edge/timestamp-rules';
 
 /** Source: decision 241. */
 export const simulateObservations = endpoint({
@@ -33,7 +33,8 @@ export const simulateObservations = endpoint({
     kind: 'engine',
     command: ({ body, nowMs }) => {
       const observations = body.observations.map(observationInput);
-      assertAscending(observations, nowMs);
+      assertNoneFuture(observations, nowMs);
+      assertAscending(observations);
       return { kind: 'simulate', observations };
     },
   },

@@ -1,7 +1,4 @@
 import { z } from 'zod';
-import { REQUEST_ID } from '#edge/request-id';
-import { FAULTS } from '#fault/error-codes';
-import { REASONS } from '#fault/error-reasons';
 import { ACTIONS } from '#identity/actions';
 import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
 import { DRIFT_LEVELS } from '#identity/drift';
@@ -158,10 +155,23 @@ export const Processed = named('Processed', {
   drift: Drift,
 });
 
+const processed = {
+  processed_count: Count.describe('Observations that this call applied.'),
+  results: z
+    .array(
+      named('ItemResult', {
+        index: Count.describe('Place of the item in `observations`.'),
+        status: z.enum(['applied', 'replayed', 'throttled']),
+      }),
+    )
+    .optional()
+    .describe('One entry per item, in input order; only if an item carries `idempotency_key`.'),
+};
+
 /** Source: interface 4.2: the last state, or every state. */
 export const ProcessedBatch = z.union([
-  z.strictObject({ ...Processed.shape, processed_count: Count }),
-  z.strictObject({ states: z.array(Processed), processed_count: Count }),
+  z.strictObject({ ...Processed.shape, ...processed }),
+  z.strictObject({ states: z.array(Processed), ...processed }),
 ]);
 
 /** Source: decision 241: the state after each observation. */
@@ -266,23 +276,4 @@ export const TestResult = named('TestResult', {
     response_sd: z.number().min(0),
     flags: z.array(z.string()),
   }),
-});
-
-const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
-const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
-
-/** Source: interface 7, decisions 4, 12 and 36. */
-export const ErrorBody = named('Error', {
-  error: z.enum(codes),
-  message: z.string(),
-  retry_after: z.int().min(1).optional().describe('Seconds; on 429.'),
-  details: z
-    .strictObject({
-      field: z.string().optional(),
-      reason: z.enum(reasons).optional(),
-      alias: z.literal('rate_limit_exceeded').optional(),
-      mode: z.enum(MODE_KEYS).optional(),
-      request_id: z.string().regex(REQUEST_ID).optional(),
-    })
-    .optional(),
 });

@@ -13,6 +13,8 @@ const PAGE_ANSWERS = 1_000;
 
 const READ = `SELECT answer FROM answers
   WHERE bucket = ? AND instance_id = ? AND answer_key = ?`;
+const READ_KEYS = `SELECT answer_key, answer FROM answers
+  WHERE bucket = ? AND instance_id = ? AND answer_key IN ?`;
 const READ_ALL = `SELECT instance_id, answer_key, answer FROM answers
   WHERE bucket = ? AND instance_id IN ?`;
 const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VALUES (?, ?, ?, ?)
@@ -29,6 +31,18 @@ export async function readAnswer(
   const params = [bucket, instanceId, key];
   const { rows } = await session.execute(READ, params, { kind: 'read', operation: 'answer_read' });
   return rows[0] === undefined ? undefined : decodeAnswerRow(instanceId, key, rows[0]['answer']);
+}
+
+/** The stored answers for keys of an instance, all from one partition. */
+export async function readAnswers(
+  session: CassandraSession,
+  bucket: number,
+  instanceId: string,
+  keys: readonly string[],
+): Promise<AnswerRow[]> {
+  const options = { kind: 'read', operation: 'answers_find' } as const;
+  const { rows } = await session.execute(READ_KEYS, [bucket, instanceId, keys], options);
+  return rows.map((row) => decodeAnswerRow(instanceId, row['answer_key'], row['answer']));
 }
 
 /** Every answer of instances of one bucket, page by page. */

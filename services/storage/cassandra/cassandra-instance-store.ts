@@ -5,6 +5,7 @@ import {
   answerPages,
   deleteAnswers,
   readAnswer,
+  readAnswers,
   writeAnswers,
 } from '#storage/cassandra/answer-table';
 import {
@@ -90,6 +91,10 @@ export function cassandraInstanceStore(
     async findAnswer(instanceId, key, oldestMs) {
       const row = await readAnswer(session, bucketOf(instanceId), instanceId, key);
       return row === undefined || row.atMs < oldestMs ? undefined : row;
+    },
+    async findAnswers(instanceId, keys, oldestMs) {
+      const rows = await readAnswers(session, bucketOf(instanceId), instanceId, keys);
+      return rows.filter(({ atMs }) => atMs >= oldestMs);
     },
     headPages: (bucket) => headPages(session, bucket),
     async *answerPages(instanceIds) {

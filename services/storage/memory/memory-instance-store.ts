@@ -61,6 +61,11 @@ export function memoryInstanceStore(): PagedInstances {
       if (stored === undefined || stored.atMs < oldestMs) return undefined;
       return rowOf(stored);
     },
+    async findAnswers(instanceId, keys, oldestMs) {
+      const answers = instances.get(instanceId)?.answers;
+      const found = keys.flatMap((key) => answers?.get(key) ?? []);
+      return found.filter(({ atMs }) => atMs >= oldestMs).map(rowOf);
+    },
     ...pagesOf(instances),
   };
 }

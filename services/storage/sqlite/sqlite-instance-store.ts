@@ -64,6 +64,13 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     return rows;
   };
 
+  const findAnswer: PagedInstances['findAnswer'] = async (instanceId, key, oldestMs) => {
+    const row = await ANSWERS.find(database, 'answer_read', [instanceId, key]);
+    if (row === undefined) return undefined;
+    const answer = decodeAnswerRow(instanceId, key, bytesIn(row, 4));
+    return answer.atMs < oldestMs ? undefined : answer;
+  };
+
   return {
     bucketOf,
     async readHead(instanceId) {
@@ -94,11 +101,11 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     readHistory: (instanceId, newest, count) =>
       readRows(database, HISTORY, instanceId, newest, count),
     readDrift: (instanceId, newest, count) => readRows(database, DRIFT, instanceId, newest, count),
-    async findAnswer(instanceId, key, oldestMs) {
-      const row = await ANSWERS.find(database, 'answer_read', [instanceId, key]);
-      if (row === undefined) return undefined;
-      const answer = decodeAnswerRow(instanceId, key, bytesIn(row, 4));
-      return answer.atMs < oldestMs ? undefined : answer;
+    findAnswer,
+    async findAnswers(instanceId, keys, oldestMs) {
+      // One by one: a key that has changed on the disk is noticed only beside the place of each.
+      const found = await Promise.all(keys.map((key) => findAnswer(instanceId, key, oldestMs)));
+      return found.filter((answer) => answer !== undefined);
     },
     headPages: (bucket) => headPages(database, bucket),
     async *answerPages(instanceIds) {

@@ -420,6 +420,12 @@ class InitialModeStrengths(Model):
 InstancesSort = TypeAliasType("InstancesSort", Literal["created_at", "name"])
 
 
+ItemStatus = TypeAliasType("ItemStatus", Literal["applied", "replayed", "throttled"] | str)
+"""
+A later release may answer other values than these.
+"""
+
+
 JsonValue = TypeAliasType("JsonValue", Any)
 """
 Any value of JSON.
@@ -1183,22 +1189,34 @@ class AuditLine(Model):
     after: dict[str, JsonValue] | None = None
 
 
-class Batch(Model):
-    """
-    The body of a batch.
-    """
-
+class BatchObservation(Model):
     model_config = ConfigDict(
         extra="allow",
     )
-    observations: list[Observation]
+    mode_target: ModeTarget
+    signal_strength: float
     """
-    1 to 100 items.
+    Intensity. 0 to 1.
     """
 
-    include_intermediate: bool | None = None
+    confidence: float | None = None
     """
-    Default false.
+    Certainty. 0 to 1; default 1.
+    """
+
+    context: dict[str, Any] | None = None
+    """
+    Arbitrary metadata, up to 8192 bytes of JSON and 16 levels, its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.
+    """
+
+    timestamp: AwareDatetime | None = None
+    """
+    When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
+    """
+
+    idempotency_key: str | None = None
+    """
+    As the header `Idempotency-Key` of a single call: an observation whose key is known is reported as replayed and not applied again. 1 to 255 characters; pattern ^[!-~](?:[ -~]*[!-~])?$.
     """
 
 
@@ -1375,6 +1393,18 @@ class Instance(Model):
     """
     0 to 1.
     """
+
+
+class ItemResult(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    index: int
+    """
+    Place of the item in `observations`. At least 0.
+    """
+
+    status: ItemStatus
 
 
 class KeyDescription(Model):
@@ -1609,6 +1639,25 @@ class Account(Model):
     key: KeyDescription
 
 
+class Batch(Model):
+    """
+    The body of a batch.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    observations: list[BatchObservation]
+    """
+    1 to 100 items.
+    """
+
+    include_intermediate: bool | None = None
+    """
+    Default false.
+    """
+
+
 class Contract(Model):
     """
     What the agent should and should not do now (interface 2.6).
@@ -1835,11 +1884,29 @@ class BatchProcessed(Model):
     drift: Drift
     processed_count: int
     """
-    At least 0.
+    Observations that this call applied. At least 0.
+    """
+
+    results: list[ItemResult] | None = None
+    """
+    One entry per item, in input order; only if an item carries `idempotency_key`.
     """
 
 
-BatchResult = TypeAliasType("BatchResult", BatchProcessed | States)
+class BatchStates(Model):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    states: list[Processed]
+    processed_count: int
+    """
+    Observations that this call applied. At least 0.
+    """
+
+    results: list[ItemResult] | None = None
+    """
+    One entry per item, in input order; only if an item carries `idempotency_key`.
+    """
 
 
 class CycleEventData(Model):
@@ -1855,3 +1922,6 @@ class CycleEventData(Model):
     """
     The drift event that it brought; null at level D0.
     """
+
+
+BatchResult = TypeAliasType("BatchResult", BatchProcessed | BatchStates)

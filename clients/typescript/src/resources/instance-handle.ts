@@ -15,6 +15,7 @@ import { instancePath } from '../instance-path.ts';
 import type {
   BatchProcessed,
   BatchResult,
+  BatchStates,
   Contract,
   CurrentSnapshot,
   DriftEvent,
@@ -82,7 +83,7 @@ export class InstanceHandle {
   processBatch(
     observations: readonly Observation[],
     options: BatchOptions & { readonly includeIntermediate: true },
-  ): Promise<ProcessResult<States>>;
+  ): Promise<ProcessResult<BatchStates>>;
   processBatch(
     observations: readonly Observation[],
     options?: BatchOptions,
@@ -248,5 +249,5 @@ function keyOf({ idempotencyKey }: KeyedOptions): Record<'idempotency-key', stri
 
 /** The state after a batch. */
 function lastOf(data: BatchResult): Pick<Processed, 'contract' | 'snapshot'> | undefined {
-  return 'states' in data ? (data as States).states.at(-1) : (data as BatchProcessed);
+  return 'states' in data ? (data as BatchStates).states.at(-1) : (data as BatchProcessed);
 }

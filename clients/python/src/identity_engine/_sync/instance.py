@@ -13,6 +13,7 @@ from identity_engine._core.guards import Seen
 from identity_engine._sync.instance_reads import InstanceReads
 from identity_engine.models import (
     BatchProcessed,
+    BatchStates,
     Observation,
     Processed,
     ResetDone,
@@ -24,6 +25,7 @@ from identity_engine.results import Observed, Result
 _PROCESSED = One[Processed]
 _BATCH = One[BatchProcessed]
 _STATES = One[States]
+_BATCH_STATES = One[BatchStates]
 _RESET = One[ResetDone]
 
 ObservationInput = Observation | Mapping[str, Any]
@@ -98,7 +100,7 @@ class InstanceHandle(InstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> Observed[States]: ...
+    ) -> Observed[BatchStates]: ...
 
     @overload
     def process_batch(
@@ -110,7 +112,7 @@ class InstanceHandle(InstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> Observed[BatchProcessed] | Observed[States]: ...
+    ) -> Observed[BatchProcessed] | Observed[BatchStates]: ...
 
     def process_batch(
         self,
@@ -121,7 +123,7 @@ class InstanceHandle(InstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> Observed[BatchProcessed] | Observed[States]:
+    ) -> Observed[BatchProcessed] | Observed[BatchStates]:
         """Processes several observations as one unit: all of them or none, one cycle each.
 
         Args:
@@ -154,7 +156,7 @@ class InstanceHandle(InstanceReads):
         )
         answer = self._caller.send(call, timeout_s)
         if include_intermediate:
-            states = observed_of(answer, _STATES)
+            states = observed_of(answer, _BATCH_STATES)
             if states.data.states:
                 self._saw(answer, states, states.data.states[-1])
             return states

@@ -73,6 +73,9 @@ export interface EngineRequest {
     /** Since 1.1: a list that a search narrows, which an engine of 1.0 would answer whole. */
     { $case: "search"; value: SearchInstances }
     | //
+    /** Since 1.1: a batch with keys of its own items, which an engine of 1.0 would apply without them. */
+    { $case: "processKeyedItems"; value: ProcessKeyedItems }
+    | //
     /** From here on only engines ask each other. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
@@ -109,6 +112,22 @@ export interface ProcessObservations {
   observations: Observation[];
   batch: boolean;
   everyStateWanted: boolean;
+}
+
+/** A batch of which items have an idempotency key. */
+export interface ProcessKeyedItems {
+  batch:
+    | ProcessObservations
+    | undefined;
+  /** As many as observations, in their order. */
+  keys: ItemKey[];
+}
+
+export interface ItemKey {
+  /** Empty: the item has none. */
+  key: string;
+  /** Of a single call with the same observation; empty without a key. */
+  fingerprint: string;
 }
 
 /** Applied to a copy of the instance; nothing of it changes. */
@@ -427,6 +446,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "search":
         SearchInstances.encode(message.command.value, writer.uint32(266).fork()).join();
         break;
+      case "processKeyedItems":
+        ProcessKeyedItems.encode(message.command.value, writer.uint32(274).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -665,6 +687,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "search", value: SearchInstances.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 34: {
+            if (tag !== 274) {
+              break;
+            }
+
+            message.command = { $case: "processKeyedItems", value: ProcessKeyedItems.decode(reader, reader.uint32()) };
             continue;
           }
           case 40: {
@@ -1004,6 +1034,120 @@ export const ProcessObservations: MessageFns<ProcessObservations> = {
             }
 
             message.everyStateWanted = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseProcessKeyedItems(): ProcessKeyedItems {
+  return { batch: undefined, keys: [] };
+}
+
+export const ProcessKeyedItems: MessageFns<ProcessKeyedItems> = {
+  encode(message: ProcessKeyedItems, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.batch !== undefined) {
+      ProcessObservations.encode(message.batch, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.keys) {
+      ItemKey.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProcessKeyedItems {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProcessKeyedItems();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.batch = ProcessObservations.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.keys.push(ItemKey.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseItemKey(): ItemKey {
+  return { key: "", fingerprint: "" };
+}
+
+export const ItemKey: MessageFns<ItemKey> = {
+  encode(message: ItemKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.fingerprint !== "") {
+      writer.uint32(18).string(message.fingerprint);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ItemKey {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseItemKey();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.fingerprint = reader.string();
             continue;
           }
         }
