@@ -12,10 +12,10 @@ from __future__ import annotations
 import sys
 from datetime import datetime, timedelta, timezone
 
-from identity_engine import IdentityEngine, Observation
+from identity_engine import IdentityEngine, KnownAction, Observation
 from identity_engine.models import Action, ModeTarget
 
-PROPOSALS: list[Action] = ["explore", "execute", "challenge", "question", "pivot", "comfort"]
+PROPOSALS: list[KnownAction] = ["explore", "execute", "challenge", "question", "pivot", "comfort"]
 """What the stand-in proposes, over and over: an eager model that does not know when to rest."""
 
 MODE_OF: dict[Action, ModeTarget] = {
@@ -30,7 +30,7 @@ MODE_OF: dict[Action, ModeTarget] = {
 """Which mode an action is observed as."""
 
 
-def propose(turn: int) -> Action:
+def propose(turn: int) -> KnownAction:
     """What a language model would be asked for."""
     return PROPOSALS[turn % len(PROPOSALS)]
 
@@ -48,8 +48,8 @@ def main(turns: int) -> None:
         guard.refresh()
         obeyed = 0
         for turn in range(turns):
-            action = propose(turn)
-            if not guard.allows(action):
+            action: Action = propose(turn)
+            if not guard.allows(propose(turn)):
                 obeyed += 1
                 action = guard.contract.allowed_actions[0] if guard.contract else "stabilize"
             observed = agent.process(

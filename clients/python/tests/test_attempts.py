@@ -9,6 +9,9 @@ import pytest
 
 from both_clients import Kind, client_of, raised
 from identity_engine import AttemptEvent, errors
+from identity_engine._core.attempts import Attempts
+from identity_engine._core.call import Repeatable, send
+from identity_engine._core.settings import Bounds
 from wire_server import Fault, Reply, data, refusal, script, serving
 
 INSTANCE = {"id": "inst_0123456789abcdef", "name": "Ada", "description": ""}
@@ -190,6 +193,66 @@ def test_a_wait_that_does_not_fit_into_the_deadline_is_not_begun(kind: Kind) -> 
         assert time.monotonic() - began_s < 2
     assert isinstance(error, errors.RateLimitedError)
     assert error.retry_after_s == 30
+
+
+# Report 18: jitter decided which class the error of a call without an outcome had.
+@pytest.mark.parametrize("chance", [0.0, 0.5, 0.999])
+def test_the_end_of_the_time_is_one_class_whatever_the_jitter(
+    chance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("identity_engine._core.attempts.random.random", lambda: chance)
+    now_s = 0.0
+    call = send("POST", "/x", None, Repeatable.ALWAYS)
+    attempts = Attempts(call, Bounds(30.0, 10.0, None), now_s)
+    while True:
+        try:
+            attempts.begin(now_s)
+        except errors.DeadlineError as late:
+            error: errors.IdentityEngineError = late
+            break
+        now_s += 0.01
+        failure = errors.ConnectionError("refused")
+        wait_s = attempts.failed(failure, now_s)
+        if wait_s is None:
+            error = attempts.finished(failure)
+            break
+        now_s += wait_s
+    assert isinstance(error, errors.DeadlineError)
+    assert isinstance(error.last_error, errors.ConnectionError)
+    assert error.attempts == attempts.count
+    assert 29.8 <= now_s <= 30.1
+
+
+def test_retry_after_that_the_time_of_a_call_has_room_for_ends_as_a_deadline(kind: Kind) -> None:
+    answers = script("close", refusal(429, "rate_limited", retry_after=1))
+    with serving(answers) as server, client_of(kind, server.base_url) as client:
+        error = raised(lambda: client.account.get(timeout_s=1.001))
+    assert isinstance(error, errors.DeadlineError)
+    assert isinstance(error.last_error, errors.RateLimitedError)
+
+
+# Report 18: only a client had attempts_max.
+def test_a_call_may_be_given_fewer_attempts(kind: Kind) -> None:
+    with serving(script(unavailable("overloaded"))) as server:
+        with client_of(kind, server.base_url) as client:
+            calls = [
+                lambda: client.account.get(attempts_max=2),
+                lambda: client.instances.create("Ada", attempts_max=2),
+                lambda: client.instance(INSTANCE["id"]).snapshot(attempts_max=2),
+                lambda: list(client.instances.iterate(attempts_max=2)),
+            ]
+            for call in calls:
+                error = raised(call)
+                assert isinstance(error, errors.ServiceUnavailableError)
+                assert error.attempts == 2
+            assert isinstance(
+                raised(lambda: client.account.get(attempts_max=0)), errors.ConfigurationError
+            )
+            assert isinstance(
+                raised(lambda: client.account.get(timeout_s=float("nan"))),
+                errors.ConfigurationError,
+            )
+        assert len(server.requests) == 8
 
 
 def test_retry_after_is_never_undercut(kind: Kind) -> None:

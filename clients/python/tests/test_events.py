@@ -11,8 +11,11 @@ import pytest
 
 from both_clients import KEY, Kind, client_of, raised
 from identity_engine import AsyncIdentityEngine, errors
-from identity_engine._async import events as async_events
-from identity_engine._sync import events as sync_events
+from identity_engine._async import follower as async_events
+from identity_engine._async import hub as async_hub
+from identity_engine._sync import follower as sync_events
+from identity_engine._sync import hub as sync_hub
+from test_guard import state
 from wire_server import Fault, Reply, Request, refusal, script, serving
 
 STREAM = {"Content-Type": "text/event-stream"}
@@ -177,3 +180,107 @@ def test_a_stream_that_ended_with_an_error_stays_ended(kind: Kind) -> None:
         assert isinstance(raised(lambda: next(iter(events))), errors.UnauthorizedError)
         assert list(events) == []
     assert len(server.requests) == 1
+
+
+TOO_MANY = refusal(429, "rate_limited", retry_after=0, reason="too_many_streams")
+
+
+# Report 16: a stream beyond the bound of the key stayed silent forever.
+def test_a_stream_that_finds_no_place_raises(kind: Kind) -> None:
+    with serving(script(TOO_MANY)) as server:
+        with client_of(kind, server.base_url, timeout_s=0.3) as client:
+            error = raised(lambda: next(iter(client.instance(INSTANCE).events())))
+    assert isinstance(error, errors.RateLimitedError)
+    assert error.reason == "too_many_streams"
+    assert error.attempts == len(server.requests) > 1
+
+
+STATE = f"event: state\ndata: {json.dumps(state())}\n\n"
+
+
+# Report 16: each watcher of an instance took one of the streams of the key.
+def test_watchers_of_one_instance_share_a_stream(kind: Kind) -> None:
+    blocks = (RETRY, "id: 4\n\n", STATE, cycle(5), cycle(6), DELETED)
+    with serving(script(stream(*blocks))) as server, client_of(kind, server.base_url) as client:
+        first, second, third = (iter(client.instance(INSTANCE).events()) for _ in range(3))
+        assert types_of([next(first), next(first)]) == ["state", "cycle 5"]
+        assert types_of([next(second), next(second)]) == ["state", "cycle 5"]
+        assert types_of([next(third)]) == ["state"]
+        assert types_of(first) == types_of(third)[1:] == ["cycle 6", "deleted"]
+        assert types_of(second) == ["cycle 6", "deleted"]
+    assert len(server.requests) == 1
+
+
+def test_a_stream_with_a_position_has_its_own_connection(kind: Kind) -> None:
+    answers = script(stream(STATE, DELETED), stream(cycle(3), DELETED))
+    with serving(answers) as server, client_of(kind, server.base_url) as client:
+        live, behind = client.instance(INSTANCE).events(), client.instance(INSTANCE).events(after=2)
+        assert types_of(live) == ["state", "deleted"]
+        assert types_of(behind) == ["cycle 3", "deleted"]
+    assert len(server.requests) == 2
+
+
+# Report 16: a slow watcher of a shared stream must neither hold back others nor miss an event.
+def test_a_watcher_that_is_too_slow_goes_on_by_itself(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (async_hub, sync_hub):
+        monkeypatch.setattr(module, "UNREAD_MAX", 3)
+    whole = stream("id: 0\n\n", STATE, *(cycle(n) for n in range(1, 9)), DELETED)
+    rest = stream(*(cycle(n) for n in range(4, 9)), DELETED)
+    with serving(script(whole, rest)) as server, client_of(kind, server.base_url) as client:
+        quick, slow = (iter(client.instance(INSTANCE).events()) for _ in range(2))
+        assert types_of([next(quick), next(slow)]) == ["state", "state"]
+        wanted = [*(f"cycle {n}" for n in range(1, 9)), "deleted"]
+        assert types_of(quick) == wanted
+        assert types_of(slow) == wanted
+    assert [request.headers.get("last-event-id") for request in server.requests] == [None, "3"]
+
+
+# Report 16: watchers that wait side by side must all receive the next event.
+def test_watchers_wait_side_by_side() -> None:
+    answer = Reply(200, STREAM, chunks=(STATE.encode(), DELETED.encode()), pause_s=0.2)
+
+    async def watch(client: AsyncIdentityEngine) -> list[str]:
+        return types_of([event async for event in client.instance(INSTANCE).events()])
+
+    async def main(base_url: str) -> list[list[str]]:
+        async with AsyncIdentityEngine(api_key=KEY, base_url=base_url) as client:
+            return await asyncio.gather(*(watch(client) for _ in range(30)))
+
+    with serving(script(answer)) as server:
+        assert asyncio.run(main(server.base_url)) == [["state", "deleted"]] * 30
+        assert len(server.requests) == 1
+        with client_of("sync", server.base_url) as client:
+            seen: list[list[str]] = []
+
+            def watch_here() -> None:
+                seen.append(types_of(client.instance(INSTANCE).events()))
+
+            threads = [threading.Thread(target=watch_here) for _ in range(10)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert seen == [["state", "deleted"]] * 10
+        assert len(server.requests) == 2
+
+
+# Report 16: a watcher that leaves must not end the stream of the others.
+def test_a_watcher_that_closes_or_is_cancelled_leaves_the_others_their_stream() -> None:
+    answers = script(stream(RETRY, "id: 4\n\n", STATE, then="open"), stream(cycle(5), DELETED))
+
+    async def main(base_url: str) -> None:
+        async with AsyncIdentityEngine(api_key=KEY, base_url=base_url) as client:
+            one, two, three = (client.instance(INSTANCE).events() for _ in range(3))
+            for each in (one, two, three):
+                assert (await each.__anext__()).type == "state"
+            await one.aclose()
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(two.__anext__(), 0.2)
+            assert types_of([event async for event in three]) == ["cycle 5", "deleted"]
+            assert types_of([event async for event in two]) == ["cycle 5", "deleted"]
+
+    with serving(answers) as server:
+        asyncio.run(main(server.base_url))
+    assert [request.headers.get("last-event-id") for request in server.requests] == [None, "4"]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 import pytest
 
 from both_clients import Kind, client_of, raised
-from identity_engine import errors
-from identity_engine.models import Contract
+from identity_engine import ACTIONS, KnownAction, actions, errors, is_known_action
+from identity_engine.models import Action, Contract
 from wire_server import Reply, Request, data, script, serving
 
 INSTANCE = "inst_0123456789abcdef"
@@ -261,3 +263,41 @@ def test_a_guard_that_nothing_holds_is_forgotten(kind: Kind) -> None:
             handle.guard()
         gc.collect()
         assert len(guards._guards) == 0
+
+
+# Report 17: a guard allowed actions that do not exist.
+@pytest.mark.parametrize("word", ["exlpore", "Explore", "", " explore", None, 3])
+def test_it_has_no_verdict_on_what_is_no_action(kind: Kind, word: Any) -> None:
+    with serving(answer) as server, client_of(kind, server.base_url) as client:
+        guard = client.instance(INSTANCE).guard()
+        for call in (guard.verdict, guard.allows, guard.require):
+            assert isinstance(raised(partial(call, word)), errors.UnknownActionError)
+        guard.refresh()
+        for call in (guard.verdict, guard.allows, guard.require):
+            error = raised(partial(call, word))
+            assert isinstance(error, errors.UnknownActionError)
+            assert error.action == word
+
+
+def test_it_takes_an_action_of_a_later_release_that_its_contract_names(kind: Kind) -> None:
+    with client_of(kind, "http://127.0.0.1:9/v1") as client:
+        guard = client.instance(INSTANCE).guard()
+        guard.update(Contract.model_validate(contract("meditate")))
+        assert guard.verdict("meditate") == "forbidden"
+
+
+def test_actions_are_those_of_the_models() -> None:
+    known = get_args(get_args(Action.__value__)[0])
+    assert (known, get_args(KnownAction)) == (ACTIONS, ACTIONS)
+    constants = [name for name in dir(actions) if name.isupper() and name != "ACTIONS"]
+    assert sorted(getattr(actions, name) for name in constants) == sorted(ACTIONS)
+    assert all(is_known_action(action) for action in ACTIONS)
+    assert not any(is_known_action(word) for word in ("Explore", "", None, 3))
+
+
+# Report 17: a guard with an age that is no number took contracts of any age.
+@pytest.mark.parametrize("age", [math.nan, -1])
+def test_an_age_that_is_no_number_is_refused(kind: Kind, age: float) -> None:
+    with client_of(kind, "http://127.0.0.1:9/v1") as client:
+        error = raised(lambda: client.instance(INSTANCE).guard(max_age_s=age))
+    assert isinstance(error, errors.ConfigurationError)

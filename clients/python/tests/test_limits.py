@@ -14,7 +14,6 @@ import pytest
 
 from both_clients import KEY, Kind, client_of, raised
 from identity_engine import AsyncIdentityEngine, ConfigurationError, IdentityEngine, errors, uuid7
-from identity_engine._core.settings import ATTEMPTS_MAX_DEFAULT
 from wire_server import data, script, serving
 
 OBSERVATION = {"mode_target": "ORDER", "signal_strength": 0.5}
@@ -84,12 +83,15 @@ def test_forked_processes_have_keys_of_their_own(monkeypatch: pytest.MonkeyPatch
     assert len(set(made)) == 150
 
 
-def test_attempts_outlast_a_fail_over(kind: Kind) -> None:
-    assert ATTEMPTS_MAX_DEFAULT == 10
+# Report 18: calls ended after ten attempts, long before their deadline.
+def test_attempts_go_on_until_the_deadline(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
+        began_s = time.monotonic()
         error = raised(lambda: client.account.get(timeout_s=1.5))
-    assert isinstance(error, errors.ConnectionError)
-    assert error.attempts < 10
+        assert 1.3 < time.monotonic() - began_s < 2
+    assert isinstance(error, errors.DeadlineError)
+    assert isinstance(error.last_error, errors.ConnectionError)
+    assert error.__cause__ is error.last_error
 
 
 @pytest.mark.parametrize("id", ["..", ".", ""])

@@ -5,7 +5,7 @@ without one. What calls take and answer is in ``identity_engine.models``, what t
 ``identity_engine.errors``.
 """
 
-from identity_engine import errors, models
+from identity_engine import actions, errors, models
 from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._async.events import AsyncEventStream
 from identity_engine._async.guard import AsyncContractGuard
@@ -23,6 +23,7 @@ from identity_engine._sync.guard import ContractGuard
 from identity_engine._sync.instance import InstanceHandle
 from identity_engine._sync.page import Page
 from identity_engine._version import __version__
+from identity_engine.actions import ACTIONS, KnownAction, is_known_action
 from identity_engine.errors import (
     ActionForbiddenError,
     ApiError,
@@ -47,6 +48,7 @@ from identity_engine.errors import (
     StaleContractError,
     ThrottledError,
     UnauthorizedError,
+    UnknownActionError,
     WebhookVerificationFailedError,
 )
 from identity_engine.events import (
@@ -70,6 +72,7 @@ from identity_engine.results import (
 )
 
 __all__ = [
+    "ACTIONS",
     "Acknowledged",
     "ActionForbiddenError",
     "ApiError",
@@ -101,6 +104,7 @@ __all__ = [
     "InternalServerError",
     "InvalidPlanError",
     "InvalidRequestError",
+    "KnownAction",
     "Limits",
     "MalformedAnswerError",
     "NoContractError",
@@ -124,10 +128,13 @@ __all__ = [
     "ThrottledError",
     "UnacknowledgedBatch",
     "UnauthorizedError",
+    "UnknownActionError",
     "UnknownEvent",
     "WebhookVerificationFailedError",
     "__version__",
+    "actions",
     "errors",
+    "is_known_action",
     "models",
     "uuid7",
 ]

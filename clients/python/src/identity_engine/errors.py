@@ -11,6 +11,7 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
+from identity_engine.actions import ACTIONS
 from identity_engine.results import Limits
 
 
@@ -40,7 +41,7 @@ def _made_again(
 
 class ConfigurationError(IdentityEngineError, ValueError):
     """A client or a call cannot be made like this: no key, a base address that does not end in
-    ``/v1``, an id or a header that cannot be sent. Nothing was sent.
+    ``/v1``, an id, a header or a value that cannot be sent. Nothing was sent.
     """
 
 
@@ -160,10 +161,11 @@ class ConnectionError(IdentityEngineError, builtins.ConnectionError):
 
 
 class DeadlineError(IdentityEngineError, TimeoutError):
-    """The deadline of the whole call, ``timeout_s``, has passed."""
+    """The deadline of the whole call, ``timeout_s``, has passed, in an attempt or between two."""
 
     def __init__(self, message: str, last_error: IdentityEngineError | None = None) -> None:
         super().__init__(message)
+        self.__cause__ = last_error
         self.last_error = last_error
         """What the last attempt that ended by itself ended with; None if none did."""
 
@@ -195,6 +197,15 @@ class ActionForbiddenError(IdentityEngineError):
         super().__init__(f"the contract forbids {action}")
         self.action = action
         """The forbidden action."""
+
+
+class UnknownActionError(IdentityEngineError, ValueError):
+    """A guard was asked about a word that is no action, such as a misspelt one."""
+
+    def __init__(self, action: object) -> None:
+        super().__init__(f"{action!r} is no action; actions are {', '.join(ACTIONS)}")
+        self.action = action
+        """The word that the guard was asked about."""
 
 
 class NoContractError(IdentityEngineError):

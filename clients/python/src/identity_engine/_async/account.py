@@ -18,13 +18,18 @@ class AsyncOwnAccount:
         self._caller = caller
 
     async def get(
-        self, *, request_id: str | None = None, timeout_s: float | None = None
+        self,
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Account]:
         """Plan, usage of minute and month, and the key; after this request.
 
         Args:
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
         """
         call = get("/account", request_id=request_id)
-        return result_of(await self._caller.send(call, timeout_s), _ACCOUNT)
+        return result_of(await self._caller.send(call, timeout_s, attempts_max), _ACCOUNT)

@@ -32,6 +32,7 @@ class AsyncAudit:
         until: datetime | str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> AsyncPage[AuditLine]:
         """One page of lines, newest first. A page that found nothing yet may have a next one.
 
@@ -46,13 +47,20 @@ class AsyncAudit:
             until: Only lines before this time.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             ForbiddenError: The key is a read key.
         """
         query = _query(limit, cursor, action, actor, target, outcome, from_, until)
         return await fetch_page(
-            self._caller, "/audit", query, _LINES, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            "/audit",
+            query,
+            _LINES,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )
 
     def iterate(
@@ -68,14 +76,21 @@ class AsyncAudit:
         until: datetime | str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> AsyncGenerator[AuditLine, None]:
         """All lines from ``cursor`` on, one page of ``limit`` in memory at a time.
 
-        Arguments are those of ``list``; ``timeout_s`` holds for each page.
+        Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each page.
         """
         query = _query(limit, cursor, action, actor, target, outcome, from_, until)
         return items_of(
-            self._caller, "/audit", query, _LINES, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            "/audit",
+            query,
+            _LINES,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )
 
 

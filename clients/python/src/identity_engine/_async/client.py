@@ -12,6 +12,7 @@ from identity_engine._async.account import AsyncOwnAccount
 from identity_engine._async.audit import AsyncAudit
 from identity_engine._async.billing import AsyncBilling
 from identity_engine._async.caller import AsyncCaller
+from identity_engine._async.hub import AsyncHubs
 from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._async.instances import AsyncInstances
 from identity_engine._async.personality_tests import AsyncTests
@@ -19,7 +20,6 @@ from identity_engine._async.personas import AsyncPersonas
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.settings import (
     ATTEMPT_TIMEOUT_S_DEFAULT,
-    ATTEMPTS_MAX_DEFAULT,
     TIMEOUT_S_DEFAULT,
     settings_of,
 )
@@ -37,7 +37,8 @@ class AsyncIdentityEngine:
             without that the address of ``make run``, ``http://127.0.0.1:8000/v1``.
         timeout_s: Deadline of one call with all its attempts, in seconds.
         attempt_timeout_s: How long one attempt may take until its body is read, in seconds.
-        attempts_max: How often a call is sent at most, from 1.
+        attempts_max: How often a call is sent at most, from 1; as often as its deadline allows if
+            left out.
         http_client: An httpx client to send with, for proxies or certificates of one's own. It is
             not closed with this client. If left out, one is made. Up to 100 calls are under way at
             once.
@@ -55,7 +56,7 @@ class AsyncIdentityEngine:
         base_url: str | None = None,
         timeout_s: float = TIMEOUT_S_DEFAULT,
         attempt_timeout_s: float = ATTEMPT_TIMEOUT_S_DEFAULT,
-        attempts_max: int = ATTEMPTS_MAX_DEFAULT,
+        attempts_max: int | None = None,
         http_client: httpx.AsyncClient | None = None,
         on_attempt: Callable[[AttemptEvent], None] | None = None,
     ) -> None:
@@ -68,6 +69,7 @@ class AsyncIdentityEngine:
             on_attempt=on_attempt,
         )
         self._caller = AsyncCaller(settings, http_client)
+        self._hubs = AsyncHubs()
         self.instances = AsyncInstances(self._caller)
         """Create, read, rename, delete and list instances."""
         self.personas = AsyncPersonas(self._caller)
@@ -88,7 +90,7 @@ class AsyncIdentityEngine:
 
     def instance(self, id: str) -> AsyncInstanceHandle:
         """A handle of one instance, to observe it and to read what became of it. Asks nothing."""
-        return AsyncInstanceHandle(self._caller, id)
+        return AsyncInstanceHandle(self._caller, self._hubs, id)
 
     async def aclose(self) -> None:
         """Closes the connections. Calls after it fail."""

@@ -43,6 +43,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Observed[Processed]:
         """Processes one observation: one cycle, counted once however often it has to be sent.
 
@@ -57,6 +58,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             InvalidRequestError: A field breaks a rule.
@@ -73,7 +75,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             request_id=request_id,
             strict=strict,
         )
-        answer = await self._caller.send(call, timeout_s)
+        answer = await self._caller.send(call, timeout_s, attempts_max)
         result = observed_of(answer, _PROCESSED)
         self._saw(answer, result, result.data)
         return result
@@ -88,6 +90,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Observed[BatchProcessed]: ...
 
     @overload
@@ -100,6 +103,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Observed[BatchStates]: ...
 
     @overload
@@ -112,6 +116,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Observed[BatchProcessed] | Observed[BatchStates]: ...
 
     async def process_batch(
@@ -123,6 +128,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Observed[BatchProcessed] | Observed[BatchStates]:
         """Processes several observations as one unit: all of them or none, one cycle each.
 
@@ -134,6 +140,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             InvalidRequestError: ``field`` says which one breaks a rule, such as
@@ -154,7 +161,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             request_id=request_id,
             strict=strict,
         )
-        answer = await self._caller.send(call, timeout_s)
+        answer = await self._caller.send(call, timeout_s, attempts_max)
         if include_intermediate:
             states = observed_of(answer, _BATCH_STATES)
             if states.data.states:
@@ -170,6 +177,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         *,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[States]:
         """What observations would do: the state after each of 1 to 20. Nothing changes, nothing is
         billed.
@@ -179,6 +187,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
                 of a batch hold.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             InvalidRequestError: A field breaks a rule, or the first one comes too early
@@ -192,7 +201,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             Repeatable.ALWAYS,
             request_id=request_id,
         )
-        return result_of(await self._caller.send(call, timeout_s), _STATES)
+        return result_of(await self._caller.send(call, timeout_s, attempts_max), _STATES)
 
     async def reset(
         self,
@@ -202,6 +211,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[ResetDone]:
         """Takes the instance back to cycle 0 of a new generation.
 
@@ -211,6 +221,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             ConflictError: The version is another one (``version_mismatch``).
@@ -226,7 +237,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             if_match=if_match,
             request_id=request_id,
         )
-        answer = await self._caller.send(call, timeout_s)
+        answer = await self._caller.send(call, timeout_s, attempts_max)
         result = result_of(answer, _RESET)
         if not is_old(result):
             self._guards.begin_again(answer.began_s)

@@ -9,6 +9,7 @@ from typing import overload
 from identity_engine._async.caller import AsyncCaller
 from identity_engine._async.events import AsyncEventStream
 from identity_engine._async.guard import AsyncContractGuard
+from identity_engine._async.hub import AsyncHubs
 from identity_engine._async.page import AsyncPage, fetch_page, items_of
 from identity_engine._core.call import get, path_of
 from identity_engine._core.envelope import Many, One, conditional_of
@@ -31,8 +32,9 @@ _DRIFT = Many[DriftEvent]
 class AsyncInstanceReads:
     """The part of a handle that changes nothing."""
 
-    def __init__(self, caller: AsyncCaller, id: str) -> None:
+    def __init__(self, caller: AsyncCaller, hubs: AsyncHubs, id: str) -> None:
         self._caller = caller
+        self._hubs = hubs
         self._guards = Guards()
         self.id = id
         """``inst_`` and 16 hexadecimal digits."""
@@ -44,6 +46,7 @@ class AsyncInstanceReads:
         if_none_match: None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[CurrentSnapshot]: ...
 
     @overload
@@ -53,6 +56,7 @@ class AsyncInstanceReads:
         if_none_match: str,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[CurrentSnapshot] | NotModified: ...
 
     async def snapshot(
@@ -61,6 +65,7 @@ class AsyncInstanceReads:
         if_none_match: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[CurrentSnapshot] | NotModified:
         """The state after the last cycle; processes nothing.
 
@@ -69,6 +74,7 @@ class AsyncInstanceReads:
                 ``NotModified``.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             NotFoundError: There is no such instance in the account.
@@ -78,7 +84,7 @@ class AsyncInstanceReads:
             request_id=request_id,
             if_none_match=if_none_match,
         )
-        return conditional_of(await self._caller.send(call, timeout_s), _SNAPSHOT)
+        return conditional_of(await self._caller.send(call, timeout_s, attempts_max), _SNAPSHOT)
 
     @overload
     async def contract(
@@ -87,6 +93,7 @@ class AsyncInstanceReads:
         if_none_match: None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Contract]: ...
 
     @overload
@@ -96,6 +103,7 @@ class AsyncInstanceReads:
         if_none_match: str,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Contract] | NotModified: ...
 
     async def contract(
@@ -104,6 +112,7 @@ class AsyncInstanceReads:
         if_none_match: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Contract] | NotModified:
         """What the agent should and should not do now; processes nothing.
 
@@ -112,6 +121,7 @@ class AsyncInstanceReads:
                 ``NotModified``.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             NotFoundError: There is no such instance in the account.
@@ -121,7 +131,7 @@ class AsyncInstanceReads:
             request_id=request_id,
             if_none_match=if_none_match,
         )
-        answer = await self._caller.send(call, timeout_s)
+        answer = await self._caller.send(call, timeout_s, attempts_max)
         result = conditional_of(answer, _CONTRACT)
         if not result.is_not_modified:
             self._guards.update(Seen(result.data, answer.began_s, time.monotonic(), None))
@@ -135,6 +145,7 @@ class AsyncInstanceReads:
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> AsyncPage[HistoryRecord]:
         """One page of processed observations, newest first. It may be shorter than ``limit``.
 
@@ -144,6 +155,7 @@ class AsyncInstanceReads:
             generation: ``current`` (if left out) or ``all``: those before resets too.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             NotFoundError: There is no such instance in the account.
@@ -151,7 +163,13 @@ class AsyncInstanceReads:
         query = {"limit": limit, "offset": offset, "generation": generation}
         path = path_of("instances", self.id, "history")
         return await fetch_page(
-            self._caller, path, query, _HISTORY, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            path,
+            query,
+            _HISTORY,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )
 
     def iterate_history(
@@ -162,11 +180,12 @@ class AsyncInstanceReads:
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> AsyncGenerator[HistoryRecord, None]:
         """All processed observations from ``offset`` on, one page of ``limit`` in memory at a time.
 
         Each comes once, also when cycles that are processed meanwhile move all others back.
-        Arguments are those of ``history``; ``timeout_s`` holds for each page.
+        Arguments are those of ``history``; ``timeout_s`` and ``attempts_max`` hold for each page.
         """
         query = {"limit": limit, "offset": offset, "generation": generation}
         path = path_of("instances", self.id, "history")
@@ -177,6 +196,7 @@ class AsyncInstanceReads:
             _HISTORY,
             request_id=request_id,
             timeout_s=timeout_s,
+            attempts_max=attempts_max,
             place_of=_place_of,
         )
 
@@ -188,6 +208,7 @@ class AsyncInstanceReads:
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> AsyncPage[DriftEvent]:
         """Drift events, newest first. Without ``limit`` and ``offset`` up to 1,000 and no further
         page.
@@ -198,6 +219,7 @@ class AsyncInstanceReads:
             generation: ``current`` (if left out) or ``all``: those before resets too.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             NotFoundError: There is no such instance in the account.
@@ -205,7 +227,13 @@ class AsyncInstanceReads:
         query = {"limit": limit, "offset": offset, "generation": generation}
         path = path_of("instances", self.id, "drift")
         return await fetch_page(
-            self._caller, path, query, _DRIFT, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            path,
+            query,
+            _DRIFT,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )
 
     def iterate_drift(
@@ -216,10 +244,11 @@ class AsyncInstanceReads:
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> AsyncGenerator[DriftEvent, None]:
         """All drift events from ``offset`` on, one page of ``limit`` in memory at a time.
 
-        Arguments are those of ``drift``; ``timeout_s`` holds for each page.
+        Arguments are those of ``drift``; ``timeout_s`` and ``attempts_max`` hold for each page.
         """
         query = {"limit": limit, "offset": offset, "generation": generation}
         path = path_of("instances", self.id, "drift")
@@ -230,6 +259,7 @@ class AsyncInstanceReads:
             _DRIFT,
             request_id=request_id,
             timeout_s=timeout_s,
+            attempts_max=attempts_max,
             place_of=_place_of,
         )
 
@@ -237,12 +267,13 @@ class AsyncInstanceReads:
         """Follows the instance: every cycle in order, none left out and none twice.
 
         The stream reconnects by itself. It is an iterator, and a context manager that closes it.
+        Streams without ``after`` of one instance share one connection of the client.
 
         Args:
             after: Ordinal of the last cycle that the caller has; 0 is the beginning. What happens
                 from now on if left out.
         """
-        return AsyncEventStream(self._caller, self.id, after, self._guards)
+        return AsyncEventStream(self._caller, self._hubs, self.id, after, self._guards)
 
     def guard(self, *, max_age_s: float | None = None) -> AsyncContractGuard:
         """A guard that holds the newest contract of what this handle receives.

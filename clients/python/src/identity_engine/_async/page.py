@@ -41,15 +41,22 @@ async def fetch_page(
     *,
     request_id: str | None,
     timeout_s: float | None,
+    attempts_max: int | None,
 ) -> AsyncPage[T]:
     """The page of a list that a query asks for."""
     call = get(path, query, request_id=request_id)
-    listed = listed_of(await caller.send(call, timeout_s), frame)
+    listed = listed_of(await caller.send(call, timeout_s, attempts_max), frame)
     following = query_of_next(query, listed.pagination, len(listed.result.data))
 
     async def fetch_next() -> AsyncPage[T]:
         return await fetch_page(
-            caller, path, following or {}, frame, request_id=None, timeout_s=timeout_s
+            caller,
+            path,
+            following or {},
+            frame,
+            request_id=None,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )
 
     beside = {each.name: getattr(listed.result, each.name) for each in fields(Result)}
@@ -68,6 +75,7 @@ async def items_of(
     *,
     request_id: str | None,
     timeout_s: float | None,
+    attempts_max: int | None,
     place_of: Callable[[T], tuple[int, ...]] | None = None,
 ) -> AsyncGenerator[T, None]:
     """The entries of a page and of all behind it; no more than one page is held.
@@ -77,7 +85,13 @@ async def items_of(
     """
     last: tuple[int, ...] | None = None
     page: AsyncPage[T] | None = await fetch_page(
-        caller, path, query, frame, request_id=request_id, timeout_s=timeout_s
+        caller,
+        path,
+        query,
+        frame,
+        request_id=request_id,
+        timeout_s=timeout_s,
+        attempts_max=attempts_max,
     )
     while page is not None:
         for item in page.data:

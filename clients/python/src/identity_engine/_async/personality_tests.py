@@ -22,16 +22,21 @@ class AsyncTests:
         self._caller = caller
 
     async def questions(
-        self, *, request_id: str | None = None, timeout_s: float | None = None
+        self,
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Questionnaire]:
         """The 35 statements and their scale of 1 to 5.
 
         Args:
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
         """
         call = get("/test/questions", request_id=request_id)
-        return result_of(await self._caller.send(call, timeout_s), _QUESTIONS)
+        return result_of(await self._caller.send(call, timeout_s, attempts_max), _QUESTIONS)
 
     async def submit(
         self,
@@ -40,6 +45,7 @@ class AsyncTests:
         version: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[TestResult]:
         """Scores answers: strengths, nearest personas, and an ``initial_config`` for a create.
 
@@ -48,6 +54,7 @@ class AsyncTests:
             version: ``1.0``, which is what the service takes it for if left out.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             InvalidRequestError: An answer breaks a rule, or there are too few of a mode.
@@ -56,4 +63,4 @@ class AsyncTests:
         if version is not None:
             body["version"] = version
         call = send("POST", "/test/submit", body, Repeatable.ALWAYS, request_id=request_id)
-        return result_of(await self._caller.send(call, timeout_s), _RESULT)
+        return result_of(await self._caller.send(call, timeout_s, attempts_max), _RESULT)

@@ -20,20 +20,36 @@ class AsyncPersonas:
         self._caller = caller
 
     async def list(
-        self, *, request_id: str | None = None, timeout_s: float | None = None
+        self,
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> AsyncPage[Persona]:
         """All personas, always as one page.
 
         Args:
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
         """
         return await fetch_page(
-            self._caller, "/personas", {}, _LISTED, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            "/personas",
+            {},
+            _LISTED,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )
 
     async def get(
-        self, id: str, *, request_id: str | None = None, timeout_s: float | None = None
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[PersonaDetail]:
         """One persona in full.
 
@@ -41,9 +57,10 @@ class AsyncPersonas:
             id: Such as ``persona_analytical``.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             NotFoundError: There is no such persona.
         """
         call = get(path_of("personas", id), request_id=request_id)
-        return result_of(await self._caller.send(call, timeout_s), _DETAIL)
+        return result_of(await self._caller.send(call, timeout_s, attempts_max), _DETAIL)

@@ -20,6 +20,10 @@ _LEAVE_IT_OPEN = frozenset({"deadline_exceeded", "outcome_unknown", "engine_unav
 """Reasons of a 503 after which the call may have happened (interface 7.5)."""
 
 
+DIGITS_MAX = 15
+"""Digits of the largest number that a header of the service has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An HTTP answer whose body is read."""
@@ -62,7 +66,7 @@ def limits_of(headers: Mapping[str, str]) -> Limits:
         requests=RequestLimit(
             limit=_whole(headers.get("x-ratelimit-limit")),
             remaining=_whole(headers.get("x-ratelimit-remaining")),
-            reset_at=None if reset is None else datetime.fromtimestamp(reset, timezone.utc),
+            reset_at=None if reset is None else _time(reset),
         ),
         monthly_remaining=_whole(headers.get("x-monthly-remaining")),
     )
@@ -126,10 +130,20 @@ def leaves_open(status: int, reason: str | None) -> bool:
 def _envelope(content: bytes) -> dict[str, Any] | None:
     try:
         body = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) and isinstance(body.get("error"), str) else None
 
 
+def _time(seconds: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(seconds, timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    """A whole number of a header; None for other text. Proxies write such headers too."""
+    if text is None or len(text) > DIGITS_MAX or not text.isascii() or not text.isdigit():
+        return None
+    return int(text)

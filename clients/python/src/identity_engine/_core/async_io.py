@@ -15,6 +15,7 @@ from identity_engine._core.process import Place, inherited, process
 
 sleep = anyio.sleep
 Slots = anyio.Semaphore
+Mutex = anyio.Lock
 
 _place: RunVar[Place] = RunVar("identity_engine_place")
 

@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass, field
 
 from identity_engine._core.call import Call
-from identity_engine._core.retry import may_repeat, wait_before
-from identity_engine._core.settings import Settings
+from identity_engine._core.retry import WAIT_S_MIN, may_repeat, retry_after_of, wait_before
+from identity_engine._core.settings import Bounds
 from identity_engine.errors import ConnectionError, DeadlineError, IdentityEngineError
 
 
@@ -16,12 +16,13 @@ class Attempts:
     """What is known of one call so far. Times are seconds of the monotonic clock."""
 
     call: Call
-    settings: Settings
+    bounds: Bounds
     began_s: float
-    timeout_s: float
     count: int = 0
     is_unclear: bool = False
     """Whether an attempt so far may have changed something."""
+    is_late: bool = False
+    """Whether another attempt would have followed, and its time was over."""
     last_error: IdentityEngineError | None = field(default=None)
 
     def begin(self, now_s: float) -> float:
@@ -29,19 +30,19 @@ class Attempts:
 
         Raises ``DeadlineError`` when the time of the call is used up.
         """
-        left_s = self.began_s + self.timeout_s - now_s
+        left_s = self._until_s - now_s
         if left_s <= 0:
             raise self.finished(self._noted(DeadlineError(self._late(), self.last_error)))
         self.count += 1
-        return min(self.settings.attempt_timeout_s, left_s)
+        return min(self.bounds.attempt_timeout_s, left_s)
 
     def cut(self, now_s: float, is_sent: bool) -> IdentityEngineError:
         """The error of an attempt that took too long, of ``is_sent`` bytes or none."""
         error: IdentityEngineError
-        if now_s >= self.began_s + self.timeout_s:
+        if now_s >= self._until_s:
             error = DeadlineError(self._late(), self.last_error)
         else:
-            error = ConnectionError(f"no answer within {self.settings.attempt_timeout_s:g} s")
+            error = ConnectionError(f"no answer within {self.bounds.attempt_timeout_s:g} s")
         error.may_have_happened = is_sent
         return error
 
@@ -50,12 +51,21 @@ class Attempts:
         none.
         """
         self._noted(error)
-        if self.count >= self.settings.attempts_max or not may_repeat(self.call.repeatable, error):
-            return None
-        wait_s = wait_before(self.count, error, random.random)
-        if now_s + wait_s >= self.began_s + self.timeout_s:
+        max_ = self.bounds.attempts_max
+        is_last = max_ is not None and self.count >= max_
+        if is_last or not may_repeat(self.call.repeatable, error):
             return None
         self.last_error = error
+        at_least_s = retry_after_of(error)
+        if at_least_s >= self.bounds.timeout_s:
+            # The answer says that no attempt of this call can succeed.
+            return None
+        left_s = self._until_s - now_s
+        # A wait that would end too late is shortened, so that attempts go on until the deadline.
+        wait_s = min(wait_before(self.count, error, random.random), max(at_least_s, left_s / 2))
+        if wait_s >= left_s or left_s < WAIT_S_MIN:
+            self.is_late = True
+            return None
         return wait_s
 
     def _noted(self, error: IdentityEngineError) -> IdentityEngineError:
@@ -68,8 +78,17 @@ class Attempts:
 
     def finished(self, error: IdentityEngineError) -> IdentityEngineError:
         """The error that the caller gets: after an unclear attempt no later one makes it clear."""
+        if self.is_late:
+            error = DeadlineError(self._late(), self.last_error)
+            error.attempts = self.count
         error.may_have_happened = self.is_unclear
         return error
 
     def _late(self) -> str:
-        return f"the call did not end within {self.timeout_s:g} s"
+        last = "" if self.last_error is None else f", the last one: {self.last_error}"
+        text = f"the call did not end within {self.bounds.timeout_s:g} s"
+        return f"{text} (attempts: {self.count}{last})"
+
+    @property
+    def _until_s(self) -> float:
+        return self.began_s + self.bounds.timeout_s

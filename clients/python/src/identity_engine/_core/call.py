@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -84,40 +85,98 @@ def send(
     return Call(method, path, repeatable, headers=headers, content=content)
 
 
-def path_of(*segments: str) -> str:
+def path_of(*segments: object) -> str:
     """A path of these segments, each escaped, so that none can be taken for two.
 
     Raises ``ConfigurationError`` for a segment that would be taken for none, such as ``..``.
     """
-    for segment in segments:
-        if segment in ("", ".", ".."):
-            raise ConfigurationError(f"{segment!r} is no id")
-    return "".join(f"/{quote(segment, safe='')}" for segment in segments)
+    return "".join(f"/{_segment(each)}" for each in segments)
+
+
+def _segment(text: object) -> str:
+    if not isinstance(text, str) or text in ("", ".", "..") or not is_text(text):
+        raise ConfigurationError(f"{text!a} is no id")
+    return quote(text, safe="")
+
+
+LEVELS_MAX = 64
+"""Levels of a body that is sent; the service refuses more than 24 (interface 8.4)."""
+
+LEVELS_NAMED = 8
+"""Levels of the path that an error names."""
 
 
 def json_of(value: object) -> bytes:
-    """JSON in UTF-8. Fields of models that were never set are left out, and values are what they
-    are.
+    """JSON in UTF-8. Fields of models that were never set are left out.
+
+    Raises ``ConfigurationError`` with the path of a value that JSON cannot carry: NaN, an infinite
+    number, a lone surrogate, a cycle, an object of no known type.
     """
-    return to_json(plain(value))
+    try:
+        return to_json(plain(value))
+    except _UnsendableError as error:
+        raise ConfigurationError(f"{error.path or 'the body'} cannot be sent: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"the body cannot be sent: {error}") from error
 
 
-def plain(value: object) -> object:
+class _UnsendableError(Exception):
+    """A value that JSON cannot carry; ``path`` grows while the error passes its containers."""
+
+    path = ""
+
+
+def plain(value: object, level: int = 0) -> object:
     """The value with every model in it as a dict of the fields that were set."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(exclude_unset=True)
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+    if isinstance(value, str):
+        if not is_text(value):
+            raise _UnsendableError("it has a lone surrogate")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise _UnsendableError(f"{value} is no number of JSON")
+    elif isinstance(value, BaseModel):
+        return plain(value.model_dump(exclude_unset=True), level)
+    elif isinstance(value, Mapping):
+        return {key: _item(value, key, item, level) for key, item in value.items()}
+    elif isinstance(value, (list, tuple)):
+        return [_item(value, index, item, level) for index, item in enumerate(value)]
     return value
 
 
-def _headers(headers: Mapping[str, str | None]) -> dict[str, str]:
-    given = {name: value for name, value in headers.items() if value is not None}
-    for name, value in given.items():
-        if not value.isascii() or not value.isprintable():
+def _item(container: object, key: object, item: object, level: int) -> object:
+    """One value of a container. Adds its key to the path of an error."""
+    if level >= LEVELS_MAX:
+        raise _UnsendableError(f"it contains itself, or has more than {LEVELS_MAX} levels")
+    if isinstance(key, str) and not is_text(key):
+        raise _UnsendableError("a key has a lone surrogate")
+    try:
+        return plain(item, level + 1)
+    except _UnsendableError as error:
+        if level < LEVELS_NAMED:
+            step = f"[{key}]" if isinstance(container, (list, tuple)) else f".{key}"
+            error.path = f"{step}{error.path}".lstrip("." if level == 0 else "")
+        raise
+
+
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can carry a text: it has no half of a surrogate pair."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _headers(headers: Mapping[str, object]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for name, value in headers.items():
+        if value is None:
+            continue
+        if not isinstance(value, str) or not value.isascii() or not value.isprintable():
             raise ConfigurationError(f"{name} has characters that no header has: {value!r}")
+        given[name] = value
     return given
 
 
@@ -127,5 +186,7 @@ def _query(query: Mapping[str, object]) -> dict[str, str]:
 
 def _text(value: object) -> str:
     if isinstance(value, str):
+        if not is_text(value):
+            raise ConfigurationError(f"the parameter {value!a} has a lone surrogate")
         return value
-    return to_json(value).decode().strip('"')
+    return json_of(value).decode().strip('"')

@@ -55,6 +55,6 @@ def _typed(block: ServerSentEvent) -> Event:
             return DeletedEvent(DeletedEventData.model_validate_json(block.data))
     try:
         data = json.loads(block.data)
-    except ValueError:
+    except (ValueError, RecursionError):
         data = block.data
     return UnknownEvent(block.event, data, block.id or None)

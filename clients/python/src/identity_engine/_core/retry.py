@@ -38,7 +38,7 @@ def wait_before(attempt: int, error: IdentityEngineError, random: Callable[[], f
     ``random`` gives a number from 0 up to 1.
     """
     bound = min(WAIT_S_MAX, WAIT_S_MIN * 2.0 ** min(attempt - 1, 16))
-    return max(random() * bound, _retry_after(error) or 0.0)
+    return max(random() * bound, retry_after_of(error))
 
 
 def _is_transient(error: IdentityEngineError) -> bool:
@@ -52,7 +52,8 @@ def _is_transient(error: IdentityEngineError) -> bool:
     return False
 
 
-def _retry_after(error: IdentityEngineError) -> float | None:
+def retry_after_of(error: IdentityEngineError) -> float:
+    """Seconds that an answer asked to wait; 0 where it did not."""
     if isinstance(error, (ApiError, MalformedAnswerError)):
-        return error.retry_after_s
-    return None
+        return error.retry_after_s or 0.0
+    return 0.0

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import httpx
+
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine.errors import ConfigurationError
 
@@ -18,12 +20,6 @@ TIMEOUT_S_DEFAULT = 30.0
 
 ATTEMPT_TIMEOUT_S_DEFAULT = 10.0
 """Of one attempt: twice the longest call of the service."""
-
-ATTEMPTS_MAX_DEFAULT = 10
-"""With doubled waits from 0.1 s to 5 s and full jitter these outlast a fail-over of the service,
-which takes some 5 s, also where connections are refused at once: 10 s on average. The deadline of
-the call bounds them.
-"""
 
 CALLS_AT_ONCE = 100
 """Calls of one client under way at once, a connection each. Further ones wait within their
@@ -37,15 +33,43 @@ KEEP_ALIVE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long a call may take, and how often it may be sent."""
+
+    timeout_s: float
+    attempt_timeout_s: float
+    attempts_max: int | None
+    """None: as often as the deadline allows."""
+
+    def __post_init__(self) -> None:
+        for name in ("timeout_s", "attempt_timeout_s"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not value > 0:
+                raise ConfigurationError(f"{name} is {value!r}; it must be more than 0 seconds")
+        count = self.attempts_max
+        if count is not None and not count >= 1:
+            raise ConfigurationError(f"attempts_max is {count!r}; it must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What every call of a client begins with."""
 
     api_key: str
     base_url: str
-    timeout_s: float
-    attempt_timeout_s: float
-    attempts_max: int
+    bounds: Bounds
     on_attempt: Callable[[AttemptEvent], None] | None
+
+    def bounds_of(self, timeout_s: float | None, attempts_max: int | None) -> Bounds:
+        """The bounds of one call. Raises ``ConfigurationError`` for a bound out of its range."""
+        if timeout_s is None and attempts_max is None:
+            return self.bounds
+        given = self.bounds
+        return Bounds(
+            timeout_s=given.timeout_s if timeout_s is None else timeout_s,
+            attempt_timeout_s=given.attempt_timeout_s,
+            attempts_max=given.attempts_max if attempts_max is None else attempts_max,
+        )
 
     def __repr__(self) -> str:
         return f"Settings(base_url={self.base_url!r})"
@@ -57,7 +81,7 @@ def settings_of(
     base_url: str | None,
     timeout_s: float,
     attempt_timeout_s: float,
-    attempts_max: int,
+    attempts_max: int | None,
     on_attempt: Callable[[AttemptEvent], None] | None,
 ) -> Settings:
     """Settings of these arguments; what is None is taken from the environment.
@@ -70,25 +94,23 @@ def settings_of(
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigurationError("the API key has characters that no key has")
     address = base_url or os.environ.get("IDENTITY_ENGINE_BASE_URL") or BASE_URL_DEFAULT
-    for name, value in (("timeout_s", timeout_s), ("attempt_timeout_s", attempt_timeout_s)):
-        if not value > 0:
-            raise ConfigurationError(f"{name} is {value}; it must be more than 0 seconds")
-    if attempts_max < 1:
-        raise ConfigurationError(f"attempts_max is {attempts_max}; it must be at least 1")
     return Settings(
         api_key=key,
         base_url=_checked(address),
-        timeout_s=timeout_s,
-        attempt_timeout_s=attempt_timeout_s,
-        attempts_max=attempts_max,
+        bounds=Bounds(timeout_s, attempt_timeout_s, attempts_max),
         on_attempt=on_attempt,
     )
 
 
 def _checked(address: str) -> str:
     trimmed = address.rstrip("/")
-    parts = urlsplit(trimmed)
-    if parts.scheme not in ("http", "https") or parts.hostname is None:
+    try:
+        parts = urlsplit(trimmed)
+        is_address = httpx.URL(trimmed).host != "" and parts.port != 0
+    except (ValueError, httpx.InvalidURL) as error:
+        raise ConfigurationError(f"the base address cannot be used: {error}") from error
+    is_address = is_address and not any(character.isspace() for character in trimmed)
+    if parts.scheme not in ("http", "https") or not is_address:
         raise ConfigurationError(f"the base address {address!r} is no http or https address")
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError("the base address has a user or a password; the key goes alone")

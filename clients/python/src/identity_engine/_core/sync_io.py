@@ -16,6 +16,7 @@ from identity_engine._core.sync_deadline import bound_by_deadline, deadline
 
 sleep = time.sleep
 Slots = threading.Semaphore
+Mutex = threading.Lock
 
 _lock = Lock()
 _place = Place()

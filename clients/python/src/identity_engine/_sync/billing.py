@@ -28,6 +28,7 @@ class Billing:
         cancel_url: str,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[BillingPage]:
         """A page to buy a plan on. The plan counts when the payment provider says that it is paid.
 
@@ -38,6 +39,7 @@ class Billing:
             cancel_url: Where it leads otherwise.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             InvalidPlanError: No such plan can be bought.
@@ -46,10 +48,15 @@ class Billing:
         """
         body = {"plan": plan, "success_url": success_url, "cancel_url": cancel_url}
         call = send("POST", "/billing/checkout", body, Repeatable.UNCHANGED, request_id=request_id)
-        return result_of(self._caller.send(call, timeout_s), _PAGE)
+        return result_of(self._caller.send(call, timeout_s, attempts_max), _PAGE)
 
     def portal(
-        self, return_url: str, *, request_id: str | None = None, timeout_s: float | None = None
+        self,
+        return_url: str,
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[BillingPage]:
         """A page to change or cancel what was bought.
 
@@ -58,6 +65,7 @@ class Billing:
                 address alone.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             NotFoundError: The account never bought anything.
@@ -65,4 +73,4 @@ class Billing:
         """
         body = {"return_url": return_url}
         call = send("POST", "/billing/portal", body, Repeatable.UNCHANGED, request_id=request_id)
-        return result_of(self._caller.send(call, timeout_s), _PAGE)
+        return result_of(self._caller.send(call, timeout_s, attempts_max), _PAGE)

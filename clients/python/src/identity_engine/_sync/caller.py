@@ -13,7 +13,7 @@ from identity_engine._core.attempts import Attempts
 from identity_engine._core.call import Call
 from identity_engine._core.settings import Settings
 from identity_engine._core.sync_io import sleep
-from identity_engine._core.transport_errors import connection_error_of, is_sent
+from identity_engine._core.transport_errors import is_sent, own_error_of
 from identity_engine._sync.connections import GRACE_S, Connections
 from identity_engine.errors import IdentityEngineError
 
@@ -27,18 +27,16 @@ class Caller:
         self.settings = settings
         self.connections = Connections(settings, http_client)
 
-    def send(self, call: Call, timeout_s: float | None = None) -> Answer:
+    def send(
+        self, call: Call, timeout_s: float | None = None, attempts_max: int | None = None
+    ) -> Answer:
         """The answer to a call, after as many attempts as it takes and may take.
 
-        Raises the error of the last attempt, or ``DeadlineError``.
+        Raises ``DeadlineError`` when the time of the call is used up, and the error of the last
+        attempt when another one cannot help or is not allowed.
         """
-        began_s = time.monotonic()
-        attempts = Attempts(
-            call,
-            self.settings,
-            began_s,
-            self.settings.timeout_s if timeout_s is None else timeout_s,
-        )
+        bounds = self.settings.bounds_of(timeout_s, attempts_max)
+        attempts = Attempts(call, bounds, time.monotonic())
         while True:
             may_take_s = attempts.begin(time.monotonic())
             attempt_began_s = time.monotonic()
@@ -62,8 +60,8 @@ class Caller:
             return None, attempts.cut(time.monotonic() + GRACE_S, is_sent(error))
         except TimeoutError:
             return None, attempts.cut(time.monotonic(), is_sent=True)
-        except httpx.HTTPError as error:
-            return None, connection_error_of(error)
+        except Exception as error:
+            return None, own_error_of(error)
         answer = Answer(
             response.status_code,
             response.headers,

@@ -11,7 +11,6 @@ from typing_extensions import Self
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.settings import (
     ATTEMPT_TIMEOUT_S_DEFAULT,
-    ATTEMPTS_MAX_DEFAULT,
     TIMEOUT_S_DEFAULT,
     settings_of,
 )
@@ -19,6 +18,7 @@ from identity_engine._sync.account import OwnAccount
 from identity_engine._sync.audit import Audit
 from identity_engine._sync.billing import Billing
 from identity_engine._sync.caller import Caller
+from identity_engine._sync.hub import Hubs
 from identity_engine._sync.instance import InstanceHandle
 from identity_engine._sync.instances import Instances
 from identity_engine._sync.personality_tests import Tests
@@ -37,7 +37,8 @@ class IdentityEngine:
             without that the address of ``make run``, ``http://127.0.0.1:8000/v1``.
         timeout_s: Deadline of one call with all its attempts, in seconds.
         attempt_timeout_s: How long one attempt may take until its body is read, in seconds.
-        attempts_max: How often a call is sent at most, from 1.
+        attempts_max: How often a call is sent at most, from 1; as often as its deadline allows if
+            left out.
         http_client: An httpx client to send with, for proxies or certificates of one's own. It is
             not closed with this client. If left out, one is made. Up to 100 calls are under way at
             once.
@@ -55,7 +56,7 @@ class IdentityEngine:
         base_url: str | None = None,
         timeout_s: float = TIMEOUT_S_DEFAULT,
         attempt_timeout_s: float = ATTEMPT_TIMEOUT_S_DEFAULT,
-        attempts_max: int = ATTEMPTS_MAX_DEFAULT,
+        attempts_max: int | None = None,
         http_client: httpx.Client | None = None,
         on_attempt: Callable[[AttemptEvent], None] | None = None,
     ) -> None:
@@ -68,6 +69,7 @@ class IdentityEngine:
             on_attempt=on_attempt,
         )
         self._caller = Caller(settings, http_client)
+        self._hubs = Hubs()
         self.instances = Instances(self._caller)
         """Create, read, rename, delete and list instances."""
         self.personas = Personas(self._caller)
@@ -88,7 +90,7 @@ class IdentityEngine:
 
     def instance(self, id: str) -> InstanceHandle:
         """A handle of one instance, to observe it and to read what became of it. Asks nothing."""
-        return InstanceHandle(self._caller, id)
+        return InstanceHandle(self._caller, self._hubs, id)
 
     def close(self) -> None:
         """Closes the connections. Calls after it fail."""

@@ -9,8 +9,15 @@ from typing import Literal
 
 from identity_engine._core.guards import Seen, newest
 from identity_engine._core.process import Lock
-from identity_engine.errors import ActionForbiddenError, NoContractError, StaleContractError
-from identity_engine.models import Action, Contract
+from identity_engine.actions import KnownAction, is_known_action
+from identity_engine.errors import (
+    ActionForbiddenError,
+    ConfigurationError,
+    NoContractError,
+    StaleContractError,
+    UnknownActionError,
+)
+from identity_engine.models import Contract
 from identity_engine.results import Result
 
 Verdict = Literal["allowed", "forbidden", "open"]
@@ -26,6 +33,8 @@ class ContractGuard:
         max_age_s: float | None,
         monotonic_s: Callable[[], float],
     ) -> None:
+        if max_age_s is not None and not max_age_s >= 0:
+            raise ConfigurationError(f"max_age_s is {max_age_s}; it must be at least 0 seconds")
         self._fetch = fetch
         self._monotonic_s = monotonic_s
         self._lock = Lock()
@@ -47,32 +56,37 @@ class ContractGuard:
         held = self._held
         return None if held is None else self._monotonic_s() - held.began_s
 
-    def verdict(self, action: Action) -> Verdict:
+    def verdict(self, action: KnownAction) -> Verdict:
         """What the contract says of an action.
 
         Raises:
+            UnknownActionError: This version knows no such action, and the contract names none.
             NoContractError: No contract was seen yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
+        if not is_known_action(action) and not self._names(action):
+            raise UnknownActionError(action)
         contract = self._current()
         if action in contract.forbidden_actions:
             return "forbidden"
         return "allowed" if action in contract.allowed_actions else "open"
 
-    def allows(self, action: Action) -> bool:
+    def allows(self, action: KnownAction) -> bool:
         """Whether the contract does not forbid an action.
 
         Raises:
+            UnknownActionError: This version knows no such action, and the contract names none.
             NoContractError: No contract was seen yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
         return self.verdict(action) != "forbidden"
 
-    def require(self, action: Action) -> None:
+    def require(self, action: KnownAction) -> None:
         """Does nothing unless the contract forbids the action.
 
         Raises:
             ActionForbiddenError: It does.
+            UnknownActionError: This version knows no such action, and the contract names none.
             NoContractError: No contract was seen yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
@@ -98,6 +112,13 @@ class ContractGuard:
         """
         self._fetch()
         return self._current()
+
+    def _names(self, action: str) -> bool:
+        """Whether the held contract names an action, such as one of a later release."""
+        contract = self.contract
+        if contract is None:
+            return False
+        return action in contract.allowed_actions or action in contract.forbidden_actions
 
     def _current(self) -> Contract:
         held = self._held

@@ -44,6 +44,7 @@ class Instances:
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[CreatedInstance]:
         """Creates an instance, once however often the request has to be sent.
 
@@ -55,6 +56,7 @@ class Instances:
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             InvalidRequestError: A field breaks a rule.
@@ -70,7 +72,7 @@ class Instances:
             idempotency_key=idempotency_key,
             request_id=request_id,
         )
-        return result_of(self._caller.send(call, timeout_s), _CREATED)
+        return result_of(self._caller.send(call, timeout_s, attempts_max), _CREATED)
 
     @overload
     def get(
@@ -80,6 +82,7 @@ class Instances:
         if_none_match: None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Instance]: ...
 
     @overload
@@ -90,6 +93,7 @@ class Instances:
         if_none_match: str,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Instance] | NotModified: ...
 
     def get(
@@ -99,6 +103,7 @@ class Instances:
         if_none_match: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[Instance] | NotModified:
         """Reads an instance.
 
@@ -108,12 +113,13 @@ class Instances:
                 ``NotModified``.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             NotFoundError: There is no such instance in the account.
         """
         call = get(path_of("instances", id), request_id=request_id, if_none_match=if_none_match)
-        return conditional_of(self._caller.send(call, timeout_s), _INSTANCE)
+        return conditional_of(self._caller.send(call, timeout_s, attempts_max), _INSTANCE)
 
     def update(
         self,
@@ -124,6 +130,7 @@ class Instances:
         if_match: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[UpdatedInstance]:
         """Renames an instance, describes it, or both. Its state stays.
 
@@ -137,6 +144,7 @@ class Instances:
             if_match: An ``etag``: the change is made only if it is still the present version.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             ConflictError: The version is another one (``version_mismatch``).
@@ -151,7 +159,7 @@ class Instances:
             if_match=if_match,
             request_id=request_id,
         )
-        return result_of(self._caller.send(call, timeout_s), _UPDATED)
+        return result_of(self._caller.send(call, timeout_s, attempts_max), _UPDATED)
 
     def delete(
         self,
@@ -160,6 +168,7 @@ class Instances:
         if_match: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Result[DeletedInstance]:
         """Deletes an instance with all that belongs to it.
 
@@ -171,6 +180,7 @@ class Instances:
             if_match: An ``etag``: it is deleted only if this is still the present version.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
 
         Raises:
             ConflictError: The version is another one (``version_mismatch``).
@@ -185,7 +195,7 @@ class Instances:
             request_id=request_id,
         )
         try:
-            answer = self._caller.send(call, timeout_s)
+            answer = self._caller.send(call, timeout_s, attempts_max)
         except NotFoundError as error:
             if not error.may_have_happened:
                 raise
@@ -202,6 +212,7 @@ class Instances:
         search: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Page[ListedInstance]:
         """One page of the account's instances.
 
@@ -213,10 +224,17 @@ class Instances:
             search: 1 to 64 code points: instances whose name contains it, or whose id it is.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
+            attempts_max: How often this call is sent at most; until its deadline if left out.
         """
         query = {"limit": limit, "offset": offset, "sort": sort, "order": order, "search": search}
         return fetch_page(
-            self._caller, "/instances", query, _LISTED, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            "/instances",
+            query,
+            _LISTED,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )
 
     def iterate(
@@ -229,12 +247,19 @@ class Instances:
         search: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
+        attempts_max: int | None = None,
     ) -> Generator[ListedInstance, None, None]:
         """All instances from ``offset`` on, one page of ``limit`` in memory at a time.
 
-        Arguments are those of ``list``; ``timeout_s`` holds for each page.
+        Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each page.
         """
         query = {"limit": limit, "offset": offset, "sort": sort, "order": order, "search": search}
         return items_of(
-            self._caller, "/instances", query, _LISTED, request_id=request_id, timeout_s=timeout_s
+            self._caller,
+            "/instances",
+            query,
+            _LISTED,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
         )

@@ -1,0 +1,165 @@
+"""One stream of events of one instance: connections that follow each other without a gap."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+import httpx
+from httpx_sse import ServerSentEvent, SSEError
+
+from identity_engine._async.caller import AsyncCaller
+from identity_engine._core.answer import Answer, malformed, refusal_of
+from identity_engine._core.async_io import blocks_of, limit_s, sleep
+from identity_engine._core.call import get
+from identity_engine._core.event_text import event_of
+from identity_engine._core.retry import wait_before
+from identity_engine._core.transport_errors import own_error_of
+from identity_engine.errors import (
+    ApiError,
+    ClientClosedError,
+    ConfigurationError,
+    IdentityEngineError,
+    MalformedAnswerError,
+    RateLimitedError,
+)
+from identity_engine.events import DeletedEvent, Event
+
+SILENCE_S_MAX = 45.0
+"""Three comments of the service, in seconds: a stream without a byte for so long is dead (interface
+6.3).
+"""
+
+RETRY_S_DEFAULT = 1.0
+"""When to come back to a stream that ended without saying when, in seconds."""
+
+_FOR_GOOD = frozenset({400, 401, 403, 404})
+"""Refusals after which a stream cannot go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An event, and where the stream resumes behind it."""
+
+    event: Event
+    last_event_id: str | None
+
+
+class AsyncFollower:
+    """Reads the events of one instance over as many connections as that takes."""
+
+    def __init__(self, caller: AsyncCaller, path: str, last_event_id: str | None) -> None:
+        self._caller = caller
+        self._path = path
+        self._retry_s = RETRY_S_DEFAULT
+        self._failures = 0
+        self._too_many_since_s: float | None = None
+        self.last_event_id = last_event_id
+
+    async def events(self) -> AsyncGenerator[Arrived, None]:
+        """The events behind ``last_event_id``. Raises what would come again, and
+        ``RateLimitedError`` once too many streams have been open for as long as a call may take.
+        """
+        while True:
+            try:
+                connection = self._connection()
+                try:
+                    async for event in connection:
+                        yield Arrived(event, self.last_event_id)
+                        if isinstance(event, DeletedEvent):
+                            return
+                finally:
+                    await connection.aclose()
+                wait_s = self._retry_s
+            except IdentityEngineError as error:
+                self._failures += 1
+                error.attempts = self._failures
+                if _is_for_good(error) or self._is_one_too_many(error):
+                    raise
+                wait_s = max(self._retry_s, wait_before(self._failures, error, random.random))
+            await sleep(wait_s)
+
+    def _is_one_too_many(self, error: IdentityEngineError) -> bool:
+        """Whether too many streams have been open for so long that no place will become free.
+
+        A stream whose connection broke may find its own place taken for a moment.
+        """
+        if not isinstance(error, RateLimitedError) or error.reason != "too_many_streams":
+            self._too_many_since_s = None
+            return False
+        now_s = time.monotonic()
+        if self._too_many_since_s is None:
+            self._too_many_since_s = now_s
+        return now_s - self._too_many_since_s >= self._caller.settings.bounds.timeout_s
+
+    async def _connection(self) -> AsyncGenerator[Event, None]:
+        """The events of one connection, which ends when the service ends it."""
+        response = await self._open()
+        try:
+            blocks = blocks_of(response)
+            try:
+                async for block in blocks:
+                    event = self._taken(block)
+                    if event is not None:
+                        yield event
+            finally:
+                await blocks.aclose()
+        except SSEError as error:
+            raise MalformedAnswerError(str(error), status=response.status_code) from error
+        except IdentityEngineError:
+            raise
+        except Exception as error:
+            raise own_error_of(error) from error
+        finally:
+            await response.aclose()
+
+    async def _open(self) -> httpx.Response:
+        attempt_s = self._caller.settings.bounds.attempt_timeout_s
+        headers = {"Accept": "text/event-stream"}
+        if self.last_event_id is not None:
+            headers["Last-Event-ID"] = self.last_event_id
+        timeout = httpx.Timeout(attempt_s, read=SILENCE_S_MAX)
+        try:
+            with limit_s(attempt_s):
+                response = await self._caller.connections.open(get(self._path), timeout, headers)
+                if response.status_code != 200:
+                    await self._refused(response)
+        except IdentityEngineError:
+            raise
+        except TimeoutError as error:
+            raise own_error_of(httpx.ReadTimeout("no answer in time")) from error
+        except Exception as error:
+            raise own_error_of(error) from error
+        return response
+
+    async def _refused(self, response: httpx.Response) -> None:
+        try:
+            content = await response.aread()
+        finally:
+            await response.aclose()
+        answer = Answer(
+            response.status_code, response.headers, content, is_read=True, is_stream=True
+        )
+        raise malformed(answer, "it is no stream") if answer.is_success else refusal_of(answer)
+
+    def _taken(self, block: ServerSentEvent) -> Event | None:
+        """Notes what a block says of the stream; its event, if it is one."""
+        self._failures = 0
+        self._too_many_since_s = None
+        if block.retry is not None:
+            self._retry_s = block.retry / 1_000
+        event = event_of(block)
+        if block.id != "":
+            self.last_event_id = block.id
+        return event
+
+
+def _is_for_good(error: IdentityEngineError) -> bool:
+    """Whether the same would come again: a refusal, or data that this version cannot read."""
+    if isinstance(error, MalformedAnswerError):
+        return error.status == 200
+    if isinstance(error, (ConfigurationError, ClientClosedError)):
+        return True
+    return isinstance(error, ApiError) and error.status in _FOR_GOOD

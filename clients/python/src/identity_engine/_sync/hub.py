@@ -1,0 +1,142 @@
+"""One stream of events that several watchers of an instance share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
+
+from identity_engine._core.process import Lock, Place
+from identity_engine._core.sync_io import Mutex
+from identity_engine._sync.follower import Arrived, Follower
+from identity_engine.errors import IdentityEngineError
+from identity_engine.events import StateEvent
+
+UNREAD_MAX = 1_000
+"""Events that one watcher may leave unread while others go on. A state has about 4,000
+characters.
+"""
+
+
+class Watch:
+    """One watcher of a hub."""
+
+    def __init__(self, unread: list[Arrived], last_event_id: str | None) -> None:
+        self.unread = deque(unread)
+        self.last_event_id = last_event_id
+        """Where the watcher resumes: behind the last event that it has taken."""
+        self.is_cut = False
+        """Whether it was too slow: it goes on over a connection of its own."""
+
+    def take(self) -> Arrived:
+        """The next unread event."""
+        arrived = self.unread.popleft()
+        self.last_event_id = arrived.last_event_id
+        return arrived
+
+
+class Hub:
+    """Hands the events of one follower to several watchers.
+
+    The watcher that has nothing left to read reads for all. A watcher that is ``UNREAD_MAX`` events
+    behind is cut off, so that it neither holds back the others nor takes memory without a bound.
+    """
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self._events: Generator[Arrived, None, None] | None = None
+        self._reading = Mutex()
+        self._lock = Lock()
+        self._watches: WeakSet[Watch] = WeakSet()
+        self._recent: list[Arrived] = []
+        self._error: IdentityEngineError | None = None
+        self.is_ended = False
+
+    def watch(self) -> Watch:
+        """A new watcher. It begins with the newest state, if one has come, and what followed."""
+        with self._lock:
+            watch = Watch(self._recent, self._follower.last_event_id)
+            self._watches.add(watch)
+            return watch
+
+    def next(self, watch: Watch) -> Arrived | None:
+        """The next event of a watcher; None where it was cut off, or nothing follows."""
+        while True:
+            if watch.unread:
+                return watch.take()
+            if watch.is_cut:
+                return None
+            if self.is_ended:
+                if self._error is not None:
+                    raise self._error
+                return None
+            with self._reading:
+                if not self._has_news(watch):
+                    self._read()
+
+    def leave(self, watch: Watch) -> None:
+        """Ends a watcher; the connection ends with the last one."""
+        with self._lock:
+            self._watches.discard(watch)
+            is_last = len(self._watches) == 0
+        if is_last:
+            self.is_ended = True
+            events, self._events = self._events, None
+            if events is not None:
+                events.close()
+
+    def _has_news(self, watch: Watch) -> bool:
+        return self.is_ended or watch.is_cut or len(watch.unread) > 0
+
+    def _read(self) -> None:
+        """Reads one event and hands it out."""
+        if self._events is None:
+            self._events = self._follower.events()
+        try:
+            arrived = self._events.__next__()
+        except StopIteration:
+            self.is_ended = True
+        except IdentityEngineError as error:
+            self._error = error
+            self.is_ended = True
+        except BaseException:
+            # Cancelling ends the generator, not the stream: that goes on behind the last event.
+            self._events = None
+            raise
+        else:
+            self._hand_out(arrived)
+
+    def _hand_out(self, arrived: Arrived) -> None:
+        with self._lock:
+            if isinstance(arrived.event, StateEvent):
+                self._recent = [arrived]
+            elif 0 < len(self._recent) < UNREAD_MAX:
+                self._recent.append(arrived)
+            else:
+                self._recent = []
+            for watch in list(self._watches):
+                if len(watch.unread) < UNREAD_MAX:
+                    watch.unread.append(arrived)
+                else:
+                    watch.is_cut = True
+                    self._watches.discard(watch)
+
+
+class Hubs:
+    """The hubs of a client. A hub that no stream holds any more is forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._hubs: WeakKeyDictionary[Place, WeakValueDictionary[str, Hub]]
+        self._hubs = WeakKeyDictionary()
+
+    def join(self, place: Place, follower: Follower, path: str) -> tuple[Hub, Watch]:
+        """The hub of a path in this process and event loop, and a watcher of it. ``follower`` reads
+        for the hub if it is a new one.
+        """
+        with self._lock:
+            hubs = self._hubs.setdefault(place, WeakValueDictionary())
+            hub = hubs.get(path)
+            if hub is None or hub.is_ended:
+                hub = hubs[path] = Hub(follower)
+            return hub, hub.watch()
