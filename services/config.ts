@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { BILLING_VARIABLES } from '#platform/billing-variables';
 import { CONSOLE_VARIABLES } from '#platform/console-variables';
@@ -254,7 +255,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const unknown = Object.keys(environment).find(
     (name) => name.startsWith('SERVICE_') && !(name in VARIABLES),
   );
-  if (unknown !== undefined) throw new ConfigError(`${unknown}: no such variable`);
+  if (unknown !== undefined)
+    throw new ConfigError(`${unknown}: no such variable${meantBy(unknown)}`);
   const secrets = checkedFiles(environment);
   const parsed = Environment.safeParse({ ...environment, ...secrets });
   if (parsed.success) return parsed.data;
@@ -263,6 +265,15 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const variable = String(issue?.path[0]);
   const file = variable in secrets ? `_FILE: ${environment[`${variable}_FILE`]}` : '';
   throw new ConfigError(`${variable}${file}: ${issue?.message}`);
+}
+
+/** Letters that may be wrong in the name of a variable for another one to be suggested. Chosen. */
+const TYPING_ERRORS_MAX = 4;
+
+/** The variable that a misspelt name means, as a question; empty: none is like it. */
+function meantBy(name: string): string {
+  const meant = closest(name, Object.keys(VARIABLES));
+  return distance(name, meant) <= TYPING_ERRORS_MAX ? ` (did you mean ${meant}?)` : '';
 }
 
 function checkedFiles(environment: NodeJS.ProcessEnv): Record<string, string> {

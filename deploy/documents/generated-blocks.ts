@@ -1,6 +1,7 @@
 import { describeVariables } from '#config';
 import type { Command } from '#ctl/command';
-import { COMMANDS, synopsis } from '#ctl/ctl';
+import { synopsis } from '#ctl/command-line';
+import { COMMANDS } from '#ctl/ctl';
 import { boundLines } from '#deploy/documents/bounds-document';
 import { plannedClusterLines, unitCostLines } from '#deploy/documents/capacity-lines';
 import { dashboardLines } from '#deploy/documents/dashboard-lines';
@@ -45,7 +46,7 @@ function variableLines(): string[] {
 function commandLines(kind: Command['kind']): string[] {
   const rows = COMMANDS.filter((command) => command.kind === kind).map((command) => [
     `\`ctl ${synopsis(command)}\``,
-    command.summary,
+    command.description,
   ]);
   return tableLines(['Command', 'Does'], rows);
 }

@@ -1,22 +1,44 @@
 import type { z } from 'zod';
+import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
 import { RETENTION_DAYS_MAX, type Retention } from '#accounts/retention';
-import { type AccountCommand, type AdminClient, CtlError, type Values } from '#ctl/command';
+import { type AccountCommand, type AdminClient, UsageError, type Values } from '#ctl/command';
+import { ACCOUNT, wholeUpTo } from '#ctl/command-values';
 import { KEY_COMMANDS } from '#ctl/key-commands';
 import { oneCall, pathOf } from '#ctl/one-call';
 import { table } from '#ctl/table';
 import { AccountsView, AccountView, MonthsView, UsageView } from '#limiter/admin-schema';
 
-const CUSTOM = { 'requests-per-minute': 'n', 'cycles-per-month': 'n', instances: 'n' };
+const PLANS = ['free', 'indie', 'pro', 'enterprise'];
+
+/** The numbers of enterprise. */
+const CUSTOM = {
+  'requests-per-minute': {
+    ...{ value: 'n', about: 'requests a minute, for enterprise' },
+    faultOf: wholeUpTo(CUSTOM_LIMITS_MAX.requestsPerMinute),
+  },
+  'cycles-per-month': {
+    ...{ value: 'n', about: 'cycles a month, for enterprise' },
+    faultOf: wholeUpTo(CUSTOM_LIMITS_MAX.cyclesPerMonth),
+  },
+  instances: {
+    ...{ value: 'n', about: 'instances, for enterprise' },
+    faultOf: wholeUpTo(CUSTOM_LIMITS_MAX.instances),
+  },
+} as const;
 
 /** What `ctl` does with accounts and their keys. */
 export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'create'],
-    summary:
+    summary: 'make an account',
+    description:
       'Makes an account on a plan (`free` unless named). `enterprise` needs its two numbers.',
-    args: ['name'],
-    options: { plan: 'free|indie|pro|enterprise', ...CUSTOM },
+    args: [{ name: 'name', about: 'what the account is called, up to 100 characters' }],
+    options: {
+      plan: { value: 'plan', about: 'the plan (free unless named)', choices: PLANS },
+      ...CUSTOM,
+    },
     async run(admin, [name], values) {
       const body = { name, ...planOf(values.plan ?? 'free', values) };
       return oneAccount(await admin.ask(AccountView, 'POST', '/accounts', body));
@@ -25,7 +47,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'list'],
-    summary: 'Shows every account with its plan, status and limits.',
+    summary: 'list accounts with plan, status and limits',
+    description: 'Shows every account with its plan, status and limits.',
     args: [],
     options: {},
     async run(admin) {
@@ -36,9 +59,10 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'plan'],
-    summary:
+    summary: 'change the plan of an account',
+    description:
       'Changes the plan; in effect everywhere within a second, or 30 s if the announcement is lost.',
-    args: ['account', 'plan'],
+    args: [ACCOUNT, { name: 'plan', about: 'the plan', choices: PLANS }],
     options: CUSTOM,
     async run(admin, [account = '', plan = ''], values) {
       const body = planOf(plan, values);
@@ -48,10 +72,11 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'model'],
-    summary:
+    summary: 'choose the model of an account',
+    description:
       'Chooses the model of the account: of new instances, and of others from their next ' +
       'observation on, where the model takes over from theirs. `none` leaves all as they are.',
-    args: ['account', 'version'],
+    args: [ACCOUNT, { name: 'version', about: 'version of the model, or `none`' }],
     options: {},
     async run(admin, [account = '', version = '']) {
       const body = { model_version: version === 'none' ? null : version };
@@ -63,10 +88,14 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'retention'],
-    summary:
+    summary: 'set how long an account keeps history',
+    description:
       'Says how many days the account keeps history and drift, whatever its plan says; `none` keeps ' +
       'them for ever, `plan` goes by the plan again. `ctl retention apply` deletes what is older.',
-    args: ['account', 'days|plan|none'],
+    args: [
+      ACCOUNT,
+      { name: 'days|plan|none', about: 'days, `plan` for those of the plan, `none` for ever' },
+    ],
     options: {},
     async run(admin, [account = '', choice = '']) {
       const body = { retention_days: retentionOf(choice) };
@@ -78,30 +107,35 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   },
   oneCall(AccountView, (account) => accountTable([account]), {
     words: ['accounts', 'suspend'],
-    summary: 'Refuses every call of an account with 403.',
+    summary: 'refuse every call of an account',
+    description: 'Refuses every call of an account with 403.',
     request: { method: 'PUT', part: 'status', body: { status: 'suspended' } },
   }),
   oneCall(AccountView, (account) => accountTable([account]), {
     words: ['accounts', 'resume'],
-    summary: 'Ends a suspension.',
+    summary: 'end a suspension',
+    description: 'Ends a suspension.',
     request: { method: 'PUT', part: 'status', body: { status: 'active' } },
   }),
   ...KEY_COMMANDS,
   // Before `usage`, whose argument it could be taken for.
   oneCall(UsageView, usageText, {
     words: ['usage', 'reset'],
-    summary:
+    summary: 'repair a month that a wrong clock set back',
+    description:
       'Moves a month that a wrong clock set back to the present month; changes nothing otherwise.',
     request: { method: 'POST', part: 'usage/reset', body: {} },
   }),
   oneCall(MonthsView, monthsText, {
     words: ['usage', 'months'],
-    summary: 'Shows the cycles of the present month and of the last twelve, by day and by key.',
+    summary: 'show the cycles of the last months by day and key',
+    description: 'Shows the cycles of the present month and of the last twelve, by day and by key.',
     request: { method: 'GET', part: 'usage/months' },
   }),
   oneCall(UsageView, usageText, {
     words: ['usage'],
-    summary: 'Shows requests and cycles used, reserved and left.',
+    summary: 'show what an account has used and has left',
+    description: 'Shows requests and cycles used, reserved and left.',
     request: { method: 'GET', part: 'usage' },
   }),
 ];
@@ -112,14 +146,14 @@ function planOf(plan: string, values: Values): object {
   const { instances } = values;
   if (plan === 'enterprise') {
     if (requests === undefined || cycles === undefined) {
-      throw new CtlError('enterprise needs --requests-per-minute and --cycles-per-month');
+      throw new UsageError('enterprise needs --requests-per-minute and --cycles-per-month');
     }
     const limits = { requests_per_minute: Number(requests), cycles_per_month: Number(cycles) };
     const most = instances === undefined ? {} : { instances: Number(instances) };
     return { plan, limits: { ...limits, ...most } };
   }
   if (requests === undefined && cycles === undefined && instances === undefined) return { plan };
-  throw new CtlError('only enterprise has numbers of its own');
+  throw new UsageError('only enterprise has numbers of its own');
 }
 
 function retentionOf(choice: string): Retention | null {
@@ -128,7 +162,7 @@ function retentionOf(choice: string): Retention | null {
   const days = /^\d{1,9}$/.test(choice) ? Number(choice) : 0;
   if (days >= 1 && days <= RETENTION_DAYS_MAX) return days;
   const words = `days from 1 to ${RETENTION_DAYS_MAX}, plan, or none`;
-  throw new CtlError(`a retention is ${words}, not ${JSON.stringify(choice)}`);
+  throw new UsageError(`a retention is ${words}, not ${JSON.stringify(choice)}`);
 }
 
 async function everyAccount(admin: AdminClient): Promise<z.infer<typeof AccountsView>> {

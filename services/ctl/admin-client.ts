@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { exchange } from '#ctl/admin-exchange';
-import { type AdminClient, CtlError } from '#ctl/command';
+import { type AdminClient, CtlError, NotFoundError, UsageError } from '#ctl/command';
 import { RefusalView } from '#limiter/admin-schema';
 import { adminTokenPlaces, findAdminToken, readAdminToken } from '#limiter/admin-token';
 import { isLoopbackHost } from '#platform/loopback';
@@ -14,11 +14,11 @@ const Envelope = z.object({ data: z.unknown() });
 export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
   const base = URL.parse(baseUrl);
   if (base === null || base.protocol !== 'http:') {
-    throw new CtlError(`--admin takes an address such as http://127.0.0.1:8002, not ${baseUrl}`);
+    throw new UsageError(`--admin takes an address such as http://127.0.0.1:8002, not ${baseUrl}`);
   }
   // The port listens on this machine only, and its token must not leave it.
   if (!isLoopbackHost(base.host)) {
-    throw new CtlError(`--admin takes an address of this machine, not ${base.host}`);
+    throw new UsageError(`--admin takes an address of this machine, not ${base.host}`);
   }
   let token: Promise<string | undefined> | undefined;
   return {
@@ -30,13 +30,19 @@ export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
       if (status === 401) throw refused(base, tokenFile, await token);
       const answer = parsed(text);
       const refusal = RefusalView.safeParse(answer);
-      if (refusal.success) throw new CtlError(refusal.data.message);
+      if (refusal.success) throw refusedBy(refusal.data);
       const envelope = Envelope.safeParse(answer);
       const data = schema.safeParse(envelope.data?.data);
       if (envelope.success && data.success) return data.data;
       throw new CtlError(`what answers at ${baseUrl} is no admin port of this service`);
     },
   };
+}
+
+/** What the service refused: a value of the command line, something that is not there, or else. */
+function refusedBy({ error, message }: z.infer<typeof RefusalView>): CtlError {
+  if (error === 'not_found') return new NotFoundError(message);
+  return error === 'invalid_request' ? new UsageError(message) : new CtlError(message);
 }
 
 function portOf({ port }: URL): number {

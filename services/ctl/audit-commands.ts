@@ -1,6 +1,7 @@
 import { exportedText } from '#audit/exported-line';
 import { AuditFile } from '#ctl/audit-file';
-import { type AccountCommand, type AdminClient, CtlError } from '#ctl/command';
+import { type AccountCommand, type AdminClient, CtlError, EXIT } from '#ctl/command';
+import { ACCOUNT } from '#ctl/command-values';
 import { counted } from '#ctl/counted';
 import { table } from '#ctl/table';
 import { TrailCheck } from '#ctl/trail-check';
@@ -12,9 +13,10 @@ export const AUDIT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['audit', 'export'],
-    summary:
+    summary: 'write an audit trail as lines of JSON',
+    description:
       'Writes the audit trail of an account to standard output, a line of JSON for each of its lines, oldest first, each with its hash.',
-    args: ['account'],
+    args: [ACCOUNT],
     options: {},
     async run(admin, [account = ''], _values, { write, warn }) {
       const { months } = await monthsOf(admin, account);
@@ -32,10 +34,11 @@ export const AUDIT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['audit', 'verify'],
-    summary:
+    summary: 'check the hashes of an audit trail',
+    description:
       'Recomputes the hash of every line of an audit trail and finds lines that were changed, are missing, or stand in another order; `--file` looks at what `ctl audit export` wrote, without a service.',
-    args: ['account'],
-    options: { file: 'export' },
+    args: [ACCOUNT],
+    options: { file: { value: 'export', about: 'check this file, without a service' } },
     async run(admin, [account = ''], { file }) {
       const check = new TrailCheck(account);
       if (file === undefined) await checkStored(admin, account, check);
@@ -87,7 +90,7 @@ function printed(account: string, { heads, findings, erased }: TrailCheck) {
   if (erased.length > 0) parts.push(`Gone by retention: ${erased.join(', ')} and what was before.`);
   for (const { month, seq, text } of findings) parts.push(`${month} line ${seq}: ${text}`);
   if (findings.length === 0) parts.push(NO_FINDING);
-  return { data, text: parts.join('\n'), isBad: findings.length > 0 };
+  return { data, text: parts.join('\n'), exitCode: findings.length > 0 ? EXIT.differs : EXIT.done };
 }
 
 /** Who can write the tables can also cut the end of a trail, head and all. */

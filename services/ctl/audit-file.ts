@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { CtlError } from '#ctl/command';
 import type { StoredAuditLine } from '#storage/audit-store';
@@ -15,9 +16,12 @@ export class AuditFile {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<{ month: string; line: StoredAuditLine }> {
-    const input = createReadStream(this.#path);
     let number = 0;
     try {
+      // A pipe would be waited for without end, and its thread would keep the process from ending.
+      if (!(await stat(this.#path)).isFile()) throw new Error('it is not a regular file');
+      const input = createReadStream(this.#path);
+      using _input = { [Symbol.dispose]: () => void input.destroy() };
       for await (const text of createInterface({ input })) {
         number += 1;
         yield this.#read(text, number);
@@ -28,8 +32,6 @@ export class AuditFile {
         `${this.#path}: ${error instanceof Error ? error.message : String(error)}`,
         { cause: error },
       );
-    } finally {
-      input.destroy();
     }
   }
 

@@ -7,6 +7,9 @@ import { UNIT_COSTS } from '#ctl/unit-costs';
 /** What is kept free unless `--headroom` says otherwise: peaks, and the share of one that is away. */
 const HEADROOM = 0.4;
 
+/** With more kept free, nothing would be left to serve. */
+const HEADROOM_MAX = 0.9;
+
 /** Numbers that no cluster meets are mistakes. */
 const NUMBER_MAX = 1e12;
 
@@ -19,13 +22,26 @@ const SOURCES = [...new Set(Object.values(MEASURED).map(({ source }) => source))
 export const CAPACITY: PlanningCommand = {
   kind: 'planning',
   words: ['capacity'],
-  summary: 'Computes from measured costs how many processes and servers a load needs.',
+  summary: 'compute the processes and servers that a load needs',
+  description: 'Computes from measured costs how many processes and servers a load needs.',
   args: [],
   options: {
-    observations: 'a second',
-    instances: 'n',
-    'keyed-share': '0 to 1',
-    headroom: '0 to 0.9',
+    observations: {
+      ...{ value: 'n', about: 'observations a second', isRequired: true },
+      faultOf: amountFaultOf,
+    },
+    instances: {
+      ...{ value: 'n', about: 'instances that are kept', isRequired: true },
+      faultOf: amountFaultOf,
+    },
+    'keyed-share': {
+      ...{ value: 'part', about: 'share of calls with an idempotency key (0 unless named)' },
+      faultOf: partUpTo(1),
+    },
+    headroom: {
+      ...{ value: 'part', about: `share that is kept free (${HEADROOM} unless named)` },
+      faultOf: partUpTo(HEADROOM_MAX),
+    },
   },
   run(values) {
     const load = loadOf(values);
@@ -41,24 +57,23 @@ export const CAPACITY: PlanningCommand = {
 
 function loadOf(values: Values): Load {
   return {
-    observations: amount('observations', values.observations),
-    instances: amount('instances', values.instances),
-    keyedShare: share('keyed-share', values['keyed-share'] ?? '0', 1),
-    headroom: share('headroom', values.headroom ?? String(HEADROOM), 0.9),
+    observations: numberIn(values.observations ?? ''),
+    instances: numberIn(values.instances ?? ''),
+    keyedShare: numberIn(values['keyed-share'] ?? '0'),
+    headroom: numberIn(values.headroom ?? String(HEADROOM)),
   };
 }
 
-function amount(name: string, said: string | undefined): number {
-  if (said === undefined) throw new CtlError(`--${name} is missing: see "ctl --help"`);
+function amountFaultOf(said: string): string | undefined {
   const value = numberIn(said);
-  if (value >= 1 && value <= NUMBER_MAX) return value;
-  throw new CtlError(`--${name} takes a number from 1 on, not "${said}"`);
+  return value >= 1 && value <= NUMBER_MAX ? undefined : 'must be a number from 1 on';
 }
 
-function share(name: string, said: string, most: number): number {
-  const value = numberIn(said);
-  if (value >= 0 && value <= most) return value;
-  throw new CtlError(`--${name} takes a part from 0 to ${most}, not "${said}"`);
+function partUpTo(most: number) {
+  return (said: string): string | undefined => {
+    const value = numberIn(said);
+    return value >= 0 && value <= most ? undefined : `must be a part from 0 to ${most}`;
+  };
 }
 
 function numberIn(said: string): number {

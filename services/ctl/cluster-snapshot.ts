@@ -1,5 +1,6 @@
 import { assignShards } from '#cluster/ring';
 import { type ClusterCommand, type ClusterPorts, CtlError, type Values } from '#ctl/command';
+import { SERVICE_OPTION } from '#ctl/command-values';
 import { type Cell, table } from '#ctl/table';
 import { type ClusterSnapshot, hear, snapshotOf } from '#overview/cluster-snapshot';
 import { readShardTable, SERVICES, type ShardTable } from '#overview/shard-table';
@@ -8,9 +9,6 @@ import type { ShardedService } from '#storage/shard-store';
 
 /** How long heartbeats are listened to, in milliseconds: every node sends one a second. */
 const LISTEN_MS = 1_200;
-
-/** The option of commands that look at every service without it. */
-export const SERVICE_OPTION = { service: 'engine|limiter' };
 
 /** A service's shards by the table. Rejects with a CtlError when no node ever owned one. */
 export async function ownedShards(
@@ -32,7 +30,6 @@ export async function readCluster(
   { service: wanted }: Pick<Values, 'service'>,
 ): Promise<readonly ClusterSnapshot[]> {
   const services = SERVICES.filter((one) => wanted === undefined || one === wanted);
-  if (services.length === 0) throw new CtlError(`--service takes engine or limiter, not ${wanted}`);
   const read = await Promise.all(services.map((service) => readShardTable(ports.shards, service)));
   const tables = read.filter((table) => table !== undefined);
   if (tables.length === 0) throw neverOwned(services);
@@ -55,15 +52,17 @@ export async function readCluster(
 export function snapshotCommand<Item>(command: {
   readonly words: readonly string[];
   readonly summary: string;
+  readonly description: string;
   readonly items: (snapshot: ClusterSnapshot, ports: ClusterPorts) => Item[] | Promise<Item[]>;
   readonly headings: readonly string[];
   readonly row: (item: Item) => readonly Cell[];
 }): ClusterCommand {
-  const { words, summary, items, headings, row } = command;
+  const { words, summary, description, items, headings, row } = command;
   return {
     kind: 'cluster',
     words,
     summary,
+    description,
     args: [],
     options: SERVICE_OPTION,
     async run(ports, _args, values) {

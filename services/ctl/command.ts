@@ -18,15 +18,54 @@ import type { ShardStore } from '#storage/shard-store';
 import type { AdminClient as NodeClient } from '#wire/admin-client';
 import type { EngineClient } from '#wire/engine-messages';
 
+/** Exit codes of `ctl` (docs/ctl.md). */
+export const EXIT = { done: 0, failure: 1, usage: 2, differs: 3, notFound: 4 } as const;
+
+type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
 /** Why a command failed, in one line for its user. */
 export class CtlError extends Error {
-  override readonly name = 'CtlError';
+  override readonly name: string = 'CtlError';
+  /** The exit code of the program. */
+  readonly exitCode: ExitCode = EXIT.failure;
 }
 
-/**
- * The options a command takes, by name, with what stands for their values in the help; empty: none.
- */
-type Options = Readonly<Record<string, string>>;
+/** The command line is wrong. Nothing was changed. */
+export class UsageError extends CtlError {
+  override readonly name = 'UsageError';
+  override readonly exitCode = EXIT.usage;
+}
+
+/** The command names something that does not exist. */
+export class NotFoundError extends CtlError {
+  override readonly name = 'NotFoundError';
+  override readonly exitCode = EXIT.notFound;
+}
+
+/** Two sides that should be equal differ. */
+export class DiffersError extends CtlError {
+  override readonly name = 'DiffersError';
+  override readonly exitCode = EXIT.differs;
+}
+
+/** A value on the command line: what the help says about it, and which values are accepted. */
+type ValueSpec = {
+  readonly about: string;
+  /** The only accepted values. */
+  readonly choices?: readonly string[];
+  /** Answers what is wrong with a value; undefined: nothing. */
+  readonly faultOf?: (text: string) => string | undefined;
+};
+
+/** An argument of a command. */
+export type ArgSpec = ValueSpec & { readonly name: string };
+
+/** An option of a command. */
+export type OptionSpec = ValueSpec & {
+  /** Placeholder of the value in the help; undefined: the option has no value. */
+  readonly value?: string;
+  readonly isRequired?: true;
+};
 
 /** What the command line said, by option. */
 export type Values = {
@@ -53,17 +92,25 @@ export type Values = {
 };
 
 /**
- * What a command prints, for machines and for people, nothing where the text is empty; `isBad`
- * makes the program end with 1.
+ * Output of a command, for machines and for people. An empty text prints nothing. `exitCode` is
+ * that of the program; undefined: `EXIT.done`.
  */
-export type Printout = { readonly data: unknown; readonly text: string; readonly isBad?: boolean };
+export type Printout = {
+  readonly data: unknown;
+  readonly text: string;
+  readonly exitCode?: ExitCode;
+};
 
 type Named = {
   readonly words: readonly string[];
-  /** What it does, in a sentence of the document `docs/ctl.md`. */
+  /** The line of the command in `ctl --help`. */
   readonly summary: string;
-  readonly args: readonly string[];
-  readonly options: Options;
+  /** The text of the command in its own help and in `docs/ctl.md`. */
+  readonly description: string;
+  readonly args: readonly ArgSpec[];
+  readonly options: Readonly<Record<string, OptionSpec>>;
+  /** Milliseconds without progress after which the command ends; undefined: `SILENT_MS_MAX`. */
+  readonly silentMsMax?: number;
 };
 
 /** The admin port of a running service, for one command. */
@@ -176,7 +223,7 @@ export type FileCommand = Named & {
 /** A command that computes, and looks at nothing. */
 export type PlanningCommand = Named & {
   readonly kind: 'planning';
-  readonly run: (values: Values) => Printout;
+  readonly run: (values: Values, args?: readonly string[]) => Printout;
 };
 
 /** A command that opens the stores that its options name. */

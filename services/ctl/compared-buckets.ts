@@ -1,4 +1,4 @@
-import { CtlError } from '#ctl/command';
+import { DiffersError } from '#ctl/command';
 import { type BothSides, readable } from '#ctl/copied-buckets';
 import type { CopiedStores } from '#ctl/copied-stores';
 import { type Replay, verifyHead, withDriftEvents } from '#ctl/head-verification';
@@ -70,7 +70,8 @@ export async function compareBucket(
   for await (const page of target.instances.headPages(bucket)) {
     for (const [id, stored] of page) if (isLive(readable(id, stored))) surplus += 1;
   }
-  if (surplus !== 0) throw new CtlError(`bucket ${bucket} has ${surplus} more heads at the target`);
+  if (surplus !== 0)
+    throw new DiffersError(`bucket ${bucket} has ${surplus} more heads at the target`);
 }
 
 function isLive({ deletedAtMs }: InstanceHead): boolean {
@@ -175,7 +176,7 @@ async function compareAnswers(
   );
   if (own?.text === other?.text) return own?.count ?? 0;
   const others = ids.length > 1 ? ` or of ${ids.length - 1} others` : '';
-  throw new CtlError(`stored answers of ${ids[0]}${others} differ at the target`);
+  throw new DiffersError(`stored answers of ${ids[0]}${others} differ at the target`);
 }
 
 async function digestOfAnswers(
@@ -190,6 +191,6 @@ async function digestOfAnswers(
   return digest;
 }
 
-function differs(id: string, what: string): CtlError {
-  return new CtlError(`instance ${id} differs at the target: ${what}`);
+function differs(id: string, what: string): DiffersError {
+  return new DiffersError(`instance ${id} differs at the target: ${what}`);
 }

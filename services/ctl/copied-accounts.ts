@@ -1,6 +1,6 @@
 import type { Account } from '#accounts/account';
 import { ACCOUNT_PARTS } from '#ctl/account-parts';
-import { CtlError } from '#ctl/command';
+import { CtlError, DiffersError } from '#ctl/command';
 import type { BothSides } from '#ctl/copied-buckets';
 import type { CopiedStores } from '#ctl/copied-stores';
 import { everyAccount } from '#ctl/every-account';
@@ -86,18 +86,18 @@ export async function compareAccounts(
       const different = await differentParts({ source, target, clock }, account.id);
       if (different.length > 0) {
         const names = different.map(({ name }) => name).join(', ');
-        throw new CtlError(`account ${account.id} differs at the target: ${names}`);
+        throw new DiffersError(`account ${account.id} differs at the target: ${names}`);
       }
       onAccount();
     });
   }
   await window.end();
   const surplus = (await others.next()).value;
-  if (surplus) throw new CtlError(`account ${surplus.id} is at the target alone`);
+  if (surplus) throw new DiffersError(`account ${surplus.id} is at the target alone`);
   const [ids, otherIds] = [await digestOfIds(source), await digestOfIds(target)];
-  if (ids !== otherIds) throw new CtlError('the ids of deleted accounts differ at the target');
+  if (ids !== otherIds) throw new DiffersError('the ids of deleted accounts differ at the target');
   const [users, otherUsers] = [await digestOfUsers(source), await digestOfUsers(target)];
-  if (users.text !== otherUsers.text) throw new CtlError('the people differ at the target');
+  if (users.text !== otherUsers.text) throw new DiffersError('the people differ at the target');
   return { accounts, users: users.count };
 }
 
@@ -109,7 +109,9 @@ async function copyAccount(sides: BothSides, account: Account): Promise<void> {
   const parts = there === undefined ? ACCOUNT_PARTS : await differentParts(sides, id);
   if (parts.length > 0 && there !== undefined && there.account.status !== 'importing') {
     const names = parts.map(({ name }) => name).join(', ');
-    throw new CtlError(`account ${id} was opened at the target and has changed since: ${names}`);
+    throw new DiffersError(
+      `account ${id} was opened at the target and has changed since: ${names}`,
+    );
   }
   for (const part of parts) await part.copy(source, target, id);
 }

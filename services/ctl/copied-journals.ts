@@ -1,4 +1,4 @@
-import { CtlError } from '#ctl/command';
+import { CtlError, DiffersError } from '#ctl/command';
 import type { NamedStores } from '#ctl/copied-stores';
 import { RowDigest } from '#ctl/row-digest';
 import { WorkWindow } from '#ctl/work-window';
@@ -54,7 +54,7 @@ async function assertSameTail(
     [source, target].map((stores) => tailDigest(stores.journals, incarnation)),
   );
   if (one === other) return;
-  throw new CtlError(`the journal of ${incarnation} differs at ${target.name}`);
+  throw new DiffersError(`the journal of ${incarnation} differs at ${target.name}`);
 }
 
 async function tailDigest(journals: JournalStore, incarnation: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { CtlError, type Printout, type StoresCommand } from '#ctl/command';
+import { CtlError, EXIT, type Printout, type StoresCommand, UsageError } from '#ctl/command';
 import { Compared, compareBucket } from '#ctl/compared-buckets';
 import { compareAccounts, copyAccounts, copyUsers, openAccounts } from '#ctl/copied-accounts';
 import { type BothSides, copyBucket } from '#ctl/copied-buckets';
@@ -13,7 +13,7 @@ import {
 } from '#ctl/copy-claim';
 import { counted, countedRows } from '#ctl/counted';
 import { outputTo } from '#ctl/output';
-import { placeOf } from '#ctl/place-of';
+import { placeFaultOf, placeOf } from '#ctl/place-of';
 import { Progress } from '#ctl/progress';
 import { verifyTails } from '#ctl/tail-verification';
 import type { Clock } from '#platform/clock';
@@ -30,14 +30,19 @@ const NAMED_MAX = 3;
 export const COPY: StoresCommand = {
   kind: 'stores',
   words: ['copy'],
-  summary:
+  summary: 'copy everything from one place to an empty one',
+  description:
     'Copies everything from one place to an empty one: accounts with keys, members, meters, billing and audit trails, instances with history, drift and stored answers, and what journals hold besides. Nothing may serve either of them meanwhile. Compares both sides, runs every history again, and only then opens the accounts; goes on where it was cut when it is run again. `--secret-file` writes the cluster secret that a file has made for itself into a new file.',
   args: [],
-  options: { from: 'place', to: 'place', 'secret-file': 'path' },
+  options: {
+    from: { value: 'place', about: 'what is copied', isRequired: true, faultOf: placeFaultOf },
+    to: { value: 'place', about: 'where it goes', isRequired: true, faultOf: placeFaultOf },
+    'secret-file': { value: 'path', about: 'new file for the secret of the source' },
+  },
   async run(places, _args, { from, to, 'secret-file': secretFile }, { warn }) {
-    const [source, target] = [placeOf('from', from), placeOf('to', to)];
+    const [source, target] = [placeOf(from), placeOf(to)];
     if (places.nameOf(source) === places.nameOf(target)) {
-      throw new CtlError(`--from and --to both name ${places.nameOf(source)}`);
+      throw new UsageError(`--from and --to both name ${places.nameOf(source)}`);
     }
     await using stores = await places.openSource(source);
     await using secret = await secretOutput(secretFile, stores);
@@ -169,15 +174,15 @@ function printoutOf({ source, target }: NamedSides, result: Result): Printout {
     ...{ accounts, users, ...rows, deleted: markers, stored_answers: answers, records },
     ...{ written, unproven, contradicted },
   };
-  const isBad = contradicted.length > 0;
+  const isContradicted = contradicted.length > 0;
   const lines = [
     `${source.name} is at ${target.name}: ${counted(accounts, 'account')}, ${counted(users, 'user')}, ${countedRows(rows)},`,
     `${counted(answers, 'stored answer')}, ${counted(markers, 'marker')} of deleted instances, ${counted(records, 'record')} of journals.`,
     ...leftLines(instances + markers - written),
     ...unprovenLines(unproven),
-    isBad ? contradictedLine(contradicted) : EQUAL,
+    isContradicted ? contradictedLine(contradicted) : EQUAL,
   ];
-  return { data, text: lines.join('\n'), isBad };
+  return { data, text: lines.join('\n'), exitCode: isContradicted ? EXIT.differs : EXIT.done };
 }
 
 const EQUAL =

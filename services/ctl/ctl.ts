@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { ACCOUNT_COMMANDS } from '#ctl/account-commands';
 import { adminClient } from '#ctl/admin-client';
 import { AUDIT_COMMANDS } from '#ctl/audit-commands';
@@ -6,13 +5,17 @@ import { CAPACITY } from '#ctl/capacity-command';
 import {
   type ClusterPorts,
   type Command,
+  type CommandTerminal,
   CtlError,
+  EXIT,
   type FilePorts,
   type Printout,
-  type Values,
 } from '#ctl/command';
+import { type Chosen, readCommandLine } from '#ctl/command-line';
+import { completionCommand } from '#ctl/completion-command';
 import type { StorePlaces } from '#ctl/copied-stores';
 import { COPY } from '#ctl/copy-command';
+import { Deadline, SILENT_MS_MAX } from '#ctl/deadline';
 import { DELETE_ACCOUNT } from '#ctl/delete-command';
 import { DRAIN } from '#ctl/drain-command';
 import { EXPORT } from '#ctl/export-command';
@@ -23,15 +26,19 @@ import { USAGE_INSTANCES } from '#ctl/instance-usage-command';
 import { JOURNAL } from '#ctl/journal-command';
 import { LIST_USERS } from '#ctl/list-users-command';
 import { NODES } from '#ctl/nodes-command';
+import { escapedJson, escapedText } from '#ctl/printed-text';
 import { REMOVE_USER } from '#ctl/remove-user-command';
 import { APPLY_RETENTION } from '#ctl/retention-command';
 import { RING } from '#ctl/ring-command';
 import { SETUP_LINK } from '#ctl/setup-link-command';
 import { SHARDS } from '#ctl/shards-command';
 import { VERIFY } from '#ctl/verify-command';
+import { toFault } from '#fault/fault';
+import { type Clock, withinMs } from '#platform/clock';
 
 /** Where a command prints, and what it looks at unless options say otherwise. */
 type CtlIo = {
+  readonly clock: Clock;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   /** Writes as it is; fulfils when there is room for more. */
@@ -49,13 +56,15 @@ type CtlIo = {
   readonly openPlaces: () => Promise<StorePlaces>;
 };
 
-/** Every command: those of accounts, those of a cluster, those of a file, those that only compute. */
+/** How long closing what a command has opened may take, in milliseconds. It was answered by then. */
+const CLOSING_MS_MAX = 5_000;
+
+/** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
-  // Before `usage`, whose argument it could be taken for.
-  USAGE_INSTANCES,
   ...ACCOUNT_COMMANDS,
   ...AUDIT_COMMANDS,
   ...[
+    USAGE_INSTANCES,
     RING,
     SHARDS,
     NODES,
@@ -74,135 +83,90 @@ export const COMMANDS: readonly Command[] = [
   ...[BACKUP, RESTORE, VACUUM],
   COPY,
   CAPACITY,
+  completionCommand(() => COMMANDS),
 ];
 
-/** What is typed after `ctl`: words, arguments and options. */
-export function synopsis(command: Command): string {
-  const options = Object.entries(command.options).map(
-    ([name, value]) => `[${`--${name} ${value}`.trim()}]`,
-  );
-  return [...command.words, ...command.args.map((arg) => `<${arg}>`), ...options].join(' ');
-}
-
-const OPTIONS = {
-  admin: { type: 'string' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-  plan: { type: 'string' },
-  scope: { type: 'string' },
-  expires: { type: 'string' },
-  name: { type: 'string' },
-  networks: { type: 'string' },
-  grace: { type: 'string' },
-  'requests-per-minute': { type: 'string' },
-  instances: { type: 'string' },
-  'cycles-per-month': { type: 'string' },
-  last: { type: 'string' },
-  service: { type: 'string' },
-  observations: { type: 'string' },
-  'keyed-share': { type: 'string' },
-  headroom: { type: 'string' },
-  yes: { type: 'boolean' },
-  file: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  'secret-file': { type: 'string' },
-} as const;
-
 /**
- * Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects.
+ * Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. A
+ * command that makes no progress fails at its deadline; what it waits for may still hold the process.
  */
 export async function runCtl(argv: readonly string[], io: CtlIo): Promise<number> {
   try {
-    const { values, positionals } = parsed(argv);
-    if (values.help || positionals.length === 0) {
-      io.out(usageText());
-      return 0;
+    const read = readCommandLine(argv, COMMANDS);
+    if (read.kind === 'help') {
+      (read.isAsked ? io.out : io.err)(read.text);
+      return read.isAsked ? EXIT.done : EXIT.usage;
     }
-    const command = COMMANDS.find(({ words }) => words.every((word, i) => positionals[i] === word));
-    if (command === undefined) {
-      throw new CtlError(`there is no command "${positionals.join(' ')}"; see "ctl --help"`);
-    }
-    const args = positionals.slice(command.words.length);
-    if (args.length !== command.args.length) {
-      throw new CtlError(`usage: ctl ${synopsis(command)}`);
-    }
-    assertTaken(command, values);
-    const { data, text, isBad = false } = await ran(command, args, values, io);
-    const printed = values.json ? JSON.stringify(data, undefined, 2) : text;
+    const { command, values } = read;
+    const chosenMs = values.timeout === undefined ? undefined : Number(values.timeout) * 1_000;
+    const silentMsMax = chosenMs ?? command.silentMsMax ?? SILENT_MS_MAX;
+    const deadline = new Deadline(io.clock, silentMsMax);
+    const { data, text, exitCode = EXIT.done } = await deadline.bound(ran(read, deadline, io));
+    const printed = values.json ? escapedJson(data) : escapedText(text);
     if (printed !== '') io.out(printed);
-    return isBad ? 1 : 0;
+    return exitCode;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    io.err(`ctl: ${text.replaceAll('\n', ' ')}`);
-    return 1;
+    io.err(`ctl: ${escapedText(text.replaceAll('\n', ' '))}`);
+    return exitCodeOf(error);
   }
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CtlError) return error.exitCode;
+  return toFault(error).code === 'not_found' ? EXIT.notFound : EXIT.failure;
 }
 
 async function ran(
-  command: Command,
-  args: readonly string[],
-  values: Values & { readonly admin?: string | undefined },
+  { command, args, values }: Chosen,
+  deadline: Deadline,
   io: CtlIo,
 ): Promise<Printout> {
-  const report = values.json ? () => undefined : io.out;
-  const terminal = { report, warn: io.err, write: io.write, ask: io.ask };
-  if (command.kind === 'account') {
-    const admin = adminClient(values.admin ?? io.adminUrl, io.adminTokenFile);
-    return await command.run(admin, args, values, terminal);
-  }
-  if (command.kind === 'planning') return command.run(values);
-  if (command.kind === 'file') {
-    const file = await io.openFile();
-    return await command.run(file, args, values, terminal);
-  }
-  if (command.kind === 'stores') {
-    return await command.run(await io.openPlaces(), args, values, terminal);
-  }
-  await using cluster = await io.openCluster();
-  return await command.run(cluster, args, values, terminal);
-}
-
-/** All commands with what they take, one a line. */
-function usageText(): string {
-  const lines = (kind: Command['kind']) =>
-    COMMANDS.filter((command) => command.kind === kind).map(
-      (command) => `  ctl ${synopsis(command)}`,
-    );
-  return [
-    'Administers the accounts of a running service, through its admin port (--admin <url>):',
-    ...lines('account'),
-    '',
-    'Looks after a cluster, with the SERVICE_ variables that its nodes have:',
-    ...lines('cluster'),
-    '',
-    'Looks after the file of SERVICE_STORAGE=sqlite:',
-    ...lines('file'),
-    '',
-    'Opens stores that nothing serves (place: cassandra[:keyspace] or sqlite:file):',
-    ...lines('stores'),
-    '',
-    'Computes, without a service:',
-    ...lines('planning'),
-    '',
-    'Every command: --json for machines.',
-  ].join('\n');
-}
-
-function parsed(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: true });
-  } catch (error) {
-    const text = error instanceof Error ? error.message.split('. ')[0] : String(error);
-    throw new CtlError(`${text}; see "ctl --help"`, { cause: error });
-  }
-}
-
-function assertTaken(command: Command, values: object): void {
-  for (const name of Object.keys(values)) {
-    const isGeneral = name === 'json' || (name === 'admin' && command.kind === 'account');
-    if (!isGeneral && !(name in command.options)) {
-      throw new CtlError(`this command takes no --${name}; usage: ctl ${synopsis(command)}`);
+  const terminal = terminalOf(values.json === true, deadline, io);
+  switch (command.kind) {
+    case 'account': {
+      const admin = adminClient(values.admin ?? io.adminUrl, io.adminTokenFile);
+      return await command.run(deadline.watched(admin), args, values, terminal);
+    }
+    case 'planning':
+      return command.run(values, args);
+    case 'file': {
+      const file = await io.openFile();
+      return await command.run(deadline.watched(file), args, values, terminal);
+    }
+    case 'stores': {
+      const places = deadline.watched(await io.openPlaces());
+      return await command.run(places, args, values, terminal);
+    }
+    case 'cluster': {
+      const cluster = await io.openCluster();
+      deadline.progressed();
+      try {
+        return await command.run(deadline.watched(cluster), args, values, terminal);
+      } finally {
+        await closed(cluster, io.clock);
+      }
     }
   }
+}
+
+/** Closes what a command is done with. Its result counts although a server no longer answers. */
+async function closed(opened: AsyncDisposable, clock: Clock): Promise<void> {
+  const closing = Promise.resolve(opened[Symbol.asyncDispose]());
+  await withinMs(clock, CLOSING_MS_MAX, closing).catch(() => undefined);
+}
+
+/** The terminal of a command: lines are escaped, and progress for its deadline. */
+function terminalOf(isJson: boolean, deadline: Deadline, io: CtlIo): CommandTerminal {
+  const { ask } = io;
+  const line = (print: (text: string) => void) => (text: string) => {
+    deadline.progressed();
+    print(escapedText(text));
+  };
+  return {
+    report: line(isJson ? () => undefined : io.out),
+    warn: line(io.err),
+    write: (text) => deadline.paused(() => io.write(text)),
+    ask: ask && ((question) => deadline.paused(() => ask(escapedText(question)))),
+  };
 }

@@ -1,7 +1,15 @@
 import { isAccountId } from '#accounts/api-key';
-import { type ActingCluster, type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import {
+  type ActingCluster,
+  type ClusterCommand,
+  type ClusterPorts,
+  CtlError,
+  UsageError,
+} from '#ctl/command';
+import { ACCOUNT, YES } from '#ctl/command-values';
 import { confirm } from '#ctl/confirmation';
 import { counted } from '#ctl/counted';
+import { SILENT_MS_MAX } from '#ctl/deadline';
 import { eraseMonths, OperatorAudit } from '#ctl/operator-audit';
 import { Progress } from '#ctl/progress';
 import { toFault } from '#fault/fault';
@@ -42,12 +50,14 @@ const QUESTION = {
 export const DELETE_ACCOUNT: ClusterCommand = {
   kind: 'cluster',
   words: ['accounts', 'delete'],
-  summary:
+  summary: 'delete an account for good',
+  description:
     'Revokes all keys of an account at once, deletes its instances and then the account with its members, for good; takes two minutes or more, and goes on where it was stopped when it is run again.',
-  args: ['account'],
-  options: { yes: '' },
+  args: [ACCOUNT],
+  options: { yes: YES },
+  silentMsMax: SETTLED_MS + SILENT_MS_MAX,
   async run(ports, [id = ''], { yes = false }, terminal) {
-    if (!isAccountId(id)) throw new CtlError(`"${id}" is not the id of an account`);
+    if (!isAccountId(id)) throw new UsageError(`"${id}" is not the id of an account`);
     if (!yes) await confirm({ ...QUESTION, expected: id }, terminal.ask);
     await using acting = await ports.openActing();
     // It goes with the account in the end: export it before, if it is to be kept.

@@ -1,6 +1,13 @@
 import type { Member } from '#cluster/membership';
-import { readCluster, SERVICE_OPTION } from '#ctl/cluster-snapshot';
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { readCluster } from '#ctl/cluster-snapshot';
+import {
+  type ClusterCommand,
+  type ClusterPorts,
+  CtlError,
+  NotFoundError,
+  UsageError,
+} from '#ctl/command';
+import { SERVICE_OPTION } from '#ctl/command-values';
 import { table } from '#ctl/table';
 import type { ClusterSnapshot } from '#overview/cluster-snapshot';
 import { sleep } from '#platform/clock';
@@ -15,8 +22,9 @@ const STANDSTILL_MS_MAX = 60_000;
 export const DRAIN: ClusterCommand = {
   kind: 'cluster',
   words: ['drain'],
-  summary: 'Moves all shards of a node to the others; ends when the table names it for none.',
-  args: ['node'],
+  summary: 'move all shards of a node to the others',
+  description: 'Moves all shards of a node to the others; ends when the table names it for none.',
+  args: [{ name: 'node', about: 'name, address or incarnation of the node' }],
   options: SERVICE_OPTION,
   async run(ports, [name = ''], values, { report }) {
     if (ports.file !== undefined) {
@@ -42,10 +50,10 @@ function memberIn(snapshots: readonly ClusterSnapshot[], name: string): Member {
   const [member] = named;
   if (member === undefined) {
     const names = members.map(({ node }) => node).join(', ') || 'none';
-    throw new CtlError(`no node "${name}" is heard; heard: ${names}`);
+    throw new NotFoundError(`no node "${name}" is heard; heard: ${names}`);
   }
   if (named.some(({ service }) => service !== member.service)) {
-    throw new CtlError(`an engine and a limiter are called "${name}": add --service`);
+    throw new UsageError(`an engine and a limiter are called "${name}": add --service`);
   }
   return member;
 }

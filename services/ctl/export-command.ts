@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import {
+  type ClusterCommand,
+  type ClusterPorts,
+  CtlError,
+  NotFoundError,
+  UsageError,
+} from '#ctl/command';
+import { ACCOUNT } from '#ctl/command-values';
 import { countedRows } from '#ctl/counted';
 import { accountLine, type ExportCounts, endLine, headerLine, keyLine } from '#ctl/export-lines';
 import { ExportedInstances } from '#ctl/exported-instances';
@@ -10,13 +17,14 @@ import { Progress } from '#ctl/progress';
 export const EXPORT: ClusterCommand = {
   kind: 'cluster',
   words: ['export'],
-  summary:
+  summary: 'write an account as lines of JSON',
+  description:
     'Writes an account with its keys (as digests), instances, observations and drift events as lines of JSON, to standard output or a new file; what was acknowledged two minutes before is in it.',
-  args: ['account'],
-  options: { file: 'path' },
+  args: [ACCOUNT],
+  options: { file: { value: 'path', about: 'new file (standard output without it)' } },
   async run(ports, [id = ''], { file, json }, { write, report, warn }) {
     if (file === undefined && json) {
-      throw new CtlError('--json needs --file: standard output is the export');
+      throw new UsageError('--json needs --file: standard output is the export');
     }
     await using output = await outputTo(file, write);
     const progress = new Progress(ports.clock, file === undefined ? warn : report);
@@ -38,7 +46,7 @@ async function exported(
   progress: Progress,
 ): Promise<ExportCounts> {
   const found = await ports.accounts.find(accountId);
-  if (found === undefined) throw new CtlError(`there is no account ${accountId}`);
+  if (found === undefined) throw new NotFoundError(`there is no account ${accountId}`);
   const { account, keys } = found;
   if (account.status === 'importing' || account.status === 'deleting') {
     throw new CtlError(`account ${accountId} is ${account.status}`);

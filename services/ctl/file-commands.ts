@@ -1,4 +1,5 @@
 import { type CommandTerminal, CtlError, type FileCommand } from '#ctl/command';
+import { YES } from '#ctl/command-values';
 import { confirm } from '#ctl/confirmation';
 import { counted } from '#ctl/counted';
 import { Progress, percentOf } from '#ctl/progress';
@@ -10,9 +11,10 @@ import type { FileContents, WatchWork } from '#storage/data-file';
 export const BACKUP: FileCommand = {
   kind: 'file',
   words: ['backup'],
-  summary:
+  summary: 'copy the file while it is served',
+  description:
     'Copies the file as it is at one moment into a new one, while the service runs, and checks every page and row of the copy before it gets its name.',
-  args: ['new file'],
+  args: [{ name: 'new file', about: 'where the backup is written; nothing may be there' }],
   options: {},
   async run({ file, clock, interrupted }, [path = ''], _values, terminal) {
     await using unfinished = await unfinishedFile(path);
@@ -27,10 +29,11 @@ export const BACKUP: FileCommand = {
 export const RESTORE: FileCommand = {
   kind: 'file',
   words: ['restore'],
-  summary:
+  summary: 'put a backup in the place of the file',
+  description:
     'Checks a backup and puts a copy of it in the place of the file, which is kept under another name; while no process serves the file.',
-  args: ['backup'],
-  options: { yes: '' },
+  args: [{ name: 'backup', about: 'file that `ctl backup` wrote' }],
+  options: { yes: YES },
   async run({ file, clock, interrupted }, [path = ''], { yes = false }, terminal) {
     const watch = watchOf(clock, interrupted, terminal);
     await using backup = await file.openBackup(path, watch);
@@ -50,7 +53,8 @@ export const RESTORE: FileCommand = {
 export const VACUUM: FileCommand = {
   kind: 'file',
   words: ['vacuum'],
-  summary:
+  summary: 'shrink the file while nothing serves it',
+  description:
     'Writes the file again without the room that deleted rows left, checks it and shows its size before and after; while no process serves it.',
   args: [],
   options: {},

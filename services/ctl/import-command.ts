@@ -11,9 +11,10 @@ import { Fault } from '#fault/fault';
 export const IMPORT: ClusterCommand = {
   kind: 'cluster',
   words: ['import'],
-  summary:
+  summary: 'read an account from a file of `ctl export`',
+  description:
     'Reads an account from a file of `ctl export`, proves every head from its rows, writes it, and opens it when all is there; goes on where it was cut when it is run again.',
-  args: ['file'],
+  args: [{ name: 'file', about: 'file that `ctl export` wrote' }],
   options: {},
   async run(ports, [path = ''], _values, { report }) {
     // Where instances lie follows from the number of shards, which a first node fixes.

@@ -1,6 +1,7 @@
 import { shardOf } from '#cluster/shard-of';
 import { ownedShards } from '#ctl/cluster-snapshot';
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
+import { INSTANCE_ID } from '#ctl/command-values';
 import { table } from '#ctl/table';
 import { Fault } from '#fault/fault';
 import { MODELS } from '#identity/models';
@@ -19,8 +20,9 @@ const CYCLES_SHOWN = 10;
 export const INSTANCE: ClusterCommand = {
   kind: 'cluster',
   words: ['instance'],
-  summary: 'Shows owner, version, whether it is in memory, and the last cycles.',
-  args: ['instance'],
+  summary: 'show owner, version and last cycles of an instance',
+  description: 'Shows owner, version, whether it is in memory, and the last cycles.',
+  args: [INSTANCE_ID],
   options: {},
   async run(ports, [id = '']) {
     const [head, owner] = await Promise.all([ports.instances.readHead(id), ownerOf(ports, id)]);
@@ -33,7 +35,7 @@ export const INSTANCE: ClusterCommand = {
           ? ', and its engine does not answer'
           : ' stored: what is new is stored within two minutes while the service runs';
       const hint = inspected === undefined ? silence : '';
-      throw new CtlError(`there is no instance ${id}${hint}`);
+      throw new NotFoundError(`there is no instance ${id}${hint}`);
     }
     const data = {
       id,

@@ -1,8 +1,10 @@
 import { isAccountId } from '#accounts/api-key';
 import { monthBeginOf, monthEndOf, monthNameOf } from '#accounts/month';
 import { type InstancesUsed, instancesUsed } from '#console/instance-usage';
-import { type ClusterCommand, CtlError } from '#ctl/command';
+import { type ClusterCommand, NotFoundError } from '#ctl/command';
+import { ACCOUNT } from '#ctl/command-values';
 import { counted } from '#ctl/counted';
+import { SILENT_MS_MAX } from '#ctl/deadline';
 import { table } from '#ctl/table';
 
 /** How long it may take, in milliseconds: who waits for a command has more time than a page. Chosen. */
@@ -12,13 +14,15 @@ const TIMEOUT_MS = 60_000;
 export const USAGE_INSTANCES: ClusterCommand = {
   kind: 'cluster',
   words: ['usage', 'instances'],
-  summary:
+  summary: 'show the instances with the most cycles',
+  description:
     'Shows the 20 instances of an account with the most cycles of the present month, by the time of their observations.',
-  args: ['account'],
+  args: [ACCOUNT],
   options: {},
+  silentMsMax: TIMEOUT_MS + SILENT_MS_MAX,
   async run(ports, [account = '']) {
     if (!isAccountId(account) || (await ports.accounts.find(account)) === undefined) {
-      throw new CtlError(`there is no account "${account}"`);
+      throw new NotFoundError(`there is no account "${account}"`);
     }
     await using acting = await ports.openActing();
     const { clock } = ports;

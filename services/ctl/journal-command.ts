@@ -1,4 +1,4 @@
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
 import { recordText } from '#ctl/record-text';
 import { table } from '#ctl/table';
 import { SERVICES } from '#overview/shard-table';
@@ -17,14 +17,23 @@ const SLOTS_PER_READ = 32;
 export const JOURNAL: ClusterCommand = {
   kind: 'cluster',
   words: ['journal'],
-  summary: 'Shows the head of a journal and the newest records of its tail (20 unless `--last`).',
-  args: ['incarnation'],
-  options: { last: 'records' },
+  summary: 'show the newest records of a journal',
+  description:
+    'Shows the head of a journal and the newest records of its tail (20 unless `--last`).',
+  args: [{ name: 'incarnation', about: 'incarnation of a node, as `ctl nodes` shows it' }],
+  options: {
+    last: {
+      ...{ value: 'records', about: `how many records are shown (${RECORDS_SHOWN} unless named)` },
+      faultOf: countFaultOf,
+    },
+  },
   async run({ journals, shards }, [incarnation = ''], { last }) {
-    const wanted = countOf(last);
+    const wanted = Number(last ?? RECORDS_SHOWN);
     const head = await journals.readHead(incarnation, 'serial');
     if (head === undefined) {
-      throw new CtlError(`there is no journal of ${incarnation}; "ctl nodes" names incarnations`);
+      throw new NotFoundError(
+        `there is no journal of ${incarnation}; "ctl nodes" names incarnations`,
+      );
     }
     const tables = SERVICES.map((service) => shards.load(service, Number.MAX_SAFE_INTEGER));
     const rows = (await Promise.all(tables)).flat();
@@ -107,10 +116,9 @@ function brokenLine(slot: number, what: string): Line {
   return { slot, actor: '-', id: '-', ...nothing, what };
 }
 
-function countOf(last: string | undefined): number {
-  const count = Number(last ?? RECORDS_SHOWN);
-  if (Number.isInteger(count) && count >= 0 && count <= RECORDS_SHOWN_MAX) return count;
-  throw new CtlError(`--last takes a number of records up to ${RECORDS_SHOWN_MAX}, not ${last}`);
+function countFaultOf(last: string): string | undefined {
+  if (/^\d{1,9}$/.test(last) && Number(last) <= RECORDS_SHOWN_MAX) return undefined;
+  return `must be a number of records up to ${RECORDS_SHOWN_MAX}`;
 }
 
 function textOf(data: {

@@ -1,9 +1,19 @@
 import type { z } from 'zod';
+import { KEY_NETWORKS_MAX } from '#accounts/account';
 import { type KeyScope, scopeOf } from '#accounts/key-scope';
-import { type AccountCommand, CtlError } from '#ctl/command';
+import { type AccountCommand, UsageError } from '#ctl/command';
+import { ACCOUNT, KEY_ID } from '#ctl/command-values';
 import { oneCall, pathOf } from '#ctl/one-call';
-import { type Cell, table } from '#ctl/table';
-import { GRACE_MS, KeysView, KeyView, NewKeyView, RotationView } from '#limiter/admin-schema';
+import { table } from '#ctl/table';
+import {
+  GRACE_MS,
+  KeyBody,
+  KeysView,
+  KeyView,
+  NewKeyView,
+  RotationView,
+} from '#limiter/admin-schema';
+import { readNetwork } from '#platform/ip-network';
 
 /** Below a key that has just been made. */
 const KEEP_TEXT = 'Keep it: it is not shown again.';
@@ -18,11 +28,27 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'create'],
-    summary:
+    summary: 'make a key and print it once',
+    description:
       'Makes a key and prints it once; only its digest and the last 4 characters of its secret are ' +
       'stored. `--networks` binds it to up to 20 addresses and networks, separated by commas.',
-    args: ['account'],
-    options: { name: 'text', scope: SCOPES, expires: 'time', networks: 'cidr,cidr' },
+    args: [ACCOUNT],
+    options: {
+      name: { value: 'text', about: 'what the key is called, up to 64 characters' },
+      scope: {
+        value: SCOPES,
+        about: 'what the key may do (full unless named)',
+        faultOf: scopeFaultOf,
+      },
+      expires: {
+        ...{ value: 'time', about: 'when the key ends, as 2027-01-31T00:00:00Z' },
+        faultOf: timeFaultOf,
+      },
+      networks: {
+        ...{ value: 'cidr,cidr', about: 'addresses and networks that may use the key, up to 20' },
+        faultOf: networksFaultOf,
+      },
+    },
     async run(admin, [account = ''], { name, scope = 'full', expires, networks }) {
       const body = {
         name,
@@ -36,7 +62,8 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   },
   oneCall(KeysView, keyTable, {
     words: ['keys', 'list'],
-    summary:
+    summary: 'list the keys of an account',
+    description:
       'Shows the keys of an account by id and name, with scope, status, the networks they are bound ' +
       'to, when, from where and by what program they were used last, and what is worth a look; ' +
       'never the key itself.',
@@ -45,8 +72,9 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'rename'],
-    summary: 'Gives a key another name.',
-    args: ['account', 'key id', 'name'],
+    summary: 'give a key another name',
+    description: 'Gives a key another name.',
+    args: [ACCOUNT, KEY_ID, { name: 'name', about: 'the new name, up to 64 characters' }],
     options: {},
     async run(admin, [account = '', key = '', name = '']) {
       const data = await admin.ask(KeyView, 'PUT', partOf(account, key, 'name'), { name });
@@ -56,8 +84,9 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'scope'],
-    summary: `Gives a key another scope; ${IN_EFFECT}`,
-    args: ['account', 'key id', SCOPES],
+    summary: 'give a key another scope',
+    description: `Gives a key another scope; ${IN_EFFECT}`,
+    args: [ACCOUNT, KEY_ID, { name: SCOPES, about: 'the new scope', faultOf: scopeFaultOf }],
     options: {},
     async run(admin, [account = '', key = '', scope = '']) {
       const body = { scope: scopeNamed(scope) };
@@ -68,37 +97,66 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'rotate'],
-    summary:
+    summary: 'replace a key by a new one',
+    description:
       'Makes a key that takes the place of another one, with its name, scope, networks and length ' +
       'of life, and prints it once. The other one works for the grace period more (24 h unless ' +
       `named), without one it is revoked: ${IN_EFFECT}`,
-    args: ['account', 'key id'],
-    options: { grace: Object.keys(GRACE_MS).join('|') },
+    args: [ACCOUNT, KEY_ID],
+    options: {
+      grace: {
+        ...{ value: 'time', about: 'how long the old key still works (24h unless named)' },
+        choices: Object.keys(GRACE_MS),
+      },
+    },
     async run(admin, [account = '', key = ''], { grace = '24h' }) {
-      if (!Object.hasOwn(GRACE_MS, grace)) {
-        const choices = Object.keys(GRACE_MS).join(', ');
-        throw new CtlError(`a grace period is one of ${choices}, not ${JSON.stringify(grace)}`);
-      }
       const data = await admin.ask(RotationView, 'POST', partOf(account, key, 'rotate'), { grace });
       return { data, text: `${data.key}\n\n${keyTable([data, data.replaced])}\n${KEEP_TEXT}` };
     },
   },
-  oneChange('POST', 'disable', `Refuses a key until it is enabled; ${IN_EFFECT}`),
-  oneChange('POST', 'enable', `Lets a disabled key in again; ${IN_EFFECT}`),
-  oneChange('DELETE', 'revoke', `Revokes a key; ${IN_EFFECT}`),
+  oneChange(
+    'POST',
+    'disable',
+    'refuse a key until it is enabled',
+    `Refuses a key until it is enabled; ${IN_EFFECT}`,
+  ),
+  oneChange(
+    'POST',
+    'enable',
+    'let a disabled key in again',
+    `Lets a disabled key in again; ${IN_EFFECT}`,
+  ),
+  oneChange('DELETE', 'revoke', 'revoke a key for good', `Revokes a key; ${IN_EFFECT}`),
 ];
+
+/** What is wrong with the end of a key. A time in the past would make a key that nobody can use. */
+function timeFaultOf(text: string): string | undefined {
+  return KeyBody.shape.expires_at.safeParse(text).success
+    ? undefined
+    : 'must be a time such as 2027-01-31T00:00:00Z';
+}
+
+function networksFaultOf(text: string): string | undefined {
+  const networks = text.split(',');
+  const wrong = networks.find((one) => readNetwork(one) === undefined);
+  if (wrong !== undefined) return `has ${JSON.stringify(wrong)}, which is no address and no CIDR`;
+  const most = `must name at most ${KEY_NETWORKS_MAX} networks`;
+  return networks.length > KEY_NETWORKS_MAX ? most : undefined;
+}
 
 /** A command that changes one key and needs to know nothing but which. */
 function oneChange(
   method: 'POST' | 'DELETE',
   word: 'disable' | 'enable' | 'revoke',
   summary: string,
+  description: string,
 ): AccountCommand {
   return {
     kind: 'account',
     words: ['keys', word],
     summary,
-    args: ['account', 'key id'],
+    description,
+    args: [ACCOUNT, KEY_ID],
     options: {},
     async run(admin, [account = '', key = '']) {
       const path = partOf(account, key, method === 'DELETE' ? undefined : word);
@@ -113,11 +171,15 @@ function partOf(account: string, key: string, part: string | undefined): string 
   return part === undefined ? path : `${path}/${part}`;
 }
 
-/** The scope of words with commas between them. Throws for words that are no scope. */
+/** The scope of words with commas between them. */
 function scopeNamed(text: string): KeyScope {
   const scope = scopeOf(text.split(','));
-  if (scope !== undefined) return scope;
-  throw new CtlError(`a scope is ${SCOPES}, not ${JSON.stringify(text)}`);
+  if (scope === undefined) throw new UsageError(`a scope ${scopeFaultOf(text)}`);
+  return scope;
+}
+
+function scopeFaultOf(text: string): string | undefined {
+  return scopeOf(text.split(',')) === undefined ? `must be ${SCOPES}` : undefined;
 }
 
 /** Columns that only some lists need: they stand where a key has something for them. */
@@ -140,12 +202,7 @@ function keyTable(keys: readonly Key[]): string {
   const rows = keys.map((key) => {
     const { id, name, masked, scope, status, created_at, expires_at, revoked_at } = key;
     const always = [id, name, masked, scope, status, created_at, expires_at, revoked_at];
-    return [...always, ...more.map(([, of]) => of(key))].map(printable);
+    return [...always, ...more.map(([, of]) => of(key))];
   });
   return table([...headings, ...more.map(([heading]) => heading)], rows);
-}
-
-/** Texts that others chose, without what could steer a terminal. */
-function printable(text: string | undefined): Cell {
-  return text?.replaceAll(/\p{C}/gu, '?');
 }

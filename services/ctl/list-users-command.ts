@@ -1,5 +1,6 @@
 import { isAccountId } from '#accounts/api-key';
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
+import { ACCOUNT } from '#ctl/command-values';
 import { type Cell, table } from '#ctl/table';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 
@@ -22,13 +23,14 @@ type Person = {
 export const LIST_USERS: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'list'],
-  summary:
+  summary: 'list members and invitations of an account',
+  description:
     'Shows the members of an account with their roles and whether they have a second factor, and its open invitations.',
-  args: ['account'],
+  args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {
     if (!isAccountId(account) || (await ports.accounts.find(account)) === undefined) {
-      throw new CtlError(`there is no account "${account}"`);
+      throw new NotFoundError(`there is no account "${account}"`);
     }
     const data = await peopleOf(ports, account);
     const headings = [

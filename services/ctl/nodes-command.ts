@@ -4,7 +4,9 @@ import { nodesOf } from '#overview/snapshot-nodes';
 /** `ctl nodes`: every node that is heard, and every owner of shards that is not. */
 export const NODES = snapshotCommand({
   words: ['nodes'],
-  summary: 'Shows every node that is heard, what it serves, and whether all see the same nodes.',
+  summary: 'show the nodes of the cluster',
+  description:
+    'Shows every node that is heard, what it serves, and whether all see the same nodes.',
   items: async (snapshot, { journals }) =>
     await nodesOf(snapshot, (incarnation) => journals.readHead(incarnation, 'quorum')),
   headings: [

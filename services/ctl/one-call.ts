@@ -1,11 +1,12 @@
 import type { z } from 'zod';
 import type { AccountCommand } from '#ctl/command';
+import { ACCOUNT } from '#ctl/command-values';
 
 /** A command that makes one call about an account and shows what is answered. */
 export function oneCall<Schema extends z.ZodType>(
   schema: Schema,
   textOf: (answer: z.infer<Schema>) => string,
-  command: Pick<AccountCommand, 'words' | 'summary'> & {
+  command: Pick<AccountCommand, 'words' | 'summary' | 'description'> & {
     readonly request: {
       readonly method: 'GET' | 'POST' | 'PUT';
       readonly part: string;
@@ -13,12 +14,13 @@ export function oneCall<Schema extends z.ZodType>(
     };
   },
 ): AccountCommand {
-  const { words, summary, request } = command;
+  const { words, summary, description, request } = command;
   return {
     kind: 'account',
     words,
     summary,
-    args: ['account'],
+    description,
+    args: [ACCOUNT],
     options: {},
     async run(admin, [account = '']) {
       const path = pathOf(account, request.part);

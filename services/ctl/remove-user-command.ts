@@ -1,7 +1,14 @@
 import { type EntryLink, isOwnedByOthers, type Membership } from '#accounts/people';
 import { isUserId, normalEmail, type User } from '#accounts/user';
 import { invitationIdOf } from '#console/entry-links';
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import {
+  type ClusterCommand,
+  type ClusterPorts,
+  CtlError,
+  NotFoundError,
+  UsageError,
+} from '#ctl/command';
+import { YES } from '#ctl/command-values';
 import { confirm } from '#ctl/confirmation';
 import { counted } from '#ctl/counted';
 import { everyAccount } from '#ctl/every-account';
@@ -33,15 +40,16 @@ type Person = { readonly stored: StoredUser | undefined; readonly email: string 
 export const REMOVE_USER: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'remove'],
-  summary:
+  summary: 'remove a person for good',
+  description:
     'Removes a person for good, by email or user id: ends their sessions, takes them out of every account and their open invitations back, and frees the email. The last owner of an account goes only with `--yes`; goes on where it was stopped when it is run again.',
-  args: ['email|user'],
-  options: { yes: '' },
+  args: [{ name: 'email|user', about: 'email or user id of the person' }],
+  options: { yes: YES },
   async run(ports, [named = ''], { yes = false }, terminal) {
     const person = await personNamed(ports, named);
     const traces = await tracesOf(ports, person);
     if (person.stored === undefined && traces.length === 0) {
-      throw new CtlError(
+      throw new NotFoundError(
         `no user has the email "${person.email}", and no invitation is open for it`,
       );
     }
@@ -72,12 +80,12 @@ const NOTHING_REMOVED = 'that is another email: nothing has been removed';
 async function personNamed({ people }: ClusterPorts, named: string): Promise<Person> {
   if (isUserId(named)) {
     const stored = await people.users.find(named);
-    if (stored === undefined) throw new CtlError(`there is no user "${named}"`);
+    if (stored === undefined) throw new NotFoundError(`there is no user "${named}"`);
     return { stored, email: stored.user.email };
   }
   const email = normalEmail(named);
   if (email === undefined)
-    throw new CtlError(`"${named}" is neither an email nor the id of a user`);
+    throw new UsageError(`"${named}" is neither an email nor the id of a user`);
   return { stored: await people.users.findByEmail(email), email };
 }
 

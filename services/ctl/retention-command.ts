@@ -1,7 +1,7 @@
 import type { Account } from '#accounts/account';
 import { accountAt } from '#accounts/plan-change';
 import { auditKeptFrom, retentionDaysOf } from '#accounts/retention';
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { type ClusterCommand, type ClusterPorts, CtlError, EXIT } from '#ctl/command';
 import { counted } from '#ctl/counted';
 import { everyAccount } from '#ctl/every-account';
 import { InstanceTrims } from '#ctl/instance-trims';
@@ -18,7 +18,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 export const APPLY_RETENTION: ClusterCommand = {
   kind: 'cluster',
   words: ['retention', 'apply'],
-  summary:
+  summary: 'delete history that is older than it is kept',
+  description:
     'Deletes history and drift that is older than its account, or the plan by `SERVICE_RETENTION_DAYS`, keeps it, and months of audit trails that plans keep no longer. To be run once a day; may be stopped and run again at any time.',
   args: [],
   options: {},
@@ -62,7 +63,7 @@ export const APPLY_RETENTION: ClusterCommand = {
       });
     }
     const data = { ...total, failures };
-    return { data, text: textOf(data), isBad: total.failed > 0 };
+    return { data, text: textOf(data), exitCode: total.failed > 0 ? EXIT.failure : EXIT.done };
   },
 };
 

@@ -4,7 +4,8 @@ import { ringOf } from '#overview/snapshot-ring';
 /** `ctl ring`: what each node should own and what it does. */
 export const RING = snapshotCommand({
   words: ['ring'],
-  summary: 'Shows what each node should own by the ring, and what it serves.',
+  summary: 'show which node should own which shards',
+  description: 'Shows what each node should own by the ring, and what it serves.',
   items: ringOf,
   headings: ['SERVICE', 'NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'],
   row({ service, node, due, owns, to_come, to_go }) {

@@ -1,7 +1,8 @@
 import { isAccountId } from '#accounts/api-key';
 import { hasOwner } from '#accounts/people';
 import { makeSetUpLink } from '#console/entry-links';
-import { type ClusterCommand, CtlError } from '#ctl/command';
+import { type ClusterCommand, CtlError, NotFoundError } from '#ctl/command';
+import { ACCOUNT } from '#ctl/command-values';
 import { OperatorAudit } from '#ctl/operator-audit';
 import { systemRandomness } from '#platform/randomness';
 
@@ -9,14 +10,15 @@ import { systemRandomness } from '#platform/randomness';
 export const SETUP_LINK: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'setup-link'],
-  summary:
+  summary: 'print the link for the first owner of an account',
+  description:
     'Prints a link by which the first owner of an account signs up in the console; good once, for 24 hours, and only while the account has no owner.',
-  args: ['account'],
+  args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {
     const { accounts, people, clock, consoleOrigin } = ports;
     if (!isAccountId(account) || (await accounts.find(account)) === undefined) {
-      throw new CtlError(`there is no account "${account}"`);
+      throw new NotFoundError(`there is no account "${account}"`);
     }
     if (consoleOrigin === undefined) {
       throw new CtlError('SERVICE_CONSOLE_ORIGIN: where people reach the console');

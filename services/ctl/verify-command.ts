@@ -1,4 +1,5 @@
-import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { type ClusterCommand, type ClusterPorts, EXIT, NotFoundError } from '#ctl/command';
+import { INSTANCE_ID } from '#ctl/command-values';
 import { counted } from '#ctl/counted';
 import { type Replay, verifyStored } from '#ctl/head-verification';
 import type { ReplayStart } from '#ctl/replay-branches';
@@ -14,14 +15,15 @@ const PAUSE_MS = 500;
 
 /**
  * `ctl verify`: whether a stored history, run again, comes to its head, and its drift events are all there.
- * Ends with 1 if not.
+ * Ends with 3 if not.
  */
 export const VERIFY: ClusterCommand = {
   kind: 'cluster',
   words: ['verify'],
-  summary:
-    'Runs the stored history again, compares the head bit for bit and counts the drift events; ends with 1 if they differ.',
-  args: ['instance'],
+  summary: 'run a stored history again and compare',
+  description:
+    'Runs the stored history again, compares the head bit for bit and counts the drift events; ends with 3 if they differ.',
+  args: [INSTANCE_ID],
   options: {},
   async run(ports, [id = '']) {
     const { head, replay } = await verified(ports, id);
@@ -42,7 +44,7 @@ export const VERIFY: ClusterCommand = {
       explained(replay, head),
       ...lines.map((line) => `  ${line}`),
     ];
-    return { data, text: text.join('\n'), isBad: isBad(replay) };
+    return { data, text: text.join('\n'), exitCode: differs(replay) ? EXIT.differs : EXIT.done };
   },
 };
 
@@ -55,7 +57,9 @@ async function verified(
   for (;;) {
     const head = await instances.readHead(id);
     if (head === undefined) {
-      throw new CtlError(`nothing is stored of ${id}: what is new is stored within two minutes`);
+      throw new NotFoundError(
+        `nothing is stored of ${id}: what is new is stored within two minutes`,
+      );
     }
     const replay = await verifyStored(instances, id, head);
     if (replay.kind !== 'different') return { head, replay };
@@ -89,7 +93,7 @@ async function lacksFirst(
   );
 }
 
-function isBad(replay: Replay): boolean {
+function differs(replay: Replay): boolean {
   return replay.kind === 'different' || (replay.kind === 'deleted' && replay.rows > 0);
 }
 

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { homedir, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -44,9 +44,12 @@ export function adminTokenId(token: string): string {
  * with one line when it cannot be read, is open to everybody, or holds no token.
  */
 export async function readAdminToken(path: string): Promise<string> {
-  await using file = await open(path, constants.O_RDONLY).catch((error: NodeJS.ErrnoException) => {
+  const refused = (error: NodeJS.ErrnoException): never => {
     throw new Error(`${path} cannot be read (${error.code})`, { cause: error });
-  });
+  };
+  // A pipe would be waited for without end, and its thread would keep the process from ending.
+  if (!(await stat(path).catch(refused)).isFile()) throw new Error(`${path} is not a regular file`);
+  await using file = await open(path, constants.O_RDONLY).catch(refused);
   const { mode } = await file.stat();
   if (isPosix() && (mode & RIGHTS_OF_STRANGERS) !== 0) {
     throw new Error(`${path} is open to every user of this machine: chmod 600`);
@@ -84,6 +87,7 @@ export async function publishAdminToken(port: number, token: string): Promise<Pu
 export async function findAdminToken(port: number): Promise<string | undefined> {
   for (const path of adminTokenPlaces(port)) {
     try {
+      if (!(await lstat(path)).isFile()) continue;
       await using file = await open(path, constants.O_RDONLY | NO_LINKS);
       const { uid, mode } = await file.stat();
       const isOwn = !isPosix() || (uid === ownUid() && (mode & RIGHTS_OF_OTHERS) === 0);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ConfigError, readConfig } from '#config';
+import { type Config, ConfigError, readConfig } from '#config';
+import { systemClock } from '#platform/clock';
 import { STANDARD_ERROR } from '#platform/line-stream';
 import { createLogger } from '#platform/logger';
 import { logOrigin } from '#process/node-name';
@@ -16,6 +17,9 @@ const PARTS = {
   limiter: async () => (await import('#process/limiter-part')).openLimiter,
   console: async () => (await import('#process/console-part')).openConsole,
 } as const;
+
+/** Between two events that only keep `ctl` running, in milliseconds. Any long time. */
+const STAYING_MS = 60_000;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
        main.ts migrate
@@ -41,31 +45,16 @@ export async function runCommand(
       if (stop.aborted) end();
       stop.addEventListener('abort', end);
     }
-    if (part === 'ctl') {
-      const { runCtl } = await import('#ctl/ctl');
-      const out = (text: string) => void process.stdout.write(`${text}\n`);
-      const err = (text: string) => void process.stderr.write(`${text}\n`);
-      const openCluster = async () => {
-        const { openCtlCluster } = await import('#process/ctl-cluster');
-        return await openCtlCluster(config);
-      };
-      const openFile = async () => {
-        const { openCtlFile } = await import('#process/ctl-file');
-        // A command of a file removes what it has not finished, and ends then.
-        stop.removeEventListener('abort', end);
-        return await openCtlFile(config, stop);
-      };
-      const openPlaces = async () => (await import('#process/store-places')).storePlaces(config);
-      const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
-      const { terminalQuestion, writeOut: write } = await import('#process/terminal');
-      const ask = terminalQuestion();
-      const opens = { openCluster, openFile, openPlaces };
-      return await runCtl(rest, { out, err, write, ask, adminUrl, adminTokenFile, ...opens });
-    }
+    // A command of a file removes what it has not finished, and ends then.
+    const stopOfFile = () => {
+      stop.removeEventListener('abort', end);
+      return stop;
+    };
+    if (part === 'ctl') return await endedWith(await runAtTerminal(config, rest, stopOfFile));
     if (part === 'migrate' && rest.length === 0) {
       assertProduction(config, part);
       const { migrateAll } = await import('#process/migrate');
-      return await migrateAll(config);
+      return await endedWith(await migrateAll(config));
     }
     if (!isPart(part) || rest.length > 0) {
       STANDARD_ERROR.write(USAGE);
@@ -87,6 +76,51 @@ export async function runCommand(
     report(`configuration: ${error.message}`);
     return 1;
   }
+}
+
+/** Runs `ctl` at the terminal of this process; `stopOfFile` is the stop signal of a command of a file. */
+async function runAtTerminal(
+  config: Config,
+  argv: readonly string[],
+  stopOfFile: () => AbortSignal,
+): Promise<number> {
+  const { runCtl } = await import('#ctl/ctl');
+  const { endWithoutReader, terminalQuestion, writeOut } = await import('#process/terminal');
+  endWithoutReader();
+  // A command may wait for what keeps no process alive: a timer, or the thread of a file.
+  const staying = setInterval(() => undefined, STAYING_MS);
+  try {
+    return await runCtl(argv, {
+      clock: systemClock,
+      out: (text) => void process.stdout.write(`${text}\n`),
+      err: (text) => void process.stderr.write(`${text}\n`),
+      write: writeOut,
+      ask: terminalQuestion(),
+      adminUrl: config.SERVICE_ADMIN_URL,
+      adminTokenFile: config.SERVICE_ADMIN_TOKEN_FILE,
+      async openCluster() {
+        const { openCtlCluster } = await import('#process/ctl-cluster');
+        return await openCtlCluster(config);
+      },
+      async openFile() {
+        const { openCtlFile } = await import('#process/ctl-file');
+        return await openCtlFile(config, stopOfFile());
+      },
+      async openPlaces() {
+        const { storePlaces } = await import('#process/store-places');
+        return storePlaces(config);
+      },
+    });
+  } finally {
+    clearInterval(staying);
+  }
+}
+
+/** Ends this process once its output is written, whatever a driver has left open. */
+async function endedWith(code: number): Promise<never> {
+  const { writtenOut } = await import('#process/terminal');
+  await writtenOut();
+  process.exit(code);
 }
 
 function isPart(name: string): name is keyof typeof PARTS {

@@ -16,9 +16,6 @@ import { adminClient } from '#wire/admin-client';
 /** How long a node may take to answer an operator, in milliseconds. A live one takes a few. */
 const ADMIN_MS_MAX = 3_000;
 
-/** Between two events that do nothing but keep the process alive, in milliseconds. Any long time. */
-const STAYING_MS = 60_000;
-
 /**
  * The cluster of the configuration, for `ctl`. Rejects with a `ConfigError` when its stores are in
  * the memory of another process, and as they do when they cannot be used.
@@ -30,8 +27,6 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
   if (stores.kind === 'local') {
     throw new ConfigError('SERVICE_STORAGE: of a cluster in memory other processes see nothing');
   }
-  // Waiting keeps no process alive, and the threads of a file only while they are asked.
-  const staying = setInterval(() => undefined, STAYING_MS);
   const { clock, tls } = foundation;
   const isFile = config.SERVICE_STORAGE === 'sqlite';
   return {
@@ -60,10 +55,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     // TLS is read only for a command that speaks to a node: the others must not fail for it.
     adminAt: (address) =>
       isFile ? NO_NODE : adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
-    async [Symbol.asyncDispose]() {
-      clearInterval(staying);
-      await stores[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   };
 }
 

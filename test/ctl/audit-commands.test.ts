@@ -85,7 +85,7 @@ verify('finds a line that was changed, and one that is missing', async () => {
   await using service = await trailUnderTest(spoiled(() => store, change));
   store = service.store;
   const { code, found } = await service.verified();
-  assert.is(code, 1);
+  assert.is(code, 3);
   assert.equal(found, ['2026-01 8 not as it was written', '2026-01 141 missing']);
 });
 
@@ -138,7 +138,7 @@ verify('looks at what was exported without a service', async () => {
 verify('is refused for an account that does not exist', async () => {
   await using service = await trailUnderTest();
   const { code, err } = await service.run('audit', 'verify', 'Nobody000001');
-  assert.is(code, 1);
+  assert.is(code, 4);
   assert.match(err, /no such account/);
 });
 

@@ -118,7 +118,7 @@ pair('a drained engine whose life is ended by others does not come back with ano
   assert.is(cluster.node('b').incarnation?.shards.size, SHARDS);
 });
 
-pair('verifies an instance, and ends with 1 when its rows were changed', async () => {
+pair('verifies an instance, and ends with 3 when its rows were changed', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   await cluster.ask(ID, CREATE);
@@ -134,7 +134,7 @@ pair('verifies an instance, and ends with 1 when its rows were changed', async (
     return { model: model.with(OFFSET.stress, 0.25) };
   });
   const bad = await ctl(['verify', ID], { cluster: cluster.ports });
-  assert.is(bad.code, 1);
+  assert.is(bad.code, 3);
   assert.match(bad.out, /The head and the stored rows differ:\n {2}stress is 0.25; the replay/);
 });
 

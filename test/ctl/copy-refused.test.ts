@@ -34,34 +34,31 @@ const there = (target: Cluster) => seenBy('cassandra:b', target);
 /** The one line with which a copy ends. */
 async function refusal(from: NamedStores, to: NamedStores, argv?: readonly string[]) {
   const { code, out, err } = await copy(from, to, argv === undefined ? {} : { argv });
-  assert.is(code, 1, out);
+  assert.is.not(code, 0, out);
   assert.match(err, /^ctl: [^\n]+$/);
   return err.slice('ctl: '.length);
 }
 
 for (const [argv, text] of [
-  [['copy', '--to', 'cassandra'], '--from takes sqlite:<file> or cassandra[:<keyspace>]'],
+  [['copy', '--to', 'cassandra'], /'--from <place>' not specified/],
   [
     ['copy', '--from', 'postgres:x', '--to', 'cassandra'],
-    '--from takes sqlite:<file> or cassandra[:<keyspace>], not postgres:x',
+    /--from.*'postgres:x'.* must be sqlite:<file> or cassandra\[:<keyspace>\]/,
   ],
-  [
-    ['copy', '--from', 'sqlite:', '--to', 'cassandra'],
-    '--from takes sqlite:<file> or cassandra[:<keyspace>], not sqlite:',
-  ],
+  [['copy', '--from', 'sqlite:', '--to', 'cassandra'], /--from.*'sqlite:'.* must be sqlite:<file>/],
   [
     ['copy', '--from', 'cassandra', '--to', 'cassandra:Drop'],
-    '--to takes sqlite:<file> or cassandra[:<keyspace>], not cassandra:Drop',
+    /--to.*'cassandra:Drop'.* must be sqlite:<file>/,
   ],
-  [['copy', '--from', 'sqlite:a', '--to', 'sqlite:a'], '--from and --to both name sqlite:a'],
+  [['copy', '--from', 'sqlite:a', '--to', 'sqlite:a'], /^--from and --to both name sqlite:a$/],
   [
     ['copy', '--from', 'cassandra', '--to', 'sqlite:a', '--secret-file', 'x'],
-    'sqlite:a has no secret of its own: its processes were given one',
+    /^sqlite:a has no secret of its own: its processes were given one$/,
   ],
 ] as const) {
   refused(`for ${argv.slice(1).join(' ')}`, async () => {
     await using target = await emptyInstallation();
-    assert.is(await refusal(source(), there(target), argv), text);
+    assert.match(await refusal(source(), there(target), argv), text);
   });
 }
 
@@ -261,7 +258,7 @@ differing('at both ends from what its rows say is copied, and said', async () =>
   });
   await using target = await emptyInstallation();
   const { code, out } = await copy(source(), there(target));
-  assert.is(code, 1);
+  assert.is(code, 3);
   const last = out.split('\n').at(-1) ?? '';
   assert.match(last, /^Both sides are equal, but of 1 the head and the rows differ/);
   assert.ok(last.includes(IDS.long));
@@ -275,7 +272,7 @@ differing('in nothing, but lacks drift events at both ends, is said', async () =
   });
   await using target = await emptyInstallation();
   const { code, out } = await copy(source(), there(target));
-  assert.is(code, 1);
+  assert.is(code, 3);
   assert.ok(out.split('\n').at(-1)?.includes(IDS.long), out);
 });
 

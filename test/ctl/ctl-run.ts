@@ -1,6 +1,7 @@
 import type { ClusterPorts, FilePorts } from '#ctl/command';
 import type { StorePlaces } from '#ctl/copied-stores';
 import { runCtl } from '#ctl/ctl';
+import { type Clock, systemClock } from '#platform/clock';
 
 /** What a command looks at; a test names what its command needs. */
 export type CtlTarget = {
@@ -11,6 +12,8 @@ export type CtlTarget = {
   readonly places?: StorePlaces;
   /** What is typed when the command asks; undefined: there is no terminal. */
   readonly typed?: string;
+  /** The clock of the deadline; undefined: the machine's. */
+  readonly clock?: Clock;
 };
 
 /** Runs `ctl` in this process, to its end. */
@@ -20,6 +23,7 @@ export async function ctl(argv: readonly string[], target: CtlTarget) {
   const written: string[] = [];
   const { typed } = target;
   const code = await runCtl(argv, {
+    clock: target.clock ?? systemClock,
     ask: typed === undefined ? undefined : async () => typed,
     out: (text) => void out.push(text),
     err: (text) => void err.push(text),

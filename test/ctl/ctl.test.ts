@@ -1,7 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { CAPACITY } from '#ctl/capacity-command';
+import { synopsis } from '#ctl/command-line';
+import { COMMANDS } from '#ctl/ctl';
 import { run, serviceUnderTest } from '#test/ctl/ctl-on-service';
 import { admitKey } from '#test/limiter/limiter-fixture';
 import type { MeterUsage } from '#wire/admin';
@@ -72,7 +76,7 @@ work('chooses a model that the service has, and none again', async () => {
   assert.match(chosen.out, /^ACCOUNT +NAME +MODEL\n\w{12} +.* {2}1\.0$/m);
   assert.is((await admitKey(service.limiter, service.key)).allowance?.modelVersion, '1.0');
   const unknown = await service.ctl('accounts', 'model', service.id, '9.0');
-  assert.is(unknown.code, 1);
+  assert.is(unknown.code, 2);
   assert.match(unknown.err, /model_version/);
   assert.match((await service.ctl('accounts', 'model', service.id, 'none')).out, / {2}none$/m);
   assert.is((await admitKey(service.limiter, service.key)).allowance?.modelVersion, undefined);
@@ -95,11 +99,11 @@ work('gives an account a retention of its own, and that of its plan again', asyn
   assert.not('retention_days' in JSON.parse((await retention('plan', '--json')).out));
   for (const wrong of ['0', '1.5', '36501', '999999999999', '1e3', 'never', '', '30d']) {
     const { code, out, err } = await retention(wrong);
-    assert.equal([code, out], [1, '']);
+    assert.equal([code, out], [2, '']);
     const expected = `a retention is days from 1 to 36500, plan, or none, not "${wrong}"`;
     assert.is(err, `ctl: ${expected}`);
   }
-  assert.is((await retention('-5')).code, 1);
+  assert.is((await retention('-5')).code, 2);
 });
 
 work('shows the plan that an account goes over to, and when', async () => {
@@ -128,11 +132,11 @@ work('changes plans, to enterprise with numbers only', async () => {
   await using service = await serviceUnderTest();
   const plan = (...rest: string[]) => service.ctl('accounts', 'plan', service.id, ...rest);
   assert.match((await plan('free')).out, /free +active +10 +10000/);
-  assert.is((await plan('enterprise')).code, 1);
+  assert.is((await plan('enterprise')).code, 2);
   const numbers = ['--requests-per-minute', '5', '--cycles-per-month', '6'];
   assert.match((await plan('enterprise', ...numbers)).out, /enterprise +active +5 +6/);
-  assert.is((await plan('pro', ...numbers)).code, 1);
-  assert.match((await plan('gold')).err, /^ctl: plan: /);
+  assert.is((await plan('pro', ...numbers)).code, 2);
+  assert.match((await plan('gold')).err, /^ctl: .*'gold' is invalid/);
   assert.match((await service.ctl('accounts', 'list')).out, /enterprise/, 'nothing changed since');
 });
 
@@ -220,36 +224,126 @@ work('lists more accounts than fit a page', async () => {
 
 const wrong = suite('ctl used wrongly');
 
-wrong('says in one line what is wrong, and fails', async () => {
-  await using service = await serviceUnderTest();
-  const cases: [string[], RegExp][] = [
-    [['accounts', 'burn'], /no command "accounts burn"; see "ctl --help"/],
-    [['accounts', 'create'], /usage: ctl accounts create <name>/],
-    [['accounts', 'create', 'a', 'b'], /usage: ctl accounts create <name>/],
-    [['accounts', 'list', '--bogus'], /--bogus.*see "ctl --help"/],
-    [['accounts', 'list', '--scope', 'read'], /takes no --scope/],
-    [['accounts', 'suspend', 'Nobody000001'], /there is no such account/],
-    [['keys', 'create', service.id, '--scope', 'write'], /scope/],
-    [['keys', 'create', service.id, '--expires', 'tomorrow'], /expires_at/],
-    [['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
-    [['usage', 'Nobody000001'], /there is no such account/],
-    [['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
-  ];
-  for (const [args, text] of cases) {
-    const { code, out, err } = await service.ctl(...args);
-    assert.is(code, 1, args.join(' '));
-    assert.match(err, /^ctl: [^\n]+$/, args.join(' '));
-    assert.match(err, text);
-    assert.is(out, '');
+// Report 37: a wrong command line was refused with raw texts of the parser and of the validator.
+wrong(
+  'says in one line what is wrong, and ends with 2, or with 4 for what is not there',
+  async () => {
+    await using service = await serviceUnderTest();
+    const cases: [number, string[], RegExp][] = [
+      [2, ['accounts', 'burn'], /unknown command 'burn'; see "ctl accounts --help"/],
+      [
+        2,
+        ['accounts', 'create'],
+        /missing required argument 'name'; see "ctl accounts create --help"/,
+      ],
+      [2, ['accounts', 'create', 'a', 'b'], /too many arguments/],
+      [2, ['accounts', 'list', '--bogus'], /--bogus.*see "ctl accounts list --help"/],
+      [2, ['accounts', 'list', '--scope', 'read'], /unknown option '--scope'/],
+      [
+        2,
+        ['accounts', 'plan', service.id, 'gold'],
+        /Allowed choices are free, indie, pro, enterprise/,
+      ],
+      [2, ['accounts', 'create', 'x'.repeat(101)], /1 to 100 characters/],
+      [
+        2,
+        ['accounts', 'create', 'a', '--requests-per-minute', 'n'],
+        /must be a whole number from 1 to/,
+      ],
+      [4, ['accounts', 'suspend', 'Nobody000001'], /there is no such account/],
+      [
+        2,
+        ['keys', 'create', service.id, '--scope', 'write'],
+        /'write' is invalid. It must be full\|read\|audit\|billing/,
+      ],
+      [2, ['keys', 'create', service.id, '--expires', 'tomorrow'], /must be a time such as/],
+      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no address/],
+      [4, ['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
+      [4, ['usage', 'Nobody000001'], /there is no such account/],
+      [2, ['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
+      [2, ['accounts', 'list', '--timeout', '0'], /must be seconds from 1 to 86400/],
+      [2, ['copy', '--from', 'sqlite:a'], /required option '--to <place>' not specified/],
+      [2, ['copy', '--from', 'sqlite', '--to', 'disk:b'], /must be sqlite:<file> or cassandra/],
+    ];
+    for (const [exitCode, args, text] of cases) {
+      const { code, out, err } = await service.ctl(...args);
+      assert.is(code, exitCode, args.join(' '));
+      assert.not.match(err, /Invalid input/i);
+      assert.match(err, /^ctl: [^\n]+$/, args.join(' '));
+      assert.match(err, text);
+      assert.is(out, '');
+    }
+  },
+);
+
+wrong('explains itself when asked, and when asked nothing', async () => {
+  for (const argv of [[], ['--help'], ['help']]) {
+    const { code, out } = await run(argv, 'http://127.0.0.1:1');
+    assert.is(code, 0);
+    for (const { words, summary } of COMMANDS) {
+      assert.match(out, new RegExp(`^  ${words.join(' ')} .*${summary.replaceAll('`', '.')}`, 'm'));
+    }
   }
 });
 
-wrong('explains itself when asked, and when asked nothing', async () => {
-  for (const argv of [[], ['--help'], ['accounts', '-h']]) {
-    const { code, out } = await run(argv, 'http://127.0.0.1:1');
+// Report 37: the help had no line for a command, and no command had a help of its own.
+wrong('explains each command: its arguments, its options, and their values', async () => {
+  for (const command of COMMANDS) {
+    const { code, out } = await run([...command.words, '--help'], 'http://127.0.0.1:1');
     assert.is(code, 0);
-    assert.match(out, /ctl keys create <account> \[--name text\] \[--scope full\|read\]/);
+    assert.match(out, new RegExp(`^Usage: ctl ${command.words.join(' ')} `));
+    const flat = out.replaceAll(/\s+/g, ' ');
+    assert.ok(flat.includes(command.description.replaceAll(/\s+/g, ' ')), out);
+    for (const { about } of [...command.args, ...Object.values(command.options)]) {
+      assert.ok(flat.includes(about), `${about} in ${out}`);
+    }
   }
+  const { out } = await run(['help', 'capacity'], 'http://127.0.0.1:1');
+  assert.match(out, /--observations <n> +observations a second/);
+  assert.match(synopsis(CAPACITY), / --observations n --instances n \[--keyed-share part\]/);
+});
+
+// Report 37: `ctl accounts` had no list of its commands, and a misspelt command no suggestion.
+wrong('shows the commands of a group, and suggests what may be meant', async () => {
+  const group = await run(['accounts'], 'http://127.0.0.1:1');
+  assert.equal([group.code, group.out], [2, '']);
+  assert.match(group.err, /^ {2}accounts suspend <account> /m);
+  assert.is((await run(['accounts', '--help'], 'http://127.0.0.1:1')).code, 0);
+  for (const [argv, meant] of [
+    [['acounts', 'list'], 'accounts'],
+    [['accounts', 'lst'], 'list'],
+    [['keys', 'create', 'a', '--expire', 'x'], '--expires'],
+    [['usage', 'months', 'a', '--jason'], '--json'],
+  ] as const) {
+    const { code, err } = await run(argv, 'http://127.0.0.1:1');
+    assert.is(code, 2);
+    assert.match(err, new RegExp(`\\(Did you mean ${meant}\\?\\)`));
+  }
+});
+
+// Report 37: no shell completed the commands of `ctl`.
+wrong('completes words, options and values in a shell', async () => {
+  const { out: script } = await run(['completion', 'bash'], 'http://127.0.0.1:1');
+  const completed = (line: string) => {
+    const words = ['ctl', ...line.split(' ')];
+    const test = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})
+COMP_CWORD=${words.length - 1}
+_ctl
+echo "\${COMPREPLY[@]}"`;
+    const bash = spawnSync('bash', ['-c', `${script}\n${test}`], { encoding: 'utf8' });
+    assert.is(bash.stderr, '');
+    return bash.stdout.trim();
+  };
+  assert.is(completed('acc'), 'accounts');
+  assert.is(completed('accounts re'), 'resume retention'.split(' ').reverse().join(' '));
+  assert.match(completed('usage '), /reset/);
+  assert.is(completed('--json keys create acc --sc'), '--scope');
+  assert.is(completed('accounts create acc --plan pr'), 'pro');
+  assert.is(completed('nodes --service l'), 'limiter');
+  assert.match(
+    (await run(['completion', 'zsh'], 'http://127.0.0.1:1')).out,
+    /^autoload .*bashcompinit/,
+  );
 });
 
 const unserved = suite('ctl without a service');

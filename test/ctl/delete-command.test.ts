@@ -192,9 +192,9 @@ asking('for an account that there is', async () => {
   const unknown = await ctl(['accounts', 'delete', ACCOUNT_ID, '--yes'], {
     cluster: cluster.ports,
   });
-  assert.equal([unknown.code, unknown.err], [1, 'ctl: there is no such account']);
+  assert.equal([unknown.code, unknown.err], [4, 'ctl: there is no such account']);
   const wrong = await ctl(['accounts', 'delete', 'a b', '--yes'], { cluster: cluster.ports });
-  assert.equal([wrong.code, wrong.err], [1, 'ctl: "a b" is not the id of an account']);
+  assert.equal([wrong.code, wrong.err], [2, 'ctl: "a b" is not the id of an account']);
 });
 
 deletion.run();

@@ -45,7 +45,7 @@ keys('shows keys of a later release, and nothing in them that steers a terminal'
   await addKey(service.accounts, service.id, later);
   const { code, out } = await service.ctl('keys', 'list', service.id);
   assert.is(code, 0);
-  assert.match(out, /^key_2 +a\?\[2Jb +.* {2}events +active/m);
+  assert.match(out, /^key_2 +a\\u001b\[2Jb +.* {2}events +active/m);
 });
 
 keys.run();

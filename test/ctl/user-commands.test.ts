@@ -113,7 +113,7 @@ listing('shows members with their roles and second factors, and who is invited',
 listing('is of an account that there is', async () => {
   await using cluster = await scene();
   const { code, err } = await run(cluster, ['list', 'Nobody000001']);
-  assert.equal([code, err], [1, 'ctl: there is no account "Nobody000001"']);
+  assert.equal([code, err], [4, 'ctl: there is no account "Nobody000001"']);
 });
 
 const removal = suite('ctl users remove');
@@ -225,14 +225,14 @@ removal('that was stopped before the user was gone goes on when it is run again'
   assert.is(await people.users.find(BOB.id), undefined);
 });
 
-for (const [named, refusal] of [
-  ['usr_0000000000000000', 'there is no user "usr_0000000000000000"'],
-  ['Bob', '"Bob" is neither an email nor the id of a user'],
+for (const [exitCode, named, refusal] of [
+  [4, 'usr_0000000000000000', 'there is no user "usr_0000000000000000"'],
+  [2, 'Bob', '"Bob" is neither an email nor the id of a user'],
 ] as const) {
   removal(`is refused for ${named}, with the reason`, async () => {
     await using cluster = await scene();
     const { code, err } = await run(cluster, ['remove', named, '--yes']);
-    assert.equal([code, err], [1, `ctl: ${refusal}`]);
+    assert.equal([code, err], [exitCode, `ctl: ${refusal}`]);
   });
 }
 

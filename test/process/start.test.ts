@@ -70,6 +70,14 @@ for (const [name, value, why] of [
   });
 }
 
+// Report 37: a misspelt variable was refused without the name that was meant.
+variable('a misspelt name is refused with the name that is like it', async () => {
+  const unlike = await complaintOf(runMain(['standalone'], { SERVICE_WHATEVER_ELSE: '1' }));
+  assert.is(unlike, 'configuration: SERVICE_WHATEVER_ELSE: no such variable');
+  const like = await complaintOf(runMain(['ctl', 'nodes'], { SERVICE_PROT: '8000' }));
+  assert.match(like, /^configuration: SERVICE_PROT: .* \(did you mean SERVICE_PORT\?\)$/);
+});
+
 variable('an address that is not of this machine ends it with one line', async () => {
   const line = await complaintOf(runMain(['standalone'], { SERVICE_HOST: '192.0.2.1' }));
   assert.match(line, /192\.0\.2\.1.*SERVICE_HOST/);

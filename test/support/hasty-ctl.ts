@@ -13,22 +13,26 @@ import { writeOut } from '#process/terminal';
 const WAIT_MS_MAX = 3_000;
 
 const config = readConfig();
-process.exitCode = await runCtl(process.argv.slice(2), {
-  out: (text) => void process.stdout.write(`${text}\n`),
-  err: (text) => void process.stderr.write(`${text}\n`),
-  write: writeOut,
-  ask: undefined,
-  adminUrl: config.SERVICE_ADMIN_URL,
-  adminTokenFile: config.SERVICE_ADMIN_TOKEN_FILE,
-  openFile: () => openCtlFile(config, listenForStop()),
-  async openCluster() {
-    const cluster = await openCtlCluster(config);
-    const { after } = systemClock;
-    const clock: typeof systemClock = {
-      ...systemClock,
-      after: (delayMs, task) => after(Math.min(delayMs, WAIT_MS_MAX), task),
-    };
-    return { ...cluster, clock };
-  },
-  openPlaces: async () => storePlaces(config),
-});
+setInterval(() => undefined, 60_000);
+process.exit(
+  await runCtl(process.argv.slice(2), {
+    clock: systemClock,
+    out: (text) => void process.stdout.write(`${text}\n`),
+    err: (text) => void process.stderr.write(`${text}\n`),
+    write: writeOut,
+    ask: undefined,
+    adminUrl: config.SERVICE_ADMIN_URL,
+    adminTokenFile: config.SERVICE_ADMIN_TOKEN_FILE,
+    openFile: () => openCtlFile(config, listenForStop()),
+    async openCluster() {
+      const cluster = await openCtlCluster(config);
+      const { after } = systemClock;
+      const clock: typeof systemClock = {
+        ...systemClock,
+        after: (delayMs, task) => after(Math.min(delayMs, WAIT_MS_MAX), task),
+      };
+      return { ...cluster, clock };
+    },
+    openPlaces: async () => storePlaces(config),
+  }),
+);

@@ -15,7 +15,10 @@ const BEGINNING = 'SQLite format 3\0';
 
 /** Throws `UnusableFile` for a file that is none of SQLite or cut off; while it has a WAL, pages of it may stand there. */
 export function assertWhole(file: string): void {
-  const { size } = statSync(file);
+  const found = statSync(file);
+  // Opening a pipe would wait for its writer without end.
+  if (found.isFIFO()) throw new UnusableFile(`${file} is not a regular file`);
+  const { size } = found;
   // A new one has no bytes; SQLite would take one of a few for new too, and write over it.
   if (size === 0) {
     assertNew(file);
