@@ -56,6 +56,6 @@ export function consoleRoutes(
     ...billingRoutes({ live, billing: new AccountBilling(ports.limiter), origin }),
     ...usageRoutes({ live, usage, accounts, clock }),
     ...instanceUsageRoutes({ live, usage, clock, engine: ports.engine }),
-    ...memberRoutes({ users, members, clock, randomness, live, audit, origin }),
+    ...memberRoutes({ users, members, keys, clock, randomness, live, audit, origin }),
   ];
 }

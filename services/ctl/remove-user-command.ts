@@ -1,3 +1,5 @@
+import { keyEndsAtMs } from '#accounts/account';
+import type { Creator } from '#accounts/creator';
 import { type EntryLink, isOwnedByOthers, type Membership } from '#accounts/people';
 import { isUserId, normalEmail, type User } from '#accounts/user';
 import { invitationIdOf } from '#console/entry-links';
@@ -26,8 +28,10 @@ type Trace = {
   readonly membership: Membership | undefined;
   /** Whether another owner stays. */
   readonly keepsOwner: boolean;
-  /** Open invitations of the person's email. */
+  /** Open invitations of the person's email, and those that the person made. */
   readonly invitations: readonly EntryLink[];
+  /** Ids of usable keys that the person made: an owner decides about them. */
+  readonly keys: readonly string[];
 };
 
 /** One of them that the account's trail has, and what says there how it ended. */
@@ -69,6 +73,7 @@ export const REMOVE_USER: ClusterCommand = {
       ...{ user: person.stored?.user.id ?? null, email },
       accounts: traces.map(({ accountId }) => accountId),
       invitations: traces.reduce((sum, { invitations }) => sum + invitations.length, 0),
+      keys_to_decide: traces.flatMap(({ keys }) => keys),
       accounts_without_owner: traces.filter((trace) => !trace.keepsOwner).map(idOf),
     };
     return { data, text: textOf(data) };
@@ -91,7 +96,7 @@ async function personNamed({ people }: ClusterPorts, named: string): Promise<Per
 
 /** All that accounts have of a person, which only looking at each of them finds: links lie by account. */
 async function tracesOf(
-  { accounts, people }: ClusterPorts,
+  { accounts, people, clock }: ClusterPorts,
   { stored, email }: Person,
 ): Promise<Trace[]> {
   const userId = stored?.user.id;
@@ -104,14 +109,27 @@ async function tracesOf(
   await forEachConcurrently([...ids], READS_IN_FLIGHT_MAX, async (accountId) => {
     const all = await people.members.find(accountId);
     const membership = all.members.find((member) => member.userId === userId);
+    const isOwner = membership?.role === 'owner';
     const invitations = all.links.filter(
-      (link) => link.kind === 'invitation' && link.email === email,
+      (link) =>
+        link.kind === 'invitation' &&
+        (link.email === email ||
+          isMaker(link.createdBy, userId) ||
+          (isOwner && link.createdBy === undefined)),
     );
-    if (membership === undefined && invitations.length === 0) return;
+    const nowMs = clock.wallMs();
+    const keys = ((await accounts.find(accountId))?.keys ?? [])
+      .filter((key) => isMaker(key.createdBy, userId) && nowMs < keyEndsAtMs(key))
+      .map(({ id }) => id);
+    if (membership === undefined && invitations.length === 0 && keys.length === 0) return;
     const keepsOwner = membership?.role !== 'owner' || isOwnedByOthers(all, membership.userId);
-    found.push({ accountId, membership, keepsOwner, invitations });
+    found.push({ accountId, membership, keepsOwner, invitations, keys });
   });
   return found.toSorted((a, b) => (a.accountId < b.accountId ? -1 : 1));
+}
+
+function isMaker(maker: Creator | undefined, userId: string | undefined): boolean {
+  return userId !== undefined && maker?.kind === 'user' && maker.id === userId;
 }
 
 function assertNoLastOwner(email: string, traces: readonly Trace[]): void {
@@ -161,7 +179,7 @@ async function removed(
   if (stored !== undefined) await endSessions(people.sessions, stored.user);
   for (const { trace, end } of written) {
     try {
-      await leave(people.members, trace, lastOwnerToo);
+      await leave(people.members, trace, { lastOwnerToo, email });
     } catch (error) {
       await end(toFault(error).code);
       throw error;
@@ -178,11 +196,11 @@ async function removed(
 async function leave(
   members: ClusterPorts['people']['members'],
   { accountId, membership, invitations }: Trace,
-  lastOwnerToo: boolean,
+  { lastOwnerToo, email }: { readonly lastOwnerToo: boolean; readonly email: string },
 ): Promise<void> {
   for (const { digest } of invitations) await unlessGone(members.dropLink(accountId, digest));
   if (membership === undefined) return;
-  await unlessGone(members.remove(accountId, membership.userId, { lastOwnerToo }));
+  await unlessGone(members.remove(accountId, membership.userId, { lastOwnerToo, email }));
 }
 
 async function endSessions(
@@ -208,6 +226,7 @@ function textOf(done: {
   readonly email: string;
   readonly accounts: readonly string[];
   readonly invitations: number;
+  readonly keys_to_decide: readonly string[];
   readonly accounts_without_owner: readonly string[];
 }): string {
   const { user, email, accounts, invitations, accounts_without_owner: orphaned } = done;
@@ -218,7 +237,12 @@ function textOf(done: {
   const next = orphaned.map(
     (id) => `\nAccount ${id} has no owner now: ctl users setup-link ${id} lets one in.`,
   );
-  return `${who}; ${back}.${where}${next.join('')}`;
+  const keys = done.keys_to_decide;
+  const made =
+    keys.length === 0
+      ? ''
+      : `\nKeys that the person made go on working, rotate or revoke them: ${keys.join(', ')}`;
+  return `${who}; ${back}.${where}${made}${next.join('')}`;
 }
 
 function idOf({ accountId }: Trace): string {

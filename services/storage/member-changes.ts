@@ -9,9 +9,9 @@ import {
   type People,
   roleOf,
 } from '#accounts/people';
-import type { Role } from '#accounts/role';
+import { mayDo, type Role } from '#accounts/role';
 import { Fault, faultFor } from '#fault/fault';
-import type { CopiedMembers, Entry, Removal } from '#storage/member-store';
+import type { CopiedMembers, Entry, Leaving, Removal } from '#storage/member-store';
 
 /* What may be done to the people of an account; every `MemberStore` does and refuses the same. */
 
@@ -30,8 +30,8 @@ export function memberChangesOf(
       const { after } = await change(entry.accountId, (was) => entered(was, entry));
       return memberOf(after, entry.userId);
     },
-    async setRole(accountId, userId, role) {
-      const { after } = await change(accountId, (was) => withRole(was, userId, role));
+    async setRole(accountId, userId, role, leaving = {}) {
+      const { after } = await change(accountId, (was) => withRole(was, userId, role, leaving));
       return memberOf(after, userId);
     },
     remove: async (accountId, userId, removal) =>
@@ -91,17 +91,36 @@ function entered(people: People, { digest, userId, accountId, atMs }: Entry): Pe
 }
 
 /** With another role of a member. */
-function withRole(people: People, userId: string, role: Role): People {
-  memberOf(people, userId);
+function withRole(people: People, userId: string, role: Role, { email }: Leaving): People {
+  const was = memberOf(people, userId);
+  const links = mayDo(role, 'members') ? people.links : linksLeft(people.links, was, email);
   const members = people.members.map((each) => (each.userId === userId ? { ...each, role } : each));
-  return withOwner({ ...people, members });
+  return withOwner({ ...people, members, links });
 }
 
 /** Without a member. */
 function withoutMember(people: People, userId: string, removal: Removal = {}): People {
-  memberOf(people, userId);
-  const left = { ...people, members: people.members.filter((each) => each.userId !== userId) };
+  const links = linksLeft(people.links, memberOf(people, userId), removal.email);
+  const members = people.members.filter((each) => each.userId !== userId);
+  const left = { ...people, members, links };
   return removal.lastOwnerToo === true ? left : withOwner(left);
+}
+
+/**
+ * The links that stay when a member may invite no more: none that the member made, none of the member's
+ * own address, and, of one who could invite, none without a recorded maker. Source: decision 311.
+ */
+function linksLeft(
+  links: readonly EntryLink[],
+  { userId, role }: Membership,
+  email: string | undefined,
+): readonly EntryLink[] {
+  return links.filter((link) => {
+    if (link.kind === 'setup') return true;
+    const isTheirs = link.createdBy?.kind === 'user' && link.createdBy.id === userId;
+    const isPerhapsTheirs = link.createdBy === undefined && mayDo(role, 'members');
+    return !isTheirs && !isPerhapsTheirs && link.email !== email;
+  });
 }
 
 /** Without anyone, for good. */

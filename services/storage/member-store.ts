@@ -9,8 +9,11 @@ export type Entry = {
   readonly atMs: number;
 };
 
-/** Whether a membership goes although no owner is left then. */
-export type Removal = { readonly lastOwnerToo?: boolean };
+/** The address of a member, whose open invitations go with the membership or with the right to invite. */
+export type Leaving = { readonly email?: string };
+
+/** `lastOwnerToo`: whether a membership goes although no owner is left then. */
+export type Removal = Leaving & { readonly lastOwnerToo?: boolean };
 
 /**
  * Who may do what in which account, and the links by which others enter. All of one account changes as
@@ -41,13 +44,13 @@ export interface MemberStore {
   enter(entry: Entry): Promise<Membership>;
 
   /**
-   * Gives a member another role. Rejects with `not_found` if there is none, and with `conflict`
+   * Gives a member another role. Where the member may invite no more, `linksLeft` holds. Rejects with `not_found` if there is none, and with `conflict`
    * (`last_owner`) if no owner were left.
    */
-  setRole(accountId: string, userId: string, role: Role): Promise<Membership>;
+  setRole(accountId: string, userId: string, role: Role, leaving?: Leaving): Promise<Membership>;
 
   /**
-   * Takes a membership away. Rejects as `setRole`; with `lastOwnerToo` not for the last owner: then a
+   * Takes a membership away, and links as in `linksLeft`. Rejects as `setRole`; with `lastOwnerToo` not for the last owner: then a
    * set-up link lets another one in.
    */
   remove(accountId: string, userId: string, options?: Removal): Promise<void>;

@@ -3,6 +3,8 @@ import * as assert from 'uvu/assert';
 import { setCookies } from '#test/console/browser';
 import { ACCOUNT_ID, openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
 
+type Shown = Record<string, unknown>;
+
 const flows = suite('the console');
 
 flows('is set up by its first link, and by no second one', async () => {
@@ -118,9 +120,50 @@ flows('invites, changes and removes members', async () => {
     removed.map(({ outcome }) => outcome),
     ['begun', 'conflict'],
   );
-  await owner.expect(204, 'DELETE', `/members/${second?.id}`);
+  await owner.expect(200, 'DELETE', `/members/${second?.id}`);
   assert.is((await bob.send('GET', '/me')).status, 401, 'at once');
   assert.is((await desk.browser().signIn('bob@example.com', PASSWORD)).reason, 'no_account');
+});
+
+// Report 10: a removed owner came back by an invitation sent before, and nobody saw whose keys went on.
+flows('takes back what a removed or demoted owner could come back by', async () => {
+  await using desk = await openConsole();
+  const ada = await desk.owner();
+  for (const deed of ['remove', 'demote'] as const) {
+    const eve = await desk.member(ada, `eve.${deed}@example.com`, 'owner');
+    const eveId = String(((await eve.expect(200, 'GET', '/me')).data['user'] as Shown)['id']);
+    const body = { email: `friend.${deed}@example.com`, role: 'owner' };
+    const { data: invited } = await eve.expect(201, 'POST', '/members/invitations', body);
+    const { data: key } = await eve.expect(201, 'POST', '/keys', { name: 'Hers', scope: 'full' });
+    const { data: left } =
+      deed === 'remove'
+        ? await ada.expect(200, 'DELETE', `/members/${eveId}`)
+        : await ada.expect(200, 'PATCH', `/members/${eveId}`, { role: 'viewer' });
+    const idsOf = (part: string) => (left[part] as Shown[]).map(({ id }) => id);
+    assert.equal(idsOf('cancelled_invitations'), [invited['id']], deed);
+    assert.equal(idsOf('keys'), [key['id']], deed);
+    const accept = { token: tokenIn(invited['link']), password: PASSWORD, name: 'Eve' };
+    const back = await desk.browser().send('POST', '/invitations/accept', accept);
+    assert.equal([back.status, back.reason], [404, 'link_not_usable'], deed);
+    const listed = (await ada.expect(200, 'GET', '/keys')).data as unknown as Shown[];
+    const hers = listed.find(({ id }) => id === key['id']);
+    assert.equal(hers?.['created_by'], { kind: 'user', id: eveId, name: 'A Member' });
+    assert.ok(JSON.stringify(hers?.['hints']).includes('maker_gone'), deed);
+    await ada.expect(200, 'DELETE', `/keys/${key['id']}`);
+  }
+});
+
+flows('takes back invitations without a recorded maker when an owner leaves', async () => {
+  await using desk = await openConsole();
+  const ada = await desk.owner();
+  const eve = await desk.member(ada, 'eve@example.com', 'owner');
+  const eveId = String(((await eve.expect(200, 'GET', '/me')).data['user'] as Shown)['id']);
+  const createdAtMs = desk.clock.wallMs();
+  const times = { createdAtMs, expiresAtMs: createdAtMs + 60_000 };
+  const link = { kind: 'invitation', accountId: ACCOUNT_ID, email: 'x@example.com' } as const;
+  await desk.ports.members.addLink({ ...link, ...times, digest: 'd'.repeat(43), role: 'owner' });
+  await ada.expect(200, 'DELETE', `/members/${eveId}`);
+  assert.equal((await desk.ports.members.find(ACCOUNT_ID)).links, []);
 });
 
 flows('shows invitations without their values, and takes them back', async () => {
@@ -131,7 +174,7 @@ flows('shows invitations without their values, and takes them back', async () =>
   assert.ok(String(invited['link']).startsWith(`${desk.origin}/#/invitation/`));
   const listed = (await owner.expect(200, 'GET', '/members')).data['invitations'];
   const { link, ...shown } = invited;
-  assert.equal(listed, [shown]);
+  assert.equal(listed, [{ ...shown, created_by: 'Ada' }]);
   await owner.expect(204, 'DELETE', `/members/invitations/${invited['id']}`);
   const accept = { token: tokenIn(link), password: PASSWORD, name: 'Bob' };
   assert.is((await desk.browser().send('POST', '/invitations/accept', accept)).status, 404);

@@ -50,11 +50,18 @@ async function scene(): Promise<Cluster> {
   return cluster;
 }
 
-async function invited(cluster: Cluster, email: string, accountId: string, role: Role) {
+async function invited(
+  cluster: Cluster,
+  email: string,
+  accountId: string,
+  role: Role,
+  maker = ADA,
+) {
   const digest = `${accountId}${email}`.padEnd(43, '0');
   const nowMs = systemClock.wallMs();
   const times = { createdAtMs: nowMs, expiresAtMs: nowMs + HOUR_MS };
-  const link = { kind: 'invitation', accountId, digest, email, role, ...times } as const;
+  const createdBy = { kind: 'user', id: maker.id } as const;
+  const link = { kind: 'invitation', accountId, digest, email, role, createdBy, ...times } as const;
   await cluster.stores.people.members.addLink(link);
   return digest;
 }
@@ -136,6 +143,22 @@ for (const named of [BOB.id, ' Bob@B.example']) {
     assert.is((await sessions.listOf(ADA.id)).length, 2);
   });
 }
+
+// Report 10: an owner whom an operator removed came back by an invitation sent before.
+removal('takes back what the person invited, and names the keys that the person made', async () => {
+  await using cluster = await scene();
+  await invited(cluster, 'friend@b.example', SECOND, 'owner', BOB);
+  const createdBy = { kind: 'user', id: BOB.id } as const;
+  const key = { id: 'key_00000000000000b0', digest: 'd', scope: 'full', createdAtMs: 2 } as const;
+  await cluster.stores.accounts.changeKeys(SECOND, () => {
+    return { put: [{ ...key, createdBy }], answer: undefined };
+  });
+  const { code, out, err } = await run(cluster, ['remove', BOB.id, '--yes']);
+  assert.is(code, 0, err);
+  assert.match(out, '1 invitation taken back.');
+  assert.match(out, `rotate or revoke them: ${key.id}`);
+  assert.equal(await peopleIn(cluster, SECOND), [`${ADA.id} owner`, EVE]);
+});
 
 removal('is in the trail of every account concerned, and of no other', async () => {
   await using cluster = await scene();

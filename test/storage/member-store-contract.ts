@@ -15,6 +15,7 @@ export function memberStoreContract(name: string, open: Open, suite = plainSuite
   copying(members, open);
   changingMembers(members, open);
   closing(members, open);
+  leaving(members, open);
   return [links, members];
 }
 
@@ -41,6 +42,29 @@ async function account(open: Open, ...roles: Role[]) {
   const codes = async (...pending: Promise<unknown>[]) =>
     (await Promise.allSettled(pending)).filter(({ status }) => status === 'fulfilled').length;
   return { store, prefix, accountId, invitation, setup, enter, user, fulfilled: codes };
+}
+
+function leaving(members: Test, open: Open): void {
+  // Report 10: links that a removed or demoted owner had made let the person in again.
+  members('take links along when they leave or may invite no more', async () => {
+    const { store, prefix, accountId, invitation, user } = await account(open, 'owner', 'owner');
+    const by = (id: string) => ({ createdBy: { kind: 'user', id } as const });
+    await store.addLink({ ...invitation('theirs'), ...by(user(1)) });
+    await store.addLink({ ...invitation('another'), ...by(user(0)) });
+    await store.addLink(invitation('unknown'));
+    await store.addLink({ ...invitation('own', 'owner', 'u1@b.c'), ...by(user(0)) });
+    const digests = async () =>
+      (await store.find(accountId)).links.map(({ digest }) => digest).toSorted();
+    await store.setRole(accountId, user(1), 'owner', { email: 'u1@b.c' });
+    assert.is((await digests()).length, 4);
+    await store.setRole(accountId, user(1), 'viewer', { email: 'u1@b.c' });
+    assert.equal(await digests(), ['another']);
+    const { links } = await store.find(accountId);
+    assert.equal(links[0]?.createdBy, { kind: 'user', id: `${prefix}u0` });
+    await store.addLink(invitation('later'));
+    await store.remove(accountId, user(1), { email: 'u1@b.c' });
+    assert.equal(await digests(), ['another', 'later'], 'a viewer makes no links');
+  });
 }
 
 function copying(members: Test, open: Open): void {

@@ -69,6 +69,14 @@ export type Invitation = {
   readonly email: string;
   readonly role: Role;
   readonly expires_at: string;
+  /** The name of who invited; absent: not recorded. */
+  readonly created_by?: string;
+};
+
+/** What a member who leaves, or may do less, leaves behind. */
+export type Left = {
+  readonly cancelled_invitations: readonly Invitation[];
+  readonly keys: readonly KeyView[];
 };
 
 /** `GET /api/members`. */

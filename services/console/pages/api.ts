@@ -6,6 +6,7 @@ import type {
   Invitation,
   KeyView,
   KeyWanted,
+  Left,
   Me,
   NewKey,
   OwnAccount,
@@ -180,8 +181,8 @@ export const api = {
   invite: (body: { email: string; role: Role }) =>
     post<Invitation & { link: string }>('/members/invitations', body),
   takeInvitationBack: (id: string) => send('DELETE', `/members/invitations/${idIn(id)}`),
-  changeRole: (id: string, role: Role) => send('PATCH', `/members/${idIn(id)}`, { role }),
-  removeMember: (id: string) => send('DELETE', `/members/${idIn(id)}`),
+  changeRole: (id: string, role: Role) => send<Left>('PATCH', `/members/${idIn(id)}`, { role }),
+  removeMember: (id: string) => send<Left>('DELETE', `/members/${idIn(id)}`),
 
   keys: () => get<readonly KeyView[]>('/keys'),
   createKey: (wanted: KeyWanted) => post<NewKey>('/keys', wanted),

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
-import { type Invitation, type Member, type People, ROLES, type Role } from '#pages/answers';
+import type { Invitation, Member, People } from '#pages/answers';
 import { api } from '#pages/api';
-import { useAction, useLoaded } from '#pages/loaded';
+import { useLoaded } from '#pages/loaded';
 import { refreshMe, session } from '#pages/session';
-import { type MemberDeed, MemberDialog, ROLE_CHOICES } from '#view/member-dialogs';
-import { Empty, RefusalNotice, WhenLoaded } from '#view/notice';
+import { type Done, LeftDialog, type MemberDeed, MemberDialog } from '#view/member-dialogs';
+import { Empty, WhenLoaded } from '#view/notice';
 import { Page } from '#view/page';
 import { ShownOnce } from '#view/shown-once';
 import { TimeText } from '#view/time-text';
 
-type Open = MemberDeed | { readonly kind: 'link'; readonly link: string; readonly email: string };
+type Open = MemberDeed | Done;
 
 /** The members of the account and the invitations that are open. */
 export function MembersPage() {
@@ -27,53 +27,62 @@ export function MembersPage() {
       }
     >
       <WhenLoaded loading={people} what="members">
-        {(value) => <Lists people={value} reload={people.reload} onDeed={setOpen} />}
+        {(value) => <Lists people={value} onDeed={setOpen} />}
       </WhenLoaded>
-      {open?.kind === 'link' ? (
+      <Overlay
+        open={open}
+        onClose={close}
+        onDone={(made) => {
+          setOpen(made);
+          if (open?.kind === 'role' && open.member.id === ownId()) void refreshMe();
+          void people.reload();
+        }}
+      />
+    </Page>
+  );
+}
+
+function Overlay({
+  open,
+  onClose,
+  onDone,
+}: {
+  readonly open: Open | undefined;
+  readonly onClose: () => void;
+  readonly onDone: (made: Done | undefined) => void;
+}) {
+  if (open === undefined) return null;
+  switch (open.kind) {
+    case 'left':
+      return <LeftDialog email={open.email} left={open.left} onClose={onClose} />;
+    case 'link':
+      return (
         <ShownOnce
           title="Send this link"
           label="Invitation link"
           value={open.link}
           done="I have sent it"
-          onClose={close}
+          onClose={onClose}
         >
           <p>
             Send it to <strong>{open.email}</strong> yourself: the console sends no mail. It works
             once, for 7 days, and is not shown again.
           </p>
         </ShownOnce>
-      ) : open === undefined ? null : (
-        <MemberDialog
-          deed={open}
-          onClose={close}
-          onDone={(made) => {
-            setOpen(made === undefined ? undefined : { kind: 'link', ...made });
-            void people.reload();
-          }}
-        />
-      )}
-    </Page>
-  );
+      );
+    default:
+      return <MemberDialog deed={open} onClose={onClose} onDone={onDone} />;
+  }
 }
 
 type ListsProps = {
   readonly people: People;
-  readonly reload: () => Promise<void>;
   readonly onDeed: (deed: MemberDeed) => void;
 };
 
-function Lists({ people: { members, invitations }, reload, onDeed }: ListsProps) {
-  const { run, isBusy, refusal } = useAction(async (id: string, role: Role) => {
-    try {
-      await api.changeRole(id, role);
-      if (id === ownId()) await refreshMe();
-    } finally {
-      await reload();
-    }
-  });
+function Lists({ people: { members, invitations }, onDeed }: ListsProps) {
   return (
     <>
-      <RefusalNotice refusal={refusal} />
       <table class="rows">
         <caption class="unseen">Members</caption>
         <thead>
@@ -88,7 +97,7 @@ function Lists({ people: { members, invitations }, reload, onDeed }: ListsProps)
         </thead>
         <tbody>
           {members.map((member) => (
-            <MemberRow key={member.id} {...{ member, isBusy, onDeed }} onRole={run} />
+            <MemberRow key={member.id} {...{ member, onDeed }} />
           ))}
         </tbody>
       </table>
@@ -109,22 +118,12 @@ function ownId(): string | undefined {
 
 function MemberRow({
   member,
-  isBusy,
-  onRole,
   onDeed,
 }: {
   readonly member: Member;
-  readonly isBusy: boolean;
-  readonly onRole: (id: string, role: Role) => void;
   readonly onDeed: ListsProps['onDeed'];
 }) {
   const { id, name, email, role, joined_at: joinedAt } = member;
-  const change = (event: Event & { readonly currentTarget: HTMLSelectElement }) => {
-    const next = ROLES.find((each) => each === event.currentTarget.value);
-    // What is chosen is shown when the console has made it so.
-    event.currentTarget.value = role;
-    if (next !== undefined) onRole(id, next);
-  };
   return (
     <tr>
       <th scope="row">
@@ -134,19 +133,19 @@ function MemberRow({
         </span>
         <span class="row-more">{email}</span>
       </th>
-      <td data-label="Role">
-        <select aria-label={`Role of ${email}`} value={role} disabled={isBusy} onChange={change}>
-          {ROLE_CHOICES.map(([value]) => (
-            <option key={value} value={value}>
-              {value}
-            </option>
-          ))}
-        </select>
-      </td>
+      <td data-label="Role">{role}</td>
       <td data-label="Member since">
         <TimeText at={joinedAt} />
       </td>
       <td class="row-actions">
+        <button
+          type="button"
+          class="is-small"
+          aria-label={`Change the role of ${email}`}
+          onClick={() => onDeed({ kind: 'role', member })}
+        >
+          Change role
+        </button>
         <button
           type="button"
           class="is-small is-danger-quiet"
@@ -183,7 +182,12 @@ function InvitationTable({
       <tbody>
         {invitations.map((invitation) => (
           <tr key={invitation.id}>
-            <th scope="row">{invitation.email}</th>
+            <th scope="row">
+              <span class="row-name">{invitation.email}</span>
+              {invitation.created_by === undefined ? null : (
+                <span class="row-more">by {invitation.created_by}</span>
+              )}
+            </th>
             <td data-label="Role">{invitation.role}</td>
             <td data-label="Ends">
               <TimeText at={invitation.expires_at} />

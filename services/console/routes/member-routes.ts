@@ -4,22 +4,27 @@ import { lineOf } from '#console/caller-line';
 import type { ConsoleAudit } from '#console/console-audit';
 import type { ConsolePorts } from '#console/console-ports';
 import { invitationIdOf, linkText, newLinkValue } from '#console/entry-links';
+import { keysToDecide, keyViews } from '#console/key-makers';
 import type { LiveSessions } from '#console/live-sessions';
 import { type ConsoleRoute, callerRoute } from '#console/route';
 import { InvitationBody, RoleBody } from '#console/schemas';
 import { Fault, faultFor } from '#fault/fault';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { isoTime } from '#platform/iso-time';
+import type { Leaving } from '#storage/member-store';
 
 /** Users of a listing that are read at once. */
 const READS_IN_FLIGHT_MAX = 16;
 
-type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness'> & {
+type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness' | 'keys'> & {
   readonly live: LiveSessions;
   readonly audit: ConsoleAudit;
   /** Where links lead. */
   readonly origin: () => string;
 };
+
+/** Ids of invitations and of keys that a line of the audit trail names. Chosen. */
+const IDS_MAX = 50;
 
 const NEEDS = { permission: 'members' } as const;
 
@@ -33,7 +38,7 @@ export function memberRoutes(parts: MemberParts): ConsoleRoute[] {
       const invitations = people.links.filter((link) => isOpen(link, parts.clock.wallMs()));
       return shown({
         members: await viewsOf(parts, people.members),
-        invitations: invitations.map(viewOfLink),
+        invitations: await invitationViews(parts, invitations),
       });
     }),
     ...invitationRoutes(parts),
@@ -59,7 +64,8 @@ function invitationRoutes(parts: MemberParts): ConsoleRoute[] {
       const { token, digest } = newLinkValue(accountId, randomness);
       const createdAtMs = clock.wallMs();
       const times = { createdAtMs, expiresAtMs: createdAtMs + INVITATION_MS };
-      const link = { kind: 'invitation', accountId, digest, ...times, ...body } as const;
+      const createdBy = { kind: 'user', id: caller.session.userId } as const;
+      const link = { kind: 'invitation', accountId, digest, ...times, createdBy, ...body } as const;
       const target = invitationIdOf(link);
       const line = lineOf(caller, visit, 'member.invite', { target, after: body });
       await audit.around(line, () => members.addLink(link));
@@ -86,20 +92,67 @@ function membershipRoutes(parts: MemberParts): ConsoleRoute[] {
   return [
     callerRoute(live, change, async ({ caller, params, body, visit }) => {
       const { accountId } = caller.membership;
-      const { userId, role } = await memberOf(parts, accountId, params['id']);
-      const more = { target: userId, before: { role }, after: body };
+      const member = await memberOf(parts, accountId, params['id']);
+      const { userId, role } = member;
+      const more = { target: userId, before: { role } };
       const line = lineOf(caller, visit, 'member.role', more);
-      const next = await audit.around(line, () => members.setRole(accountId, userId, body.role));
-      return shown({ id: userId, role: next.role });
+      const act = (leaving: Leaving) => members.setRole(accountId, userId, body.role, leaving);
+      const left = await audit.around(
+        line,
+        () => leftBy(parts, member, act),
+        (what) => ({ target: userId, after: { ...body, ...idsOf(what) } }),
+      );
+      return shown({ id: userId, role: body.role, ...left });
     }),
     callerRoute(live, remove, async ({ caller, params, visit }) => {
       const { accountId } = caller.membership;
-      const { userId, role } = await memberOf(parts, accountId, params['id']);
+      const member = await memberOf(parts, accountId, params['id']);
+      const { userId, role } = member;
       const line = lineOf(caller, visit, 'member.remove', { target: userId, before: { role } });
-      await audit.around(line, () => members.remove(accountId, userId));
-      return done();
+      const act = (leaving: Leaving) => members.remove(accountId, userId, leaving);
+      const left = await audit.around(
+        line,
+        () => leftBy(parts, member, act),
+        (what) => ({ target: userId, after: idsOf(what) }),
+      );
+      return shown(left);
     }),
   ];
+}
+
+/** What a member who leaves, or may do less, leaves behind. */
+type Left = {
+  readonly cancelled_invitations: readonly { readonly id: string }[];
+  /** Keys that an owner decides about: each works until it is revoked. */
+  readonly keys: readonly { readonly id: string }[];
+};
+
+/** Changes a membership, and answers the invitations that went and the keys to decide about. */
+async function leftBy(
+  parts: MemberParts,
+  { accountId, userId }: Membership,
+  change: (leaving: Leaving) => Promise<unknown>,
+): Promise<Left> {
+  const { users, members, keys, clock } = parts;
+  const email = (await users.find(userId))?.user.email;
+  const before = await members.find(accountId);
+  await change(email === undefined ? {} : { email });
+  const after = await members.find(accountId);
+  const kept = new Set(after.links.map(({ digest }) => digest));
+  const nowMs = clock.wallMs();
+  const gone = before.links.filter((link) => isOpen(link, nowMs) && !kept.has(link.digest));
+  const found = keysToDecide(await keys.listKeys(accountId), userId, after.members, nowMs);
+  return {
+    cancelled_invitations: await invitationViews(parts, gone),
+    keys: await keyViews(parts, accountId, found),
+  };
+}
+
+/** The same for the audit trail, of bounded length. */
+function idsOf({ cancelled_invitations, keys }: Left) {
+  const some = (views: readonly { readonly id: string }[]) =>
+    views.slice(0, IDS_MAX).map(({ id }) => id);
+  return { cancelled_invitations: some(cancelled_invitations), keys_to_decide: some(keys) };
 }
 
 async function memberOf(
@@ -131,4 +184,15 @@ function isOpen(link: EntryLink, nowMs: number): link is EntryLink & { kind: 'in
 function viewOfLink(link: EntryLink & { kind: 'invitation' }) {
   const { email, role, expiresAtMs } = link;
   return { id: invitationIdOf(link), email, role, expires_at: isoTime(expiresAtMs) };
+}
+
+/** Invitations with the name of who made each; absent: the maker is not recorded, or is no user now. */
+async function invitationViews({ users }: MemberParts, links: readonly EntryLink[]) {
+  const open = links.filter((link) => link.kind === 'invitation');
+  return await Promise.all(
+    open.map(async (link) => {
+      const maker = link.createdBy && (await users.find(link.createdBy.id))?.user;
+      return { ...viewOfLink(link), ...(maker && { created_by: maker.name }) };
+    }),
+  );
 }

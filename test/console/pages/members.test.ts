@@ -27,18 +27,32 @@ members('invites by a link that is shown once, and takes an invitation back', as
   assertQuiet(opened, ['409 /api/members/invitations']);
 });
 
+// Report 11: one arrow key on the closed list of roles of a member granted the next role without a question.
 members('changes roles and removes, but leaves an owner', async (pages) => {
   const owner = await pages.desk.owner();
   await pages.desk.member(owner, 'grace@example.com', 'developer');
   await using opened = await pages.open('/members', owner);
   const { page } = opened;
-  const role = page.getByLabel('Role of grace@example.com');
-  await role.selectOption('billing');
-  await page.locator('select:not([disabled])').first().waitFor();
-  assert.is(await role.inputValue(), 'billing');
-  await page.getByLabel('Role of ada@example.com').selectOption('viewer');
-  await page.getByRole('alert').waitFor();
-  assert.is(await page.getByLabel('Role of ada@example.com').inputValue(), 'owner');
+  await page.getByRole('button', { name: 'Change the role of grace@example.com' }).click();
+  const dialog = page.getByRole('dialog');
+  // An arrow key chooses; only the button grants.
+  await dialog.getByLabel('Role').focus();
+  await page.keyboard.press('ArrowDown');
+  await dialog.getByLabel('Role').selectOption('billing');
+  const roleNow = async () => {
+    const { data } = await owner.expect(200, 'GET', '/members');
+    return (data['members'] as Record<string, unknown>[])[1]?.['role'];
+  };
+  assert.is(await roleNow(), 'developer');
+  await dialog.getByRole('button', { name: 'Change the role' }).click();
+  const row = page.getByRole('row', { name: /grace@example\.com/ });
+  await row.getByText('billing', { exact: true }).waitFor();
+  assert.is(await roleNow(), 'billing');
+  await page.getByRole('button', { name: 'Change the role of ada@example.com' }).click();
+  await dialog.getByLabel('Role').selectOption('viewer');
+  await dialog.getByRole('button', { name: 'Change the role' }).click();
+  await dialog.getByRole('alert').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Remove grace@example.com' }).click();
   await page.getByRole('button', { name: 'Remove', exact: true }).click();
   await page.getByRole('row', { name: /grace@example/ }).waitFor({ state: 'detached' });
@@ -53,7 +67,9 @@ members('an owner who becomes a developer loses the page', async (pages) => {
   await pages.desk.member(ada, 'grace@example.com', 'owner');
   await using opened = await pages.open('/members', ada);
   const { page } = opened;
-  await page.getByLabel('Role of ada@example.com').selectOption('developer');
+  await page.getByRole('button', { name: 'Change the role of ada@example.com' }).click();
+  await page.getByRole('dialog').getByLabel('Role').selectOption('developer');
+  await page.getByRole('dialog').getByRole('button', { name: 'Change the role' }).click();
   await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
   assert.is(await page.getByRole('link', { name: 'Members' }).count(), 0);
   assert.equal(opened.complaints, []);
