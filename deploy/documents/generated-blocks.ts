@@ -9,6 +9,7 @@ import { tableLines } from '#deploy/documents/markdown-table';
 import { reportLines } from '#deploy/documents/report-lines';
 import { METRICS } from '#platform/metrics';
 import { LAYERS } from '#test/architecture/map';
+import { PLAN_ROWS, planAfterRow } from '#test/billing/plan-table';
 
 /** A part of a document that the code knows better, and the comments' name for it. */
 type GeneratedBlock = {
@@ -31,6 +32,7 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/architecture.md', name: 'layers', lines: layerLines },
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
   { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },
+  { document: 'docs/billing.md', name: 'plans', lines: planLines },
   { document: 'test/reports.md', name: 'reports', lines: reportLines },
 ];
 
@@ -59,6 +61,11 @@ function metricLines(): string[] {
     help,
   ]);
   return tableLines(['Metric', 'Kind', 'Labels', 'Meaning'], rows);
+}
+
+function planLines(): string[] {
+  const rows = PLAN_ROWS.map((row) => [row.state, row.event, planAfterRow(row)]);
+  return tableLines(['State of the subscription', 'Event', 'Plan of the account'], rows);
 }
 
 function layerLines(): string[] {

@@ -2,7 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Account } from '#accounts/account';
 import type { PlanChoice } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
-import type { AccountEvent, BillingProvider, ProviderPage } from '#billing/billing-provider';
+import type {
+  AccountEvent,
+  BillingEvent,
+  BillingProvider,
+  ChargeEvent,
+  ProviderPage,
+  ReturnEvent,
+} from '#billing/billing-provider';
 import { type BillingStanding, standingOf } from '#billing/billing-standing';
 import { assertCallerUrl } from '#billing/caller-url';
 import { type Entitlement, entitlementOf, isLiving } from '#billing/entitlement';
@@ -126,7 +133,7 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
 
     async notified(rawBody, signature) {
       const provider = configured(ports.provider);
-      const event = provider.read(rawBody, signature, clock.wallMs());
+      const event = await located(provider, provider.read(rawBody, signature, clock.wallMs()));
       if (event.kind === 'other') return 'ignored';
       const accountId = event.accountId ?? (await billing.accountOf(event.customerId));
       if (accountId === undefined) return 'ignored';
@@ -144,6 +151,18 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
       return await brought(ports, provider.name, accountId, stored);
     },
   };
+}
+
+/** The event, with the invoice of a charge looked up at the provider. */
+async function located(
+  provider: BillingProvider,
+  event: BillingEvent,
+): Promise<Exclude<BillingEvent, ChargeEvent> | ReturnEvent> {
+  if (event.kind !== 'charge') return event;
+  const { id, atMs, outcome } = event;
+  const charged = await provider.chargedFor(event);
+  if (charged === undefined) return { kind: 'other', id };
+  return { kind: 'return', id, atMs, outcome, accountId: undefined, ...charged };
 }
 
 function configured(provider: BillingProvider | undefined): BillingProvider {

@@ -1,4 +1,4 @@
-import type { BoughtPlan, SubscriptionStatus } from '#storage/billing-store';
+import type { BoughtPlan, DescriptionFact, InvoiceFact, ReturnFact } from '#storage/billing-store';
 
 /** Where a payment provider sends a person's browser. */
 export type ProviderPage = { readonly url: string };
@@ -23,33 +23,49 @@ type Named = {
 };
 
 /** A subscription as it is at the event's time. */
-export type SubscriptionEvent = Named & {
-  readonly kind: 'subscription';
-  readonly subscriptionId: string;
-  readonly change: 'created' | 'updated' | 'deleted';
-  readonly status: SubscriptionStatus;
-  readonly plan: BoughtPlan;
-  readonly periodEndsAtMs: number;
-  /** When it ends by itself; undefined: it goes on. */
-  readonly endsAtMs: number | undefined;
+export type SubscriptionEvent = Named &
+  Omit<DescriptionFact, 'kind' | 'eventId' | 'atMs'> & {
+    readonly kind: 'subscription';
+    readonly subscriptionId: string;
+  };
+
+/** The outcome of an invoice of a subscription. */
+export type PaymentEvent = Named &
+  Omit<InvoiceFact, 'kind' | 'eventId' | 'atMs'> & {
+    readonly kind: 'payment';
+    readonly subscriptionId: string;
+  };
+
+/** A payment was taken back from the seller, or reinstated. */
+export type ReturnEvent = Named &
+  Omit<ReturnFact, 'eventId' | 'atMs'> & { readonly kind: 'return' };
+
+/** A refund or a dispute of a charge. `BillingProvider.chargedFor` tells what the charge paid. */
+export type ChargeEvent = {
+  readonly kind: 'charge';
+  readonly id: string;
+  readonly atMs: number;
+  readonly chargeId: string;
+  /** Undefined: the event does not tell. */
+  readonly paymentIntentId: string | undefined;
+  readonly customerId: string | undefined;
+  readonly invoiceId: string | undefined;
+  readonly outcome: ReturnFact['outcome'];
 };
 
-/** A payment for a subscription was made, or was not. */
-export type PaymentEvent = Named & {
-  readonly kind: 'payment';
-  readonly subscriptionId: string;
-  readonly outcome: 'paid' | 'failed';
-};
+/** The invoice that a charge paid, and its customer. */
+export type ChargedInvoice = { readonly customerId: string; readonly invoiceId: string };
 
 /** A purchase was completed: the customer is the account's. */
 export type CustomerEvent = Named & { readonly kind: 'customer' };
 
 /** An event that says something of an account. */
-export type AccountEvent = SubscriptionEvent | PaymentEvent | CustomerEvent;
+export type AccountEvent = SubscriptionEvent | PaymentEvent | CustomerEvent | ReturnEvent;
 
 /** What a notification of the provider says. */
 export type BillingEvent =
-  | AccountEvent
+  | Exclude<AccountEvent, ReturnEvent>
+  | ChargeEvent
   /** A subscription to a price that no plan has. */
   | (Named & { readonly kind: 'unknown_price'; readonly price: string })
   /** Nothing that concerns a plan. */
@@ -74,4 +90,6 @@ export interface BillingProvider {
    * minutes, and `invalid_request` for a signed one that is not what the provider documents.
    */
   read(rawBody: Uint8Array, signature: string | undefined, nowMs: number): BillingEvent;
+  /** The invoice that a charge paid; undefined: the charge paid none, or has no customer. */
+  chargedFor(charge: ChargeEvent): Promise<ChargedInvoice | undefined>;
 }

@@ -1,6 +1,7 @@
 import type { Account } from '#accounts/account';
 import type { Plan } from '#accounts/plan';
-import { isLiving } from '#billing/entitlement';
+import { isLiving, keptUntilMs } from '#billing/entitlement';
+import { stateOf } from '#billing/subscription-state';
 import type { BilledSubscription, BillingRecord, BoughtPlan } from '#storage/billing-store';
 
 /** What an account has of the plans that are sold. Times are Unix milliseconds. */
@@ -27,42 +28,50 @@ export type BillingStanding = {
   readonly mayManage: boolean;
 };
 
-/** The standing of an account, as it is and with all that the provider said of it. */
+/** The standing of an account, from its plan and its billing record. */
 export function standingOf(
   { plan, planChange }: Account,
-  { customers, subscriptions }: BillingRecord,
+  record: BillingRecord,
   { provider, graceMs }: { readonly provider: string | undefined; readonly graceMs: number },
 ): BillingStanding {
+  const { customers, subscriptions } = record;
   const isSold = provider !== undefined && plan !== 'enterprise';
-  const subscription = countingOf(subscriptions);
+  const subscription = viewOf(record, graceMs);
   return {
     ...(provider !== undefined && { provider }),
     plan,
     ...(planChange !== undefined && { later: { plan: planChange.plan, atMs: planChange.atMs } }),
-    ...(subscription !== undefined && { subscription: viewOf(subscription, graceMs) }),
+    ...(subscription !== undefined && { subscription }),
     maySubscribe: isSold && !subscriptions.some(isLiving),
     mayManage: provider !== undefined && customers.length > 0,
   };
 }
 
-type Described = BilledSubscription & Required<Pick<BilledSubscription, 'snapshot'>>;
-
-/** A living one, or else the one that was heard of last. */
-function countingOf(subscriptions: readonly BilledSubscription[]): Described | undefined {
-  const described = subscriptions.filter((one): one is Described => one.snapshot !== undefined);
-  const newestFirst = described.sort((a, b) => b.snapshot.atMs - a.snapshot.atMs);
-  return newestFirst.find(isLiving) ?? newestFirst[0];
+/** View of a living subscription, or else of the subscription that was described last. */
+function viewOf(record: BillingRecord, graceMs: number): BillingStanding['subscription'] {
+  const newestFirst = record.subscriptions
+    .map((subscription) => ({ subscription, state: stateOf(subscription, record.returns) }))
+    .sort((a, b) => b.state.atMs - a.state.atMs);
+  const described = newestFirst.filter(({ state }) => state.terms !== undefined);
+  const counting = described.find(({ subscription }) => isLiving(subscription)) ?? described[0];
+  if (counting?.state.terms === undefined) return undefined;
+  const { plan, status, periodEndsAtMs, endsAtMs } = counting.state.terms;
+  const failures = [...counting.state.failures.values()];
+  const sinceMs = status === 'ended' || failures.length === 0 ? undefined : Math.min(...failures);
+  return {
+    ...{ plan, status: status === 'trial' ? 'active' : status, periodEndsAtMs },
+    ...(endsAtMs !== undefined && { endsAtMs }),
+    ...(sinceMs !== undefined && {
+      failed: { sinceMs, keptUntilMs: keptMs(record, counting.subscription, sinceMs, graceMs) },
+    }),
+  };
 }
 
-function viewOf(
-  { snapshot, failedAtMs: [sinceMs] }: Described,
+function keptMs(
+  record: BillingRecord,
+  subscription: BilledSubscription,
+  sinceMs: number,
   graceMs: number,
-): NonNullable<BillingStanding['subscription']> {
-  const { plan, status, periodEndsAtMs, endsAtMs } = snapshot;
-  return {
-    ...{ plan, status, periodEndsAtMs },
-    ...(endsAtMs !== undefined && { endsAtMs }),
-    ...(sinceMs !== undefined &&
-      status !== 'ended' && { failed: { sinceMs, keptUntilMs: sinceMs + graceMs } }),
-  };
+): number {
+  return Math.max(sinceMs, keptUntilMs(record, subscription, graceMs));
 }

@@ -1,30 +1,43 @@
+import {
+  type Payment,
+  type SubscriptionState,
+  stateOf,
+  takenBack,
+} from '#billing/subscription-state';
 import type { BilledSubscription, BillingRecord, BoughtPlan } from '#storage/billing-store';
 
-/** What an account has bought. */
+/** The plan that an account has bought. */
 export type Entitlement = {
   readonly plan: 'free' | BoughtPlan;
-  /** What it has from a time on, if nothing more is heard; undefined: the same. */
+  /** The plan that follows without further notifications; undefined: the same. */
   readonly later: { readonly plan: 'free' | BoughtPlan; readonly atMs: number } | undefined;
 };
 
 /** Dearest first. */
 const BOUGHT: readonly BoughtPlan[] = ['pro', 'indie'];
 
+const NEVER = Number.NEGATIVE_INFINITY;
+const ALWAYS = Number.POSITIVE_INFINITY;
+
 /**
- * The plan that an account's subscriptions give it at `nowMs`, and what follows; undefined: it has
- * never had one. A dearer plan counts at once, a cheaper one and none when what was paid is over,
- * and a subscription whose payment fails for `graceMs` from the first failure on. Source: decision
- * 248.
+ * The plan that an account's subscriptions give at `nowMs`, and the plan that follows; undefined:
+ * the account has no subscription. A paid plan lasts to its paid end. It goes on without an end
+ * while the subscription is for it, and for `graceMs` after the first failed payment of a renewal.
+ * A plan that was not paid is never given, except a trial. Source: decision 300; docs/billing.md has
+ * the table.
  */
 export function entitlementOf(
   record: BillingRecord,
   nowMs: number,
   graceMs: number,
 ): Entitlement | undefined {
-  const described = record.subscriptions.filter(({ snapshot }) => snapshot !== undefined);
-  if (described.length === 0) return undefined;
+  const states = record.subscriptions
+    .map((subscription) => stateOf(subscription, record.returns))
+    .filter(({ terms }) => terms !== undefined);
+  if (states.length === 0) return undefined;
+  const taken = takenBack(record.returns);
   const until = BOUGHT.map((plan) => {
-    const ends = described.map((subscription) => untilMs(subscription, plan, graceMs));
+    const ends = states.map((state) => untilMs(state, plan, taken, graceMs));
     return { plan, atMs: Math.max(...ends) };
   });
   const planAfter = (ms: number): Entitlement['plan'] =>
@@ -37,18 +50,88 @@ export function entitlementOf(
   return { plan, later: changes.find((change) => change.plan !== plan) };
 }
 
+/** Until when a subscription gives any plan; `-Infinity`: it gives none. */
+export function keptUntilMs(
+  record: BillingRecord,
+  subscription: BilledSubscription,
+  graceMs: number,
+): number {
+  const state = stateOf(subscription, record.returns);
+  const taken = takenBack(record.returns);
+  return Math.max(...BOUGHT.map((plan) => untilMs(state, plan, taken, graceMs)));
+}
+
 /** Whether a subscription goes on or could again: another one beside it would be paid for twice. */
-export function isLiving({ snapshot }: BilledSubscription): boolean {
-  return snapshot?.status === 'active' || snapshot?.status === 'overdue';
+export function isLiving(subscription: BilledSubscription): boolean {
+  const status = stateOf(subscription, []).terms?.status;
+  return status === 'trial' || status === 'active' || status === 'overdue';
 }
 
 /** Until when a subscription gives a plan; `-Infinity`: it does not. */
-function untilMs(subscription: BilledSubscription, plan: BoughtPlan, graceMs: number): number {
-  const { snapshot, paidThroughMs, failedAtMs } = subscription;
-  const isPresent = isLiving(subscription) && snapshot?.plan === plan;
-  const endsAtMs = isPresent
-    ? (snapshot.endsAtMs ?? Number.POSITIVE_INFINITY)
-    : (paidThroughMs[plan] ?? Number.NEGATIVE_INFINITY);
-  const [failedMs] = failedAtMs;
-  return failedMs === undefined ? endsAtMs : Math.min(endsAtMs, failedMs + graceMs);
+function untilMs(
+  state: SubscriptionState,
+  plan: BoughtPlan,
+  taken: ReadonlyMap<string, number>,
+  graceMs: number,
+): number {
+  // A dearer plan that was paid includes the cheaper plan.
+  const payments = state.payments.filter((payment) => isAtLeast(payment.plan, plan));
+  const paidEndMs = Math.max(NEVER, ...payments.map(({ throughMs }) => throughMs));
+  const triedEndMs =
+    state.trial && isAtLeast(state.trial.plan, plan) ? state.trial.throughMs : NEVER;
+  const endMs = Math.max(paidEndMs, triedEndMs);
+  const last = newestOf(state.payments);
+  if (last?.invoiceId !== undefined && taken.has(last.invoiceId)) return endMs;
+  return Math.max(endMs, goesOnUntilMs(state, plan, last, graceMs));
+}
+
+/** Until when a subscription goes on beyond what is paid; `-Infinity`: it does not go on. */
+function goesOnUntilMs(
+  state: SubscriptionState,
+  plan: BoughtPlan,
+  last: Payment | undefined,
+  graceMs: number,
+): number {
+  const { terms, failures } = state;
+  if (terms === undefined || terms.isPaused === true || isWrittenOff(state, last)) return NEVER;
+  if (!isAtLeast(terms.plan, plan) || !isEverGiven(state, plan, last)) return NEVER;
+  const endsAtMs = terms.endsAtMs ?? ALWAYS;
+  switch (terms.status) {
+    case 'trial':
+      return endsAtMs;
+    case 'active':
+    case 'overdue':
+      if (failures.size === 0) return endsAtMs;
+      // Only a renewal of the paid plan has a grace period, never a switch or a first payment.
+      if (last === undefined || terms.plan !== plan) return NEVER;
+      return Math.min(endsAtMs, Math.min(...failures.values()) + graceMs);
+    case 'inactive':
+    case 'ended':
+      return NEVER;
+  }
+}
+
+/** Whether a renewal was written off. A switch that was written off leaves the paid plan. */
+function isWrittenOff({ writtenOff }: SubscriptionState, last: Payment | undefined): boolean {
+  return [...writtenOff].some((plan) => last === undefined || isAtLeast(last.plan, plan));
+}
+
+/** Whether the last payment was for the plan, or a trial of the plan is on or is not paid yet. */
+function isEverGiven(
+  { terms, trial }: SubscriptionState,
+  plan: BoughtPlan,
+  last: Payment | undefined,
+): boolean {
+  const isTried = trial !== undefined && isAtLeast(trial.plan, plan);
+  if (last === undefined || terms?.status === 'trial') return isTried;
+  return isAtLeast(last.plan, plan);
+}
+
+/** The payment that began last: the present period. */
+function newestOf(payments: readonly Payment[]): Payment | undefined {
+  return payments.toSorted((a, b) => b.fromMs - a.fromMs || b.throughMs - a.throughMs)[0];
+}
+
+function isAtLeast(plan: BoughtPlan, other: BoughtPlan): boolean {
+  return BOUGHT.indexOf(plan) <= BOUGHT.indexOf(other);
 }

@@ -25,7 +25,10 @@ export type LocalEvent = {
   readonly type:
     | 'customer.subscription.created'
     | 'customer.subscription.updated'
-    | 'customer.subscription.deleted';
+    | 'customer.subscription.deleted'
+    | 'invoice.paid'
+    | 'invoice.payment_failed';
+  /** Status of the subscription; an event of an invoice does not send it. */
   readonly status: 'active' | 'past_due' | 'canceled';
   readonly periodEndsAtMs: number;
   readonly cancelsAtPeriodEnd?: boolean;
@@ -54,8 +57,12 @@ export function localProvider(webhookSecrets: Reloadable<readonly string[]>): Lo
       url: `${PAGES}/portal?customer=${encodeURIComponent(customerId)}`,
     }),
     read(rawBody, signature, nowMs) {
-      const secrets = webhookSecrets.current;
-      return billingEventOf(verifiedNotification(rawBody, signature, secrets, nowMs), PLANS);
+      const json = verifiedNotification(rawBody, signature, webhookSecrets.current, nowMs);
+      return billingEventOf(json, { planOf: PLANS, isLive: false });
+    },
+    async chargedFor({ customerId, invoiceId }) {
+      if (customerId === undefined || invoiceId === undefined) return undefined;
+      return { customerId, invoiceId };
     },
     notificationFor(event, nowMs) {
       const [secret] = webhookSecrets.current;
@@ -70,23 +77,41 @@ export function localProvider(webhookSecrets: Reloadable<readonly string[]>): Lo
 
 /** An account has one customer and one subscription here, named after it. */
 function stripeEventOf(event: LocalEvent): object {
-  const { id, type, accountId, plan, status, cancelsAtPeriodEnd = false } = event;
-  const periodEndS = Math.floor(event.periodEndsAtMs / 1_000);
+  const { id, type, atMs } = event;
+  const isInvoice = type === 'invoice.paid' || type === 'invoice.payment_failed';
   return {
     id,
     object: 'event',
     type,
-    created: Math.floor(event.atMs / 1_000),
-    data: {
-      object: {
-        id: `sub_${accountId}`,
-        object: 'subscription',
-        customer: `cus_${accountId}`,
-        status,
-        cancel_at_period_end: cancelsAtPeriodEnd,
-        items: { data: [{ current_period_end: periodEndS, price: { id: PRICES[plan] } }] },
-        metadata: { account_id: accountId },
-      },
-    },
+    created: Math.floor(atMs / 1_000),
+    livemode: false,
+    data: { object: isInvoice ? invoiceOf(event) : subscriptionOf(event) },
+  };
+}
+
+function subscriptionOf({ accountId, plan, status, ...event }: LocalEvent): object {
+  const periodEndS = Math.floor(event.periodEndsAtMs / 1_000);
+  return {
+    id: `sub_${accountId}`,
+    object: 'subscription',
+    customer: `cus_${accountId}`,
+    status,
+    cancel_at_period_end: event.cancelsAtPeriodEnd ?? false,
+    items: { data: [{ current_period_end: periodEndS, price: { id: PRICES[plan] } }] },
+    metadata: { account_id: accountId },
+  };
+}
+
+/** One invoice for each plan and period. */
+function invoiceOf({ accountId, plan, atMs, periodEndsAtMs }: LocalEvent): object {
+  const period = { start: Math.floor(atMs / 1_000), end: Math.floor(periodEndsAtMs / 1_000) };
+  const pricing = { price_details: { price: PRICES[plan] } };
+  const subscription = `sub_${accountId}`;
+  return {
+    id: `in_${accountId}_${plan}_${period.end}`,
+    object: 'invoice',
+    customer: `cus_${accountId}`,
+    parent: { subscription_details: { subscription, metadata: { account_id: accountId } } },
+    lines: { data: [{ amount: 1_000, period, pricing }] },
   };
 }

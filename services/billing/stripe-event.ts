@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
 import type { BillingEvent } from '#billing/billing-provider';
 import { invalid } from '#fault/fault';
-import type { BoughtPlan, SubscriptionStatus } from '#storage/billing-store';
+import type {
+  BoughtPlan,
+  InvoiceFact,
+  InvoiceLine,
+  ReturnFact,
+  SubscriptionStatus,
+  SubscriptionTerms,
+} from '#storage/billing-store';
 
 /*
  * The parts of Stripe's events that say something of a plan. The version of an event is that of its
@@ -18,20 +25,29 @@ const Id = z.string().min(1).max(255);
 /** Unix seconds; the last ones of the year 9999. */
 const Seconds = z.int().min(0).max(253_402_300_799);
 
+/** An id, or the object itself where the endpoint expands it. */
+const Referred = z.union([Id, z.object({ id: Id }).transform(({ id }) => id)]);
+
+const Reference = Referred.nullish().transform((id) => id ?? undefined);
+
 const Metadata = z.record(z.string(), z.string()).nullish();
 
 const Envelope = z.object({
   id: Id,
   type: z.string().max(255),
   created: Seconds,
-  data: z.object({ object: z.unknown() }),
+  livemode: z.boolean().nullish(),
+  data: z.object({
+    object: z.unknown(),
+    previous_attributes: z.record(z.string(), z.unknown()).nullish(),
+  }),
 });
 
 type Named = { readonly id: string; readonly atMs: number };
 
 const STATUS = {
   active: 'active',
-  trialing: 'active',
+  trialing: 'trial',
   past_due: 'overdue',
   unpaid: 'overdue',
   incomplete: 'inactive',
@@ -46,6 +62,10 @@ const Subscription = z.object({
   status: z.enum(Object.keys(STATUS) as (keyof typeof STATUS)[]),
   cancel_at: Seconds.nullish(),
   cancel_at_period_end: z.boolean().nullish(),
+  collection_method: z.string().max(255).nullish(),
+  latest_invoice: Reference,
+  // Set while Stripe creates invoices and does not collect them; the status stays `active`.
+  pause_collection: z.object({}).nullish(),
   // Until the version 2025-03-31; then it is with each item.
   current_period_end: Seconds.nullish(),
   items: z.object({
@@ -57,7 +77,18 @@ const Subscription = z.object({
   metadata: Metadata,
 });
 
+const Period = z.object({ start: Seconds, end: Seconds });
+
+const Line = z.object({
+  amount: z.number(),
+  period: Period,
+  // Until the version 2025-03-31; then below `pricing`.
+  price: z.object({ id: Id }).nullish(),
+  pricing: z.object({ price_details: z.object({ price: Reference }).nullish() }).nullish(),
+});
+
 const Invoice = z.object({
+  id: Id,
   customer: Id.nullish(),
   // Until the version 2025-03-31; then it is below `parent`.
   subscription: Id.nullish(),
@@ -66,7 +97,19 @@ const Invoice = z.object({
       subscription_details: z.object({ subscription: Id, metadata: Metadata }).nullish(),
     })
     .nullish(),
+  lines: z.object({ data: z.array(Line).max(1_000) }).nullish(),
 });
+
+const Charge = z.object({
+  id: Id,
+  customer: Reference,
+  payment_intent: Reference,
+  // Until the version 2025-03-31.
+  invoice: Reference,
+  refunded: z.boolean(),
+});
+
+const Dispute = z.object({ charge: Referred, payment_intent: Reference });
 
 const Checkout = z.object({
   mode: z.string().max(255),
@@ -84,36 +127,56 @@ export const STRIPE_EVENT_TYPES = [
   'customer.subscription.resumed',
   'invoice.paid',
   'invoice.payment_failed',
+  'invoice.voided',
+  'invoice.marked_uncollectible',
+  'charge.refunded',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
 ] as const;
 
 type StripeEventType = (typeof STRIPE_EVENT_TYPES)[number];
 
+/** How events are read. */
+export type StripeReading = {
+  readonly planOf: ReadonlyMap<string, BoughtPlan>;
+  /** Mode of the service's key. An event of the other mode changes nothing. */
+  readonly isLive: boolean;
+};
+
 /**
- * What an event of Stripe says, given the plan that each price is. Throws `invalid_request` for one
- * of a type above that is not as documented.
+ * Reads an event of Stripe. Throws `invalid_request` for an event of a type above that is not as
+ * documented.
  */
-export function billingEventOf(
-  json: unknown,
-  planOf: ReadonlyMap<string, BoughtPlan>,
-): BillingEvent {
-  const { id, type, created, data } = read(Envelope, json);
-  if (!isOfInterest(type)) return { kind: 'other', id };
+export function billingEventOf(json: unknown, { planOf, isLive }: StripeReading): BillingEvent {
+  const { id, type, created, livemode, data } = read(Envelope, json);
+  const isOtherMode = typeof livemode === 'boolean' && livemode !== isLive;
+  if (isOtherMode || !isOfInterest(type)) return { kind: 'other', id };
   const named = { id, atMs: created * 1_000 };
+  const { object, previous_attributes: previous } = data;
   switch (type) {
     case 'checkout.session.completed':
-      return purchaseOf(named, read(Checkout, data.object));
+      return purchaseOf(named, read(Checkout, object));
     case 'customer.subscription.created':
-      return subscriptionOf(named, read(Subscription, data.object), 'created', planOf);
+      return subscriptionOf(named, { object, previous: undefined }, 'created', planOf);
     case 'customer.subscription.updated':
     case 'customer.subscription.paused':
     case 'customer.subscription.resumed':
-      return subscriptionOf(named, read(Subscription, data.object), 'updated', planOf);
+      return subscriptionOf(named, { object, previous: previous ?? undefined }, 'updated', planOf);
     case 'customer.subscription.deleted':
-      return subscriptionOf(named, read(Subscription, data.object), 'deleted', planOf);
+      return subscriptionOf(named, { object, previous: undefined }, 'deleted', planOf);
     case 'invoice.paid':
-      return paymentOf(named, read(Invoice, data.object), 'paid');
+      return paymentOf(named, read(Invoice, object), 'paid', planOf);
     case 'invoice.payment_failed':
-      return paymentOf(named, read(Invoice, data.object), 'failed');
+      return paymentOf(named, read(Invoice, object), 'failed', planOf);
+    case 'invoice.voided':
+    case 'invoice.marked_uncollectible':
+      return paymentOf(named, read(Invoice, object), 'written_off', planOf);
+    case 'charge.refunded':
+      return refundOf(named, read(Charge, object));
+    case 'charge.dispute.funds_withdrawn':
+      return disputeOf(named, read(Dispute, object), 'taken');
+    case 'charge.dispute.funds_reinstated':
+      return disputeOf(named, read(Dispute, object), 'reinstated');
   }
 }
 
@@ -128,38 +191,75 @@ function purchaseOf(named: Named, session: z.infer<typeof Checkout>): BillingEve
 
 function subscriptionOf(
   named: Named,
-  subscription: z.infer<typeof Subscription>,
+  { object, previous }: { object: unknown; previous: Record<string, unknown> | undefined },
   change: 'created' | 'updated' | 'deleted',
   planOf: ReadonlyMap<string, BoughtPlan>,
 ): BillingEvent {
+  const subscription = read(Subscription, object);
   const { customer: customerId, items, metadata } = subscription;
   const accountId = accountOf(metadata?.[ACCOUNT_METADATA]);
   const whose = { ...named, customerId, accountId };
-  const item = items.data.find(({ price }) => planOf.has(price.id));
-  const plan = item && planOf.get(item.price.id);
-  if (item === undefined || plan === undefined) {
+  const terms = termsOf(subscription, planOf);
+  if (terms === undefined) {
     return { kind: 'unknown_price', ...whose, price: items.data[0]?.price.id ?? '' };
   }
-  const periodEndS = item.current_period_end ?? subscription.current_period_end ?? undefined;
-  if (periodEndS === undefined) throw unreadable('items.data.current_period_end is missing');
-  const atPeriodEnd = subscription.cancel_at_period_end === true ? periodEndS : undefined;
-  const endS = subscription.cancel_at ?? atPeriodEnd;
+  const before = previous && termsBefore(object as object, previous, planOf);
+  const { latest_invoice: invoiceId, collection_method: collection } = subscription;
   return {
     kind: 'subscription',
     ...whose,
     subscriptionId: subscription.id,
     change,
-    status: STATUS[subscription.status],
-    plan,
-    periodEndsAtMs: periodEndS * 1_000,
-    endsAtMs: endS === undefined ? undefined : endS * 1_000,
+    ...terms,
+    ...(before !== undefined && { before }),
+    ...(invoiceId !== undefined && { invoiceId }),
+    ...(collection === 'send_invoice' && { isInvoiced: true }),
   };
+}
+
+/** The terms of a subscription; undefined: no plan has one of its prices. */
+function termsOf(
+  subscription: z.infer<typeof Subscription>,
+  planOf: ReadonlyMap<string, BoughtPlan>,
+): SubscriptionTerms | undefined {
+  const item = subscription.items.data.find(({ price }) => planOf.has(price.id));
+  const plan = item && planOf.get(item.price.id);
+  if (item === undefined || plan === undefined) return undefined;
+  const periodEndS = item.current_period_end ?? subscription.current_period_end ?? undefined;
+  if (periodEndS === undefined) throw unreadable('items.data.current_period_end is missing');
+  const atPeriodEnd = subscription.cancel_at_period_end === true ? periodEndS : undefined;
+  const endS = subscription.cancel_at ?? atPeriodEnd;
+  return {
+    ...{ plan, status: STATUS[subscription.status], periodEndsAtMs: periodEndS * 1_000 },
+    ...(endS !== undefined && { endsAtMs: endS * 1_000 }),
+    ...(subscription.pause_collection && { isPaused: true }),
+  };
+}
+
+/** The terms before a change: Stripe sends former values of changed fields, of items in parts. */
+function termsBefore(
+  object: object,
+  previous: Record<string, unknown>,
+  planOf: ReadonlyMap<string, BoughtPlan>,
+): SubscriptionTerms | undefined {
+  const now = itemsOf(object);
+  const former = itemsOf(previous);
+  const items = former.length === 0 ? now : former.map((item, at) => ({ ...now[at], ...item }));
+  const known = Subscription.safeParse({ ...object, ...previous, items: { data: items } });
+  return known.success ? termsOf(known.data, planOf) : undefined;
+}
+
+const Items = z.object({ items: z.object({ data: z.array(z.record(z.string(), z.unknown())) }) });
+
+function itemsOf(object: object): Record<string, unknown>[] {
+  return Items.safeParse(object).data?.items.data ?? [];
 }
 
 function paymentOf(
   named: Named,
   invoice: z.infer<typeof Invoice>,
-  outcome: 'paid' | 'failed',
+  outcome: InvoiceFact['outcome'],
+  planOf: ReadonlyMap<string, BoughtPlan>,
 ): BillingEvent {
   const details = invoice.parent?.subscription_details ?? undefined;
   const subscriptionId = details?.subscription ?? invoice.subscription ?? undefined;
@@ -168,7 +268,38 @@ function paymentOf(
     return { kind: 'other', id: named.id };
   }
   const accountId = accountOf(details?.metadata?.[ACCOUNT_METADATA]);
-  return { kind: 'payment', ...named, customerId, accountId, subscriptionId, outcome };
+  const lines = (invoice.lines?.data ?? []).flatMap((line) => lineOf(line, planOf));
+  const whose = { ...named, customerId, accountId, subscriptionId };
+  return { kind: 'payment', ...whose, invoiceId: invoice.id, outcome, lines };
+}
+
+/** The plan's time that a line sells or credits. A line of a trial costs nothing and sells nothing. */
+function lineOf(
+  { amount, period, price, pricing }: z.infer<typeof Line>,
+  planOf: ReadonlyMap<string, BoughtPlan>,
+): InvoiceLine[] {
+  const plan = planOf.get(pricing?.price_details?.price ?? price?.id ?? '');
+  if (plan === undefined || amount === 0) return [];
+  const line = { plan, fromMs: period.start * 1_000, throughMs: period.end * 1_000 };
+  return [amount < 0 ? { ...line, isCredit: true } : line];
+}
+
+/** A full refund; one in part leaves the plan. */
+function refundOf(named: Named, charge: z.infer<typeof Charge>): BillingEvent {
+  if (!charge.refunded) return { kind: 'other', id: named.id };
+  const { id: chargeId, payment_intent: paymentIntentId, customer: customerId } = charge;
+  const invoiceId = charge.invoice;
+  const paid = { chargeId, paymentIntentId, customerId, invoiceId };
+  return { kind: 'charge', ...named, ...paid, outcome: 'taken' };
+}
+
+function disputeOf(
+  named: Named,
+  { charge: chargeId, payment_intent: paymentIntentId }: z.infer<typeof Dispute>,
+  outcome: ReturnFact['outcome'],
+): BillingEvent {
+  const paid = { chargeId, paymentIntentId, customerId: undefined, invoiceId: undefined };
+  return { kind: 'charge', ...named, ...paid, outcome };
 }
 
 /** Metadata can be written by hand, so that it may be anything. */

@@ -1,5 +1,11 @@
 import Stripe from 'stripe';
-import type { BillingProvider, CheckoutRequest, ProviderPage } from '#billing/billing-provider';
+import type {
+  BillingProvider,
+  ChargedInvoice,
+  ChargeEvent,
+  CheckoutRequest,
+  ProviderPage,
+} from '#billing/billing-provider';
 import { verifiedNotification } from '#billing/signed-notification';
 import { ACCOUNT_METADATA, billingEventOf } from '#billing/stripe-event';
 import { Fault, faultFor } from '#fault/fault';
@@ -16,6 +22,9 @@ const RETRIES_MAX = 1;
 
 /** Longest URL that is taken from Stripe: its checkout pages have a kilobyte behind `#`. Chosen. */
 const URL_LENGTH_MAX = 8_192;
+
+/** A key of live mode: its service ignores events of test mode, and the other way round. */
+const LIVE_KEY = /^[a-z]+_live_/;
 
 /** A price of the provider, and the plan that it is. */
 type PlanPrice = { readonly plan: BoughtPlan; readonly price: string };
@@ -51,13 +60,16 @@ export function stripeProvider(options: StripeOptions): BillingProvider {
   );
   const planOf = new Map(prices.map(({ plan, price }) => [price, plan]));
 
-  async function page(call: (stripe: Stripe) => Promise<{ url: string | null }>) {
+  async function asked<Answer>(call: (stripe: Stripe) => Promise<Answer>): Promise<Answer> {
     try {
-      return pageOf(await withinMs(clock, CALL_MS_MAX, call(client.current), late));
+      return await withinMs(clock, CALL_MS_MAX, call(client.current), late);
     } catch (error) {
       throw faultOf(error);
     }
   }
+
+  const page = async (call: (stripe: Stripe) => Promise<{ url: string | null }>) =>
+    pageOf(await asked(call));
 
   return {
     name: 'stripe',
@@ -69,8 +81,11 @@ export function stripeProvider(options: StripeOptions): BillingProvider {
       ),
     read(rawBody, signature, nowMs) {
       const secrets = webhookSecrets.current;
-      return billingEventOf(verifiedNotification(rawBody, signature, secrets, nowMs), planOf);
+      const isLive = LIVE_KEY.test(apiKey.current);
+      const json = verifiedNotification(rawBody, signature, secrets, nowMs);
+      return billingEventOf(json, { planOf, isLive });
     },
+    chargedFor: (charge) => asked((stripe) => chargedInvoice(stripe, charge)),
   };
 }
 
@@ -91,6 +106,30 @@ function sessionOf(
     subscription_data: { metadata },
     ...(customerId === undefined ? {} : { customer: customerId }),
   };
+}
+
+/** Since the version 2025-03-31 only Stripe's API leads from a charge to its invoice. */
+async function chargedInvoice(
+  stripe: Stripe,
+  charge: ChargeEvent,
+): Promise<ChargedInvoice | undefined> {
+  let { customerId, paymentIntentId, invoiceId } = charge;
+  if (customerId === undefined) {
+    const found = await stripe.charges.retrieve(charge.chargeId);
+    customerId = idOf(found.customer);
+    paymentIntentId ??= idOf(found.payment_intent);
+  }
+  if (invoiceId === undefined && paymentIntentId !== undefined) {
+    const payment = { type: 'payment_intent', payment_intent: paymentIntentId } as const;
+    const { data } = await stripe.invoicePayments.list({ payment, limit: 1 });
+    invoiceId = idOf(data[0]?.invoice);
+  }
+  if (customerId === undefined || invoiceId === undefined) return undefined;
+  return { customerId, invoiceId };
+}
+
+function idOf(reference: string | { readonly id: string } | null | undefined): string | undefined {
+  return typeof reference === 'string' ? reference : reference?.id;
 }
 
 function pageOf({ url }: { readonly url: string | null }): ProviderPage {

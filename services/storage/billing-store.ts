@@ -2,37 +2,73 @@
 export type BoughtPlan = 'indie' | 'pro';
 
 /**
- * What a subscription is to the service. `active`: it is paid or being tried out; `overdue`: a
- * payment of it is missing; `inactive`: it gives nothing, for now; `ended`: for good.
+ * Status of a subscription. `trial`: tried out without a payment; `active`: no payment is missing;
+ * `overdue`: a payment failed; `inactive`: gives no plan for now; `ended`: ended for good.
  */
-export type SubscriptionStatus = 'active' | 'overdue' | 'inactive' | 'ended';
+export type SubscriptionStatus = 'trial' | 'active' | 'overdue' | 'inactive' | 'ended';
 
-/** A subscription as the provider described it at one moment. Times are Unix milliseconds. */
-export type SubscriptionSnapshot = {
-  /** The provider's own time of the description. */
-  readonly atMs: number;
-  /** Of two descriptions of one second, the one that follows: created 0, changed 1 and 2, ended 3. */
-  readonly rank: number;
-  /** Of two of the same rank, any, but always the same one. */
-  readonly eventId: string;
+/** Terms of a subscription at one moment. Times are Unix milliseconds. */
+export type SubscriptionTerms = {
   readonly plan: BoughtPlan;
   readonly status: SubscriptionStatus;
+  /** End of the present period, paid or not. During a trial: end of the trial. */
   readonly periodEndsAtMs: number;
-  /** When it ends by itself; absent: it goes on. */
+  /** Time at which the subscription ends by itself; absent: the subscription goes on. */
   readonly endsAtMs?: number;
+  /** Set while the provider does not collect payments of the subscription. */
+  readonly isPaused?: true;
 };
 
-/** All that is known of one subscription. */
+/** A description of a subscription by the provider. */
+export type DescriptionFact = SubscriptionTerms & {
+  readonly kind: 'description';
+  readonly eventId: string;
+  readonly atMs: number;
+  readonly change: 'created' | 'updated' | 'deleted';
+  /** Terms before this change; absent: the event does not tell. */
+  readonly before?: SubscriptionTerms;
+  /** The newest invoice of the subscription. */
+  readonly invoiceId?: string;
+  /** Set if invoices are sent and paid later: such a subscription is active before any payment. */
+  readonly isInvoiced?: true;
+};
+
+/** A time of a plan on an invoice. `isCredit`: the invoice gives money back for this time. */
+export type InvoiceLine = {
+  readonly plan: BoughtPlan;
+  readonly fromMs: number;
+  readonly throughMs: number;
+  readonly isCredit?: true;
+};
+
+/** The outcome of an invoice. `written_off`: voided, or marked as uncollectible. */
+export type InvoiceFact = {
+  readonly kind: 'invoice';
+  readonly eventId: string;
+  readonly atMs: number;
+  readonly invoiceId: string;
+  readonly outcome: 'paid' | 'failed' | 'written_off';
+  readonly lines: readonly InvoiceLine[];
+};
+
+/** What the provider told about one subscription at one moment. */
+export type SubscriptionFact = DescriptionFact | InvoiceFact;
+
+/** All facts about one subscription: a set, in the order of time and event id. */
 export type BilledSubscription = {
   readonly id: string;
-  /** Absent: only payments of it have been heard of. */
-  readonly snapshot?: SubscriptionSnapshot;
-  /** To when each plan was paid while the subscription was active on it. */
-  readonly paidThroughMs: Readonly<Partial<Record<BoughtPlan, number>>>;
-  /** When it was last heard to be paid, by the provider's time; absent: never. */
-  readonly paidAtMs?: number;
-  /** When it was heard not to be, since then, oldest first. */
-  readonly failedAtMs: readonly number[];
+  readonly facts: readonly SubscriptionFact[];
+};
+
+/**
+ * The payment of an invoice was taken back (a full refund, a dispute whose funds were withdrawn), or
+ * given back to the seller (a dispute that was won).
+ */
+export type ReturnFact = {
+  readonly eventId: string;
+  readonly atMs: number;
+  readonly invoiceId: string;
+  readonly outcome: 'taken' | 'reinstated';
 };
 
 /** A customer of the provider, and when it was last heard of. */
@@ -44,6 +80,8 @@ export type BillingRecord = {
   readonly customers: readonly BilledCustomer[];
   /** In the order of their ids. */
   readonly subscriptions: readonly BilledSubscription[];
+  /** In the order of time and event id. */
+  readonly returns: readonly ReturnFact[];
 };
 
 /** A record and the revision that a change of it must find again. */

@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { limitsOf } from '#accounts/plan';
 import { type BillingDeskPorts, billingDesk } from '#billing/billing-desk';
+import type { ChargedInvoice, ChargeEvent } from '#billing/billing-provider';
 import { Fault } from '#fault/fault';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 import { deskUnderTest, eventAt, GRACE_MS } from '#test/billing/desk-fixture';
@@ -52,9 +53,10 @@ notified('that comes twice changes and audits once', async () => {
 
 notified('that is older than what is known changes nothing', async () => {
   const scene = await deskUnderTest();
-  const created = eventAt(scene.startMs, { plan: 'indie', type: 'customer.subscription.created' });
+  const cancelled = eventAt(scene.startMs + 1_000, { cancelsAtPeriodEnd: true });
+  await scene.notify(eventAt(scene.startMs));
   await scene.notify(eventAt(scene.startMs + 5_000));
-  assert.is(await scene.notify(created), 'unchanged');
+  assert.is(await scene.notify(cancelled), 'unchanged');
   assert.is((await scene.account()).plan, 'pro');
 });
 
@@ -70,7 +72,9 @@ notified('that is held up sets no older plan in the end', async () => {
   const scene = await deskUnderTest({ audited });
   const slow = scene.notify(eventAt(scene.startMs, { plan: 'indie' }));
   await turnOfEvents();
-  assert.is(await scene.notify(eventAt(scene.startMs + 1_000)), 'changed');
+  await scene.notify(eventAt(scene.startMs + 1_000));
+  const paid = eventAt(scene.startMs + 1_000, { type: 'invoice.paid' });
+  assert.is(await scene.notify(paid), 'changed');
   assert.is((await scene.account()).plan, 'pro');
   gate.resolve();
   await slow;
@@ -118,6 +122,31 @@ notified('of a failed payment begins the grace period, which its success ends', 
     [(await scene.account()).plan, (await scene.account()).planChange],
     ['pro', undefined],
   );
+});
+
+// Report 8: a refund left the plan as it was.
+notified('of a refund ends the plan that the invoice paid', async () => {
+  const scene = await deskUnderTest();
+  const periodEndsAtMs = scene.startMs + 30 * DAY_MS;
+  await scene.notify(eventAt(scene.startMs));
+  await scene.notify(eventAt(scene.startMs, { type: 'invoice.paid' }));
+  const refund: ChargeEvent = {
+    ...{ kind: 'charge', id: 'evt_refund', atMs: scene.startMs + DAY_MS, chargeId: 'ch_1' },
+    ...{ paymentIntentId: 'pi_1', customerId: undefined, invoiceId: undefined, outcome: 'taken' },
+  };
+  scene.clock.advance(DAY_MS);
+  const outcomeOf = async (charged: ChargedInvoice | undefined) => {
+    const provider = { ...scene.provider, read: () => refund, chargedFor: async () => charged };
+    return await billingDesk({ ...scene, provider }).notified(new Uint8Array(), '');
+  };
+  assert.is(await outcomeOf(undefined), 'ignored', 'it paid for something else');
+  const customerId = `cus_${ACCOUNT_ID}`;
+  assert.is(await outcomeOf({ customerId, invoiceId: 'in_of_another' }), 'unchanged');
+  const invoiceId = `in_${ACCOUNT_ID}_pro_${Math.floor(periodEndsAtMs / 1_000)}`;
+  assert.is((await scene.account()).plan, 'pro');
+  Object.assign(refund, { id: 'evt_refund_2' });
+  assert.is(await outcomeOf({ customerId, invoiceId }), 'changed');
+  assert.is((await scene.account()).plan, 'free');
 });
 
 notified('leaves an agreed plan as it is, and remembers what was said', async () => {

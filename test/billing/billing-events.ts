@@ -1,4 +1,9 @@
-import type { CustomerEvent, PaymentEvent, SubscriptionEvent } from '#billing/billing-provider';
+import type {
+  CustomerEvent,
+  PaymentEvent,
+  ReturnEvent,
+  SubscriptionEvent,
+} from '#billing/billing-provider';
 
 /** The account that all of this is about. */
 export const ACCOUNT_ID = 'Acc0unt00001';
@@ -30,7 +35,6 @@ export function subscription(
     status: 'active',
     plan: 'pro',
     periodEndsAtMs: MONTH_END_MS,
-    endsAtMs: undefined,
     ...change,
   };
 }
@@ -38,13 +42,23 @@ export function subscription(
 /** A payment for it. */
 export function payment(
   atMs: number,
-  outcome: 'paid' | 'failed',
-  subscriptionId = 'sub_1',
+  outcome: PaymentEvent['outcome'],
+  change: Partial<PaymentEvent> = {},
 ): PaymentEvent {
-  return { ...named(atMs), kind: 'payment', subscriptionId, outcome };
+  const invoice = { subscriptionId: 'sub_1', invoiceId: 'in_1', lines: [] };
+  return { ...named(atMs), kind: 'payment', outcome, ...invoice, ...change };
 }
 
 /** A completed purchase. */
 export function purchase(atMs: number, customerId = 'cus_1'): CustomerEvent {
   return { ...named(atMs), kind: 'customer', customerId };
+}
+
+/** A refund or a dispute of an invoice. */
+export function returned(
+  atMs: number,
+  invoiceId: string,
+  outcome: ReturnEvent['outcome'],
+): ReturnEvent {
+  return { ...named(atMs), kind: 'return', invoiceId, outcome };
 }

@@ -8,11 +8,14 @@ import { refusalOf } from '#test/support/settled';
 const AT_S = 1_767_225_600;
 const END_S = AT_S + 2_678_400;
 
-const PLANS = new Map<string, BoughtPlan>([
-  ['price_pro', 'pro'],
-  ['price_pro_old', 'pro'],
-  ['price_indie', 'indie'],
-]);
+const PLANS = {
+  planOf: new Map<string, BoughtPlan>([
+    ['price_pro', 'pro'],
+    ['price_pro_old', 'pro'],
+    ['price_indie', 'indie'],
+  ]),
+  isLive: false,
+};
 
 /** Parts of a subscription as Stripe sends them since 2025, with some of what is not read. */
 function subscription(change: object = {}) {
@@ -40,7 +43,7 @@ function item(price: string, endS: number | 'none' = END_S) {
 }
 
 function eventOf(type: string, object: object, change: object = {}) {
-  const data = { object, previous_attributes: {} };
+  const data = { object };
   const event = { id: 'evt_1', object: 'event', type, created: AT_S, livemode: false, data };
   return billingEventOf({ ...event, ...change }, PLANS);
 }
@@ -58,7 +61,6 @@ const SUBSCRIPTION = {
   status: 'active',
   plan: 'pro',
   periodEndsAtMs: END_S * 1_000,
-  endsAtMs: undefined,
 } as const;
 
 const subscriptions = suite("Stripe's event of a subscription");
@@ -89,7 +91,7 @@ subscriptions('ends at the time that is set, or with its period', () => {
 
 subscriptions('has one of four states', () => {
   const states = {
-    ...{ active: 'active', trialing: 'active', past_due: 'overdue', unpaid: 'overdue' },
+    ...{ active: 'active', trialing: 'trial', past_due: 'overdue', unpaid: 'overdue' },
     ...{ incomplete: 'inactive', paused: 'inactive' },
     ...{ incomplete_expired: 'ended', canceled: 'ended' },
   };
@@ -119,7 +121,8 @@ const others = suite("Stripe's other events");
 others('of an invoice are payments of its subscription', () => {
   const details = { subscription: 'sub_1', metadata: { account_id: ACCOUNT_ID } };
   const invoice = { id: 'in_1', customer: 'cus_1', parent: { subscription_details: details } };
-  const payment = { kind: 'payment', ...NAMED, subscriptionId: 'sub_1' };
+  const invoiceId = 'in_1';
+  const payment = { kind: 'payment', ...NAMED, subscriptionId: 'sub_1', invoiceId, lines: [] };
   assert.equal(eventOf('invoice.paid', invoice), { ...payment, outcome: 'paid' });
   const failed = eventOf('invoice.payment_failed', invoice);
   assert.equal(failed, { ...payment, outcome: 'failed' });
@@ -148,8 +151,73 @@ others('change nothing, whatever is in them', () => {
     assert.equal(eventOf(type, { anything: [1] }), { kind: 'other', id: 'evt_1' });
   }
   for (const invoice of [{ customer: 'cus_1' }, { customer: null, subscription: 'sub_1' }]) {
-    assert.equal(eventOf('invoice.paid', invoice), { kind: 'other', id: 'evt_1' });
+    assert.equal(eventOf('invoice.paid', { id: 'in_1', ...invoice }), {
+      kind: 'other',
+      id: 'evt_1',
+    });
   }
+});
+
+const LINE = { object: 'line_item', period: { start: AT_S, end: END_S } };
+
+others('of an invoice have the times of plans that it sells and credits', () => {
+  const pricing = { type: 'price_details', price_details: { price: 'price_pro' } };
+  const data = [
+    { ...LINE, amount: -700, price: { id: 'price_indie' } },
+    { ...LINE, amount: 2_000, pricing },
+    { ...LINE, amount: 0, pricing },
+    { ...LINE, amount: 500, price: { id: 'price_of_extras' } },
+  ];
+  const invoice = { id: 'in_1', customer: 'cus_1', subscription: 'sub_1', lines: { data } };
+  const event = eventOf('invoice.paid', invoice);
+  const time = { fromMs: AT_S * 1_000, throughMs: END_S * 1_000 };
+  assert.equal(event.kind === 'payment' && event.lines, [
+    { plan: 'indie', ...time, isCredit: true },
+    { plan: 'pro', ...time },
+  ]);
+});
+
+// Report 8: refunds and disputes left the plan as it was.
+others('of a charge say that its payment was taken back, or given back', () => {
+  const charge = { kind: 'charge', id: 'evt_1', atMs: AT_S * 1_000, chargeId: 'ch_1' };
+  const refund = { id: 'ch_1', customer: 'cus_1', payment_intent: 'pi_1', refunded: true };
+  assert.equal(eventOf('charge.refunded', refund), {
+    ...{ ...charge, paymentIntentId: 'pi_1', customerId: 'cus_1', invoiceId: undefined },
+    outcome: 'taken',
+  });
+  const part = eventOf('charge.refunded', { ...refund, refunded: false });
+  assert.equal(part, { kind: 'other', id: 'evt_1' });
+  const dispute = { id: 'dp_1', charge: { id: 'ch_1' }, payment_intent: null };
+  const nothing = { paymentIntentId: undefined, customerId: undefined, invoiceId: undefined };
+  for (const [type, outcome] of [
+    ['funds_withdrawn', 'taken'],
+    ['funds_reinstated', 'reinstated'],
+  ]) {
+    const event = eventOf(`charge.dispute.${type}`, dispute);
+    assert.equal(event, { ...charge, ...nothing, outcome });
+  }
+});
+
+// Report 8: an event of Stripe's test mode changed plans of a service with a live key.
+others('of the other mode change nothing', () => {
+  const event = { id: 'evt_1', created: AT_S, data: { object: subscription() } };
+  const type = 'customer.subscription.updated';
+  for (const isLive of [true, false]) {
+    const kindOf = (livemode: boolean) =>
+      billingEventOf({ ...event, type, livemode }, { ...PLANS, isLive }).kind;
+    assert.equal([kindOf(isLive), kindOf(!isLive)], ['subscription', 'other']);
+  }
+});
+
+subscriptions('has the terms before a change, also where Stripe sends parts of an item', () => {
+  const previous_attributes = {
+    ...{ status: 'trialing', cancel_at_period_end: true },
+    items: { data: [{ id: 'si_1', price: { id: 'price_indie' } }] },
+  };
+  const data = { object: subscription(), previous_attributes };
+  const event = eventOf('customer.subscription.updated', subscription(), { data });
+  const ends = { periodEndsAtMs: END_S * 1_000, endsAtMs: END_S * 1_000 };
+  assert.equal(event, { ...SUBSCRIPTION, before: { plan: 'indie', status: 'trial', ...ends } });
 });
 
 const wrong = suite('what is signed and is no event');

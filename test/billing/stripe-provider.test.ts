@@ -52,6 +52,23 @@ real('makes a page on which it is changed', async () => {
   assert.match((await providerAt(address).portal(request)).url, /^https:\/\//);
 });
 
+// Report 8: a dispute names neither its customer nor its invoice, and nothing looked for them.
+real('leads from a charge to its customer and its invoice', async () => {
+  const charge = {
+    kind: 'charge',
+    id: 'evt_1',
+    atMs: 1,
+    chargeId: 'ch_1',
+    outcome: 'taken',
+  } as const;
+  const unknown = { paymentIntentId: 'pi_1', customerId: undefined, invoiceId: undefined };
+  const known = { ...charge, ...unknown, customerId: 'cus_1' };
+  const charged = await providerAt(address).chargedFor(known);
+  assert.is(charged?.customerId, 'cus_1');
+  assert.match(charged?.invoiceId ?? '', /^in_/);
+  await providerAt(address).chargedFor({ ...charge, ...unknown });
+});
+
 real('refuses what it does not know, which is a fault of what is set up', async () => {
   const apiKey = unchanging('no key at all');
   const refused = await faultIn(providerAt(address, { apiKey }).checkout(CHECKOUT));

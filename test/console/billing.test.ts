@@ -82,7 +82,8 @@ plan('says when it ends, and until when it is kept while a payment fails', async
   const subscription = failing['subscription'] as Shown;
   assert.is(subscription['status'], 'overdue');
   assert.is(subscription['payment_failed_at'], new Date(startMs + 1_000).toISOString());
-  const keptUntil = new Date(startMs + 1_000 + 7 * DAY_MS).toISOString();
+  // The paid end is later than the grace period's end.
+  const keptUntil = new Date(atMs).toISOString();
   assert.is(subscription['kept_until'], keptUntil);
   assert.equal(failing['next_plan'], { plan: 'free', at: keptUntil });
 });

@@ -194,7 +194,7 @@ async function withOthers({ stores }: Cluster): Promise<void> {
     address: '10.0.0.1',
     client: undefined,
   });
-  const record = { customers: [{ id: 'cus_1', atMs: 1 }], subscriptions: [] };
+  const record = { customers: [{ id: 'cus_1', atMs: 1 }], subscriptions: [], returns: [] };
   await billing.put(OTHER_ID, 0, record);
   await billing.put(ACCOUNT_ID, 0, { ...record, customers: [...record.customers] });
   const trail = new AuditTrail({ store: audit, clock: new ManualClock(START_MS) });

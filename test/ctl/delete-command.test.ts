@@ -45,7 +45,11 @@ async function withAccount(): Promise<Cluster> {
   await meters.checkpoint([{ accountId: ACCOUNT_ID, head: meterAt(3) }]);
   const use = { digest: 'd', minute: 29_000_000, address: '192.0.2.1', client: 'curl' };
   await cluster.stores.keyUses.note(ACCOUNT_ID, use);
-  await billing.put(ACCOUNT_ID, 0, { customers: [{ id: 'cus_1', atMs: 1 }], subscriptions: [] });
+  await billing.put(ACCOUNT_ID, 0, {
+    customers: [{ id: 'cus_1', atMs: 1 }],
+    subscriptions: [],
+    returns: [],
+  });
   for (const id of IDS) await cluster.ask(id, CREATE);
   await cluster.ask(IDS[0] ?? '', observed({ mode: 2, signal: 0.7 }));
   return cluster;

@@ -1,27 +1,32 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { BillingRecord, BillingStore, SubscriptionSnapshot } from '#storage/billing-store';
+import type { BillingRecord, BillingStore } from '#storage/billing-store';
 
 type Open = () => Promise<BillingStore>;
 
 /** A record with these customers and every field that a record may have. */
 function recordWith(...customers: string[]): BillingRecord {
   const monthEndMs = 1_769_904_000_000;
-  const snapshot: SubscriptionSnapshot = {
-    atMs: 1_767_225_600_000,
-    rank: 2,
-    eventId: 'evt_1',
-    plan: 'pro',
-    status: 'active',
-    periodEndsAtMs: monthEndMs,
-    endsAtMs: monthEndMs,
-  };
+  const terms = { plan: 'pro', status: 'active', periodEndsAtMs: monthEndMs } as const;
+  const named = { eventId: 'evt_1', atMs: 1_767_225_600_000 };
+  const line = { plan: 'pro', fromMs: 7, throughMs: 8, isCredit: true } as const;
+  const invoiceId = 'in_1';
   return {
     customers: customers.map((id, at) => ({ id, atMs: 9 - at })),
     subscriptions: [
-      { id: 'sub_1', failedAtMs: [5, 6], paidThroughMs: {} },
-      { id: 'sub_2', snapshot, failedAtMs: [], paidThroughMs: { pro: 7, indie: 8 }, paidAtMs: 4 },
+      { id: 'sub_1', facts: [] },
+      {
+        id: 'sub_2',
+        facts: [
+          {
+            ...{ kind: 'description', ...named, ...terms, change: 'updated', before: terms },
+            ...{ endsAtMs: monthEndMs, isPaused: true, isInvoiced: true, invoiceId },
+          },
+          { kind: 'invoice', ...named, invoiceId, outcome: 'paid', lines: [line] },
+        ],
+      },
     ],
+    returns: [{ ...named, invoiceId, outcome: 'taken' }],
   };
 }
 

@@ -79,14 +79,15 @@ const CASES: readonly Case[] = [
   {
     table: 'billing',
     columns: ['revision', 'state'],
-    write: () => billing.put('a', 0, { customers: [], subscriptions: [] }),
+    write: () => billing.put('a', 0, { customers: [], subscriptions: [], returns: [] }),
     reads: [() => billing.find('a')],
   },
   {
     table: 'billing_customers',
     columns: ['account_id'],
     others: ['billing'],
-    write: () => billing.put('a', 0, { customers: [{ id: 'c', atMs: 1 }], subscriptions: [] }),
+    write: () =>
+      billing.put('a', 0, { customers: [{ id: 'c', atMs: 1 }], subscriptions: [], returns: [] }),
     reads: [() => billing.accountOf('c')],
   },
   {

@@ -110,19 +110,31 @@ json('of billing has customers and subscriptions by these names', async () => {
     subscriptions: [
       {
         id: 's',
-        snapshot: {
-          ...{ atMs: 2, rank: 3, eventId: 'e', plan: 'pro', status: 'active' },
-          ...{ periodEndsAtMs: 4, endsAtMs: 5 },
-        },
-        ...{ paidThroughMs: { indie: 6 }, paidAtMs: 7, failedAtMs: [8] },
+        facts: [
+          {
+            ...{ kind: 'description', eventId: 'e', atMs: 2, change: 'updated', plan: 'pro' },
+            ...{ status: 'active', periodEndsAtMs: 4, endsAtMs: 5, isPaused: true },
+            before: { plan: 'indie', status: 'trial', periodEndsAtMs: 3 },
+            ...{ invoiceId: 'i', isInvoiced: true },
+          },
+          {
+            ...{ kind: 'invoice', eventId: 'f', atMs: 6, invoiceId: 'i', outcome: 'paid' },
+            lines: [{ plan: 'pro', fromMs: 7, throughMs: 8, isCredit: true }],
+          },
+        ],
       },
     ],
+    returns: [{ eventId: 'g', atMs: 9, invoiceId: 'i', outcome: 'taken' }],
   };
   await sqliteBillingStore(database).put('a', 0, record);
   assert.equal(await stored('billing'), [
-    '{"customers":[{"id":"c","atMs":1}],"subscriptions":[{"id":"s","snapshot":{"atMs":2,' +
-      '"rank":3,"eventId":"e","plan":"pro","status":"active","periodEndsAtMs":4,"endsAtMs":5},' +
-      '"paidThroughMs":{"indie":6},"paidAtMs":7,"failedAtMs":[8]}]}',
+    '{"customers":[{"id":"c","atMs":1}],"subscriptions":[{"id":"s","facts":[' +
+      '{"kind":"description","eventId":"e","atMs":2,"change":"updated","plan":"pro",' +
+      '"status":"active","periodEndsAtMs":4,"endsAtMs":5,"isPaused":true,' +
+      '"before":{"plan":"indie","status":"trial","periodEndsAtMs":3},"invoiceId":"i",' +
+      '"isInvoiced":true},{"kind":"invoice","eventId":"f","atMs":6,"invoiceId":"i",' +
+      '"outcome":"paid","lines":[{"plan":"pro","fromMs":7,"throughMs":8,"isCredit":true}]}]}],' +
+      '"returns":[{"eventId":"g","atMs":9,"invoiceId":"i","outcome":"taken"}]}',
   ]);
 });
 

@@ -70,6 +70,6 @@ function textOf(record: BillingRecord): string {
 }
 
 function recordOf(text: string): BillingRecord {
-  const { customers, subscriptions }: StoredText = JSON.parse(text);
-  return { customers, subscriptions };
+  const { customers, subscriptions, returns }: StoredText = JSON.parse(text);
+  return { customers, subscriptions, returns };
 }
