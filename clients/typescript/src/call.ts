@@ -1,6 +1,6 @@
 import type { CallOptions } from './call-options.ts';
 import { IdentityEngineError } from './errors.ts';
-import { LONE_SURROGATE } from './instance-path.ts';
+import { LONE_SURROGATE } from './lone-surrogate.ts';
 
 /**
  * When a call may be sent again after an attempt that failed:

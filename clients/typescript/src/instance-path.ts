@@ -1,12 +1,10 @@
 import { IdentityEngineError } from './errors.ts';
+import { LONE_SURROGATE } from './lone-surrogate.ts';
 
 /** The path of an instance, or of what is below it. Throws an `IdentityEngineError` for an id that leads elsewhere. */
 export function instancePath(id: string, below = ''): string {
   return `/instances/${segmentOf(id)}${below}`;
 }
-
-/** Half of a pair of UTF-16, which no text that is sent can have. */
-export const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** A part of a path. Throws an `IdentityEngineError` for one that leads elsewhere or that UTF-8 cannot say. */
 export function segmentOf(id: string): string {

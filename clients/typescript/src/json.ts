@@ -1,4 +1,5 @@
 import { IdentityEngineError } from './errors.ts';
+import { LONE_SURROGATE } from './lone-surrogate.ts';
 
 /**
  * How integers beyond ±(2^53 − 1) are read, which a `number` cannot hold exactly: `exact` reads them as `bigint`,
@@ -15,7 +16,7 @@ const EXPONENT_FROM = 1e21;
 /**
  * The JSON of a value, as `JSON.stringify` writes it, with a `bigint` as an integer. Throws an
  * `IdentityEngineError` with the path of a value that JSON would drop or change: NaN and infinities, integers
- * that a `number` has rounded, functions, symbols, maps, sets, holes of arrays, invalid dates and cycles.
+ * that a `number` has rounded, halves of surrogate pairs, functions, symbols, maps, sets, holes of arrays, invalid dates and cycles.
  */
 export function toJson(value: unknown, path = ''): string {
   return textOf(value, path, 0);
@@ -44,6 +45,7 @@ const MARK = `${crypto.randomUUID()}:`;
 function textOf(value: unknown, path: string, level: number): string {
   switch (typeof value) {
     case 'string':
+      return stringText(value, path);
     case 'boolean':
       return JSON.stringify(value);
     case 'number':
@@ -55,6 +57,11 @@ function textOf(value: unknown, path: string, level: number): string {
     default:
       throw unsendable(path, `is ${value === undefined ? 'undefined' : `a ${typeof value}`}`);
   }
+}
+
+function stringText(value: string, path: string): string {
+  if (LONE_SURROGATE.test(value)) throw unsendable(path, 'has half of a surrogate pair');
+  return JSON.stringify(value);
 }
 
 function numberText(value: number, path: string): string {
@@ -84,7 +91,7 @@ function objectText(value: object, path: string, level: number): string {
   for (const [name, field] of Object.entries(value)) {
     if (field === undefined) continue;
     const below = path === '' ? name : `${path}.${name}`;
-    fields.push(`${JSON.stringify(name)}:${textOf(field, below, level)}`);
+    fields.push(`${stringText(name, path)}:${textOf(field, below, level)}`);
   }
   return `{${fields.join(',')}}`;
 }

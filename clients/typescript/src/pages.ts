@@ -31,18 +31,31 @@ export async function* rowsOf<T, P>(first: () => Promise<Page<T, P>>): AsyncGene
   }
 }
 
-/** What a list in pages by offset is asked for. */
-type OffsetQuery = { readonly limit?: number; readonly offset?: number };
+/** What a list in pages is asked for. */
+type RowsQuery = { readonly limit?: number; readonly offset?: number; readonly cursor?: string };
 
 /** What such a list says of itself; a list that was sent whole has only its `total`. */
-type OffsetPagination = { readonly total: number; readonly has_more?: unknown };
+type RowsPagination = {
+  readonly total: number;
+  readonly has_more?: unknown;
+  readonly next_cursor?: unknown;
+};
 
-/** The next page of a list by offset: behind the rows that were received (interface 4.2). */
-export function nextByOffset<T, Q extends OffsetQuery, P extends OffsetPagination>(
+/**
+ * The next page of a list, behind the rows that were received: by its cursor, with which rows that come or go
+ * meanwhile neither hide nor repeat others (interface 4.2). Services before 1.1 have offsets only.
+ */
+export function nextByCursor<T, Q extends RowsQuery, P extends RowsPagination>(
   query: Q,
   load: (query: Q) => Promise<Page<T, P>>,
 ): NextPage<T, P> {
   return ({ data, pagination }) => {
+    const { next_cursor: cursor } = pagination;
+    if (cursor === null) return undefined;
+    if (typeof cursor === 'string') {
+      const { offset: _, ...rest } = query;
+      return () => load({ ...rest, cursor } as Q);
+    }
     const offset = (query.offset ?? 0) + data.length;
     const hasMore = pagination.has_more ?? offset < pagination.total;
     if (hasMore !== true) return undefined;

@@ -206,6 +206,24 @@ pages('is iterated one page at a time', async () => {
   assert.is(server.received[1]?.path, '/v1/instances?limit=2&offset=2');
 });
 
+// Report 5: rows that were deleted or created during an iteration hid or repeated others.
+pages('is iterated by the cursors of its pages, whatever comes or goes meanwhile', async () => {
+  const page = (rows: number[], next_cursor: string | null) =>
+    answer(200, {
+      data: rows.map((id) => ({ id })),
+      pagination: { limit: 2, offset: 1, total: 9, has_more: next_cursor !== null, next_cursor },
+    });
+  await using server = await FakeServer.start(page([1, 2], 'c 1'), page([], 'c2'), page([3], null));
+  const ids: unknown[] = [];
+  const rows = clientOf(server).instances.iterate({ limit: 2, offset: 1, search: 'a' });
+  for await (const { id } of rows) ids.push(id);
+  assert.equal(ids, [1, 2, 3]);
+  assert.equal(
+    server.received.map(({ path }) => path.split('?')[1]),
+    ['limit=2&offset=1&search=a', 'limit=2&search=a&cursor=c+1', 'limit=2&search=a&cursor=c2'],
+  );
+});
+
 pages('with an empty page that says that more come is an error, and no endless loop', async () => {
   const page = answer(200, { data: [], pagination: { total: 3, has_more: true } });
   await using server = await FakeServer.start(page);

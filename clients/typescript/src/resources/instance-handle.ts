@@ -30,7 +30,7 @@ import type {
   States,
   WholePagination,
 } from '../models.ts';
-import { nextByOffset, type Page, pageOf, rowsOf } from '../pages.ts';
+import { nextByCursor, type Page, pageOf, rowsOf } from '../pages.ts';
 import { conditionalResultOf, processResultOf, resultOf } from '../read-result.ts';
 import type { NotModified, ProcessResult, Result } from '../result.ts';
 import { eachRowOnce } from '../rows-once.ts';
@@ -147,7 +147,7 @@ export class InstanceHandle {
     const answer = await this.#get('/history', options, query);
     return pageOf(
       answer,
-      nextByOffset(query, (next) => this.history(next, options)),
+      nextByCursor(query, (next) => this.history(next, options)),
     );
   }
 
@@ -168,7 +168,7 @@ export class InstanceHandle {
     const answer = await this.#get('/drift', options, query);
     return pageOf<DriftEvent, Pagination | WholePagination>(
       answer,
-      nextByOffset(query, (next) => this.drift({ limit: PAGE_ROWS, ...next }, options)),
+      nextByCursor(query, (next) => this.drift({ limit: PAGE_ROWS, ...next }, options)),
     );
   }
 

@@ -17,7 +17,7 @@ import type {
   RenameInstance,
   UpdatedInstance,
 } from '../models.ts';
-import { nextByOffset, type Page, pageOf, rowsOf } from '../pages.ts';
+import { nextByCursor, type Page, pageOf, rowsOf } from '../pages.ts';
 import { conditionalResultOf, resultOf } from '../read-result.ts';
 import type { NotModified, Result } from '../result.ts';
 import { uuid7 } from '../uuid7.ts';
@@ -107,7 +107,7 @@ export class Instances {
     });
     return pageOf(
       answer,
-      nextByOffset(query, (next) => this.list(next, options)),
+      nextByCursor(query, (next) => this.list(next, options)),
     );
   }
 
