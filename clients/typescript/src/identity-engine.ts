@@ -51,15 +51,18 @@ export type { Integers } from './json.ts';
 export type { Limits } from './limits.ts';
 export type * from './models.ts';
 export { BufferClosedError } from './observation-buffer/backlog.ts';
+export type { TimestampFrom } from './observation-buffer/batch.ts';
 export type { BufferClock } from './observation-buffer/buffer-clock.ts';
 export type {
   AcknowledgedBatch,
   BufferOptions,
   CloseResult,
   RejectedObservation,
+  ThrottledObservation,
   UnacknowledgedBatch,
 } from './observation-buffer/buffer-types.ts';
 export { ObservationBuffer } from './observation-buffer/observation-buffer.ts';
+export { type Spool, type SpoolEntry, SpoolError } from './observation-buffer/spool.ts';
 export type { Page } from './pages.ts';
 export type { AccountResource } from './resources/account.ts';
 export type { Audit } from './resources/audit.ts';

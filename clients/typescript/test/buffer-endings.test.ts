@@ -25,9 +25,10 @@ refusals('of one observation rejects that one, and sends the others under a new 
   ]);
   assert.is.not(sent[1]?.key, sent[0]?.key);
   const { rejected } = await buffer.close();
+  assert.is(rejected[0]?.error.reason, 'out_of_range');
   assert.equal(
-    rejected.map((each) => [each.instanceId, each.observation, each.error.reason]),
-    [['inst_a', observation(2), 'out_of_range']],
+    rejected.map((each) => [each.instanceId, numbersOf({ observations: [each.observation] })]),
+    [['inst_a', [2]]],
   );
 });
 
@@ -129,7 +130,8 @@ const restored = suite('what was handed back');
 
 const handedBack = (sentAtMs: number) => ({
   ...{ instanceId: 'inst_a', idempotencyKey: 'of before', mayHaveHappened: true, sentAtMs },
-  observations: [observation(1, '2026-01-15T11:00:00.000Z')],
+  observations: [{ ...observation(1, '2026-01-15T11:00:00.000Z'), idempotency_key: 'of item 1' }],
+  timestampsFrom: ['caller' as const],
 });
 
 restored('goes first, under its own key and as it was', async () => {

@@ -8,6 +8,7 @@ import {
   type Observation,
   ObservationBuffer,
   type RejectedObservation,
+  type ThrottledObservation,
 } from '../src/identity-engine.ts';
 import { ModelServer } from './support/model-server.ts';
 import { randomOf, VirtualClock } from './support/virtual-clock.ts';
@@ -78,8 +79,14 @@ async function check(given: Schedule): Promise<void> {
   });
   const rejected = new Set<number>();
   const onRejected = (each: RejectedObservation) => void rejected.add(numberOf(each));
+  // What came too early by its own timestamp is as little there as what was refused.
+  const onThrottled = (each: ThrottledObservation) => void rejected.add(numberOf(each));
   const onAcknowledged = () => hooked(first, given);
-  const first = new ObservationBuffer(client, { ...given, onRejected, onAcknowledged }, clock);
+  const first = new ObservationBuffer(
+    client,
+    { ...given, onRejected, onThrottled, onAcknowledged },
+    clock,
+  );
   const stopRestarts = restarting(server, clock, given.restartsEveryMs);
   const added: Added[] = [];
   const left = await clock.run(fill(first, clock, given, added));
@@ -88,7 +95,7 @@ async function check(given: Schedule): Promise<void> {
   // Calls that were applied late are past.
   await clock.run(clock.sleep(10_000));
   server.heal();
-  const second = new ObservationBuffer(client, { ...given, onRejected }, clock);
+  const second = new ObservationBuffer(client, { ...given, onRejected, onThrottled }, clock);
   second.restore(JSON.parse(JSON.stringify(left.unacknowledged)));
   const end = await clock.run(second.close({ timeoutMs: 24 * 3_600_000 }));
   assert.equal(end.unacknowledged, []);
@@ -149,8 +156,12 @@ function assertAccounted(
   rejected: ReadonlySet<number>,
 ): void {
   const handedBack = handedBackOf(left);
-  assert.is(left.acknowledged + left.rejectedCount + handedBack.length, added.length, 'count');
-  assert.is(rejected.size, left.rejectedCount);
+  assert.is(
+    left.acknowledged + left.rejectedCount + left.throttledCount + handedBack.length,
+    added.length,
+    'count',
+  );
+  assert.is(rejected.size, left.rejectedCount + left.throttledCount);
   const out = new Set([...handedBack, ...rejected]);
   const neverSent = left.unacknowledged.filter(({ mayHaveHappened }) => !mayHaveHappened);
   const untouched = new Set(

@@ -1,7 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { ThrottledObservation } from '../src/identity-engine.ts';
 import {
   done,
+  numbersOf,
   observation,
   type Reply,
   refused,
@@ -14,17 +16,58 @@ const throttled = suite('an observation that is throttled');
 
 const HOUR_S = 3_600;
 
-throttled('is moved by what the answer asks for, from its own time on', async () => {
+// Report 2: a buffer moved explicit timestamps, so a log that was sent again counted twice.
+throttled('keeps the timestamp of the caller, and is reported', async () => {
   // The service's newest is 10 s ago, so it asks for the time from the observation to 1 s after that.
   const asks = HOUR_S - 9;
   const early: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': `${asks}` });
-  const { buffer, clock, sent } = sceneOf({ delayMaxMs: 0 }, early, done);
-  await buffer.add('inst_a', observation(1, new Date(START_MS - HOUR_S * 1_000).toISOString()));
+  const seen: ThrottledObservation[] = [];
+  const onThrottled = (each: ThrottledObservation) => void seen.push(each);
+  const { buffer, clock, sent } = sceneOf({ onThrottled }, early, done);
+  const at = (seconds: number) => new Date(START_MS + seconds * 1_000).toISOString();
+  for (const [number, s] of [-HOUR_S, -HOUR_S + 60, -9.5, 5].entries()) {
+    await buffer.add('inst_a', observation(number, at(s)));
+  }
+  await buffer.add('inst_a', observation(4));
   await clock.run(buffer.flush());
-  assert.equal(sent.map(timesOf), [[-HOUR_S], [-9]]);
+  assert.equal(sent.map(numbersOf), [
+    [0, 1, 2, 3, 4],
+    [2, 3, 4],
+  ]);
+  assert.equal(sent[1] && timesOf(sent[1]), [-9.5, 5, 6]);
+  assert.equal(
+    seen.map(({ observation: each }) => each.timestamp),
+    [at(-HOUR_S), at(-HOUR_S + 60)],
+  );
+  assert.is(seen[0]?.retryAfterMs, asks * 1_000);
+  const { acknowledged, throttled: reported, throttledCount } = await buffer.close();
+  assert.equal([acknowledged, reported, throttledCount], [3, seen, 2]);
+});
+
+throttled('is moved by what the answer asks for where the buffer gave its timestamp', async () => {
+  const early: Reply = () =>
+    done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
+  const { buffer, clock, sent } = sceneOf({ delayMaxMs: 0 }, early, done);
+  await buffer.add('inst_a', observation(1));
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(timesOf), [[0], [7]]);
   assert.is(sent[1]?.atMs, 0);
 });
+
+// Report 2: a buffer moved explicit timestamps that are less than a second apart.
+throttled(
+  'begins a batch of its own where its timestamp is too near to the one before',
+  async () => {
+    const { buffer, clock, sent } = sceneOf();
+    const at = (seconds: number) => new Date(START_MS + seconds * 1_000).toISOString();
+    for (const [number, s] of [0, 1, 1.5, 2.5, 2].entries()) {
+      await buffer.add('inst_a', observation(number, at(s)));
+    }
+    await clock.run(buffer.flush());
+    assert.equal(sent.map(timesOf), [[0, 1], [1.5, 2.5], [2]]);
+  },
+);
 
 const clocks = suite('a calendar that is set back by an hour');
 

@@ -184,6 +184,50 @@ real('a buffer brings everything of a fleet, each instance in order', async () =
   }
 });
 
+// Report 2: of a log of 80 observations that was sent again after a crash, 50 counted twice.
+real('a log that is sent again after a crash counts once', async () => {
+  const instance = await newInstance();
+  const startMs = Date.now() - 3_600_000;
+  const send = async (count: number) => {
+    const buffer = new ObservationBuffer(client, { delayMaxMs: 0 });
+    for (let line = 0; line < count; line += 1) {
+      await buffer.add(instance.id, {
+        ...{ mode_target: 'ORDER', signal_strength: 0.5, idempotency_key: `line ${line}` },
+        timestamp: new Date(startMs + line * 1_000).toISOString(),
+      });
+    }
+    return await buffer.close();
+  };
+  assert.is((await send(50)).acknowledged, 50);
+  const again = await send(80);
+  assert.equal([again.acknowledged, again.replayed, again.throttledCount], [80, 50, 0]);
+  assert.is((await instance.snapshot()).data.cycle, 80);
+  const last = { timestamp: new Date(startMs + 79_000).toISOString() };
+  const single = await instance.process(
+    { mode_target: 'ORDER', signal_strength: 0.5, ...last },
+    { idempotencyKey: 'line 79' },
+  );
+  assert.equal([single.isReplayed, (await instance.snapshot()).data.cycle], [true, 80]);
+});
+
+// Report 2: a buffer moved explicit timestamps that the service throttled.
+real('a buffer reports what is too early by its own timestamp', async () => {
+  const instance = await newInstance();
+  const at = (ms: number) => new Date(ms).toISOString();
+  const nowMs = Date.now();
+  await instance.process({ mode_target: 'ORDER', signal_strength: 0.5, timestamp: at(nowMs) });
+  const buffer = new ObservationBuffer(client);
+  for (const timestamp of [at(nowMs - 60_000), at(nowMs + 500), at(nowMs + 1_000)]) {
+    await buffer.add(instance.id, { mode_target: 'ORDER', signal_strength: 0.5, timestamp });
+  }
+  const { acknowledged, throttled } = await buffer.close();
+  assert.is(acknowledged, 1);
+  assert.equal(
+    throttled.map(({ observation }) => observation.timestamp),
+    [at(nowMs - 60_000), at(nowMs + 500)],
+  );
+});
+
 real('keys that are not good are refused as such', async () => {
   const baseUrl = service.api;
   const none = new IdentityEngine({ apiKey: 'svc_sk_none', baseUrl });

@@ -85,6 +85,12 @@ export class Backlog {
     });
   }
 
+  /** Gives back a place that nothing has come into. */
+  giveBack(): void {
+    this.#held -= 1;
+    this.settle([]);
+  }
+
   /** Observations that are done with; their places go to who waits longest. */
   settle(items: readonly Item[]): void {
     this.#held -= items.length;

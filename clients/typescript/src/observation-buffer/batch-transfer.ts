@@ -5,19 +5,24 @@ import { timeOf } from './spacing.ts';
 
 /** A batch as plain data. */
 export function handedBack(instanceId: string, batch: Batch): UnacknowledgedBatch {
-  const { idempotencyKey, observations, mayHaveHappened, sentAtMs = null } = batch;
-  return { instanceId, idempotencyKey, observations, mayHaveHappened, sentAtMs };
+  const { idempotencyKey, items, observations, mayHaveHappened, sentAtMs = null } = batch;
+  const timestampsFrom = items.map(({ timestampFrom }) => timestampFrom);
+  const facts = { mayHaveHappened, sentAtMs, timestampsFrom };
+  return { instanceId, idempotencyKey, observations, ...facts };
 }
 
-/** The batch of such data, with the same key and the same body, whatever order its keys have come in. */
+/** The batch of such data, with the same keys and the same body, whatever order its keys have come in. */
 export function takenBack(
-  { idempotencyKey, observations, mayHaveHappened, sentAtMs }: UnacknowledgedBatch,
+  { idempotencyKey, observations, mayHaveHappened, sentAtMs, timestampsFrom }: UnacknowledgedBatch,
   ordinal: () => number,
   now: Moment,
 ): Batch {
   const times = observations.map(({ timestamp = '' }) => timeOf(timestamp) ?? Number.NaN);
   const newestMs = times.filter((ms) => !Number.isNaN(ms)).at(-1);
-  const items = observations.map((observation) => itemOf(observation, now)(ordinal()));
+  const items = observations.map((observation, index) => {
+    const item = itemOf(observation, now)(ordinal());
+    return { ...item, timestampFrom: timestampsFrom?.[index] ?? item.timestampFrom };
+  });
   return {
     ...{ idempotencyKey, observations: items.map(({ observation }) => observation), items },
     ...{ newestMs, mayHaveHappened, sentAtMs: sentAtMs ?? undefined, isLeft: false },

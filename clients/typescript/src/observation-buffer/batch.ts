@@ -1,6 +1,6 @@
 import { IdentityEngineError } from '../errors.ts';
 import { fromJson, toJson } from '../json.ts';
-import type { Observation } from '../models.ts';
+import type { BatchObservation } from '../models.ts';
 import { uuid7 } from '../uuid7.ts';
 import type { Moment } from './buffer-clock.ts';
 import { canonical } from './canonical.ts';
@@ -10,8 +10,12 @@ import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
 export type Item = {
   /** Ordinal in the buffer, from 1. */
   readonly ordinal: number;
-  /** A copy of what was added. */
-  readonly observation: Observation;
+  /** A copy of what was added, with its key; its timestamp may be missing where the buffer gives it. */
+  readonly observation: KeyedObservation;
+  /** Who gives the timestamp. The caller's is never changed. */
+  readonly timestampFrom: TimestampFrom;
+  /** Whether it may have been sent with its present timestamp, which is kept as long as the outcome is open. */
+  readonly isFixed: boolean;
   /** When it was added, in Unix milliseconds. */
   readonly addedAtMs: number;
   /** The same by the steady clock. */
@@ -25,7 +29,7 @@ export type Batch = {
   readonly idempotencyKey: string;
   readonly items: readonly Item[];
   /** Those of the items, with the timestamps that are sent. */
-  readonly observations: readonly Observation[];
+  readonly observations: readonly KeyedObservation[];
   /** The newest of these timestamps in Unix milliseconds; undefined where none is valid. */
   readonly newestMs: number | undefined;
   /** Whether an attempt of it may have been carried out. */
@@ -45,17 +49,37 @@ const BODY_BYTES_MAX = 262_144;
 /** What the frame of a body has, and what a timestamp and a comma add to an observation, in bytes. */
 const FRAME_BYTES = 64;
 
+/** An observation with its key. */
+export type KeyedObservation = BatchObservation & { readonly idempotency_key: string };
+
+/** Who gives a timestamp. */
+export type TimestampFrom = 'caller' | 'buffer';
+
 /**
  * Copies an observation at once, so that what its owner does to it later changes nothing, and answers what makes
  * an item of it. Throws an `IdentityEngineError` for one that is no object or that JSON cannot say.
  */
-export function itemOf(observation: Observation, added: Moment): (ordinal: number) => Item {
+export function itemOf(observation: BatchObservation, addedAt: Moment): (ordinal: number) => Item {
   const text = toJson(observation, 'observation');
   if (!text.startsWith('{')) throw new IdentityEngineError('an observation is an object');
+  const added = fromJson(text) as BatchObservation;
+  const copy = canonical({ ...added, idempotency_key: keyOf(added) });
   const bytes = new TextEncoder().encode(text).length + FRAME_BYTES;
-  const copy = canonical(fromJson(text)) as Observation;
-  const { unixMs: addedAtMs, steadyMs: addedAtSteadyMs } = added;
-  return (ordinal) => ({ ordinal, observation: copy, addedAtMs, addedAtSteadyMs, bytes });
+  const { unixMs: addedAtMs, steadyMs: addedAtSteadyMs } = addedAt;
+  const timestampFrom = copy.timestamp === undefined ? 'buffer' : 'caller';
+  const facts = { observation: copy, timestampFrom, isFixed: false, bytes } as const;
+  return (ordinal) => ({ ordinal, ...facts, addedAtMs, addedAtSteadyMs });
+}
+
+/** What a key is made of (interface 7.2). */
+const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/;
+
+/** The caller's own key, or a new one. */
+function keyOf({ idempotency_key: key = uuid7() }: BatchObservation): string {
+  if (typeof key === 'string' && KEY.test(key)) return key;
+  throw new IdentityEngineError(
+    'observation.idempotency_key is 1 to 255 printable ASCII characters',
+  );
 }
 
 /** What is cut to, and from when on. */
@@ -68,23 +92,26 @@ export type Cut = {
 };
 
 /**
- * The next batch of what waits, in order: each observation at its own time or at that of its adding, moved to
- * 1.000 s after the one before it where it would be nearer. None where even the first is beyond the ceiling.
+ * The next batch of what waits, in order. Each observation without a timestamp gets that of its adding, moved to
+ * 1.000 s after the one before it where it would be nearer. One with a timestamp of the caller keeps it: nearer
+ * than that, it begins the next batch. None where even the first is beyond the ceiling.
  */
 export function cutBatch(
   waiting: readonly Item[],
   { itemsMax, floorMs, ceilingMs }: Cut,
 ): Batch | undefined {
-  const observations: Observation[] = [];
+  const observations: KeyedObservation[] = [];
   let [floor, bytes, newestMs] = [floorMs, FRAME_BYTES, undefined as number | undefined];
+  let nextMs = Number.NEGATIVE_INFINITY;
   for (const item of waiting.slice(0, itemsMax)) {
     bytes += item.bytes;
     if (bytes > BODY_BYTES_MAX && observations.length > 0) break;
     const placed = placedAt(item, floor);
     if (placed.ms !== undefined) {
-      if (placed.ms > ceilingMs) break;
+      if (placed.ms > ceilingMs || placed.ms < nextMs) break;
       newestMs = placed.ms;
-      floor = placed.ms + INTERVAL_MS;
+      nextMs = placed.ms + INTERVAL_MS;
+      floor = Math.max(floor ?? nextMs, nextMs);
     }
     observations.push(canonical({ ...item.observation, timestamp: placed.timestamp }));
   }
@@ -101,14 +128,15 @@ export function sendableAtMs(first: Item, floorMs: number | undefined): number {
 }
 
 /** The timestamp of an observation. One that is not valid stays as it is: the service says what is wrong. */
-function placedAt(
-  { observation, addedAtMs }: Item,
+export function placedAt(
+  { observation, addedAtMs, timestampFrom, isFixed }: Item,
   floorMs = Number.NEGATIVE_INFINITY,
 ): { readonly ms: number | undefined; readonly timestamp: string } {
   const { timestamp } = observation;
   const wantedMs = timestamp === undefined ? addedAtMs : timeOf(timestamp);
   if (wantedMs === undefined) return { ms: undefined, timestamp: timestamp ?? '' };
-  const ms = Math.max(wantedMs, floorMs);
+  const isKept = timestampFrom === 'caller' || isFixed;
+  const ms = isKept ? wantedMs : Math.max(wantedMs, floorMs);
   if (ms === wantedMs && timestamp !== undefined) return { ms, timestamp };
   return { ms, timestamp: new Date(ms).toISOString() };
 }

@@ -14,16 +14,18 @@ export type QueuePolicy = {
 
 /** Items that are done with by an outcome. */
 export type Settled = {
-  readonly items: readonly Item[];
-  /** Whether they are durable; the others are rejected. */
-  readonly isAcknowledged: boolean;
+  /** They are durable. */
+  readonly acknowledged: readonly Item[];
+  readonly rejected: readonly Item[];
+  /** Their timestamps, which are the caller's, came too early. */
+  readonly throttled: readonly Item[];
 };
 
 /**
  * How old a key may be for a batch whose outcome is open to be sent again, in milliseconds: the service keeps it
  * for 24 h (interface 7.2), and clocks differ.
  */
-const KEY_AGE_MS_MAX = 23 * 3_600_000;
+export const KEY_AGE_MS_MAX = 23 * 3_600_000;
 
 /**
  * What one instance still has to be sent, in order, and the one batch that is under way. Takes time as a value
@@ -118,19 +120,13 @@ export class InstanceQueue {
     switch (outcome.kind) {
       case 'acknowledged':
         if (batch.newestMs !== undefined) this.#floorMs = batch.newestMs + INTERVAL_MS;
-        return this.#done(batch.items, true);
-      case 'throttled': {
-        // What the answer asks for counts from the time of the first observation (interface 8.3).
-        const firstMs = timeOf(batch.observations[0]?.timestamp ?? '') ?? now.unixMs;
-        this.#floorMs = Math.max(this.#floorMs ?? 0, firstMs + outcome.retryAfterMs);
-        this.#back(batch.items);
-        // Spaced again it is good at once, unless another writer has come in between.
-        return this.#waitAgain(this.#failures === 0 ? 'at once' : undefined, now, random);
-      }
+        return this.#done({ acknowledged: batch.items });
+      case 'throttled':
+        return this.#throttle(batch, outcome, now, random);
       case 'one_rejected': {
         const rejected = batch.items.slice(outcome.index, outcome.index + 1);
         this.#back(batch.items.filter((_, index) => index !== outcome.index));
-        return this.#done(rejected, false);
+        return this.#done({ rejected });
       }
       case 'refused':
         return this.#halve(batch.items);
@@ -140,7 +136,7 @@ export class InstanceQueue {
         this.#waiting = this.#waiting.filter((entry) => !open.includes(entry));
         const items = this.items();
         this.#waiting = open;
-        return this.#done(items, false);
+        return this.#done({ rejected: items });
       }
       case 'left':
         batch.isLeft = true;
@@ -163,7 +159,7 @@ export class InstanceQueue {
       if (batch === undefined) return batches;
       batches.push(batch);
       if (batch.newestMs !== undefined) this.#floorMs = batch.newestMs + INTERVAL_MS;
-      this.#done(batch.items, false);
+      this.#done({ rejected: batch.items });
     }
   }
 
@@ -185,11 +181,41 @@ export class InstanceQueue {
     return batch;
   }
 
+  /**
+   * Takes what the service had already for done, and what came too early by the caller's own timestamp. Puts
+   * the others back: timestamps of the buffer are given anew.
+   */
+  #throttle(
+    { items, observations }: Batch,
+    { replayed, retryAfterMs }: Extract<Outcome, { kind: 'throttled' }>,
+    now: Moment,
+    random: () => number,
+  ): Settled {
+    const timesMs = observations.map(({ timestamp = '' }) => timeOf(timestamp) ?? now.unixMs);
+    const first = items.findIndex((_, index) => !replayed.has(index));
+    // What the answer asks for counts from the time of the first observation (interface 8.3).
+    const floorMs = (timesMs[first] ?? now.unixMs) + retryAfterMs;
+    this.#floorMs = Math.max(this.#floorMs ?? 0, floorMs);
+    const settled = { acknowledged: [] as Item[], throttled: [] as Item[] };
+    const left: Item[] = [];
+    for (const [index, item] of items.entries()) {
+      // Retry-After is in whole seconds: what is less than a second below may be late enough.
+      const isEarly = index === first || (timesMs[index] ?? 0) <= floorMs - INTERVAL_MS;
+      if (replayed.has(index)) settled.acknowledged.push(item);
+      else if (isEarly && item.timestampFrom === 'caller') settled.throttled.push(item);
+      else left.push({ ...item, isFixed: false });
+    }
+    this.#back(left);
+    if (left.length < items.length) return this.#done(settled);
+    // Spaced again it is good at once, unless another writer has come in between.
+    return this.#waitAgain(this.#failures === 0 ? 'at once' : undefined, now, random);
+  }
+
   /** Puts what is refused back in halves, until it is one observation, which is rejected. */
   #halve(items: readonly Item[]): Settled {
     if (items.length === 1) {
       this.#suspects = NO_SUSPECTS;
-      return this.#done(items, false);
+      return this.#done({ rejected: items });
     }
     this.#back(items);
     this.#suspects = { count: items.length, itemsMax: Math.ceil(items.length / 2) };
@@ -201,14 +227,17 @@ export class InstanceQueue {
     this.#current = undefined;
   }
 
-  #done(items: readonly Item[], isAcknowledged: boolean): Settled {
+  #done(part: Partial<Settled>): Settled {
+    const settled = { ...NOTHING, ...part };
+    const { acknowledged, rejected, throttled } = settled;
+    const count = acknowledged.length + rejected.length + throttled.length;
     this.#current = undefined;
-    this.#count -= items.length;
+    this.#count -= count;
     this.#failures = 0;
     this.#notBeforeMs = Number.NEGATIVE_INFINITY;
-    const suspects = this.#suspects.count - items.length;
+    const suspects = this.#suspects.count - count;
     this.#suspects = suspects > 0 ? { ...this.#suspects, count: suspects } : NO_SUSPECTS;
-    return { items, isAcknowledged };
+    return settled;
   }
 
   #waitAgain(
@@ -225,4 +254,4 @@ export class InstanceQueue {
 
 const NO_SUSPECTS = { count: 0, itemsMax: Number.POSITIVE_INFINITY };
 
-const NOTHING: Settled = { items: [], isAcknowledged: false };
+const NOTHING: Settled = { acknowledged: [], rejected: [], throttled: [] };

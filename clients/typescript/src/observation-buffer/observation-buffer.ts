@@ -1,36 +1,41 @@
 import type { IdentityEngine } from '../client.ts';
 import { type ApiError, IdentityEngineError } from '../errors.ts';
-import type { Observation } from '../models.ts';
+import type { BatchObservation } from '../models.ts';
 import { waitMs } from '../retry.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
-import { BATCH_ITEMS_MAX, type Batch, itemOf } from './batch.ts';
+import { BATCH_ITEMS_MAX, type Batch, type Item, itemOf } from './batch.ts';
 import { handedBack, takenBack } from './batch-transfer.ts';
 import { type BufferClock, momentOf, systemClock } from './buffer-clock.ts';
+import { BufferSpool } from './buffer-spool.ts';
 import type {
   BufferOptions,
   CloseResult,
   RejectedObservation,
+  ThrottledObservation,
   UnacknowledgedBatch,
 } from './buffer-types.ts';
 import { Dispatcher } from './dispatcher.ts';
-import { InstanceQueue } from './instance-queue.ts';
-import { type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts';
+import { InstanceQueue, type Settled } from './instance-queue.ts';
+import { notSent, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts';
 import { RecentFloors } from './recent-floors.ts';
 
 /** How long `close` tries to finish unless it is asked otherwise, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 30_000;
 
+type Hook = 'onRejected' | 'onThrottled' | 'onAcknowledged';
+
 type Bounds = Record<'batchMax' | 'delayMaxMs' | 'pendingMax' | 'instancesAtOnce', number>;
 
 /**
  * Takes observations of many instances and sends them in batches, those of one instance in the order in which
- * they were added and each once. Every observation gets a timestamp that the service will not throttle; what
- * fails without a clear outcome is sent again under the same key until it is clear. An instance belongs to one
+ * they were added and each once. An observation without a timestamp gets one that the service will not throttle;
+ * one with a timestamp keeps it, and is reported where the service throttles it. Each has a key of its own. What
+ * fails without a clear outcome is sent again under the same keys until it is clear. An instance belongs to one
  * buffer at a time: two of them would throttle each other.
  */
 export class ObservationBuffer {
   readonly #client: IdentityEngine;
-  readonly #options: Bounds & Pick<BufferOptions, 'onRejected' | 'onAcknowledged'>;
+  readonly #options: Bounds & Pick<BufferOptions, Hook>;
   readonly #clock: BufferClock;
   readonly #queues = new Map<string, InstanceQueue>();
   readonly #heldBack = new Set<InstanceQueue>();
@@ -38,9 +43,17 @@ export class ObservationBuffer {
   readonly #backlog: Backlog;
   readonly #dispatcher: Dispatcher;
   readonly #aborted = new AbortController();
+  readonly #spool: BufferSpool | undefined;
+  /** Settles when what the spool has left is in the queues; rejects where it cannot be read. */
+  readonly #recovered: Promise<void> | undefined;
+  /** What the spool has left and must not be sent any more. */
+  #old: readonly UnacknowledgedBatch[] = [];
   readonly #rejected: RejectedObservation[] = [];
   #rejectedCount = 0;
+  readonly #throttled: ThrottledObservation[] = [];
+  #throttledCount = 0;
   #acknowledged = 0;
+  #replayed = 0;
   #urgentUpTo = 0;
   #error: ApiError | undefined;
   #closing: Promise<CloseResult> | undefined;
@@ -69,6 +82,11 @@ export class ObservationBuffer {
       send: (queue, batch) => this.#send(queue, batch),
       onHeldBack: (queue) => this.#holdBack(queue),
     });
+    if (options.spool === undefined) return;
+    this.#spool = new BufferSpool(options.spool, this.#options.pendingMax);
+    this.#recovered = this.#recover(this.#spool);
+    // Whoever uses the buffer gets the error.
+    this.#recovered.catch(() => undefined);
   }
 
   /** Observations that are in the buffer: taken in, and neither acknowledged nor rejected. */
@@ -82,31 +100,40 @@ export class ObservationBuffer {
   }
 
   /**
-   * Takes in an observation, behind those of the same instance; resolves once there is room for it. Without a
-   * `timestamp` it has the time of this call. Throws `BufferClosedError`, the `error` of a buffer that has
+   * Takes in an observation, behind those of the same instance; resolves once there is room for it, and once it
+   * is durable where the buffer has a spool. Without a `timestamp` it has the time of this call. Its
+   * `idempotency_key`, by default a new UUIDv7, makes it count once, however often it is added within 24 hours. Throws `SpoolError`, `BufferClosedError`, the `error` of a buffer that has
    * stopped, the reason of `signal`, or an `IdentityEngineError` for what JSON cannot say.
    */
   async add(
     instanceId: string,
-    observation: Observation,
+    observation: BatchObservation,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     this.#assertOpen();
     const make = itemOf(observation, momentOf(this.#clock));
-    const enter = () => {
-      const queue = this.#queueOf(instanceId);
-      queue.add(make(this.#backlog.nextOrdinal()));
-      this.#dispatcher.plan(queue);
-    };
-    await this.#backlog.enter(enter, signal);
+    const enter = () => this.#enqueue(instanceId, make(this.#backlog.nextOrdinal()));
+    if (this.#spool === undefined) return await this.#backlog.enter(enter, signal);
+    await this.#recovered;
+    this.#assertOpen();
+    await this.#backlog.enter(() => {}, signal);
+    try {
+      const floorMs = this.#queues.get(instanceId)?.floorMs ?? this.#floors.of(instanceId);
+      const item = await this.#spool.add(instanceId, make(this.#backlog.newest), floorMs);
+      this.#enqueue(instanceId, { ...item, ordinal: this.#backlog.nextOrdinal() });
+    } catch (error) {
+      this.#backlog.giveBack();
+      throw error;
+    }
   }
 
   /**
    * Resolves when everything that was taken in before is acknowledged or rejected, however long that takes;
-   * what must not be sent again is left to `close`. Throws the `error` of a buffer that has stopped, and
+   * what must not be sent again is left to `close`. Throws `SpoolError`, the `error` of a buffer that has stopped, and
    * `BufferClosedError` where `close` hands some of it back.
    */
   async flush(): Promise<void> {
+    await this.#recovered;
     if (this.#error !== undefined) throw this.#error;
     await this.#finish(this.#backlog.newest);
   }
@@ -124,10 +151,14 @@ export class ObservationBuffer {
    * Takes back what `close` of a buffer has handed back, also of another process, and sends it before anything
    * else of the same instances: under the same keys, so that nothing counts twice. What may have been carried
    * out more than 23 hours ago is not sent, because the service forgets keys; `close` hands it back again.
-   * Throws `BufferClosedError` or the `error` of a buffer that has stopped.
+   * Throws `BufferClosedError`, the `error` of a buffer that has stopped, and an `IdentityEngineError` where the
+   * buffer has a spool, which holds all that is to be sent.
    */
   restore(unacknowledged: readonly UnacknowledgedBatch[]): void {
     this.#assertOpen();
+    if (this.#spool !== undefined) {
+      throw new IdentityEngineError('a buffer with a spool goes on from its spool');
+    }
     const now = momentOf(this.#clock);
     const batches = new Map<string, Batch[]>();
     for (const each of unacknowledged) {
@@ -142,21 +173,47 @@ export class ObservationBuffer {
     }
   }
 
+  async #recover(spool: BufferSpool): Promise<void> {
+    const ordinal = () => this.#backlog.nextOrdinal();
+    const { items, old } = await spool.load(momentOf(this.#clock), ordinal);
+    this.#old = old;
+    this.#backlog.take(items.length);
+    for (const [instanceId, item] of items) this.#enqueue(instanceId, item);
+  }
+
+  #enqueue(instanceId: string, item: Item): void {
+    const queue = this.#queueOf(instanceId);
+    queue.add(item);
+    this.#dispatcher.plan(queue);
+  }
+
   async #send(queue: InstanceQueue, batch: Batch): Promise<void> {
     const { idempotencyKey, observations } = batch;
     const { signal } = this.#aborted;
     const instance = this.#client.instance(queue.instanceId);
-    const outcome = await instance.processBatch(observations, { idempotencyKey, signal }).then(
+    let isMoved = false;
+    const send = async () => {
+      await this.#spool?.move(queue.instanceId, batch);
+      isMoved = true;
+      return await instance.processBatch(observations, { idempotencyKey, signal });
+    };
+    const outcome = await send().then(
       (result) => outcomeOfResult(result, observations.length),
-      (error: unknown) => outcomeOfError(error, observations.length, batch.mayHaveHappened),
+      (error: unknown) =>
+        isMoved
+          ? outcomeOfError(error, observations.length, batch.mayHaveHappened)
+          : notSent(batch.mayHaveHappened),
     );
     this.#apply(queue, batch, outcome);
   }
 
   #apply(queue: InstanceQueue, batch: Batch, outcome: Outcome): void {
     const random = () => this.#clock.random();
-    const { items } = queue.settle(outcome, momentOf(this.#clock), random);
+    const settled = queue.settle(outcome, momentOf(this.#clock), random);
     const { instanceId } = queue;
+    const { acknowledged, rejected, throttled } = settled;
+    const done = [...acknowledged, ...rejected, ...throttled];
+    this.#spool?.done(instanceId, done);
     if (queue.count === 0) {
       this.#queues.delete(instanceId);
       this.#floors.keep(instanceId, queue.floorMs);
@@ -166,26 +223,45 @@ export class ObservationBuffer {
       this.#dispatcher.pause(waitMs(1, outcome.retryAfterMs, random));
     } else if (outcome.kind === 'stopped') {
       this.#stop(outcome.error);
-    } else if (outcome.kind === 'acknowledged') {
-      this.#acknowledged += items.length;
-      this.#backlog.settle(items);
-      const { observations } = batch;
-      const { result } = outcome;
-      call(this.#options.onAcknowledged, { instanceId, observations, result });
-    } else if ('error' in outcome) {
-      const { error } = outcome;
-      const rejected = items.map(({ observation }) => ({ instanceId, observation, error }));
-      this.#keep(rejected);
-      this.#backlog.settle(items);
-      for (const each of rejected) call(this.#options.onRejected, each);
     }
+    this.#acknowledged += acknowledged.length;
+    this.#backlog.settle(done);
+    this.#tell(instanceId, batch, settled, outcome);
   }
 
-  /** Counts rejected observations and keeps the newest of them. */
-  #keep(rejected: readonly RejectedObservation[]): void {
-    this.#rejectedCount += rejected.length;
-    this.#rejected.push(...rejected);
-    this.#rejected.splice(0, Math.max(0, this.#rejected.length - this.#options.pendingMax));
+  /** Counts what is settled, keeps what is not durable, and calls the hooks. */
+  #tell(instanceId: string, batch: Batch, settled: Settled, outcome: Outcome): void {
+    const { acknowledged, rejected, throttled } = settled;
+    const refused = 'error' in outcome ? outcome.error : undefined;
+    const ofRejected = rejected.flatMap(({ observation }) =>
+      refused === undefined ? [] : [{ instanceId, observation, error: refused }],
+    );
+    const retryAfterMs = outcome.kind === 'throttled' ? outcome.retryAfterMs : 0;
+    const ofThrottled = throttled.map(({ observation }) => {
+      return { instanceId, observation, retryAfterMs };
+    });
+    this.#rejectedCount += ofRejected.length;
+    this.#keep(this.#rejected, ofRejected);
+    this.#throttledCount += ofThrottled.length;
+    this.#keep(this.#throttled, ofThrottled);
+    if ('result' in outcome && outcome.result !== undefined && acknowledged.length > 0) {
+      const isWhole = outcome.kind === 'acknowledged';
+      const replayed = isWhole ? outcome.replayed : acknowledged.length;
+      this.#replayed += replayed;
+      const observations = isWhole
+        ? batch.observations
+        : acknowledged.map(({ observation }) => observation);
+      const { result } = outcome;
+      call(this.#options.onAcknowledged, { instanceId, observations, replayed, result });
+    }
+    for (const each of ofRejected) call(this.#options.onRejected, each);
+    for (const each of ofThrottled) call(this.#options.onThrottled, each);
+  }
+
+  /** Keeps the newest of what is not durable. */
+  #keep<T>(kept: T[], more: readonly T[]): void {
+    kept.push(...more);
+    kept.splice(0, Math.max(0, kept.length - this.#options.pendingMax));
   }
 
   #stop(error: ApiError): void {
@@ -210,6 +286,8 @@ export class ObservationBuffer {
 
   async #close(timeoutMs: number): Promise<CloseResult> {
     this.#backlog.end(new BufferClosedError(), false);
+    await this.#recovered?.catch(() => undefined);
+    await this.#spool?.idle();
     if (this.#error === undefined) {
       let cancel = () => {};
       const late = new Promise<void>((resolve) => {
@@ -225,8 +303,13 @@ export class ObservationBuffer {
       queue.drain(this.#options.batchMax).map((batch) => handedBack(queue.instanceId, batch)),
     );
     this.#backlog.end(new BufferClosedError(), true);
-    const [acknowledged, rejectedCount] = [this.#acknowledged, this.#rejectedCount];
-    return { acknowledged, rejected: this.#rejected, rejectedCount, unacknowledged };
+    await this.#spool?.close();
+    return {
+      ...{ acknowledged: this.#acknowledged, replayed: this.#replayed },
+      ...{ rejected: this.#rejected, rejectedCount: this.#rejectedCount },
+      ...{ throttled: this.#throttled, throttledCount: this.#throttledCount },
+      unacknowledged: [...this.#old, ...unacknowledged],
+    };
   }
 
   #queueOf(instanceId: string): InstanceQueue {

@@ -13,6 +13,7 @@ import { ContractGuard, type GuardOptions } from '../guard.ts';
 import { HeldContract } from '../held-contract.ts';
 import { instancePath } from '../instance-path.ts';
 import type {
+  BatchObservation,
   BatchProcessed,
   BatchResult,
   BatchStates,
@@ -72,24 +73,25 @@ export class InstanceHandle {
 
   /**
    * Sends 1 to 100 observations, applied in order as one unit: all or nothing. Either all have a `timestamp`,
-   * ascending and at least 1.000 s apart, or none has. Throws `InvalidRequestError` whose `field` is like
+   * ascending and at least 1.000 s apart, or none has. One whose `idempotency_key` the service has already is not
+   * applied again; `results` says of each what became of it. Throws `InvalidRequestError` whose `field` is like
    * `observations[3].timestamp`.
    */
   processBatch(
-    observations: readonly Observation[],
+    observations: readonly BatchObservation[],
     options?: BatchOptions & { readonly includeIntermediate?: false | undefined },
   ): Promise<ProcessResult<BatchProcessed>>;
   /** The same with the state after each observation. */
   processBatch(
-    observations: readonly Observation[],
+    observations: readonly BatchObservation[],
     options: BatchOptions & { readonly includeIntermediate: true },
   ): Promise<ProcessResult<BatchStates>>;
   processBatch(
-    observations: readonly Observation[],
+    observations: readonly BatchObservation[],
     options?: BatchOptions,
   ): Promise<ProcessResult<BatchResult>>;
   async processBatch(
-    observations: readonly Observation[],
+    observations: readonly BatchObservation[],
     options: BatchOptions = {},
   ): Promise<ProcessResult<BatchResult>> {
     const body = { observations, include_intermediate: options.includeIntermediate };

@@ -1,8 +1,13 @@
-import type { Observation } from '../../src/identity-engine.ts';
+import type { BatchObservation } from '../../src/identity-engine.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 type Stored = { readonly body: string; readonly answer: () => Response };
-type Instance = { lastMs: number; readonly accepted: number[] };
+type Instance = {
+  lastMs: number;
+  readonly accepted: number[];
+  /** Observations by their keys, as they were sent. */
+  readonly items: Map<string, string>;
+};
 
 /** How often something goes wrong, from 0 to 1, and what is wrong all the time. */
 export type Faults = {
@@ -38,7 +43,7 @@ export class ModelServer {
 
   /** Makes an instance whose newest observation has this time. */
   create(id: string, lastMs: number): void {
-    this.#instances.set(id, { lastMs, accepted: [] });
+    this.#instances.set(id, { lastMs, accepted: [], items: new Map() });
   }
 
   /** The numbers of what an instance has accepted, in order. */
@@ -104,22 +109,35 @@ export class ModelServer {
     }
     const instance = this.#instances.get(/instances\/([^/]+)\//.exec(url)?.[1] ?? '');
     if (instance === undefined) return refusal(404, 'not_found');
-    const { observations } = JSON.parse(body) as { observations: Observation[] };
-    const fault = this.#faultOf(observations);
+    const { observations } = JSON.parse(body) as { observations: BatchObservation[] };
+    const known = observations.map((each) => instance.items.get(each.idempotency_key ?? ''));
+    const reused = known.findIndex((text, at) => {
+      return text !== undefined && text !== JSON.stringify(observations[at]);
+    });
+    if (reused >= 0) {
+      const field = `observations[${reused}].idempotency_key`;
+      return refusal(422, 'invalid_request', 'idempotency_key_reused', undefined, field);
+    }
+    const fresh = observations.filter((_, index) => known[index] === undefined);
+    const fault = this.#faultOf(fresh);
     if (fault !== undefined) return fault;
-    const times = observations.map(({ timestamp }) => Date.parse(timestamp ?? ''));
-    const earlyMs = instance.lastMs + INTERVAL_MS - (times[0] ?? 0);
-    if (earlyMs > 0) return throttled(earlyMs);
-    instance.lastMs = times.at(-1) ?? 0;
-    instance.accepted.push(...observations.map(({ context }) => Number(context?.['number'])));
-    const answer = () => success({ processed_count: observations.length, contract: {} });
+    const results = (status: string) =>
+      known.map((text, index) => ({ index, status: text === undefined ? status : 'replayed' }));
+    const times = fresh.map(({ timestamp }) => Date.parse(timestamp ?? ''));
+    const earlyMs = instance.lastMs + INTERVAL_MS - (times[0] ?? Number.POSITIVE_INFINITY);
+    if (earlyMs > 0) return throttled(earlyMs, results('throttled'));
+    instance.lastMs = times.at(-1) ?? instance.lastMs;
+    instance.accepted.push(...fresh.map(({ context }) => Number(context?.['number'])));
+    for (const each of fresh) instance.items.set(`${each.idempotency_key}`, JSON.stringify(each));
+    const done = { processed_count: fresh.length, results: results('applied'), contract: {} };
+    const answer = () => success(done);
     this.#keys.set(key, { body, answer });
     return answer();
   }
 
   /** What the service holds against a batch before it looks at the instance. */
-  #faultOf(observations: readonly Observation[]): Response | undefined {
-    if (observations.length < 1 || observations.length > BATCH_MAX) {
+  #faultOf(observations: readonly BatchObservation[]): Response | undefined {
+    if (observations.length > BATCH_MAX) {
       return refusal(422, 'invalid_request', 'too_long', undefined, 'observations');
     }
     let previousMs = Number.NEGATIVE_INFINITY;
@@ -178,9 +196,12 @@ function success(data: object, headers: Record<string, string> = {}): Response {
 }
 
 /** What the service asks for counts from the time of the first observation. */
-function throttled(earlyMs: number): Response {
+function throttled(earlyMs: number, results: readonly object[]): Response {
   const retryAfter = String(Math.max(1, Math.ceil(earlyMs / 1_000)));
-  return success({ processed_count: 0 }, { 'x-throttled': 'true', 'retry-after': retryAfter });
+  return success(
+    { processed_count: 0, results },
+    { 'x-throttled': 'true', 'retry-after': retryAfter },
+  );
 }
 
 function refusal(

@@ -1,0 +1,208 @@
+/*
+ * The export `identity-engine/file-spool`, apart from the others because it needs `node:fs`.
+ */
+import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { type Spool, type SpoolEntry, SpoolError } from './observation-buffer/spool.ts';
+import { doneLine, entryLine, nameOf, readLines } from './observation-buffer/spool-lines.ts';
+
+/** From this size on a file of which most is done is written anew, in bytes. */
+const REWRITE_BYTES_MIN = 4_194_304;
+
+/** Files that spools of this process have open. */
+const opened = new Set<string>();
+
+/** A line that is to be written. */
+type Waiting = {
+  readonly text: string;
+  readonly isDurable: boolean;
+  /** What the line changes once it is written. */
+  readonly apply: () => void;
+  readonly resolve: () => void;
+  readonly reject: (error: SpoolError) => void;
+};
+
+/**
+ * A spool in an append-only file (clients/README.md), made if it is not there. `add` resolves after `fsync`; calls
+ * side by side share one. One process has the file at a time.
+ */
+export class FileSpool implements Spool {
+  /** The absolute path of the file. */
+  readonly path: string;
+  #file: FileHandle | undefined;
+  /** Lines of entries that are not done. */
+  readonly #left = new Map<string, string>();
+  #bytes = 0;
+  #leftBytes = 0;
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  #error: SpoolError | undefined;
+
+  constructor(path: string) {
+    this.path = resolve(path);
+  }
+
+  /** Throws a `SpoolError` where the file cannot be opened or read, or is open in this process already. */
+  async load(): Promise<readonly SpoolEntry[]> {
+    if (opened.has(this.path)) throw new SpoolError(`${this.path} is open in this process already`);
+    opened.add(this.path);
+    try {
+      const bytes = await readFile(this.path).catch(emptyIfMissing);
+      const { left, whole } = readLines(bytes);
+      const entries = [...left.values()];
+      for (const entry of entries) this.#keep(entry);
+      // What is done, and what a crash has cut, does not stay in the file.
+      if (whole < bytes.length || this.#leftBytes < whole) await this.#rewrite();
+      else await this.#open(bytes.length);
+      return entries;
+    } catch (error) {
+      opened.delete(this.path);
+      throw errorOf(this.path, error);
+    }
+  }
+
+  async add(entries: readonly SpoolEntry[]): Promise<void> {
+    const text = entries.map(entryLine).join('');
+    await this.#append(text, true, () => {
+      for (const entry of entries) this.#keep(entry);
+    });
+  }
+
+  async done(instanceId: string, keys: readonly string[]): Promise<void> {
+    await this.#append(doneLine(instanceId, keys), false, () => {
+      for (const key of keys) this.#forget(nameOf(instanceId, key));
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    if (this.#file === undefined) return;
+    const file = this.#file;
+    this.#file = undefined;
+    opened.delete(this.path);
+    await file.close();
+  }
+
+  async #append(text: string, isDurable: boolean, apply: () => void): Promise<void> {
+    if (this.#error !== undefined) throw this.#error;
+    if (this.#file === undefined) throw new SpoolError(`${this.path} is not open`);
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ text, isDurable, apply, resolve, reject });
+      this.#writing ??= this.#write().finally(() => {
+        this.#writing = undefined;
+      });
+    });
+  }
+
+  /** Writes what waits, all of it together, until nothing does. Never rejects. */
+  async #write(): Promise<void> {
+    // Calls of the same step come along.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting;
+      this.#waiting = [];
+      try {
+        if (this.#error !== undefined) throw this.#error;
+        await this.#writeGroup(group);
+        for (const { resolve } of group) resolve();
+      } catch (error) {
+        const failed = errorOf(this.path, error);
+        for (const { reject } of group) reject(failed);
+      }
+    }
+  }
+
+  async #writeGroup(group: readonly Waiting[]): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) throw new SpoolError(`${this.path} is not open`);
+    const bytes = Buffer.from(group.map(({ text }) => text).join(''));
+    try {
+      for (let from = 0; from < bytes.length; ) {
+        const { bytesWritten } = await file.write(bytes, from, undefined, this.#bytes + from);
+        from += bytesWritten;
+      }
+      if (group.some(({ isDurable }) => isDurable)) await file.datasync();
+    } catch (error) {
+      // What was not acknowledged must not be sent by a later process. A file that cannot be cut takes no more.
+      await file.truncate(this.#bytes).catch((cause: unknown) => {
+        this.#error = errorOf(this.path, cause);
+      });
+      throw error;
+    }
+    this.#bytes += bytes.length;
+    for (const { apply } of group) apply();
+    if (this.#bytes >= REWRITE_BYTES_MIN && this.#leftBytes * 4 < this.#bytes) {
+      // The lines are durable where they are: a file that is not written anew only stays large.
+      await this.#rewrite().catch(() => undefined);
+    }
+  }
+
+  /** Writes the entries that are not done to a new file, which then takes the place of this one. */
+  async #rewrite(): Promise<void> {
+    const made = `${this.path}.new`;
+    const text = [...this.#left.values()].join('');
+    const file = await open(made, 'w', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+      await rename(made, this.path);
+    } catch (error) {
+      await file.close();
+      await rm(made, { force: true });
+      throw error;
+    }
+    const before = this.#file;
+    this.#file = file;
+    this.#bytes = Buffer.byteLength(text);
+    await before?.close();
+    await syncFolder(this.path);
+  }
+
+  async #open(bytes: number): Promise<void> {
+    // Not `a`: lines are written where the last whole one ends.
+    this.#file = await open(this.path, 'r+').catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error;
+      return await open(this.path, 'wx+', 0o600);
+    });
+    this.#bytes = bytes;
+    await syncFolder(this.path);
+  }
+
+  #keep(entry: SpoolEntry): void {
+    const name = nameOf(entry.instanceId, entry.observation.idempotency_key);
+    const line = entryLine(entry);
+    this.#leftBytes += Buffer.byteLength(line) - Buffer.byteLength(this.#left.get(name) ?? '');
+    // An entry that is replaced stays at its place.
+    this.#left.set(name, line);
+  }
+
+  #forget(name: string): void {
+    this.#leftBytes -= Buffer.byteLength(this.#left.get(name) ?? '');
+    this.#left.delete(name);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+function emptyIfMissing(error: unknown): Uint8Array {
+  if (isMissing(error)) return new Uint8Array();
+  throw error;
+}
+
+/** Makes the name of a new file durable. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function errorOf(path: string, error: unknown): SpoolError {
+  if (error instanceof SpoolError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new SpoolError(`the spool ${path} cannot be used: ${text}`, { cause: error });
+}

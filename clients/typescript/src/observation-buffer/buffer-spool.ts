@@ -1,0 +1,128 @@
+import { toJson } from '../json.ts';
+import { uuid7 } from '../uuid7.ts';
+import { type Batch, type Item, placedAt } from './batch.ts';
+import type { Moment } from './buffer-clock.ts';
+import type { UnacknowledgedBatch } from './buffer-types.ts';
+import { canonical } from './canonical.ts';
+import { KEY_AGE_MS_MAX } from './instance-queue.ts';
+import { RecentFloors } from './recent-floors.ts';
+import { INTERVAL_MS } from './spacing.ts';
+import { type Spool, type SpoolEntry, SpoolError } from './spool.ts';
+
+/** What a spool has left of earlier processes. */
+export type Recovered = {
+  /** To be sent, in their order, with the keys and timestamps that they may have been sent with. */
+  readonly items: readonly (readonly [instanceId: string, item: Item])[];
+  /** Not to be sent, because the service may have forgotten their keys. */
+  readonly old: readonly UnacknowledgedBatch[];
+};
+
+/** A spool as one buffer uses it. Errors of the spool are thrown as `SpoolError`. */
+export class BufferSpool {
+  readonly #spool: Spool;
+  /** The earliest timestamps behind what was added, of the instances that were added to most recently. */
+  readonly #next: RecentFloors;
+  /** Settles when all that was added so far is durable, or has failed. */
+  #added: Promise<unknown> = Promise.resolve();
+
+  constructor(spool: Spool, instancesMax: number) {
+    this.#spool = spool;
+    this.#next = new RecentFloors(instancesMax);
+  }
+
+  /** Reads what earlier processes have left. */
+  async load(now: Moment, ordinal: () => number): Promise<Recovered> {
+    const entries = await this.#spool.load().catch(fail);
+    const isOld = ({ addedAtMs }: SpoolEntry) => now.unixMs - addedAtMs > KEY_AGE_MS_MAX;
+    const items = entries
+      .filter((entry) => !isOld(entry))
+      .map((entry) => [entry.instanceId, this.#itemOf(entry, now, ordinal())] as const);
+    return { items, old: entries.filter(isOld).map(leftOf) };
+  }
+
+  /**
+   * The item with its timestamp, at least `floorMs` where the buffer gives it, once it is durable. Items come in
+   * the order of the calls.
+   */
+  async add(instanceId: string, item: Item, floorMs: number | undefined): Promise<Item> {
+    const floors = [floorMs, this.#next.of(instanceId)].filter((ms) => ms !== undefined);
+    const timed = this.#timed(
+      instanceId,
+      item,
+      floors.length === 0 ? undefined : Math.max(...floors),
+    );
+    const before = this.#added;
+    const added = this.#spool.add([entryOf(instanceId, timed)]).catch(fail);
+    this.#added = Promise.allSettled([before, added]);
+    await before;
+    await added;
+    return timed;
+  }
+
+  /** Makes the timestamps durable that a batch has given anew, before it is sent. */
+  async move(instanceId: string, { items, observations }: Batch): Promise<void> {
+    const entries: SpoolEntry[] = [];
+    for (const [index, item] of items.entries()) {
+      const observation = observations[index];
+      if (observation === undefined) continue;
+      if (observation.timestamp === item.observation.timestamp) continue;
+      entries.push(entryOf(instanceId, { ...item, observation }));
+    }
+    if (entries.length > 0) await this.#spool.add(entries).catch(fail);
+  }
+
+  /** Marks items as done. Where that fails they are sent again later, and replayed. */
+  done(instanceId: string, items: readonly Item[]): void {
+    if (items.length === 0) return;
+    const keys = items.map(({ observation }) => observation.idempotency_key);
+    void this.#spool.done(instanceId, keys).catch(() => undefined);
+  }
+
+  /** Resolves when nothing is being added. */
+  async idle(): Promise<void> {
+    await this.#added;
+  }
+
+  /** Ends the use of the spool. */
+  async close(): Promise<void> {
+    await this.#spool.close().catch(() => undefined);
+  }
+
+  #timed(instanceId: string, item: Item, floorMs: number | undefined): Item {
+    const { ms, timestamp } = placedAt(item, floorMs);
+    const observation = canonical({ ...item.observation, timestamp });
+    if (ms !== undefined) {
+      this.#next.keep(instanceId, Math.max(floorMs ?? 0, ms + INTERVAL_MS));
+    }
+    return { ...item, observation };
+  }
+
+  #itemOf(entry: SpoolEntry, now: Moment, ordinal: number): Item {
+    const { instanceId, observation, timestampFrom, addedAtMs } = entry;
+    const bytes = new TextEncoder().encode(toJson(observation)).length;
+    const facts = { ordinal, observation, timestampFrom, isFixed: true, bytes };
+    const item = { ...facts, addedAtMs, addedAtSteadyMs: now.steadyMs };
+    return this.#timed(instanceId, item, this.#next.of(instanceId));
+  }
+}
+
+function entryOf(instanceId: string, { observation, timestampFrom, addedAtMs }: Item): SpoolEntry {
+  return { instanceId, observation, timestampFrom, addedAtMs };
+}
+
+function leftOf({
+  instanceId,
+  observation,
+  timestampFrom,
+  addedAtMs,
+}: SpoolEntry): UnacknowledgedBatch {
+  const batch = { instanceId, idempotencyKey: uuid7(), observations: [observation] };
+  const facts = { mayHaveHappened: true, sentAtMs: addedAtMs };
+  return { ...batch, ...facts, timestampsFrom: [timestampFrom] };
+}
+
+function fail(error: unknown): never {
+  if (error instanceof SpoolError) throw error;
+  const text = error instanceof Error ? error.message : String(error);
+  throw new SpoolError(`the spool cannot be used: ${text}`, { cause: error });
+}

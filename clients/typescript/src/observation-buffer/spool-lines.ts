@@ -1,0 +1,81 @@
+import { fromJson, toJson } from '../json.ts';
+import type { TimestampFrom } from './batch.ts';
+import { canonical } from './canonical.ts';
+import { type SpoolEntry, SpoolError } from './spool.ts';
+
+/*
+ * The lines of a spool file, which both client libraries read and write (clients/README.md).
+ */
+
+/** The line of an entry. */
+export function entryLine({
+  instanceId,
+  observation,
+  timestampFrom,
+  addedAtMs,
+}: SpoolEntry): string {
+  const line = { v: 1, instance: instanceId, observation, timestamp_from: timestampFrom };
+  return `${toJson({ ...line, added_at: addedAtMs })}\n`;
+}
+
+/** The line that marks entries as done. */
+export function doneLine(instanceId: string, keys: readonly string[]): string {
+  return `${toJson({ v: 1, instance: instanceId, done: keys })}\n`;
+}
+
+/** By what an entry is known. */
+export function nameOf(instanceId: string, key: string): string {
+  return `${instanceId} ${key}`;
+}
+
+/**
+ * The entries of a file that are not done, in their order, and how many bytes of the file are whole lines.
+ * Throws a `SpoolError` with the number of a line that cannot be read, other than a last one that was cut.
+ */
+export function readLines(bytes: Uint8Array): { left: Map<string, SpoolEntry>; whole: number } {
+  const left = new Map<string, SpoolEntry>();
+  let from = 0;
+  for (let number = 1; ; number += 1) {
+    const end = bytes.indexOf(NEWLINE, from);
+    if (end < 0) return { left, whole: from };
+    const line = parsed(bytes.subarray(from, end));
+    if (line === undefined) {
+      if (end + 1 === bytes.length) return { left, whole: from };
+      throw new SpoolError(`line ${number} of the spool cannot be read`);
+    }
+    if ('done' in line) for (const key of line.done) left.delete(nameOf(line.instanceId, key));
+    else left.set(nameOf(line.instanceId, line.observation.idempotency_key), line);
+    from = end + 1;
+  }
+}
+
+const NEWLINE = 10;
+
+type Line = SpoolEntry | { readonly instanceId: string; readonly done: readonly string[] };
+
+type Written = {
+  readonly v: unknown;
+  readonly instance: unknown;
+  readonly observation?: SpoolEntry['observation'];
+  readonly timestamp_from?: TimestampFrom;
+  readonly added_at?: unknown;
+  readonly done?: unknown;
+};
+
+/** What a line says; undefined for one that cannot be read. */
+function parsed(bytes: Uint8Array): Line | undefined {
+  let written: Written;
+  try {
+    written = fromJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Written;
+  } catch {
+    return undefined;
+  }
+  if (typeof written !== 'object' || written === null || written.v !== 1) return undefined;
+  const { instance: instanceId, observation, added_at: addedAtMs, done } = written;
+  if (typeof instanceId !== 'string') return undefined;
+  if (Array.isArray(done)) return { instanceId, done: done.map(String) };
+  if (typeof observation?.idempotency_key !== 'string') return undefined;
+  if (typeof observation.timestamp !== 'string' || typeof addedAtMs !== 'number') return undefined;
+  const timestampFrom = written.timestamp_from === 'buffer' ? 'buffer' : 'caller';
+  return { instanceId, observation: canonical(observation), timestampFrom, addedAtMs };
+}
