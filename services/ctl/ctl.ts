@@ -33,6 +33,7 @@ import { RING } from '#ctl/ring-command';
 import { SETUP_LINK } from '#ctl/setup-link-command';
 import { SHARDS } from '#ctl/shards-command';
 import { VERIFY } from '#ctl/verify-command';
+import { VERSION } from '#ctl/version-command';
 import { toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
 
@@ -84,6 +85,7 @@ export const COMMANDS: readonly Command[] = [
   COPY,
   CAPACITY,
   completionCommand(() => COMMANDS),
+  VERSION,
 ];
 
 /**

@@ -8,6 +8,7 @@ import {
   UsageError,
 } from '#ctl/command';
 import { SERVICE_OPTION } from '#ctl/command-values';
+import { operatorName } from '#ctl/operator-name';
 import { table } from '#ctl/table';
 import type { ClusterSnapshot } from '#overview/cluster-snapshot';
 import { sleep } from '#platform/clock';
@@ -32,7 +33,7 @@ export const DRAIN: ClusterCommand = {
     }
     const member = memberIn(await readCluster(ports, values), name);
     const { service, node, address } = member;
-    const { incarnation } = await ports.adminAt(address).drain();
+    const { incarnation } = await ports.adminAt(address).drain(operatorName());
     await drained(ports, { ...member, incarnation }, report);
     const data = { service, node, incarnation, address, shards_left: 0 };
     const row = [service, node, incarnation, address, '0'];

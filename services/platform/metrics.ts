@@ -28,6 +28,11 @@ const MESSAGES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
  * and closed sets only, never an account, an instance or a key.
  */
 export const METRICS = {
+  identity_engine_build_info: gauge(
+    'Release and role of the process; the value is always 1.',
+    'version',
+    'role',
+  ),
   nodejs_eventloop_utilization: gauge(
     'Share of the last 5 s or more, up to the time between scrapes, in which the event loop was busy, 0 to 1.',
   ),

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Config, ConfigError, readConfig } from '#config';
 import { systemClock } from '#platform/clock';
-import { STANDARD_ERROR } from '#platform/line-stream';
+import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/line-stream';
 import { createLogger } from '#platform/logger';
+import { releaseOf } from '#platform/release';
 import { logOrigin } from '#process/node-name';
 import { endOnUncaught, live } from '#process/process-life';
 import { assertProduction } from '#process/production';
@@ -23,6 +24,7 @@ const STAYING_MS = 60_000;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
        main.ts migrate
+       main.ts --version
        main.ts ctl --help
 `;
 
@@ -39,6 +41,10 @@ export async function runCommand(
   let report = printRefusal;
   // A signal that has arrived while modules were loaded is delivered by the event loop.
   await nextTurn();
+  if (part === '--version' && rest.length === 0) {
+    STANDARD_OUTPUT.write(`${releaseOf()}\n`);
+    return 0;
+  }
   try {
     const config = readConfig();
     if (part === 'ctl' || part === 'migrate') {

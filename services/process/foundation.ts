@@ -8,6 +8,7 @@ import { createLogger, type Logger } from '#platform/logger';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { serveOps } from '#platform/ops-server';
 import { systemRandomness } from '#platform/randomness';
+import { releaseOf } from '#platform/release';
 import type { Running } from '#platform/run';
 import { traceFields } from '#platform/traceparent';
 import type { Tracer } from '#platform/tracer';
@@ -41,6 +42,10 @@ export function foundationOf(config: Config, service: string, stop?: AbortSignal
   const onBug = bugReporter(logger, clock);
   const metrics = createMetrics(clock);
   countLostLines(metrics);
+  metrics
+    .gauge('identity_engine_build_info')
+    .labels({ version: releaseOf(), role: service })
+    .set(1);
   const credentials = new CredentialFiles({ clock, logger, metrics });
   const role = WIRE_ROLES.find((name) => name === service);
   const tls = () => wireTlsOf(config, { credentials, clock }, role);
@@ -88,7 +93,9 @@ function bugReporter(logger: Logger, clock: Clock) {
 }
 
 /** The operators' port of a process. */
-type OperatorsPort = Running & {
+export type OperatorsPort = Running & {
+  /** Adds a line to the readiness probe, until the process ends. */
+  note(line: string): void;
   /** Says from now on that the process can serve; the returned disposable takes that back. */
   ready(): Disposable;
 };
@@ -105,15 +112,18 @@ export async function serveOperators(
   let isReady = false;
   let isClosing = false;
   const { SERVICE_METRICS_HOST: host, SERVICE_METRICS_PORT: port } = config;
+  const lines: string[] = [];
   const whyNot = () => (isClosing ? ['closing'] : waits.lines);
   const notes = () => [
     ...(isReady ? [] : whyNot()),
     ...credentials.refusals,
     ...dependencies.notes,
+    ...lines,
   ];
   const server = await serveOps({ host, port, metrics, isReady: () => isReady, notes });
   return {
     ...server,
+    note: (line) => void lines.push(line),
     ready() {
       isReady = true;
       return {

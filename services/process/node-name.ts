@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Config } from '#config';
 import type { LogOrigin } from '#platform/logger';
-import { releaseOf } from '#process/release';
+import { releaseOf } from '#platform/release';
 
 /** Name of this process in log lines and traces: `SERVICE_NODE_NAME`, or host and process id. */
 export function nodeNameOf({ SERVICE_NODE_NAME: name }: Config): string {

@@ -1,8 +1,15 @@
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import type { Limiter } from '#limiter/compose';
+import { isoTime } from '#platform/iso-time';
+import type { Logger } from '#platform/logger';
 import { type Administration, openAdminPort } from '#process/admin-port';
-import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
+import {
+  type Foundation,
+  type OperatorsPort,
+  openFoundation,
+  serveOperators,
+} from '#process/foundation';
 import { assertReachable, type ClusterParts, clockWatchOf, clusterOf } from '#process/membership';
 import { overviewOfAlone, overviewOfCluster } from '#process/overview';
 import { openBus, openStores } from '#process/ports';
@@ -70,7 +77,10 @@ export async function openNodeProcess(
     served = await member(foundation, { stores, bus, clocks });
   }
   const { actors, node, administration } = served;
-  const services = [served.service, adminService(node ?? targetOfAlone(service), foundation.onBug)];
+  const { onBug } = foundation;
+  const onDrain = drainReporter(foundation, operators);
+  const admin = adminService(node ?? targetOfAlone(service), onBug, onDrain);
+  const services = [served.service, admin];
   const onRefused = refusalObserver(foundation);
   const server = await serveGrpc({ listen: config[listen], services, tls, onRefused });
   opening.use(server);
@@ -94,6 +104,23 @@ export async function openNodeProcess(
   opening.use(operators.ready());
   say(foundation, addresses);
   return opening.move();
+}
+
+/** Logs who drains this node, once, and shows it in the readiness probe until the process ends. */
+export function drainReporter(
+  { logger, clock }: { readonly logger: Logger; readonly clock: Foundation['clock'] },
+  operators: Pick<OperatorsPort, 'note'>,
+): (requestedBy: string) => void {
+  let isReported = false;
+  return (requestedBy) => {
+    if (isReported) return;
+    isReported = true;
+    logger.info({ requestedBy }, 'leaving: this node gives its shards to the others');
+    const since = isoTime(clock.wallMs());
+    operators.note(
+      `leaving since ${since}: drained by ${requestedBy}, stop it when it owns no shard`,
+    );
+  };
 }
 
 /** What actors that are one of no cluster offer to operators: every call is refused. */

@@ -4,9 +4,9 @@ import { readBuiltPages } from '#console/built-pages';
 import type { ClusterOverview } from '#limiter/cluster-routes';
 import { aloneReporter, type ClusterReporter, ClusterWatch } from '#overview/cluster-watch';
 import type { WatchPorts } from '#overview/watched-service';
+import { releaseOf } from '#platform/release';
 import { clusterPage } from '#process/cluster-page';
 import type { Foundation } from '#process/foundation';
-import { releaseOf } from '#process/release';
 import type { SharedStores } from '#process/stores';
 import { adminClient } from '#wire/admin-client';
 

@@ -2,9 +2,9 @@ import type { Config } from '#config';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
+import { releaseOf } from '#platform/release';
 import type { Tracer } from '#platform/tracer';
 import { nodeNameOf } from '#process/node-name';
-import { releaseOf } from '#process/release';
 
 /** What tracing needs of its process. */
 type TracingPorts = {

@@ -21,8 +21,8 @@ const ROLES = {
 export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
   /** The present incarnation of the node, as `NodeAdmin.identity`. */
   identify(): Promise<string>;
-  /** As `NodeAdmin.drain`. */
-  drain(): Promise<DrainProgress>;
+  /** As `NodeAdmin.drain`; `requestedBy` names the user for the log of the node. */
+  drain(requestedBy?: string): Promise<DrainProgress>;
 }
 
 /**
@@ -49,7 +49,7 @@ export function adminClient(address: string, options: UnaryCallOptions): AdminCl
       const { incarnation } = await ask('node', AdminService.identify, {});
       return trustText(incarnation, 1, INCARNATION_LENGTH_MAX, 'incarnation');
     },
-    drain: () => ask('node', AdminService.drain, {}),
+    drain: (requestedBy = '') => ask('node', AdminService.drain, { requestedBy }),
     async readLoad() {
       const { oldestUnstoredMs, ...load } = await ask('node', AdminService.readLoad, {});
       return { ...load, oldestUnstoredMs };

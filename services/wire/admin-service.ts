@@ -12,11 +12,13 @@ import type { WireService } from '#wire/wire-service';
 /**
  * What `adminClient` asks, served beside an engine or a limiter. A method that `target` does not
  * have is refused as UNIMPLEMENTED. The service answers also while the process stops: a node that
- * leaves is not dead yet (architecture 3.3), and operators look most closely then.
+ * leaves is not dead yet (architecture 3.3), and operators look most closely then. `onDrain` is told
+ * which user asked for a drain that has begun.
  */
 export function adminService(
   target: AdminTarget,
   reportBug: (error: unknown) => void = () => undefined,
+  onDrain: (requestedBy: string) => void = () => undefined,
 ): WireService {
   const readLoad = target.readLoad?.bind(target);
   const readInstance = target.readInstance?.bind(target);
@@ -24,7 +26,11 @@ export function adminService(
   const resetUsage = target.resetUsage?.bind(target);
   const implementation: Partial<AdminServer> = {
     identify: unaryHandler(async () => ({ incarnation: target.identity() }), reportBug),
-    drain: unaryHandler(async () => await target.drain(), reportBug),
+    drain: unaryHandler(async ({ requestedBy }) => {
+      const progress = await target.drain();
+      onDrain(userNameOf(requestedBy));
+      return progress;
+    }, reportBug),
   };
   if (readLoad !== undefined) {
     implementation.readLoad = unaryHandler(async () => await readLoad(), reportBug);
@@ -55,6 +61,11 @@ export function adminService(
     implementation: implementation as WireService['implementation'],
     drain: () => undefined,
   };
+}
+
+/** A claimed name as it may stand in a log and a probe: letters, digits and `.@+-`, 64 at most. */
+function userNameOf(claimed: string): string {
+  return claimed.slice(0, 64).replaceAll(/[^\w.@+\\-]/g, '?') || 'unknown';
 }
 
 function reportToWire({ incarnation, isServed, active }: InstanceReport): ReadInstanceReply {

@@ -2,9 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
 import { freePort } from '#deploy/local/free-port';
+import { systemClock } from '#platform/clock';
 import { openFoundation, serveOperators } from '#process/foundation';
+import { drainReporter } from '#process/node-process';
 import { Waits } from '#process/waits';
 import { runMain } from '#test/support/process-run';
+import { noteLogger } from '#test/support/test-logger';
+import { adminClient } from '#wire/admin-client';
+import { adminService } from '#wire/admin-service';
+import { serveGrpc } from '#wire/grpc-server';
 
 /** What the readiness probe at this address answers. */
 async function asked(address: string): Promise<readonly [number, string]> {
@@ -50,12 +56,45 @@ unready('or is degraded says since when which dependency does not answer', async
   assert.equal(await asked(operators.address), [200, 'ready\n']);
 });
 
+// Report 35: A drained node logged nothing, and its readiness probe did not show the drain.
+unready('or is drained says since when and by whom, and logs it once', async () => {
+  const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
+  await using foundation = await openFoundation(config, 'engine');
+  await using operators = await serveOperators(config, foundation);
+  using _ = operators.ready();
+  const lines: string[] = [];
+  const logger = noteLogger((line) => void lines.push(line));
+  const onDrain = drainReporter({ ...foundation, logger }, operators);
+  const drain = async () => ({ incarnation: 'life-1', openShards: 3 });
+  const target = { identity: () => 'life-1', drain };
+  const services = [adminService(target, undefined, onDrain)];
+  await using server = await serveGrpc({ listen: '127.0.0.1:0', services });
+  const node = adminClient(server.address, { timeoutMs: 2_000, clock: systemClock });
+  await node.drain('ada\n@example.com');
+  await node.drain('eve');
+  assert.equal(lines, [
+    'leaving: this node gives its shards to the others requestedBy=ada?@example.com',
+  ]);
+  const [status, text] = await asked(operators.address);
+  assert.is(status, 200);
+  assert.match(text, /^ready\nleaving since \S+Z: drained by ada\?@example\.com, /);
+});
+
 unready('no longer waits for what has failed', async () => {
   const waits = new Waits();
   const failed = waits.during(() => 'one', Promise.reject(new Error('refused'))).catch(() => 'no');
   assert.equal(waits.lines, ['waiting for one']);
   assert.is(await failed, 'no');
   assert.equal(waits.lines, []);
+});
+
+// Report 36: No metric, option or command told the release of a process.
+unready('or ready shows its release and role as a metric', async () => {
+  const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
+  await using foundation = await openFoundation(config, 'edge');
+  await using operators = await serveOperators(config, foundation);
+  const text = await (await fetch(`${operators.address}/metrics`)).text();
+  assert.match(text, /^identity_engine_build_info\{version="\d+\.\d+\.\d+",role="edge"\} 1$/m);
 });
 
 unready('is an edge without its engine and limiter, which it names', async () => {

@@ -94,6 +94,20 @@ for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'],
   });
 }
 
+// Report 36: There was no --version and no "ctl version".
+part(
+  '"main.ts --version" and "ctl version" print the release, also with a wrong configuration',
+  async () => {
+    const wrong = { SERVICE_PORTS: '1' };
+    const version = runMain(['--version'], wrong);
+    assert.is(await version.ended, 0, version.stderr());
+    assert.match(version.stdout(), /^\d+\.\d+\.\d+\n$/);
+    const ctl = runMain(['ctl', 'version', '--json']);
+    assert.is(await ctl.ended, 0, ctl.stderr());
+    assert.is(JSON.parse(ctl.stdout()).release, version.stdout().trim());
+  },
+);
+
 const SECRET = { SERVICE_CLUSTER_SECRET: 'the secret of this test' };
 
 const waiting = suite('when an edge finds no engine');

@@ -31,6 +31,8 @@ export interface IdentifyReply {
 }
 
 export interface DrainRequest {
+  /** The user who asks, for the log. Not proven; empty where not known, and from a ctl before 1.1. */
+  requestedBy: string;
 }
 
 export interface DrainReply {
@@ -215,11 +217,14 @@ export const IdentifyReply: MessageFns<IdentifyReply> = {
 };
 
 function createBaseDrainRequest(): DrainRequest {
-  return {};
+  return { requestedBy: "" };
 }
 
 export const DrainRequest: MessageFns<DrainRequest> = {
-  encode(_: DrainRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: DrainRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.requestedBy !== "") {
+      writer.uint32(10).string(message.requestedBy);
+    }
     return writer;
   },
 
@@ -236,6 +241,14 @@ export const DrainRequest: MessageFns<DrainRequest> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.requestedBy = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
