@@ -30,6 +30,8 @@ const text = made
   .replaceAll(/^\/\*\*\n \*\/\n/gm, '')
   .replace(/\/\*\*(?:(?!\*\/)[\s\S])*\*\/\nexport interface Models \{[^}]*\}\n/, '')
   .replace('export interface Error {', 'export interface ErrorBody {')
+  // TypeDoc takes brackets of a bare pattern for a link.
+  .replaceAll(/([Pp]attern) (\^[^\n]*?\$)(?=[.;]| \*\/)/g, '$1 `$2`')
   .replaceAll(/\/\*\*\n +\* ([^\n]{1,88})\n +\*\//g, '/** $1 */');
 if (!process.argv.includes('--check')) {
   writeFileSync(TARGET, text);

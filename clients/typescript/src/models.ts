@@ -345,7 +345,7 @@ export interface MonthUsage {
 }
 /** The key that this request was made with. */
 export interface KeyDescription {
-  /** Pattern ^key_[0-9a-f]{16}$. */
+  /** Pattern `^key_[0-9a-f]{16}$`. */
   id: string;
   scope: KeyScope;
   /** `null`: never. */
@@ -406,11 +406,11 @@ export interface AuditQuery {
   /** How many entries the page has at most. 1 to 100; default 20. */
   limit?: number;
   /**
-   * Where to go on: the `next_cursor` of the page before. Pattern ^(\d{4}-\d{2})\.(\d{1,15})$.
+   * Where to go on: the `next_cursor` of the page before. Pattern `^(\d{4}-\d{2})\.(\d{1,15})$`.
    */
   cursor?: string;
   /**
-   * What was done, or the first words of it: `key` is `key.create` and all others on keys. At most 48 characters; pattern ^[a-z]+(?:[._][a-z]+)*\.?$.
+   * What was done, or the first words of it: `key` is `key.create` and all others on keys. At most 48 characters; pattern `^[a-z]+(?:[._][a-z]+)*\.?$`.
    */
   action?: string;
   /** Id of the key, user or token that did it. 1 to 128 characters. */
@@ -446,7 +446,7 @@ export interface BatchObservation {
    */
   timestamp?: string;
   /**
-   * As the header `Idempotency-Key` of a single call: an observation whose key is known is reported as replayed and not applied again. 1 to 255 characters; pattern ^[!-~](?:[ -~]*[!-~])?$.
+   * As the header `Idempotency-Key` of a single call: an observation whose key is known is reported as replayed and not applied again. 1 to 255 characters; pattern `^[!-~](?:[ -~]*[!-~])?$`.
    */
   idempotency_key?: string;
 }
@@ -461,7 +461,7 @@ export interface BatchProcessed {
   [k: string]: unknown;
 }
 export interface Snapshot {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   instance_id: string;
   /** At least 0. */
   cycle: number;
@@ -621,7 +621,7 @@ export interface InitialModeStrengths {
   stress_response?: number;
 }
 export interface CreatedInstance {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   id: string;
   name: string;
   description: string;
@@ -632,7 +632,7 @@ export interface CreatedInstance {
   [k: string]: unknown;
 }
 export interface CurrentSnapshot {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   instance_id: string;
   /** At least 0. */
   cycle: number;
@@ -700,7 +700,7 @@ export interface DeletedEventData {
   [k: string]: unknown;
 }
 export interface DeletedInstance {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   id: string;
   /** Always true. */
   deleted: boolean;
@@ -729,7 +729,7 @@ export interface ErrorDetails {
   /** Always "rate_limit_exceeded". */
   alias?: string;
   mode?: ModeKey;
-  /** Pattern ^[A-Za-z0-9._-]{8,64}$. */
+  /** Pattern `^[A-Za-z0-9._-]{8,64}$`. */
   request_id?: string;
   [k: string]: unknown;
 }
@@ -755,7 +755,7 @@ export interface HistoryQuery {
   generation?: GenerationChoice;
 }
 export interface Instance {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   id: string;
   name: string;
   description: string;
@@ -787,7 +787,7 @@ export interface InstancesQuery {
   search?: string;
 }
 export interface ListedInstance {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   id: string;
   name: string;
   description: string;
@@ -913,7 +913,7 @@ export interface RenameInstance {
   description?: string;
 }
 export interface ResetDone {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   id: string;
   reset_to: OpenResetMode;
   /** At least 0. */
@@ -981,7 +981,7 @@ export interface TestResult {
   [k: string]: unknown;
 }
 export interface UpdatedInstance {
-  /** Pattern ^inst_[0-9a-f]{16}$. */
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
   id: string;
   name: string;
   description: string;
