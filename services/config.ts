@@ -12,6 +12,7 @@ import {
   filled,
   flag,
   headers,
+  hostNames,
   isNameless,
   list,
   networks,
@@ -41,6 +42,9 @@ const VARIABLES = {
   SERVICE_METRICS_PORT: port
     .default(9_464)
     .describe('Port for /metrics, /health/live and /health/ready; 0 takes a free one.'),
+  SERVICE_METRICS_NAMES: hostNames.describe(
+    'Comma-separated host names by which the port of metrics and probes is called, besides its addresses and names without a dot. None if empty.',
+  ),
   SERVICE_ADMIN_PORT: port
     .default(8_001)
     .describe('Loopback-only port that `ctl` talks to; 0 takes a free one.'),
@@ -209,6 +213,9 @@ const VARIABLES = {
   SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
   SERVICE_TRUSTED_PROXIES: networks.describe(
     'Comma-separated CIDRs whose X-Forwarded-For is believed, with ports or without. None if empty.',
+  ),
+  SERVICE_TRUSTED_WIDE_NETWORKS: networks.describe(
+    'Networks of SERVICE_TRUSTED_PROXIES that are wider than /24 (IPv6: /64), named again to be taken in production: every address in them may claim to be any caller.',
   ),
   SERVICE_DRAIN_SECONDS: whole
     .pipe(z.number().max(10))

@@ -4,7 +4,7 @@ import type { Creator } from '#accounts/creator';
 import type { KeyScope } from '#accounts/key-scope';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
-import { Fault } from '#fault/fault';
+import { Fault, invalid } from '#fault/fault';
 import {
   type Rotation,
   withDisabled,
@@ -207,11 +207,15 @@ function keyAdmin(
 
   return {
     async createKey(accountId, { name, scope, expiresAtMs, networks = [], createdBy }) {
+      const createdAtMs = clock.wallMs();
+      if (expiresAtMs !== undefined && expiresAtMs <= createdAtMs) {
+        throw invalid('out_of_range', 'expires_at', 'expires_at: must be a time in the future');
+      }
       const { key, fresh } = newKey(accountId);
       const record: ApiKeyRecord = {
         ...fresh,
         scope,
-        createdAtMs: clock.wallMs(),
+        createdAtMs,
         ...(name === undefined ? {} : { name }),
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
         ...(networks.length === 0 ? {} : { networks }),

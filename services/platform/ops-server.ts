@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, isIPv6 } from 'node:net';
+import { type AddressInfo, isIP, isIPv6 } from 'node:net';
+import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
 import type { Metrics } from '#platform/metrics';
 import type { Running } from '#platform/run';
 
@@ -12,6 +13,8 @@ type OpsOptions = {
   readonly metrics: Metrics;
   /** Whether the process can serve: joined once, configuration valid, not draining. */
   readonly isReady: () => boolean;
+  /** Names, besides addresses and host names without a dot, by which others call this port. */
+  readonly names: readonly string[];
   /** What an operator should know of the process, one line each: if it is not ready, why. */
   readonly notes: () => readonly string[];
 };
@@ -23,7 +26,9 @@ type OpsOptions = {
 export async function serveOps(options: OpsOptions): Promise<Running> {
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?');
-    if (request.method !== 'GET') answer(response, 404, 'Not Found\n');
+    if (!isAddressed(request.headers.host, options)) {
+      answer(response, 403, 'this port answers to its own address: SERVICE_METRICS_NAMES\n');
+    } else if (request.method !== 'GET') answer(response, 404, 'Not Found\n');
     else if (path === '/metrics') scrape(options.metrics, request.headers.accept, response);
     else if (path === '/health/live') answer(response, 200, 'live\n');
     else if (path !== '/health/ready') answer(response, 404, 'Not Found\n');
@@ -40,6 +45,18 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
       await once(server, 'close');
     },
   };
+}
+
+/**
+ * Whether a `Host` header names this port. A web page whose own name is made to resolve to this machine
+ * (DNS rebinding) still sends its own name, which has a dot. Programs that send no name are no pages.
+ */
+function isAddressed(header: string | undefined, { host, names }: OpsOptions): boolean {
+  if (header === undefined || isLoopbackHost(header)) return true;
+  const name = header.replace(/:\d{1,5}$/, '').toLowerCase();
+  if (names.includes(name)) return true;
+  if (isLoopbackAddress(host)) return false;
+  return isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0 || /^[a-z0-9_-]+$/.test(name);
 }
 
 function readiness({ isReady, notes }: OpsOptions, response: ServerResponse): void {

@@ -26,6 +26,18 @@ export const networks = z
   .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
   .refine((cidrs) => cidrs.every(isNetwork), 'must be addresses or CIDRs');
 
+/** Host names in lower case, separated by commas; none if left out. */
+export const hostNames = z
+  .string()
+  .regex(/^[A-Za-z0-9._,-]*$/, 'must be host names')
+  .default('')
+  .transform((text) =>
+    text
+      .toLowerCase()
+      .split(',')
+      .filter((name) => name !== ''),
+  );
+
 /** Several values, separated by commas; one at least. */
 export function list(item: z.ZodType<string, string>) {
   return z

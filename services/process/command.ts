@@ -73,7 +73,7 @@ export async function runCommand(
     logWarnings(logger);
     logStart(logger, config);
     const open = await PARTS[part]();
-    const code = await live((signal) => open(config, signal), stop, report);
+    const code = await live((signal) => open(config, signal), stop, report, config);
     // What a failed start has left open, a driver's socket say, must not keep the process.
     if (code !== 0) process.exit(code);
     return code;

@@ -113,6 +113,7 @@ export async function serveOperators(
   let isClosing = false;
   const { SERVICE_METRICS_HOST: host, SERVICE_METRICS_PORT: port } = config;
   const lines: string[] = [];
+  const names = config.SERVICE_METRICS_NAMES;
   const whyNot = () => (isClosing ? ['closing'] : waits.lines);
   const notes = () => [
     ...(isReady ? [] : whyNot()),
@@ -120,7 +121,7 @@ export async function serveOperators(
     ...dependencies.notes,
     ...lines,
   ];
-  const server = await serveOps({ host, port, metrics, isReady: () => isReady, notes });
+  const server = await serveOps({ host, port, names, metrics, isReady: () => isReady, notes });
   return {
     ...server,
     note: (line) => void lines.push(line),

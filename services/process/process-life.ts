@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { ConfigError } from '#config';
+import { type Config, ConfigError } from '#config';
+import { readHostPort } from '#platform/host-port';
 import { STANDARD_OUTPUT } from '#platform/line-stream';
 import type { Logger } from '#platform/logger';
 
@@ -27,6 +28,7 @@ export async function live(
   open: (stop: AbortSignal) => Promise<Opened>,
   stop: AbortSignal,
   report: (text: string) => void,
+  config: Config,
 ): Promise<number> {
   if (stop.aborted) return 0;
   let overdue: NodeJS.Timeout | undefined;
@@ -38,7 +40,7 @@ export async function live(
     opened = await open(stop);
   } catch (error) {
     if (!stop.aborted) {
-      report(lineOf(error));
+      report(lineOf(error, config));
       return 1;
     }
     clearTimeout(overdue);
@@ -72,21 +74,36 @@ export function endOnUncaught(logger: Logger): void {
 }
 
 /** What went wrong at start, in one line that says what to do. */
-function lineOf(error: unknown): string {
+function lineOf(error: unknown, config: Config): string {
   if (error instanceof ConfigError) return `configuration: ${error.message}`;
   const { message } = error as Error;
   const { code, port, address } = placeOf(error);
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port ?? '?'} on ${address ?? 'this host'} is taken; stop what uses it or choose another (SERVICE_PORT, SERVICE_METRICS_PORT, SERVICE_ADMIN_PORT, SERVICE_CONSOLE_PORT or a _LISTEN address: docs/configuration.md)`;
+      return `${variablesOf(port, config)}port ${port ?? '?'} on ${address ?? 'this host'} is taken; stop what uses it or choose another port`;
     case 'EACCES':
-      return `port ${port ?? '?'} may not be opened by this user; choose one above 1023`;
+      return `${variablesOf(port, config)}port ${port ?? '?'} may not be opened by this user; choose one above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `${address ?? 'the address'} is not an address of this machine (SERVICE_HOST, SERVICE_METRICS_HOST)`;
     default:
       return message.split('\n')[0] ?? 'failed to start';
   }
+}
+
+/** Variables that name the port of a listener. */
+const PORTS = [
+  ...['SERVICE_PORT', 'SERVICE_METRICS_PORT', 'SERVICE_ADMIN_PORT', 'SERVICE_CONSOLE_PORT'],
+  ...['SERVICE_ENGINE_LISTEN', 'SERVICE_LIMITER_LISTEN'],
+] as const;
+
+/** The variables whose value is this port, before a colon: two of them may name the same port. */
+function variablesOf(port: number | string | undefined, config: Config): string {
+  const named = PORTS.filter((name) => {
+    const value = String(config[name as keyof Config]);
+    return (readHostPort(value)?.port ?? Number(value)) === Number(port);
+  });
+  return named.length === 0 ? '' : `${named.join(' and ')}: `;
 }
 
 /** Where listening failed, and how: from the error itself, or from the text that gRPC makes of it. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
+import { networkText, readNetwork } from '#platform/ip-network';
 import { isLoopbackHost } from '#platform/loopback';
 
 /*
@@ -57,6 +58,7 @@ export function productionFaults(
     ...(role === 'standalone' && config.SERVICE_LOCAL_ACCOUNT
       ? ['SERVICE_LOCAL_ACCOUNT makes an account without limits and prints its key']
       : []),
+    ...proxyFaults(config, role),
     ...consoleFaults(config, role),
     ...(servesAccounts(role) && config.SERVICE_BILLING_PROVIDER === 'local'
       ? ['SERVICE_BILLING_PROVIDER=local sells plans for nothing']
@@ -103,6 +105,30 @@ function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): s
   if (role === 'standalone' || role === 'migrate') return [];
   if (config.SERVICE_NATS_URL === undefined) return [];
   return serverFaults(config, 'SERVICE_NATS', 'NATS', evidence);
+}
+
+/** Bits that a network of proxies has at least: 256 addresses, or a subnet of IPv6. Decision 322. */
+const PROXY_BITS_MIN = { v4: 24, v6: 64 } as const;
+
+/** Wide networks of proxies that are not named a second time: any pod in them could claim any address. */
+function proxyFaults(config: Config, role: Role): string[] {
+  if (!servesApi(role) && role !== 'console') return [];
+  const accepted = new Set(config.SERVICE_TRUSTED_WIDE_NETWORKS.map(textOfNetwork));
+  const wide = config.SERVICE_TRUSTED_PROXIES.map(textOfNetwork).filter((text) => {
+    const least = text.includes(':') ? PROXY_BITS_MIN.v6 : PROXY_BITS_MIN.v4;
+    return Number(text.split('/')[1]) < least && !accepted.has(text);
+  });
+  if (wide.length === 0) return [];
+  const names = wide.join(', ');
+  return [
+    `SERVICE_TRUSTED_PROXIES lets everything in ${names} claim any address: name the proxies, or the network in SERVICE_TRUSTED_WIDE_NETWORKS too`,
+  ];
+}
+
+/** One text for every way to write a network. */
+function textOfNetwork(cidr: string): string {
+  const network = readNetwork(cidr);
+  return network === undefined ? cidr : networkText(network);
 }
 
 /** A console in plain text: one on loopback alone has no address to be reached at from elsewhere. */

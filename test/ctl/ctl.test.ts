@@ -62,6 +62,17 @@ work('makes read-only keys, with an end if one is given', async () => {
   assert.is((await admitKey(service.limiter, made.key)).verdict, 'read_only_key');
 });
 
+// Report 20: `ctl keys create --expires` accepted a time in the past.
+work('makes no key that has expired before it is made', async () => {
+  await using service = await serviceUnderTest();
+  for (const time of ['2026-01-15T11:59:59Z', '2026-01-15T12:00:00Z', '1999-01-01T00:00:00Z']) {
+    const { code, err } = await service.ctl('keys', 'create', service.id, '--expires', time);
+    assert.equal([code, err], [2, 'ctl: expires_at: must be a time in the future']);
+  }
+  const { out } = await service.ctl('keys', 'list', service.id, '--json');
+  assert.is(JSON.parse(out).length, 1);
+});
+
 work('revokes a key at once', async () => {
   await using service = await serviceUnderTest();
   const { code, out } = await service.ctl('keys', 'revoke', service.id, service.record.id);

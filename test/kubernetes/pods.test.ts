@@ -175,7 +175,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
 
     if (serves) {
       pod('is asked at paths that are served, and no probe asks another process', async () => {
-        const unready = { isReady: () => false, notes: () => [] };
+        const unready = { names: [], isReady: () => false, notes: () => [] };
         const options = { host: '127.0.0.1', port: 0, metrics: createMetrics(), ...unready };
         await using server = await serveOps(options);
         const asked = async (probe = container.livenessProbe) => {

@@ -54,6 +54,28 @@ for (const role of ROLES) {
   });
 }
 
+// Report 14: overlays trusted 10.0.0.0/8 as proxies, so any pod could claim any client address.
+fit('trusts wide networks as proxies only where they are named a second time', () => {
+  for (const [proxies, wide, wrong] of [
+    ['192.0.2.7,10.1.2.0/24,2001:db8::/64', '', false],
+    ['10.0.0.0/8', '', true],
+    ['192.0.2.7,10.1.2.0/23', '10.0.0.0/8', true],
+    ['2001:db8::/48', '', true],
+    ['::ffff:10.0.0.0/104', '', true],
+    ['10.1.2.3/8', '10.0.0.0/8', false],
+  ] as const) {
+    const variables = { SERVICE_TRUSTED_PROXIES: proxies, SERVICE_TRUSTED_WIDE_NETWORKS: wide };
+    for (const role of ['edge', 'console', 'standalone'] as const) {
+      const named = wrongOf(role, { ...FIT[role], ...variables });
+      assert.equal(named, wrong ? ['SERVICE_TRUSTED_PROXIES'] : [], `${role} ${proxies} ${wide}`);
+    }
+  }
+  for (const file of globSync('deploy/kubernetes/overlays/*/kustomization.yaml')) {
+    const trusted = /SERVICE_TRUSTED_PROXIES=(\S*)/.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
+    assert.equal(wrongOf('edge', { ...FIT.edge, SERVICE_TRUSTED_PROXIES: trusted }), [], file);
+  }
+});
+
 fit('may show certificates instead of passwords', () => {
   const { SERVICE_CASSANDRA_PASSWORD: _, SERVICE_NATS_USERNAME: __, ...shown } = FIT.engine;
   assert.equal(wrongOf('engine', shown, true), []);

@@ -239,4 +239,27 @@ function change(path: string, sql: string): void {
   database.close();
 }
 
-for (const group of [copied, restored, files.closing()]) group.run();
+const foreign = suite('a backup with an object that this program does not make');
+
+// Report 15: `ctl restore` accepted a backup with an added trigger.
+for (const [statement, named] of [
+  ['CREATE TRIGGER t AFTER INSERT ON heads BEGIN DELETE FROM accounts; END', 'trigger t'],
+  ['CREATE VIEW v AS SELECT * FROM accounts', 'view v'],
+  ['CREATE TABLE more (a)', 'table more'],
+  ['CREATE INDEX i ON accounts (state)', 'index i'],
+  ['DROP TRIGGER heads_inserted', 'trigger heads_inserted'],
+  ['ALTER TABLE billing ADD COLUMN a INTEGER', 'table billing'],
+] as const) {
+  foreign(`is refused, and named (${named})`, async () => {
+    const backup = await closedFile(files, 3);
+    const database = new DatabaseSync(backup);
+    database.exec(statement);
+    database.close();
+    const path = await closedFile(files, 2);
+    const line = await refusal(() => dataFile(path).openBackup(backup, silent));
+    assert.match(line, new RegExp(`its ${named} is `));
+    assert.equal(textsIn(path), [LONG]);
+  });
+}
+
+for (const group of [foreign, copied, restored, files.closing()]) group.run();

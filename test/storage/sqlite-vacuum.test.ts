@@ -1,4 +1,15 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -41,6 +52,43 @@ vacuumed('gives back the room of what was deleted', async () => {
   );
   database.close();
   await using _served = openServedFile({ file: path, clock: systemClock });
+});
+
+// Report 29: a vacuum and a restore by root left a file that the user of the service could not open.
+vacuumed('and a restore keep the owner and the mode of the file', async () => {
+  const isRoot = process.getuid?.() === 0;
+  const path = await closedFile(files, 10);
+  chmodSync(path, 0o640);
+  if (isRoot) chownSync(path, 12_345, 12_346);
+  const before = statSync(path);
+  const seen = () => {
+    const { uid, gid, mode } = statSync(path);
+    return [uid, gid, mode];
+  };
+  await dataFile(path).vacuum(silent);
+  assert.equal(seen(), [before.uid, before.gid, before.mode]);
+  const other = await closedFile(files, 3);
+  await using backup = await dataFile(path).openBackup(other, silent);
+  await backup.place();
+  assert.equal(seen(), [before.uid, before.gid, before.mode]);
+});
+
+vacuumed('by root leaves nothing beside a new file that only root opens', async () => {
+  if (process.getuid?.() !== 0) return;
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-owner-'));
+  try {
+    chownSync(folder, 12_345, 12_346);
+    const path = join(folder, 'own.db');
+    {
+      await using backup = await dataFile(path).openBackup(await closedFile(files, 3), silent);
+      await backup.place();
+    }
+    for (const name of readdirSync(folder)) {
+      assert.is(statSync(join(folder, name)).uid, 12_345, name);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 vacuumed('is refused while the file is served, and for a damaged one, which stays', async () => {

@@ -6,7 +6,7 @@ import { CorruptState } from '#storage/byte-reader';
 import type { FileContents, WatchWork } from '#storage/data-file';
 import { CheckedTable } from '#storage/sqlite/checked-table';
 import type { Row } from '#storage/sqlite/database';
-import { assertKnown, versionOf } from '#storage/sqlite/file-schema';
+import { assertKnown, assertOwnSchema, versionOf } from '#storage/sqlite/file-schema';
 import { SUM_MODULUS } from '#storage/sqlite/row-checksum';
 import { bytesOf } from '#storage/sqlite/thread-messages';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
@@ -47,6 +47,7 @@ async function checked(
   const version = versionOf(database, file);
   if (version === 0) throw new UnusableFile(`${file} has no tables`);
   assertKnown(version, file);
+  assertOwnSchema(database, version, file);
   watch('checked', 0, size);
   const [found] = database.prepare('PRAGMA quick_check(1)').all();
   if (found?.['quick_check'] !== 'ok') throw damaged(file, String(found?.['quick_check']));

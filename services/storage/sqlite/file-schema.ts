@@ -38,6 +38,41 @@ export function migrateFile(
   }
 }
 
+/** Statistics of `ANALYZE`, which are no part of a schema. */
+const STATISTICS = /^sqlite_stat[14]$/;
+
+/**
+ * Throws `UnusableFile` for a file whose schema is not exactly that of its version: a trigger or a view
+ * that somebody added would run with every later write.
+ */
+export function assertOwnSchema(
+  database: DatabaseSync,
+  version: number,
+  file: string,
+  known: readonly SchemaVersion[] = knownFileVersions(),
+): void {
+  using fresh = new DatabaseSync(':memory:');
+  for (const { statements } of known.slice(0, version)) {
+    for (const statement of statements) fresh.exec(statement);
+  }
+  const [wanted, found] = [objectsOf(fresh), objectsOf(database)];
+  for (const [name, sql] of found) {
+    if (wanted.get(name) === sql) continue;
+    const what = wanted.has(name) ? 'is not as this program makes it' : 'is none of this program';
+    throw new UnusableFile(`${file} is refused: its ${name} ${what}`);
+  }
+  const missing = [...wanted.keys()].find((name) => !found.has(name));
+  if (missing !== undefined)
+    throw new UnusableFile(`${file} is damaged: its ${missing} is missing`);
+}
+
+/** Statements of the objects in a file, by kind and name. */
+function objectsOf(database: DatabaseSync): ReadonlyMap<string, string> {
+  const rows = database.prepare('SELECT type, name, sql FROM sqlite_schema').all();
+  const own = rows.filter(({ name }) => !STATISTICS.test(String(name)));
+  return new Map(own.map(({ type, name, sql }) => [`${type} ${name}`, String(sql)]));
+}
+
 /** Throws `UnusableFile` for tables of a version that this program does not know. */
 export function assertKnown(
   version: number,

@@ -1,5 +1,6 @@
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { openConnection } from '#storage/sqlite/connection';
+import { keepOwner } from '#storage/sqlite/private-file';
 import { sync, syncFolderOf } from '#storage/sqlite/synced';
 import { walOf } from '#storage/sqlite/whole-file';
 
@@ -8,6 +9,7 @@ import { walOf } from '#storage/sqlite/whole-file';
  * one or the other. With `kept` the other one stays under that name, with its WAL.
  */
 export function placeFile(whole: string, file: string, kept: string | undefined): void {
+  keepOwner(whole, file);
   sync(whole);
   takeInWal(file);
   if (kept !== undefined) linkSync(file, kept);
