@@ -241,7 +241,6 @@ function change(path: string, sql: string): void {
 
 const foreign = suite('a backup with an object that this program does not make');
 
-// Report 15: `ctl restore` accepted a backup with an added trigger.
 for (const [statement, named] of [
   ['CREATE TRIGGER t AFTER INSERT ON heads BEGIN DELETE FROM accounts; END', 'trigger t'],
   ['CREATE VIEW v AS SELECT * FROM accounts', 'view v'],
@@ -250,6 +249,7 @@ for (const [statement, named] of [
   ['DROP TRIGGER heads_inserted', 'trigger heads_inserted'],
   ['ALTER TABLE billing ADD COLUMN a INTEGER', 'table billing'],
 ] as const) {
+  // Report 15: `ctl restore` accepted a backup with an added trigger.
   foreign(`is refused, and named (${named})`, async () => {
     const backup = await closedFile(files, 3);
     const database = new DatabaseSync(backup);
