@@ -8,7 +8,7 @@ import { DeadlineError, IdentityEngineError, NotFoundError } from './errors.ts';
 import type { SharedHubs } from './events/event-stream.ts';
 import { toJson } from './json.ts';
 import { reportAttempt } from './report-attempt.ts';
-import { mayRepeat, waitMs } from './retry.ts';
+import { fittedMs, mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
 import { VERSION } from './version.ts';
 
@@ -103,15 +103,15 @@ export class Caller {
       report();
       return deletedAnswer(error, attempts, { beganAtMs: startedMs, callBeganAtMs });
     }
-    const wait = waitMs(attempts, retryAfterMs, Math.random);
+    const wait = fittedMs(waitMs(attempts, retryAfterMs, Math.random), retryAfterMs, deadline);
     const isAgain = attempts < attemptsMax && mayRepeat(outcome, call.repeatable);
-    if (isAgain && wait < deadline.leftMs()) {
+    if (isAgain && wait !== undefined) {
       report(wait);
       return { ...outcome, waitMs: wait };
     }
     report();
     const isCut = attempted.kind === 'unanswered' && attempted.isLate && leftMs <= attemptTimeoutMs;
-    const isOver = isAgain && (retryAfterMs ?? 0) <= deadline.timeoutMs;
+    const isOver = isAgain && (retryAfterMs ?? 0) < deadline.timeoutMs;
     if (!isCut && !isOver) throw error;
     const cause = isCut ? (before?.error ?? error) : error;
     throw new DeadlineError(deadline.timeoutMs, error.mayHaveHappened, { attempts, cause });

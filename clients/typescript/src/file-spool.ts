@@ -1,7 +1,7 @@
 /*
  * The export `identity-engine/file-spool`, apart from the others because it needs `node:fs`.
  */
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Spool, type SpoolEntry, SpoolError } from './observation-buffer/spool.ts';
 import { doneLine, entryLine, nameOf, readLines } from './observation-buffer/spool-lines.ts';
@@ -115,6 +115,7 @@ export class FileSpool implements Spool {
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     const file = this.#file;
     if (file === undefined) throw new SpoolError(`${this.path} is not open`);
+    await this.#assertOwn(file);
     const bytes = Buffer.from(group.map(({ text }) => text).join(''));
     try {
       for (let from = 0; from < bytes.length; ) {
@@ -135,6 +136,20 @@ export class FileSpool implements Spool {
       // The lines are durable where they are: a file that is not written anew only stays large.
       await this.#rewrite().catch(() => undefined);
     }
+  }
+
+  /**
+   * Throws where the file is not the one that was opened, or another process has written to it: lines that are
+   * written now would be lost or would overwrite others. The spool takes nothing more then.
+   */
+  async #assertOwn(file: FileHandle): Promise<void> {
+    const [own, named] = await Promise.all([file.stat(), stat(this.path).catch(() => undefined)]);
+    const isSame = named !== undefined && named.ino === own.ino && named.dev === own.dev;
+    if (isSame && own.size === this.#bytes) return;
+    this.#error = new SpoolError(
+      `${this.path} was changed by another process: one has it at a time`,
+    );
+    throw this.#error;
   }
 
   /** Writes the entries that are not done to a new file, which then takes the place of this one. */

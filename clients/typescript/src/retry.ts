@@ -1,5 +1,6 @@
 import type { Failure } from './answer.ts';
 import type { Repeatable } from './call.ts';
+import type { Deadline } from './deadline.ts';
 import { ApiError, ConnectionError, MalformedAnswerError } from './errors.ts';
 
 /** The first step of the backoff, in milliseconds. */
@@ -20,6 +21,20 @@ export function waitMs(
 ): number {
   const step = Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (attempts - 1));
   return Math.ceil((retryAfterMs ?? 0) + random() * step);
+}
+
+/**
+ * A wait as it fits into the deadline: shortened to half of the time that is left, so that attempts go on until
+ * the deadline, but not below what the answer asked for. Undefined where no other attempt fits.
+ */
+export function fittedMs(
+  waitedMs: number,
+  retryAfterMs: number | undefined,
+  deadline: Pick<Deadline, 'leftMs'>,
+): number | undefined {
+  const leftMs = deadline.leftMs();
+  const fitted = Math.min(waitedMs, Math.max(retryAfterMs ?? 0, Math.floor(leftMs / 2)));
+  return leftMs < BACKOFF_MS || fitted >= leftMs ? undefined : fitted;
 }
 
 /** Whether a call may be sent again after this failure of an attempt. */

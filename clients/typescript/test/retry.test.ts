@@ -14,7 +14,7 @@ import {
   RateLimitedError,
   ServiceUnavailableError,
 } from '../src/identity-engine.ts';
-import { waitMs } from '../src/retry.ts';
+import { fittedMs, waitMs } from '../src/retry.ts';
 import { clientOf, KEY, rejection } from './support/clients.ts';
 import {
   closedAddress,
@@ -175,6 +175,16 @@ waiting('has full jitter that doubles up to 5 s, on top of what the answer asks 
   );
 });
 
+waiting('is shortened to half of what is left, so that attempts go on until the deadline', () => {
+  const fitted = (leftMs: number, waitedMs: number, retryAfterMs?: number) =>
+    fittedMs(waitedMs, retryAfterMs, { leftMs: () => leftMs });
+  assert.is(fitted(30_000, 5_000), 5_000);
+  assert.is(fitted(4_000, 5_000), 2_000);
+  assert.is(fitted(4_000, 8_000, 3_000), 3_000);
+  assert.is(fitted(4_000, 8_000, 4_000), undefined);
+  assert.is(fitted(99, 1), undefined);
+});
+
 waiting('that is longer than the deadline is not begun', async () => {
   const reaction = refusal(429, 'rate_limited', undefined, { 'retry-after': '60' });
   await using server = await FakeServer.start(reaction);
@@ -232,18 +242,18 @@ function refusedClient(options: ClientOptions = {}) {
 
 // Report 18: a call ended after ten attempts, long before its deadline.
 deadline('is what ends the attempts of a call', async () => {
-  const { client, sent } = refusedClient({ timeoutMs: 100 });
+  const { client, sent } = refusedClient({ timeoutMs: 200 });
   const error = await withJitter(0, () => rejection(client.account.get(), DeadlineError));
   assert.ok(sent.length > 10, `${sent.length} attempts`);
   assert.is(error.attempts, sent.length);
   assert.instance(error.cause, ServiceUnavailableError);
-  assert.match(error.message, /100 ms, attempts: \d+; the last one: 503 service_unavailable: busy/);
+  assert.match(error.message, /200 ms, attempts: \d+; the last one: 503 service_unavailable: busy/);
 });
 
 for (const share of [0, 0.5, 0.999]) {
   // Report 18: the class of the error of a call without an outcome was a matter of its jitter.
   deadline(`throws one class, whatever the jitter: ${share}`, async () => {
-    const { client } = refusedClient({ timeoutMs: 60 });
+    const { client } = refusedClient({ timeoutMs: 150 });
     await withJitter(share, () => rejection(client.account.get(), DeadlineError));
   });
 }

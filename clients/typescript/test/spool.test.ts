@@ -263,6 +263,26 @@ files('cannot be opened twice, nor used without being opened', async () => {
   await rejection(new FileSpool(join(folder, 'none', 'spool')).load(), SpoolError);
 });
 
+for (const [what, change] of [
+  ['removed', (path: string) => rmSync(path)],
+  ['written anew by another process', (path: string) => writeFileSync(path, '')],
+  ['written to by another process', (path: string) => appendFileSync(path, '{}\n')],
+] as const) {
+  // Report 3: what is written to a file that is no longer there would be lost.
+  files(`takes nothing more once its file was ${what}`, async () => {
+    const path = join(folder, 'spool');
+    const spool = new FileSpool(path);
+    await spool.load();
+    await spool.add([entryOf(1)]);
+    change(path);
+    for (const number of [2, 3]) {
+      const error = await rejection(spool.add([entryOf(number)]), SpoolError);
+      assert.match(error.message, /another process/);
+    }
+    await spool.close();
+  });
+}
+
 files('is written anew when most of it is done, in its order', async () => {
   const path = join(folder, 'spool');
   const spool = new FileSpool(path);
