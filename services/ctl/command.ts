@@ -84,6 +84,7 @@ export type Values = {
   readonly 'keyed-share'?: string | undefined;
   readonly headroom?: string | undefined;
   readonly yes?: boolean | undefined;
+  readonly 'without-wal'?: boolean | undefined;
   readonly file?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;

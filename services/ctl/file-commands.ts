@@ -33,10 +33,14 @@ export const RESTORE: FileCommand = {
   description:
     'Checks a backup and puts a copy of it in the place of the file, which is kept under another name; while no process serves the file.',
   args: [{ name: 'backup', about: 'file that `ctl backup` wrote' }],
-  options: { yes: YES },
-  async run({ file, clock, interrupted }, [path = ''], { yes = false }, terminal) {
+  options: {
+    yes: YES,
+    'without-wal': { about: 'take a copy of an open file that lacks its -wal' },
+  },
+  async run({ file, clock, interrupted }, [path = ''], values, terminal) {
+    const { yes = false, 'without-wal': isWithoutWal = false } = values;
     const watch = watchOf(clock, interrupted, terminal);
-    await using backup = await file.openBackup(path, watch);
+    await using backup = await file.openBackup(path, watch, isWithoutWal);
     const { contents, replaces } = backup;
     if (replaces && !yes) await confirm({ ...QUESTION, expected: file.path }, terminal.ask);
     const kept = await backup.place();

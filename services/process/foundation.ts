@@ -116,12 +116,19 @@ export async function serveOperators(
   const names = config.SERVICE_METRICS_NAMES;
   const whyNot = () => (isClosing ? ['closing'] : waits.lines);
   const notes = () => [
-    ...(isReady ? [] : whyNot()),
+    ...(isReady ? waits.obstacles : whyNot()),
     ...credentials.refusals,
     ...dependencies.notes,
     ...lines,
   ];
-  const server = await serveOps({ host, port, names, metrics, isReady: () => isReady, notes });
+  const server = await serveOps({
+    host,
+    port,
+    names,
+    metrics,
+    isReady: () => isReady && waits.obstacles.length === 0,
+    notes,
+  });
   return {
     ...server,
     note: (line) => void lines.push(line),

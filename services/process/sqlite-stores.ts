@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
 import { every } from '#platform/clock';
+import { LogRateLimit } from '#platform/log-rate-limit';
 import { bucketsIn } from '#process/actor-buckets';
 import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
@@ -24,6 +25,16 @@ export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
   return realFile(file ?? join(homedir(), STATE_FILE));
 }
 
+/** How often the place of a served file is looked at, in milliseconds. Chosen. */
+const PLACE_PERIOD_MS = 1_000;
+
+/** What an operator does about a file that is not at its path. */
+const PLACE_STEP =
+  'put it back, with its -wal, or stop the process and restore a backup (docs/runbook.md#the-file-is-not-at-its-place)';
+
+/** How long a start waits for the check of the file, in milliseconds: some ten gigabytes. Chosen. */
+const CHECK_MS_MAX = 30_000;
+
 /** How often what is over is deleted from a file that is served, in milliseconds. Chosen. */
 const EXPIRY_PERIOD_MS = 60 * 60 * 1_000;
 
@@ -40,7 +51,15 @@ export async function sqliteStores(
   const { file, room } = isServed
     ? await servedFile(opening, config, foundation)
     : { file: opening.use(await openFile(config, foundation, 'tool')), room: undefined };
-  const stores = await storesIn(file, config, foundation, isServed);
+  const checking = isServed ? checked(file, foundation) : Promise.resolve();
+  const [sound, found] = await foundation.waits.during(
+    () => 'the check of the file',
+    Promise.allSettled([usable(() => checking), storesIn(file, config, foundation, isServed)]),
+  );
+  // Stores that cannot read a damaged file say less of it.
+  if (sound.status === 'rejected') throw sound.reason;
+  if (found.status === 'rejected') throw found.reason;
+  const stores = found.value;
   const opened = opening.move();
   return {
     ...stores,
@@ -82,9 +101,10 @@ async function servedFile(
       config,
       foundation,
       'served',
-      requestObserver(metrics, () => room.release()),
+      requestObserver(metrics, { onFull: () => room.release(), onFailure: failureLog(foundation) }),
     ),
   );
+  opening.use(watchPlace(file, foundation));
   const room = opening.use(new DiskRoom(path, clock, (notice) => logger.warn(notice)));
   const expire = () =>
     void deleteExpired(file, clock.wallMs()).catch((error: unknown) =>
@@ -93,6 +113,55 @@ async function servedFile(
   expire();
   opening.use(every(clock, EXPIRY_PERIOD_MS, expire));
   return { file, room };
+}
+
+/**
+ * Logs failures of SQLite: at most one line in 30 s for each result code. None while the process starts,
+ * which ends with one line about the file.
+ */
+function failureLog({ logger, clock, waits }: Foundation): (name: string, line: string) => void {
+  const limits = new Map<string, LogRateLimit>();
+  return (name, line) => {
+    if (waits.lines.length > 0) return;
+    const limit = limits.get(name) ?? new LogRateLimit(clock);
+    limits.set(name, limit);
+    limit.run((suppressed) => logger.error({ result: name, suppressed }, line));
+  };
+}
+
+/** Looks every second whether the file is at its path; while it is not, the process is not ready. */
+function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation): Disposable {
+  let difference: string | undefined;
+  waits.neverReadyWith(() => difference);
+  return every(clock, PLACE_PERIOD_MS, () => {
+    const before = difference;
+    difference = place?.difference();
+    if (difference === before) return;
+    if (difference === undefined) logger.warn('the file is at its path again: calls are answered');
+    else logger.error(`${difference}: no change is answered; ${PLACE_STEP}`);
+  });
+}
+
+/**
+ * Fulfils when every page of the file was found whole, or at the latest after 30 s: then the check goes
+ * on beside the service, which stops being ready if it finds damage.
+ */
+async function checked(file: SqliteFile, { clock, logger, waits }: Foundation): Promise<void> {
+  const checking = file.check();
+  let isLate = false;
+  let damage: string | undefined;
+  waits.neverReadyWith(() => damage);
+  checking.catch((error: Error) => {
+    damage = error.message;
+    if (isLate) logger.error(damage);
+  });
+  const late = Promise.withResolvers<void>();
+  using _ = clock.after(CHECK_MS_MAX, () => {
+    isLate = true;
+    logger.info('the check of the file goes on while the process serves');
+    late.resolve();
+  });
+  await Promise.race([checking, late.promise]);
 }
 
 async function storesIn(
@@ -150,10 +219,10 @@ async function openFile(
 }
 
 /** What `open` answers. Rejects with `ConfigError` when the file cannot be used. */
-async function usable<Opened>(open: () => Opened): Promise<Opened> {
+async function usable<Opened>(open: () => Opened | Promise<Opened>): Promise<Opened> {
   const { UnusableFile } = await import('#storage/sqlite/unusable-file');
   try {
-    return open();
+    return await open();
   } catch (error) {
     if (!(error instanceof UnusableFile)) throw error;
     throw new ConfigError(`SERVICE_SQLITE_FILE: ${error.message}`);

@@ -2,6 +2,7 @@
 export class Waits {
   readonly #stop: AbortSignal | undefined;
   readonly #missing = new Set<() => string>();
+  readonly #obstacles: (() => string | undefined)[] = [];
 
   /** Waits end when `stop` aborts; without it they last as long as they take. */
   constructor(stop?: AbortSignal) {
@@ -21,6 +22,16 @@ export class Waits {
     } finally {
       this.#missing.delete(entry);
     }
+  }
+
+  /** Keeps the process from being ready whenever `obstacle` answers a line. */
+  neverReadyWith(obstacle: () => string | undefined): void {
+    this.#obstacles.push(obstacle);
+  }
+
+  /** Why the process cannot serve although it has started, one line each. */
+  get obstacles(): readonly string[] {
+    return this.#obstacles.flatMap((obstacle) => obstacle() ?? []);
   }
 
   /** One line for each wait. */

@@ -34,8 +34,9 @@ export interface DataFile {
   /**
    * Copies a backup beside the file and checks it; the file is kept from being served until the answer
    * is disposed. Rejects while a process serves it, and for what is no sound backup, with nothing changed.
+   * `isWithoutWal`: takes a copy of an open file that lacks its WAL, without what was committed last.
    */
-  openBackup(backup: string, watch: WatchWork): Promise<CheckedBackup>;
+  openBackup(backup: string, watch: WatchWork, isWithoutWal?: boolean): Promise<CheckedBackup>;
   /** Writes the file again without the room that deleted rows left. Rejects while a process serves it. */
   vacuum(watch: WatchWork): Promise<{ readonly before: number; readonly after: number }>;
 }

@@ -3,6 +3,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { backup } from 'node:sqlite';
 import type { WatchWork } from '#storage/data-file';
 import { openConnection } from '#storage/sqlite/connection';
+import { closeBeside } from '#storage/sqlite/file-owner';
+import { markFileClosed } from '#storage/sqlite/placed-file';
 import { FILE_MODE } from '#storage/sqlite/private-file';
 
 /** Pages that are copied between two looks at whether the work is to go on: 2 MiB. Chosen. */
@@ -16,7 +18,8 @@ const SYNCED_BYTES = 8 * 1_024 * 1_024;
 
 /**
  * Copies what is committed in a file at one moment into `target`, while others write to it. They wait for
- * nothing; only their WAL is not copied back meanwhile. What `watch` throws ends it.
+ * nothing; only their WAL is not copied back meanwhile. `target` is not marked as open. What `watch`
+ * throws ends it.
  */
 export async function copyCommitted(file: string, target: string, watch: WatchWork): Promise<void> {
   const descriptor = openSync(target, 'r+');
@@ -44,9 +47,10 @@ export async function copyCommitted(file: string, target: string, watch: WatchWo
     };
     await backup(database, target, { rate: PAGES, progress });
   } finally {
-    database.close();
+    closeBeside(database, file);
     closeSync(descriptor);
   }
+  markFileClosed(target);
 }
 
 /** Copies a file that nothing writes, byte for byte, in the place of what `target` was. */

@@ -1,22 +1,6 @@
 import { Fault } from '#fault/fault';
-import { RESULT } from '#storage/sqlite/result-code';
+import { explainedResult, type FileErrorType, failureLine } from '#storage/sqlite/result-code';
 import type { ThreadFailure } from '#storage/sqlite/thread-messages';
-
-/** Why SQLite failed, as the metric's `error_type` says it. */
-export type FileErrorType = 'full' | 'busy' | 'io' | 'corrupt' | 'refused';
-
-const ERROR_TYPES: ReadonlyMap<number, FileErrorType> = new Map([
-  [RESULT.busy, 'busy'],
-  [RESULT.locked, 'busy'],
-  [RESULT.full, 'full'],
-  [RESULT.perm, 'io'],
-  [RESULT.noMemory, 'io'],
-  [RESULT.readOnly, 'io'],
-  [RESULT.ioError, 'io'],
-  [RESULT.cannotOpen, 'io'],
-  [RESULT.corrupt, 'corrupt'],
-  [RESULT.notADatabase, 'corrupt'],
-]);
 
 const SAID: Record<Exclude<FileErrorType, 'corrupt' | 'refused'>, string> = {
   full: 'the disk is full',
@@ -26,16 +10,16 @@ const SAID: Record<Exclude<FileErrorType, 'corrupt' | 'refused'>, string> = {
 
 /** Why a request failed. */
 export function fileErrorType({ code }: ThreadFailure): FileErrorType {
-  return (code === undefined ? undefined : ERROR_TYPES.get(code)) ?? 'refused';
+  return explainedResult(code).type;
 }
 
 /**
  * The fault that a failure stands for: `internal` when the file is damaged or SQLite refuses the
  * statement, else `service_unavailable`.
  */
-export function faultOfFailure(failure: ThreadFailure): Fault {
+export function faultOfFailure(file: string, failure: ThreadFailure): Fault {
   const { isOutcomeUnknown } = failure;
-  const cause = new Error(failure.message);
+  const cause = new Error(failureLine(file, failure));
   const type = fileErrorType(failure);
   if (type === 'corrupt' || type === 'refused')
     return new Fault('internal', 'internal error', { cause });

@@ -1,9 +1,12 @@
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import type { Clock } from '#platform/clock';
+import { type Clock, systemClock } from '#platform/clock';
+import { markClosed, OPEN_APPLICATION_ID } from '#storage/sqlite/file-schema';
 import { makeFile } from '#storage/sqlite/private-file';
 import { realFile } from '#storage/sqlite/real-file';
 import { RESULT, resultCodeOf } from '#storage/sqlite/result-code';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
+import { walOf } from '#storage/sqlite/whole-file';
 
 /** Who serves a file, as those who find it taken are shown. */
 type Holder = { readonly pid: number; readonly startedAtMs: number };
@@ -26,11 +29,12 @@ export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
     database.exec('PRAGMA synchronous = FULL');
     begin(database);
     database.exec(
-      'CREATE TABLE IF NOT EXISTS owner (only INTEGER PRIMARY KEY, pid INTEGER, started_at_ms INTEGER)',
+      `CREATE TABLE IF NOT EXISTS holder (only INTEGER PRIMARY KEY, pid INTEGER, started_at_ms INTEGER,
+        file_inode TEXT, lock_inode TEXT)`,
     );
     database
-      .prepare('INSERT OR REPLACE INTO owner VALUES (1, ?, ?)')
-      .run(process.pid, clock.wallMs());
+      .prepare('INSERT OR REPLACE INTO holder VALUES (1, ?, ?, ?, ?)')
+      .run(process.pid, clock.wallMs(), inodeOf(file), inodeOf(lock));
     database.exec('COMMIT');
     // Held from here on, and others can read who holds it.
     begin(database);
@@ -45,13 +49,63 @@ export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
   }
 }
 
+/**
+ * Throws `UnusableFile` for a file that took the place of another one while that was served: the WAL beside
+ * it belongs to the other one, and SQLite would write it into this one. A folder that was copied has other
+ * inodes for all of its files, and is taken.
+ */
+export function assertNotReplaced(file: string): void {
+  const lock = ownerFileOf(realFile(file));
+  const wal = walOf(file);
+  const isWalThere = (statSync(wal, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  if (!isWalThere || inodeOf(lock) === '') return;
+  const database = new DatabaseSync(lock, { readOnly: true });
+  try {
+    const sql = 'SELECT file_inode FROM holder WHERE lock_inode = ? AND file_inode <> ?';
+    const others = database.prepare(sql).all(inodeOf(lock), inodeOf(file));
+    if (others.length === 0) return;
+  } catch {
+    // No process has served the file, or one is beginning to.
+    return;
+  } finally {
+    database.close();
+  }
+  throw new UnusableFile(
+    `${file} took the place of another file that was served, and ${wal} belongs to that other one: put that one back, or remove ${wal} and ${file}-shm to lose what is in it (docs/runbook.md#the-file-is-not-at-its-place)`,
+  );
+}
+
+/**
+ * Closes a connection of a tool. If nothing serves the file, this may be the last connection, which
+ * removes the WAL: then it takes the mark of an open file away first.
+ */
+export function closeBeside(database: DatabaseSync, file: string): void {
+  try {
+    const id = database.prepare('PRAGMA application_id').get()?.['application_id'];
+    if (id !== OPEN_APPLICATION_ID) return;
+    using _held = takeFile(file, systemClock);
+    markClosed(database);
+    database.close();
+  } catch (error) {
+    if (!(error instanceof UnusableFile)) throw error;
+    // A process serves it, and keeps its WAL.
+  } finally {
+    if (database.isOpen) database.close();
+  }
+}
+
+/** Empty where nothing lies. */
+function inodeOf(path: string): string {
+  return `${statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? ''}`;
+}
+
 function begin(database: DatabaseSync): void {
   database.exec('BEGIN IMMEDIATE');
 }
 
 function holderIn(database: DatabaseSync): Holder | undefined {
   try {
-    const row = database.prepare('SELECT pid, started_at_ms FROM owner').get();
+    const row = database.prepare('SELECT pid, started_at_ms FROM holder').get();
     return row && { pid: Number(row['pid']), startedAtMs: Number(row['started_at_ms']) };
   } catch {
     // It is being written at this moment.

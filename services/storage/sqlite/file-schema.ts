@@ -4,8 +4,14 @@ import { type SchemaVersion, versionsIn } from '#storage/schema-versions';
 import { BUSY_MS } from '#storage/sqlite/connection';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
 
-/** What SQLite's header says of the program that a file belongs to: "IDEN". */
+/** Application id in SQLite's header of a file of this program: "IDEN". */
 const APPLICATION_ID = 0x4944454e;
+
+/**
+ * The same of a file that is open (decision 332): "IDEO". What is committed to such a file stands in part
+ * in its WAL alone.
+ */
+export const OPEN_APPLICATION_ID = 0x4944454f;
 
 /** The versions of the tables that this program knows, oldest first. */
 export function knownFileVersions(): SchemaVersion[] {
@@ -73,6 +79,21 @@ function objectsOf(database: DatabaseSync): ReadonlyMap<string, string> {
   return new Map(own.map(({ type, name, sql }) => [`${type} ${name}`, String(sql)]));
 }
 
+/** Marks a file as open, in the file itself and not only in its WAL, which stays while others have it open. */
+export function markOpen(database: DatabaseSync): void {
+  database.exec(`PRAGMA application_id = ${OPEN_APPLICATION_ID}`);
+  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+}
+
+/**
+ * Takes the mark of an open file away. The connection that closes last copies it into the file, with all
+ * that stands in the WAL.
+ */
+export function markClosed(database: DatabaseSync): void {
+  if (numberOf(database, 'PRAGMA application_id') !== OPEN_APPLICATION_ID) return;
+  database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+}
+
 /** Throws `UnusableFile` for tables of a version that this program does not know. */
 export function assertKnown(
   version: number,
@@ -101,7 +122,8 @@ export function versionOfFile(file: string): number {
 /** The version of the tables in a file; 0: it has none. Throws `UnusableFile` if others are in it. */
 export function versionOf(database: DatabaseSync, file: string): number {
   const applicationId = numberOf(database, 'PRAGMA application_id');
-  if (applicationId === APPLICATION_ID) return numberOf(database, 'PRAGMA user_version');
+  if (applicationId === APPLICATION_ID || applicationId === OPEN_APPLICATION_ID)
+    return numberOf(database, 'PRAGMA user_version');
   if (applicationId === 0 && numberOf(database, 'SELECT count(*) FROM sqlite_schema') === 0)
     return 0;
   throw new UnusableFile(`${file} is a SQLite file of another program`);

@@ -1,12 +1,14 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '#storage/sqlite/connection';
 import { hasReleased } from '#storage/sqlite/disk-room';
-import { takeFile } from '#storage/sqlite/file-owner';
+import { assertOneName } from '#storage/sqlite/file-mount';
+import { assertNotReplaced, takeFile } from '#storage/sqlite/file-owner';
+import { identityAt } from '#storage/sqlite/file-place';
 import {
   knownFileVersions,
+  markClosed,
+  markOpen,
   migrateFile,
-  versionOf,
   versionOfFile,
 } from '#storage/sqlite/file-schema';
 import { makeFile, makeFolderOf } from '#storage/sqlite/private-file';
@@ -40,12 +42,32 @@ function served(options: SqliteFileOptions): SqliteFile {
   // SQLite would open it to read alone, and every write would be tried again and again.
   accessSync(file, constants.R_OK | constants.W_OK);
   using taking = new DisposableStack();
+  assertOneName(file);
+  assertNotReplaced(file);
   taking.use(takeFile(file, clock));
   assertWhole(file);
   assertWalWhole(file);
-  prepare(file, (database) => migrateFile(database, file));
+  versionOfFile(file);
+  // This connection closes alone: everything is in the file then, and nothing in a WAL.
+  const database = openConnection(file);
+  try {
+    migrateFile(database, file);
+    markClosed(database);
+  } finally {
+    database.close();
+  }
+  const keeper = openConnection(file);
+  taking.defer(() => {
+    if (keeper.isOpen) keeper.close();
+  });
+  markOpen(keeper);
+  const opened = identityAt(file);
   const taken = taking.move();
-  return new SqliteFile(options, () => taken.dispose());
+  return new SqliteFile(options, {
+    opened,
+    close: () => keeper.close(),
+    release: () => taken.dispose(),
+  });
 }
 
 /**
@@ -57,27 +79,16 @@ export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
   return usable(file, () => {
     if (!existsSync(file)) throw new UnusableFile(`${file} is not there`);
     assertWhole(file);
-    prepare(file, (database) => {
-      const version = versionOf(database, file);
-      const known = knownFileVersions().length;
-      if (version === known) return;
+    assertNotReplaced(file);
+    const version = versionOfFile(file);
+    const known = knownFileVersions().length;
+    if (version !== known) {
       throw new UnusableFile(
         `${file} has tables of version ${version}, and this program reads version ${known}`,
       );
-    });
+    }
     return new SqliteFile(options);
   });
-}
-
-/** Uses a connection of its own, before there are threads; the file of another program stays as it is. */
-function prepare(file: string, use: (database: DatabaseSync) => void): void {
-  versionOfFile(file);
-  const database = openConnection(file);
-  try {
-    use(database);
-  } finally {
-    database.close();
-  }
 }
 
 /** What `open` answers. What the system or SQLite refuses with becomes one line. */

@@ -1,5 +1,6 @@
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { openConnection } from '#storage/sqlite/connection';
+import { markClosed } from '#storage/sqlite/file-schema';
 import { keepOwner } from '#storage/sqlite/private-file';
 import { sync, syncFolderOf } from '#storage/sqlite/synced';
 import { walOf } from '#storage/sqlite/whole-file';
@@ -28,9 +29,19 @@ export function placeFile(whole: string, file: string, kept: string | undefined)
 export function takeInWal(file: string): void {
   if (!existsSync(walOf(file))) return;
   try {
-    openConnection(file).close();
+    markFileClosed(file);
   } catch {
     // It is damaged: then the WAL stays beside it.
+  }
+}
+
+/** Takes the mark of an open file away from a file that nothing uses, and removes its WAL. */
+export function markFileClosed(file: string): void {
+  const database = openConnection(file);
+  try {
+    markClosed(database);
+  } finally {
+    database.close();
   }
 }
 

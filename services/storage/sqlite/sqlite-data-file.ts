@@ -4,10 +4,10 @@ import type { CheckedBackup, DataFile, FileContents, WatchWork } from '#storage/
 import { checkFile } from '#storage/sqlite/check-file';
 import { openConnection } from '#storage/sqlite/connection';
 import { copyBytes, copyCommitted } from '#storage/sqlite/copy-file';
-import { ownerFileOf } from '#storage/sqlite/file-owner';
-import { assertKnown, versionOfFile } from '#storage/sqlite/file-schema';
+import { assertNotReplaced, ownerFileOf } from '#storage/sqlite/file-owner';
+import { assertKnown, markClosed, versionOfFile } from '#storage/sqlite/file-schema';
 import { holdFile, holdFileThere } from '#storage/sqlite/held-file';
-import { placeFile, removeFile, takeInWal } from '#storage/sqlite/placed-file';
+import { markFileClosed, placeFile, removeFile, takeInWal } from '#storage/sqlite/placed-file';
 import { FILE_MODE, makeFolderOf } from '#storage/sqlite/private-file';
 import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
 import { assertWhole, walOf } from '#storage/sqlite/whole-file';
@@ -17,7 +17,8 @@ export function sqliteDataFile(path: string, clock: Pick<Clock, 'wallMs'>): Data
   return {
     path,
     backup: (target, watch) => saidOf(path, () => backUp(path, target, watch)),
-    openBackup: (backup, watch) => saidOf(backup, () => openBackup(path, backup, clock, watch)),
+    openBackup: (backup, watch, isWithoutWal = false) =>
+      saidOf(backup, () => openBackup({ file: path, backup, isWithoutWal }, clock, watch)),
     vacuum: (watch) => saidOf(path, () => vacuum(path, clock, watch)),
   };
 }
@@ -31,15 +32,22 @@ async function backUp(file: string, target: string, watch: WatchWork): Promise<F
 /** Throws `UnusableFile` unless it is a file of this program. */
 function assertOwn(file: string): void {
   if (!existsSync(file)) throw new UnusableFile(`${file} is not there`);
+  assertNotReplaced(file);
   assertWhole(file);
   const version = versionOfFile(file);
   if (version === 0) throw new UnusableFile(`${file} has no tables`);
   assertKnown(version, file);
 }
 
+/** Which backup is restored to which file, and whether the backup may lack its WAL. */
+type BackupChoice = {
+  readonly file: string;
+  readonly backup: string;
+  readonly isWithoutWal: boolean;
+};
+
 async function openBackup(
-  file: string,
-  backup: string,
+  { file, backup, isWithoutWal }: BackupChoice,
   clock: Pick<Clock, 'wallMs'>,
   watch: WatchWork,
 ): Promise<CheckedBackup> {
@@ -48,7 +56,7 @@ async function openBackup(
   if (replaces && realpathSync(backup) === realpathSync(file)) {
     throw new UnusableFile(`${backup} is the file itself`);
   }
-  assertWhole(backup);
+  assertWhole(backup, isWithoutWal);
   makeFolderOf(file);
   await using opening = new AsyncDisposableStack();
   opening.use(holdFile(file, clock));
@@ -60,7 +68,7 @@ async function openBackup(
   if (existsSync(walOf(backup))) {
     await copyBytes(walOf(backup), walOf(copy), () => undefined);
     takeInWal(copy);
-  }
+  } else if (isWithoutWal) markFileClosed(copy);
   const contents = await checkFile(copy, watch).catch((error: unknown) => {
     if (error instanceof UnusableFile) throw new UnusableFile(error.message.replace(copy, backup));
     throw error;
@@ -89,6 +97,7 @@ async function vacuum(file: string, clock: Pick<Clock, 'wallMs'>, watch: WatchWo
     closeSync(openSync(copy, 'wx', FILE_MODE));
     const database = openConnection(file);
     try {
+      markClosed(database);
       database.prepare('VACUUM INTO ?').run(copy);
     } finally {
       database.close();

@@ -1,7 +1,15 @@
 import type { Query, Row, SqlValue, Transaction } from '#storage/sqlite/database';
+import type { FileIdentity } from '#storage/sqlite/file-place';
 
-/** What a thread is started with. */
-export type ThreadData = { readonly file: string };
+/**
+ * What a thread is started with. `opened`: identity of the file of the process that serves it. `closes`:
+ * this thread closes last, and leaves a file that is not marked as open if nothing else serves it.
+ */
+export type ThreadData = {
+  readonly file: string;
+  readonly opened?: FileIdentity | undefined;
+  readonly closes?: 'served' | 'tool' | undefined;
+};
 
 /** What a thread is asked. */
 export type ThreadWork =

@@ -1,6 +1,9 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openConnection } from '#storage/sqlite/connection';
 import type { Row } from '#storage/sqlite/database';
+import { closeBeside } from '#storage/sqlite/file-owner';
+import { FilePlace } from '#storage/sqlite/file-place';
+import { markClosed } from '#storage/sqlite/file-schema';
 import { PreparedStatements } from '#storage/sqlite/prepared-statements';
 import { resultCodeOf } from '#storage/sqlite/result-code';
 import type {
@@ -16,9 +19,21 @@ import { WriteQueue } from '#storage/sqlite/write-queue';
  * stop the event loop that callers wait for.
  */
 
-function serve(port: MessagePort, { file }: ThreadData): void {
+/** How often a thread that reads looks whether the file is at its path, in milliseconds. Chosen. */
+const LOOK_MS = 100;
+
+function serve(port: MessagePort, { file, opened, closes }: ThreadData): void {
   const database = openConnection(file);
-  const queue = new WriteQueue(database);
+  const place = opened && new FilePlace(file, opened);
+  const queue = new WriteQueue(database, place);
+  let lookedMs = Number.NEGATIVE_INFINITY;
+  const assertHere = () => {
+    // Two calls of the system for each read would show; a write has its own look after each commit.
+    const nowMs = performance.now();
+    if (place === undefined || (!place.isAway && nowMs - lookedMs < LOOK_MS)) return;
+    place.assertHere();
+    lookedMs = nowMs;
+  };
   const statements = new PreparedStatements(database);
   let isScheduled = false;
   const answer = (message: ThreadAnswer) => port.postMessage(message);
@@ -40,6 +55,7 @@ function serve(port: MessagePort, { file }: ThreadData): void {
     const { id } = request;
     switch (request.kind) {
       case 'read': {
+        assertHere();
         const { sql, values } = request.query;
         const rows = statements.of(sql).all(...values) as unknown as readonly Row[];
         answer({ id, kind: 'rows', rows });
@@ -55,7 +71,9 @@ function serve(port: MessagePort, { file }: ThreadData): void {
         return;
       case 'close':
         while (!queue.isEmpty) queue.writeNext();
-        database.close();
+        if (closes === 'served') markClosed(database);
+        if (closes === 'tool') closeBeside(database, file);
+        else database.close();
         answer({ id, kind: 'done' });
         port.close();
     }

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { reserveOf } from '#storage/sqlite/disk-room';
+import { OPEN_APPLICATION_ID } from '#storage/sqlite/file-schema';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
 import { isWalDamaged } from '#storage/sqlite/wal-damage';
 
@@ -7,14 +8,18 @@ import { isWalDamaged } from '#storage/sqlite/wal-damage';
 const HEADER_BYTES = 100;
 const PAGE_SIZE_AT = 16;
 const PAGE_COUNT_AT = 28;
+const APPLICATION_ID_AT = 68;
 /** What stands there for pages of 65,536 bytes, which two bytes cannot say. */
 const LARGEST_PAGE = 1;
 
 /** How every file of SQLite begins. */
 const BEGINNING = 'SQLite format 3\0';
 
-/** Throws `UnusableFile` for a file that is none of SQLite or cut off; while it has a WAL, pages of it may stand there. */
-export function assertWhole(file: string): void {
+/**
+ * Throws `UnusableFile` for a file that is none of SQLite, or cut off, or marked as open without its WAL
+ * unless `isWithoutWal`. While a file has a WAL, pages of it may stand there.
+ */
+export function assertWhole(file: string, isWithoutWal = false): void {
   const found = statSync(file);
   // Opening a pipe would wait for its writer without end.
   if (found.isFIFO()) throw new UnusableFile(`${file} is not a regular file`);
@@ -30,6 +35,11 @@ export function assertWhole(file: string): void {
   }
   if (size < HEADER_BYTES) throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
   if (bytesOf(walOf(file)) > 0) return;
+  if (!isWithoutWal && header.readUInt32BE(APPLICATION_ID_AT) === OPEN_APPLICATION_ID) {
+    throw new UnusableFile(
+      `${file} was copied or moved while it was open, and ${walOf(file)} is not beside it: what was committed last is missing; copy both, or use ctl backup (docs/runbook.md#a-file-without-its-wal)`,
+    );
+  }
   const said = header.readUInt16BE(PAGE_SIZE_AT);
   const pageBytes = said === LARGEST_PAGE ? 65_536 : said;
   const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { SqlValue, Transaction } from '#storage/sqlite/database';
+import type { FilePlace } from '#storage/sqlite/file-place';
 import { PreparedStatements } from '#storage/sqlite/prepared-statements';
 import { RESULT, resultCodeOf } from '#storage/sqlite/result-code';
 import { bytesOf } from '#storage/sqlite/thread-messages';
@@ -30,11 +31,14 @@ type Outcome =
 export class WriteQueue {
   readonly #database: DatabaseSync;
   readonly #statements: PreparedStatements;
+  readonly #place: FilePlace | undefined;
   #journal: Waiting[] = [];
   readonly #others: Waiting[] = [];
 
-  constructor(database: DatabaseSync) {
+  /** `place`: where the file must lie for a transaction to be answered; undefined: anywhere. */
+  constructor(database: DatabaseSync, place?: FilePlace) {
     this.#database = database;
+    this.#place = place;
     this.#statements = new PreparedStatements(database);
   }
 
@@ -80,10 +84,13 @@ export class WriteQueue {
     // A commit whose `fsync` fails may be found again after a crash.
     let isOutcomeUnknown = false;
     try {
+      if (this.#place?.isAway) this.#place.assertHere();
       this.#run('BEGIN IMMEDIATE');
       const outcomes = together.map(({ transaction }) => this.#attempt(transaction));
       isOutcomeUnknown = true;
       this.#run('COMMIT');
+      // Once for a group, and two calls of the system beside its `fsync`.
+      this.#place?.assertHere();
       return outcomes;
     } catch (error) {
       // A full disk may have rolled it back already.

@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { UnusableFile } from '#storage/sqlite/unusable-file';
+
+/**
+ * File systems whose locks and shared memory do not hold between machines, on which SQLite's WAL loses
+ * data. Source: https://www.sqlite.org/wal.html, "network filesystem".
+ */
+const NETWORK_TYPES: ReadonlySet<string> = new Set([
+  ...['nfs', 'nfs4', 'cifs', 'smb3', 'smbfs', 'ncpfs', 'afs', 'ceph', 'lustre', 'gpfs', 'beegfs'],
+  ...['glusterfs', 'gfs2', 'ocfs2', 'fuse.sshfs', 'fuse.glusterfs', 'fuse.ceph', 'fuse.s3fs'],
+  ...[
+    'fuse.rclone',
+    'fuse.gcsfuse',
+    'fuse.mount-s3',
+    'fuse.blobfuse2',
+    'fuse.davfs',
+    'fuse.juicefs',
+  ],
+]);
+
+/** Where a file system is mounted, and its type. */
+type Mount = { readonly point: string; readonly type: string };
+
+/** The mount that a path lies on, by the text of `/proc/self/mountinfo`; undefined: none is listed. */
+export function mountOf(path: string, mountinfo: string): Mount | undefined {
+  let found: Mount | undefined;
+  for (const line of mountinfo.split('\n')) {
+    const [left = '', right = ''] = line.split(' - ');
+    const point = left
+      .split(' ')[4]
+      ?.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+    const type = right.split(' ')[0] ?? '';
+    if (point === undefined || !isWithin(path, point)) continue;
+    // Of two mounts at one point the later one hides the earlier.
+    if (found === undefined || point.length >= found.point.length) found = { point, type };
+  }
+  return found;
+}
+
+/**
+ * Throws `UnusableFile` for a file that may have another name, beside which its WAL would not be found,
+ * and for a file on a network file system. `file` has no symbolic link in it (`realFile`).
+ */
+export function assertOneName(file: string, mountinfo = ownMounts()): void {
+  const found = statSync(file);
+  const { nlink, ino } = found;
+  if (found.isFile() && nlink > 1) {
+    const other = otherNames(file, ino);
+    const named = other.length === 0 ? '' : ` (${other.join(', ')})`;
+    throw new UnusableFile(
+      `${file} has ${nlink} names${named}: SQLite finds what is committed by one name only; remove the other hard links, or copy the file`,
+    );
+  }
+  const mount = mountOf(file, mountinfo);
+  if (mount?.point === file) {
+    throw new UnusableFile(
+      `${file} is mounted as a single file: its -wal would not be in the mount; mount the folder of the file`,
+    );
+  }
+  if (mount === undefined || !NETWORK_TYPES.has(mount.type)) return;
+  throw new UnusableFile(
+    `${file} is on a network file system (${mount.type}, ${mount.point}): SQLite needs a local disk; use one, or SERVICE_STORAGE=cassandra`,
+  );
+}
+
+/** Other names of a file in its folder; links may lie elsewhere too. */
+function otherNames(file: string, ino: number): string[] {
+  const folder = dirname(file);
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== basename(file))
+    .map(({ name }) => join(folder, name))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.ino === ino);
+}
+
+/** Empty where the system has no such list. */
+function ownMounts(): string {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function isWithin(path: string, point: string): boolean {
+  return point === '/' || path === point || path.startsWith(`${point}/`);
+}
