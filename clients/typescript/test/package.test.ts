@@ -120,6 +120,19 @@ for (const [name, sizes, said] of [
   });
 }
 
+// Report 3: what a buffer held when its process was killed was lost.
+packed('goes on from the spool of a process that was killed', () => {
+  const user = userFolder('killed');
+  writeFileSync(join(user, 'killed.mjs'), KILLED);
+  writeFileSync(join(user, 'next.mjs'), NEXT);
+  const killed = spawnSync(process.execPath, ['killed.mjs'], {
+    ...{ cwd: user, env: envOf(), encoding: 'utf8', timeout: RUN_MS_MAX },
+  });
+  assert.is(killed.signal, 'SIGKILL', killed.stderr);
+  assert.is(runProgram(user, 'next.mjs', killed.stdout.trim()).trim(), '200 200 0');
+  assert.is(runProgram(user, 'next.mjs', killed.stdout.trim()).trim(), '0 200 0');
+});
+
 packed('is imported as a module, and its version is that of the file', () => {
   const user = userFolder('import');
   const text = "import { VERSION } from 'identity-engine'; console.log(VERSION);";
@@ -127,6 +140,36 @@ packed('is imported as a module, and its version is that of the file', () => {
   const { version } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'));
   assert.is(runProgram(user, 'try.mjs').trim(), version);
 });
+
+/** Adds 200 observations, of which the service has some and the process knows of none, and is killed. */
+const KILLED = `
+import { IdentityEngine, ObservationBuffer } from 'identity-engine';
+import { FileSpool } from 'identity-engine/file-spool';
+const silent = async (url, init) => {
+  if (String(url).endsWith('/batch')) await fetch(url, init).then(() => new Promise(() => {}));
+  return await fetch(url, init);
+};
+const client = new IdentityEngine({ fetch: silent });
+const { data } = await client.instances.create({ name: 'Ada' });
+const buffer = new ObservationBuffer(client, { spool: new FileSpool('spool'), batchMax: 20 });
+const startMs = Date.now() - 3_600_000;
+for (let number = 0; number < 200; number += 1) {
+  const timestamp = new Date(startMs + number * 1_000).toISOString();
+  await buffer.add(data.id, { mode_target: 'ORDER', signal_strength: 0.5, timestamp });
+}
+while ((await client.instance(data.id).snapshot()).data.cycle === 0);
+process.stdout.write(data.id, () => process.kill(process.pid, 'SIGKILL'));
+`;
+
+const NEXT = `
+import { IdentityEngine, ObservationBuffer } from 'identity-engine';
+import { FileSpool } from 'identity-engine/file-spool';
+const client = new IdentityEngine();
+const buffer = new ObservationBuffer(client, { spool: new FileSpool('spool') });
+const { acknowledged, throttledCount } = await buffer.close();
+const { cycle } = (await client.instance(process.argv[2]).snapshot()).data;
+console.log(acknowledged, cycle, throttledCount);
+`;
 
 /** A user's own code: what must compile, and what must not. */
 const USER = `
@@ -172,16 +215,21 @@ function userFolder(name: string): string {
 
 /** Runs a program with key and address in its environment, and answers what it writes. */
 function runProgram(cwd: string, ...args: string[]): string {
-  const env = {
-    PATH: process.env['PATH'],
-    IDENTITY_ENGINE_API_KEY: key,
-    IDENTITY_ENGINE_BASE_URL: service.api,
-  };
+  const env = envOf();
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
     ...{ cwd, env, encoding: 'utf8', timeout: RUN_MS_MAX },
   });
   assert.is(status, 0, `${args[0]}: ${stderr}${stdout}`);
   return stdout;
+}
+
+/** The environment of a user's program. */
+function envOf() {
+  return {
+    PATH: process.env['PATH'],
+    IDENTITY_ENGINE_API_KEY: key,
+    IDENTITY_ENGINE_BASE_URL: service.api,
+  };
 }
 
 /** The tools of the lockfile, unless they are there. */
