@@ -42,7 +42,7 @@ export function modelDocument(api: ApiDocument): Schema {
   );
   for (const name of sent) assert.ok(!answered.has(name), `${name} is sent and answered`);
   for (const [name, schema] of Object.entries(api.components.schemas)) {
-    if (name === '__schema0') book.addAsIs('JsonValue', JSON_VALUE);
+    if (name === 'JsonValue') book.addAsIs('JsonValue', JSON_VALUE);
     else book.add(name, schema, sent.has(name) ? 'request' : 'answer');
   }
   for (const operation of operations) addOperation(operation, book);

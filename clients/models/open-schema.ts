@@ -123,8 +123,7 @@ export class ModelBook {
 const WRITTEN_BY_CALLERS: ReadonlySet<string> = new Set(['ModeTarget', 'QuestionId', 'ResetMode']);
 
 function localName(reference: string): string {
-  const name = reference.replace('#/components/schemas/', '');
-  return `#/$defs/${name === '__schema0' ? 'JsonValue' : name}`;
+  return reference.replace('#/components/schemas/', '#/$defs/');
 }
 
 /** The description with what the service checks in words. */

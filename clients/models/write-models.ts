@@ -1,6 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { type ApiDocument, modelDocument } from '#clients/models/model-document';
+import { openApiDocument } from '#edge/openapi';
 
-/* Writes the models of the client libraries from the committed API document (`npm run generate`). */
-const api: ApiDocument = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
+/* Writes the models of the client libraries from the API document before it is opened (`npm run generate`). */
+const api = openApiDocument([]) as ApiDocument;
 await writeFile('clients/models/models.json', `${JSON.stringify(modelDocument(api), null, 2)}\n`);

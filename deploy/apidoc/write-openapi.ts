@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { exampleAnswers } from '#deploy/apidoc/example-answers';
 import { DOCUMENT_FILE } from '#edge/document-routes';
 import { openApiDocument } from '#edge/openapi';
+import { openedDocument } from '#edge/openapi-open';
 
 /*
  * Writes the API document (`npm run generate`). It is made above the edge because its examples are
@@ -9,5 +10,5 @@ import { openApiDocument } from '#edge/openapi';
  */
 await writeFile(
   DOCUMENT_FILE,
-  `${JSON.stringify(openApiDocument(await exampleAnswers()), null, 2)}\n`,
+  `${JSON.stringify(openedDocument(openApiDocument(await exampleAnswers())), null, 2)}\n`,
 );

@@ -1,6 +1,8 @@
+import { installedGenerators } from '#deploy/local/generators-install';
 import { installedJaeger } from '#deploy/local/jaeger-install';
 import { installedK6 } from '#deploy/local/k6-install';
 import { installedKustomize } from '#deploy/local/kustomize-install';
+import type { Print } from '#deploy/local/progress';
 import { installedStripeMock } from '#deploy/local/stripe-mock-install';
 
 /*
@@ -10,6 +12,7 @@ import { installedStripeMock } from '#deploy/local/stripe-mock-install';
 
 for (const [name, install] of [
   ['k6', installedK6],
+  ['generators', async (print: Print) => (await installedGenerators(print)).folder],
   ['jaeger', installedJaeger],
   ['kustomize', installedKustomize],
   ['stripe-mock', installedStripeMock],

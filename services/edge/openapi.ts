@@ -38,7 +38,8 @@ export type ExampleAnswer = {
 };
 
 /**
- * The API as an OpenAPI 3.1 document, made from the endpoints' own schemas. `answers` are the
+ * The API of this release as an OpenAPI 3.1 document, made from the endpoints' own schemas: answers
+ * are closed. `openedDocument` makes the published form of it. `answers` are the
  * examples; every endpoint needs one for each status that the document shows a body for.
  */
 export function openApiDocument(answers: readonly ExampleAnswer[]): Json {

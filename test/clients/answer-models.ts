@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { ApiDocument } from '#clients/models/model-document';
 import { ANSWER_NAMES } from '#clients/models/model-names';
+import { openApiDocument } from '#edge/openapi';
 
 /** The model of the data, or of each item of it, that an endpoint answers, by the endpoint's name. */
 export function answerModels(): Map<string, string> {
-  const api: ApiDocument = JSON.parse(readFileSync('docs/openapi.json', 'utf8'));
+  const api = openApiDocument([]) as ApiDocument;
   const models = new Map<string, string>();
   for (const { operationId, responses } of Object.values(api.paths).flatMap(Object.values)) {
     const success = responses['200'] ?? responses['201'];

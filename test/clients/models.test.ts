@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiDocument, modelDocument } from '#clients/models/model-document';
 import type { Schema } from '#clients/models/open-schema';
+import { openApiDocument } from '#edge/openapi';
 
-const api: ApiDocument = JSON.parse(readFileSync('docs/openapi.json', 'utf8'));
+const api = openApiDocument([]) as ApiDocument;
 const models = modelDocument(api)['$defs'] as Readonly<Record<string, Schema>>;
 
 const document = suite('the models of client libraries');

@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import { exampleAnswers } from '#deploy/apidoc/example-answers';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { openApiDocument } from '#edge/openapi';
+import { openedDocument } from '#edge/openapi-open';
 import { FAULTS } from '#fault/error-codes';
 import { REASONS } from '#fault/error-reasons';
 
@@ -49,7 +50,8 @@ const committed = suite('the committed API document');
 committed('is what endpoints, schemas and service give, and the same every time', async () => {
   const [first, second] = [await exampleAnswers(), await exampleAnswers()];
   assert.equal(first, second);
-  assert.ok(`${JSON.stringify(openApiDocument(first), null, 2)}\n` === text, 'npm run generate');
+  const made = openedDocument(openApiDocument(first));
+  assert.ok(`${JSON.stringify(made, null, 2)}\n` === text, 'npm run generate');
 });
 
 committed('is valid OpenAPI 3.1 by the official schema', async () => {
@@ -144,18 +146,63 @@ committed('lists every code, status and reason of the catalog', () => {
 });
 
 committed('has a place for every reason, and every endpoint the codes of its own', () => {
-  const reasons = new Set<string>();
-  const codes = new Set<string>();
+  const known = [...Object.keys(REASONS), ...Object.keys(FAULTS)];
+  const named = new Set<string>();
   for (const { described } of rows) {
     for (const [status, response] of Object.entries<Described>(described.responses)) {
       if (Number(status) < 400) continue;
-      const [, { properties }] = resolved(response).content['application/json'].schema.allOf;
-      for (const code of properties.error.enum) codes.add(code);
-      for (const reason of properties.details?.properties.reason?.enum ?? []) reasons.add(reason);
+      const { content, description } = resolved(response);
+      const { $ref } = content['application/json'].schema;
+      assert.is($ref, '#/components/schemas/Error', 'one model of all refusals');
+      for (const [, word = ''] of description.matchAll(/`(\w+)`/g)) named.add(word);
     }
   }
-  assert.equal([...reasons].toSorted(), Object.keys(REASONS).toSorted());
-  assert.equal([...codes].toSorted(), Object.keys(FAULTS).toSorted());
+  assert.equal(
+    known.filter((word) => !named.has(word)),
+    [],
+  );
+});
+
+/** An enumeration is open as one of two kinds, beside any text. */
+function assertItselfOpen(schema: Described, where: string): void {
+  assert.is.not(schema.additionalProperties, false, where);
+  assert.is.not(typeof schema.const, 'string', where);
+  assert.is(schema.enum, undefined, where);
+  const kinds: Described[] = schema.anyOf ?? [];
+  const isEnumeration = kinds.some((kind) => kind.enum !== undefined);
+  assert.ok(!isEnumeration || kinds.some((kind) => kind.type === 'string' && !kind.enum), where);
+}
+
+// Report 21: answers and enumerations were closed, and request fields with defaults were required.
+committed('is open for later fields and values, and has no default in a body of a request', () => {
+  const seen = new Set<string>();
+  const assertOpen = (schema: Described, where: string): void => {
+    if (typeof schema !== 'object' || schema === null) return;
+    assertItselfOpen(schema, where);
+    if (schema.$ref !== undefined && !seen.has(schema.$ref)) {
+      seen.add(schema.$ref);
+      assertOpen(resolved(schema), schema.$ref);
+    }
+    for (const kind of schema.anyOf ?? []) if (kind.enum === undefined) assertOpen(kind, where);
+    for (const [name, field] of Object.entries<Described>(schema.properties ?? {})) {
+      assertOpen(field, `${where}.${name}`);
+    }
+    assertOpen(schema.items, `${where}[]`);
+    assertOpen(schema.additionalProperties, `${where}{}`);
+  };
+  for (const { described } of rows) {
+    for (const [status, response] of Object.entries<Described>(described.responses)) {
+      for (const { schema } of Object.values<Described>(resolved(response).content ?? {})) {
+        assertOpen(schema, `${described.operationId} ${status}`);
+      }
+    }
+  }
+  const { Observation, Batch, CreateInstance } = document.components.schemas;
+  for (const schema of [Observation, Batch, CreateInstance]) {
+    assert.not.match(JSON.stringify(schema), '"default":');
+    assert.is(schema.additionalProperties, false, 'a misspelt field stays an error');
+  }
+  assert.not.match(text, /schemas\/__/, 'no schema has a generated name');
 });
 
 committed('is as exact as the code on headers, ids, times and questions', () => {

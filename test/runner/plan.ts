@@ -57,6 +57,7 @@ export const LATER = [
     name: 'clients',
     files: [
       'clients/typescript/test/package.test.ts',
+      'test/clients/generators.test.ts',
       'test/clients/python-documents.test.ts',
       'test/clients/python-package.test.ts',
     ],
@@ -166,6 +167,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
   { lack: /^there is no Cassandra: /, files: [/\bcassandraOrSkip\(/, 'test/api/'] },
   { lack: /^there is no NATS: /, files: [/\bnatsOrSkip\(/] },
   { lack: /^there is no Python 3\.10 /, files: ['test/clients/'] },
+  { lack: /^there are no generators: /, files: ['test/clients/generators.test.ts'] },
   { lack: /^no Chromium was found /, files: [/\b(browserSuite|launchChromium)\(/] },
   { lack: /^there is no k6: /, files: [/\bk6OrSkip\(/] },
   { lack: /^there is no Jaeger: /, files: [/\bjaegerOrSkip\(/] },

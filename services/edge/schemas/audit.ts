@@ -34,9 +34,18 @@ export const AuditQuery = z.strictObject({
   until: time,
 });
 
+/** A value in the details of a line. `z.json()` would make a recursive schema without a name. */
+const JsonValue = z.unknown().meta({ id: 'JsonValue', description: 'Any value of JSON.' });
+
+const ShownDetails = z.record(z.string(), JsonValue).optional();
+
 /** One line of the trail, as it was hashed, without what links it to other lines. */
 const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true })
-  .extend({ actor: AuditEntry.shape.actor.strict() })
+  .extend({
+    actor: AuditEntry.shape.actor.strict(),
+    before: ShownDetails,
+    after: ShownDetails,
+  })
   .strict()
   .meta({ id: 'AuditLine' });
 
