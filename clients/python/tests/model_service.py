@@ -50,6 +50,7 @@ class ModelService(httpx.AsyncBaseTransport):
         self._faults = faults
         self._now_ms = now_ms
         self._answers: dict[str, tuple[bytes, httpx.Response]] = {}
+        self._known: dict[str, dict[str, Any]] = {}
         self._late: set[asyncio.Task[Any]] = set()
         self._open: dict[str, int] = {}
         self.newest_ms: dict[str, int] = {}
@@ -110,16 +111,37 @@ class ModelService(httpx.AsyncBaseTransport):
             return stored
         if instance in self.missing:
             return refusal(404, "not_found")
-        times = [time_ms(each["timestamp"]) for each in observations]
+        known = self._known.setdefault(instance, {})
+        results: list[dict[str, Any]] = []
+        for index, each in enumerate(observations):
+            stored_as = known.get(each["idempotency_key"])
+            if stored_as is not None and stored_as != each:
+                field = f"observations[{index}].idempotency_key"
+                return refusal(422, "invalid_request", field, "idempotency_key_reused")
+            results.append(
+                {"index": index, "status": "applied" if stored_as is None else "replayed"}
+            )
+        fresh = [
+            each
+            for each, result in zip(observations, results, strict=True)
+            if result["status"] == "applied"
+        ]
+        if not fresh:
+            return processed(0, {"Idempotent-Replayed": "true"}, results)
+        times = [time_ms(each["timestamp"]) for each in fresh]
         newest = self.newest_ms.get(instance)
         if newest is not None and times[0] < newest + INTERVAL_MS:
             self.throttled += 1
             wait_s = -(-(newest + INTERVAL_MS - times[0]) // 1_000)
             headers = {"X-Throttled": "true", "Retry-After": str(max(1, wait_s))}
-            return processed(0, headers)
-        self.applied.setdefault(instance, []).extend(observations)
+            for result in results:
+                if result["status"] == "applied":
+                    result["status"] = "throttled"
+            return processed(0, headers, results)
+        self.applied.setdefault(instance, []).extend(fresh)
+        known.update({each["idempotency_key"]: each for each in fresh})
         self.newest_ms[instance] = times[-1]
-        answer = processed(len(observations), {})
+        answer = processed(len(fresh), {}, results)
         self._answers[key] = (request.content, answer)
         return answer
 
@@ -174,10 +196,14 @@ async def _lost(fault: Fault) -> httpx.Response:
     return httpx.Response(502, content=b"<html>Bad Gateway</html>")
 
 
-def processed(count: int, headers: dict[str, str]) -> httpx.Response:
+def processed(
+    count: int, headers: dict[str, str], results: list[dict[str, Any]] | None = None
+) -> httpx.Response:
     from test_guard import state
 
-    body = {"data": {**state(), "processed_count": count}}
+    body: dict[str, Any] = {"data": {**state(), "processed_count": count}}
+    if results is not None:
+        body["data"]["results"] = results
     return httpx.Response(200, headers={**OF_THE_SERVICE, **headers}, json=body)
 
 

@@ -89,7 +89,9 @@ class Play:
         self._plan = plan
         self.added: dict[str, list[int]] = {name: [] for name in INSTANCES}
         self.rejected: list[Rejected] = []
+        self.own_texts: dict[int, str] = {}
         self.acknowledged: list[int] = []
+        self.throttled: list[int] = []
         self.service = ModelService(iter(plan.faults), self._service_ms)
         self.service.newest_ms[INSTANCES[0]] = START_MS + round(plan.ahead_s * 1_000)
 
@@ -106,6 +108,7 @@ class Play:
             pending_max=self._plan.pending_max,
             instances_at_once=2,
             on_rejected=self.rejected.append,
+            on_throttled=lambda news: self.throttled.extend(numbers([news.observation])),
             on_acknowledged=lambda news: self.acknowledged.extend(numbers(news.observations)),
             clock_ms=self.now_ms,
         )
@@ -144,6 +147,7 @@ class Play:
             fields["signal_strength"] = add.wrong_strength
         if add.own_offset_s is not None:
             fields["timestamp"] = time_text(self.now_ms() + round(add.own_offset_s * 1_000))
+            self.own_texts[number] = fields["timestamp"]
         return fields
 
 
@@ -169,6 +173,9 @@ async def _play(plan: Plan) -> None:
     closed = await play.first()
     rejected = {number for each in play.rejected for number in numbers([each.observation])}
     assert rejected <= {n for n, add in enumerate(plan.adds) if add.is_wrong}
+    own = {n for n, add in enumerate(plan.adds) if add.own_offset_s is not None}
+    assert set(play.throttled) <= own, "a time of the buffer is moved, not reported"
+    rejected |= set(play.throttled)
     back: dict[str, list[int]] = {name: [] for name in INSTANCES}
     unclear: set[int] = set()
     for batch in closed.unacknowledged:
@@ -187,7 +194,13 @@ async def _play(plan: Plan) -> None:
     await asyncio.sleep(10)
     rejected = {number for each in play.rejected for number in numbers([each.observation])}
     assert rejected <= {n for n, add in enumerate(plan.adds) if add.is_wrong}
+    assert set(play.throttled) <= own
+    assert len(set(play.throttled)) == len(play.throttled)
+    rejected |= set(play.throttled)
     for name in INSTANCES:
+        for each in play.service.applied.get(name, []):
+            (number,) = numbers([each])
+            assert number not in own or each["timestamp"] == play.own_texts[number], "moved"
         kept = [n for n in play.added[name] if n not in rejected]
         assert numbers(play.service.applied.get(name, [])) == kept, "restored exactly once"
         assert not set(kept) & {n for n, add in enumerate(plan.adds) if add.is_wrong}
@@ -197,7 +210,7 @@ async def _play(plan: Plan) -> None:
 
 def test_a_long_row_is_sent_no_further_ahead_than_the_service_takes() -> None:
     async def main() -> None:
-        adds = [Add(INSTANCES[0], 0.0, 100.0, None)] * 500
+        adds = [Add(INSTANCES[0], 0.0, None, None)] * 500
         play = Play(Plan(adds, (), 100, 10_000, 100_000.0, -10.0, 0.0))
         closed = await play.first()
         assert (closed.acknowledged, closed.unacknowledged) == (500, ())

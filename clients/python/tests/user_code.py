@@ -18,7 +18,13 @@ from identity_engine import (
     Result,
     Throttled,
 )
-from identity_engine.models import BatchProcessed, HistoryRecord, Instance, Processed, States
+from identity_engine.models import (
+    BatchProcessed,
+    BatchStates,
+    HistoryRecord,
+    Instance,
+    Processed,
+)
 
 
 def sync_use(client: IdentityEngine) -> None:
@@ -38,10 +44,10 @@ def sync_use(client: IdentityEngine) -> None:
     assert_type(observed, Observed[Processed])
     assert_type(observed.throttled, Throttled | None)
     assert_type(agent.process_batch([{"mode_target": "ORDER"}]), Observed[BatchProcessed])
-    assert_type(agent.process_batch([], include_intermediate=True), Observed[States])
+    assert_type(agent.process_batch([], include_intermediate=True), Observed[BatchStates])
     is_all: bool = observed.is_replayed
     either = agent.process_batch([], include_intermediate=is_all)
-    assert_type(either, Observed[BatchProcessed] | Observed[States])
+    assert_type(either, Observed[BatchProcessed] | Observed[BatchStates])
     assert_type(agent.history(), Page[HistoryRecord])
     assert_type(agent.iterate_history(), Generator[HistoryRecord, None, None])
     for event in agent.events():

@@ -13,7 +13,18 @@ from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._async.page import AsyncPage
 from identity_engine._buffer.async_buffer import AsyncObservationBuffer
 from identity_engine._buffer.batch import UnacknowledgedBatch
-from identity_engine._buffer.options import Acknowledged, BufferClosed, Rejected
+from identity_engine._buffer.options import (
+    Acknowledged,
+    BufferClosed,
+    Rejected,
+    ThrottledObservation,
+)
+from identity_engine._buffer.spool import (
+    FileSpool,
+    SpooledDone,
+    SpooledObservation,
+    SpoolStore,
+)
 from identity_engine._buffer.sync_buffer import ObservationBuffer
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.uuid7 import uuid7
@@ -45,6 +56,7 @@ from identity_engine.errors import (
     QuotaExceededError,
     RateLimitedError,
     ServiceUnavailableError,
+    SpoolError,
     StaleContractError,
     ThrottledError,
     UnauthorizedError,
@@ -96,6 +108,7 @@ __all__ = [
     "DeletedEvent",
     "Event",
     "EventStream",
+    "FileSpool",
     "ForbiddenError",
     "GapEvent",
     "IdentityEngine",
@@ -122,10 +135,15 @@ __all__ = [
     "ResetEvent",
     "Result",
     "ServiceUnavailableError",
+    "SpoolError",
+    "SpoolStore",
+    "SpooledDone",
+    "SpooledObservation",
     "StaleContractError",
     "StateEvent",
     "Throttled",
     "ThrottledError",
+    "ThrottledObservation",
     "UnacknowledgedBatch",
     "UnauthorizedError",
     "UnknownActionError",

@@ -229,6 +229,10 @@ class ClientClosedError(IdentityEngineError):
     """A call of a client that is closed, or whose ``http_client`` is. Nothing was sent."""
 
 
+class SpoolError(IdentityEngineError):
+    """A spool cannot be opened, read or written. ``add`` has not taken its observation then."""
+
+
 class BufferClosedError(IdentityEngineError):
     """An observation was added to a buffer that is closed."""
 

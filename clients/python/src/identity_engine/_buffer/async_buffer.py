@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +11,14 @@ from typing import Any
 from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._buffer.batch import UnacknowledgedBatch
 from identity_engine._buffer.core import BufferCore
-from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions, Rejected
+from identity_engine._buffer.options import (
+    Acknowledged,
+    BufferClosed,
+    BufferOptions,
+    Rejected,
+    ThrottledObservation,
+)
+from identity_engine._buffer.spool import FileSpool, SpoolStore
 from identity_engine._core.async_io import present_place
 from identity_engine._core.process import Place, inherited, process
 from identity_engine.errors import ConfigurationError
@@ -22,15 +31,24 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+SPOOL_OF_PARENT = (
+    "the spool of this buffer belongs to the parent process: make a buffer with another spool here"
+)
+"""Text of the error in a forked process."""
+
+
 class AsyncObservationBuffer:
     """Sends observations of many instances in batches, each instance's in the order of ``add``.
 
-    Every observation gets a timestamp: its own, or the time of ``add``; where it would be less than
-    1.000 s behind the one before, it is moved to 1.000 s behind it, so that none is throttled. What
-    is more than 240 s ahead of now waits. What came to an unknown end is sent again with the same
-    key, so that it counts once. Needs asyncio.
+    A timestamp of the caller is never changed: an observation that the service throttles with it is
+    reported. An observation without one gets the time of ``add``, or 1.000 s after the one before.
+    What is more than 240 s ahead of now waits.
 
-    In a forked process, the buffer begins empty; the parent sends what it took.
+    Every observation has an ``idempotency_key``, its own or a new one, with which it counts once,
+    in whichever batch it is sent. With a spool, ``add`` returns when the observation is on the
+    disk, and the next process continues. Without one, what waits is lost with the process.
+    In a forked process, the buffer begins empty, and one with a spool raises an error; the parent
+    sends what it took. Needs asyncio, and belongs to one event loop.
 
     Args:
         client: Sends the batches.
@@ -40,9 +58,13 @@ class AsyncObservationBuffer:
         instances_at_once: Of how many instances batches are under way at most.
         on_rejected: Called for each observation that the service refused.
         on_acknowledged: Called for each batch that was applied.
+        on_throttled: Called for each observation whose own timestamp the service throttled.
+        spool: A file, or a store of one's own, for what is not settled yet. One buffer uses it at a
+            time; ``close`` closes it.
 
     Raises:
         ConfigurationError: A bound is out of its range.
+        SpoolError: The spool cannot be opened or read, or another process has it.
     """
 
     def __init__(
@@ -55,6 +77,8 @@ class AsyncObservationBuffer:
         instances_at_once: int = 64,
         on_rejected: Callable[[Rejected], None] | None = None,
         on_acknowledged: Callable[[Acknowledged], None] | None = None,
+        on_throttled: Callable[[ThrottledObservation], None] | None = None,
+        spool: SpoolStore | str | os.PathLike[str] | None = None,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
         async def send(
@@ -64,7 +88,14 @@ class AsyncObservationBuffer:
             return await handle.process_batch(observations, idempotency_key=key)
 
         options = BufferOptions(
-            batch_max, delay_max_s, pending_max, instances_at_once, on_rejected, on_acknowledged
+            batch_max,
+            delay_max_s,
+            pending_max,
+            instances_at_once,
+            on_rejected,
+            on_acknowledged,
+            on_throttled,
+            FileSpool(spool) if isinstance(spool, (str, os.PathLike)) else spool,
         )
 
         def make() -> BufferCore:
@@ -73,7 +104,10 @@ class AsyncObservationBuffer:
         self._make = make
         self._process = process()
         self._place: Place | None = None
+        self._has_spool = options.spool is not None
         self._held = self._make()
+        if self._has_spool and _is_loop_running():
+            self._present()
 
     async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
         """Takes an observation; waits while ``pending_max`` others wait.
@@ -82,6 +116,7 @@ class AsyncObservationBuffer:
             ValueError: It is no JSON, or its timestamp no time with an offset.
             UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` hands everything
             back.
+            SpoolError: The spool cannot be written.
             BufferClosedError: The buffer is closed.
         """
         await self._present().add(instance_id, observation)
@@ -123,6 +158,8 @@ class AsyncObservationBuffer:
     def _of_process(self) -> BufferCore:
         """The core of this process: a forked child has none of the tasks of its parent."""
         if self._process != process() and not self._held.is_closed:
+            if self._has_spool:
+                raise ConfigurationError(SPOOL_OF_PARENT)
             inherited.append(self._held)
             self._process = process()
             self._place = None
@@ -143,4 +180,13 @@ class AsyncObservationBuffer:
                 "the buffer belongs to another event loop: make one in each event loop"
             )
         self._place = place
+        core.start()
         return core
+
+
+def _is_loop_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

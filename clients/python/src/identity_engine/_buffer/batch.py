@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from identity_engine._buffer.item import Item, item_of, time_ms
+from identity_engine._buffer.item import Item, item_as_sent
 from identity_engine._core.uuid7 import uuid7
 
 
@@ -26,11 +26,13 @@ class UnacknowledgedBatch(BaseModel):
     idempotency_key: str
     """The key that they were sent with, and must be sent with again."""
     observations: tuple[dict[str, Any], ...]
-    """The observations, each with its timestamp."""
+    """The observations, each with its timestamp and its idempotency key."""
     may_have_happened: bool
     """Whether they may have been applied; with the same key they are never applied twice."""
     first_sent_at: AwareDatetime | None
     """When they were first sent; None: never. The service knows their key for 24 h from then on."""
+    own_timestamps: tuple[bool, ...] | None = None
+    """Which timestamps are the caller's own, and never changed; None: all of them."""
 
 
 @dataclass(slots=True)
@@ -59,21 +61,25 @@ class Batch:
             first_sent_at=None
             if sent is None
             else datetime.fromtimestamp(sent / 1_000, timezone.utc),
+            own_timestamps=tuple(item.is_own_time for item in self.items),
         )
 
 
+def batch_of(items: list[Item]) -> Batch:
+    """A batch of items that may stand in one: in order, at least 1.000 s apart."""
+    return Batch(items, [item.body for item in items], items[0].at_ms, items[-1].at_ms)
+
+
 def restored(given: UnacknowledgedBatch) -> Batch:
-    """A batch that was handed back, with its key and its observations as they were."""
-    times = [time_ms(each["timestamp"]) for each in given.observations]
-    items = [item_of(each, at) for each, at in zip(given.observations, times, strict=True)]
-    observations = [item.at(at) for item, at in zip(items, times, strict=True)]
+    """A batch that was handed back, with its keys and its observations as they were."""
+    own = given.own_timestamps
+    items = [
+        item_as_sent(each, is_own_time=own is None or own[n], added_ms=0)
+        for n, each in enumerate(given.observations)
+    ]
+    batch = batch_of(items)
+    batch.key = given.idempotency_key
+    batch.may_have_happened = given.may_have_happened
     sent = given.first_sent_at
-    return Batch(
-        items=items,
-        observations=observations,
-        first_ms=time_ms(observations[0]["timestamp"]),
-        last_ms=time_ms(observations[-1]["timestamp"]),
-        key=given.idempotency_key,
-        may_have_happened=given.may_have_happened,
-        first_sent_ms=None if sent is None else round(sent.timestamp() * 1_000),
-    )
+    batch.first_sent_ms = None if sent is None else round(sent.timestamp() * 1_000)
+    return batch

@@ -8,11 +8,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from identity_engine._buffer.batch import Batch, UnacknowledgedBatch, restored
-from identity_engine._buffer.item import item_of
+from identity_engine._buffer.batch import Batch, UnacknowledgedBatch, batch_of, restored
+from identity_engine._buffer.item import Item, item_as_sent, item_of
 from identity_engine._buffer.lane import INTERVAL_MS, Lane
 from identity_engine._buffer.ledger import Ledger
 from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions
+from identity_engine._buffer.spool import SpooledDone, SpooledObservation
+from identity_engine._buffer.spool_writer import SpoolWriter
 from identity_engine._buffer.verdict import Judged, Verdict, judge
 from identity_engine._core.process import process
 from identity_engine._core.retry import wait_before
@@ -52,6 +54,9 @@ class BufferCore:
         self._slots = asyncio.Semaphore(options.instances_at_once)
         self._flushes = 0
         self._process = process()
+        self._spool = None if options.spool is None else SpoolWriter(options.spool)
+        self._is_started = False
+        self._too_old: list[tuple[str, Item]] = []
         self.is_closed = False
         self._is_over = False
         self._hand_back = asyncio.Event()
@@ -61,11 +66,52 @@ class BufferCore:
 
     async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
         """Takes an observation, once there is room for it."""
-        item = item_of(observation, self._now_ms())
         self._assert_open()
+        item = item_of(observation, self._now_ms())
         await self.ledger.room.take()
         self._assert_open()
         lane = self._lane(instance_id)
+        lane.place(item)
+        if self._spool is None:
+            self._append(lane, item)
+            return
+        # The lane stays while its newest observation is being written.
+        lane.writing += 1
+
+        def written(is_durable: bool) -> None:
+            lane.writing -= 1
+            if is_durable:
+                self._append(lane, item)
+            else:
+                self.ledger.room.give_back(1)
+
+        await asyncio.shield(self._spool.put(_spooled(lane, item), written))
+
+    def start(self) -> None:
+        """Continues with what a spool holds of an earlier process."""
+        if self._spool is None or self._is_started:
+            return
+        self._is_started = True
+        for each in self._spool.load():
+            item = item_as_sent(
+                each.observation,
+                is_own_time=each.is_timestamp_own,
+                added_ms=each.added_at_ms,
+            )
+            lane = self._lane(each.instance_id)
+            lane.place(item)
+            lane.added += 1
+            self.ledger.took(1, has_room=False)
+            if self._now_ms() - item.added_ms > KEY_MS_MAX:
+                self._too_old.append((lane.instance_id, item))
+                lane.settled += 1
+                self.ledger.pending -= 1
+                continue
+            lane.items.append(item)
+            self._wake(lane)
+
+    def _append(self, lane: Lane, item: Item) -> None:
+        self._lanes[lane.instance_id] = lane
         lane.items.append(item)
         lane.added += 1
         self.ledger.took(1, has_room=True)
@@ -73,6 +119,8 @@ class BufferCore:
 
     async def flush(self) -> None:
         """Fulfils when everything that was added before is settled."""
+        if self._spool is not None:
+            await self._spool.idle()
         marks = [(lane, lane.added) for lane in self._lanes.values()]
         self._flushes += 1
         try:
@@ -96,6 +144,7 @@ class BufferCore:
                 continue
             lane = self._lane(given.instance_id)
             lane.ready.append(batch)
+            lane.newest_ms = max(batch.last_ms, lane.newest_ms or batch.last_ms)
             lane.added += len(batch.items)
             self.ledger.took(len(batch.items), has_room=False)
             self._wake(lane)
@@ -120,20 +169,35 @@ class BufferCore:
         ends = [asyncio.create_task(self.flush()), asyncio.create_task(self._hand_back.wait())]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         # Whatever keeps it from sending all: what is left is handed back.
+        if self._spool is not None:
+            await self._spool.idle()
         tasks = [*ends, *self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._is_over = True
         await self.ledger.notify()
+        if self._spool is not None:
+            await self._spool.end()
         left = [
             batch.handed_back(lane.instance_id)
             for lane in self._lanes.values()
             for batch in lane.all_that_waits()
         ]
+        for instance_id, item in self._too_old:
+            old = batch_of([item])
+            old.may_have_happened = True
+            old.first_sent_ms = item.added_ms
+            left.append(old.handed_back(instance_id))
         self._lanes.clear()
         self.ledger.pending = 0
-        return BufferClosed(self.ledger.acknowledged, tuple(self.ledger.rejected), tuple(left))
+        ledger = self.ledger
+        return BufferClosed(
+            acknowledged=ledger.acknowledged,
+            rejected=tuple(ledger.rejected),
+            throttled=tuple(ledger.throttled),
+            unacknowledged=tuple(left),
+        )
 
     def _lane(self, instance_id: str) -> Lane:
         lane = self._lanes.get(instance_id)
@@ -167,7 +231,8 @@ class BufferCore:
             await self._stop(error)
         finally:
             del self._tasks[lane.instance_id], self._more[lane.instance_id]
-            if not lane.ready and not lane.items and lane.instance_id in self._lanes:
+            is_empty = not lane.ready and not lane.items and lane.writing == 0
+            if is_empty and lane.instance_id in self._lanes:
                 del self._lanes[lane.instance_id]
                 self._remember(lane)
 
@@ -206,15 +271,52 @@ class BufferCore:
 
     async def _answered(self, lane: Lane, batch: Batch, result: Observed[BatchProcessed]) -> float:
         if result.throttled is not None:
-            # The service counts Retry-After from the first timestamp of the batch.
-            wait_ms = max(round(result.throttled.retry_after_s * 1_000), INTERVAL_MS)
-            lane.space_again(batch, batch.first_ms + wait_ms)
-            return 0.0
-        if result.data.processed_count != len(batch.items):
+            return await self._throttled(lane, batch, result, result.throttled.retry_after_s)
+        results = result.data.results
+        replayed = sum(each.status == "replayed" for each in results or ())
+        if result.data.processed_count + replayed != len(batch.items):
             return await self._refused(lane, batch, _other_count(batch, result))
         lane.acknowledge(batch)
-        await self.ledger.acknowledge(Acknowledged(lane.instance_id, batch.observations, result))
+        self._done(lane, batch.items)
+        await self.ledger.acknowledge(
+            Acknowledged(lane.instance_id, batch.observations, result, replayed)
+        )
         return 0.0
+
+    async def _throttled(
+        self, lane: Lane, batch: Batch, result: Observed[BatchProcessed], retry_after_s: float
+    ) -> float:
+        """The items that were not applied before came too early; none of them was applied."""
+        results = result.data.results
+        if results is not None and len(results) != len(batch.items):
+            return await self._refused(lane, batch, _other_count(batch, result))
+        statuses = (
+            ["throttled"] * len(batch.items) if results is None else [r.status for r in results]
+        )
+        fresh = [item for item, s in zip(batch.items, statuses, strict=True) if s != "replayed"]
+        known = [item for item, s in zip(batch.items, statuses, strict=True) if s == "replayed"]
+        if not fresh:
+            return await self._refused(lane, batch, _other_count(batch, result))
+        # The service counts Retry-After from the first timestamp, in whole seconds.
+        wait_ms = max(round(retry_after_s * 1_000), INTERVAL_MS)
+        lost, moved = lane.throttled(batch, fresh, wait_ms)
+        self._done(lane, [*known, *lost])
+        if moved and self._spool is not None:
+            # A new time must be durable before it is sent: a later process must send the same.
+            await self._spool.put_all([_spooled(lane, item) for item in moved])
+        if known:
+            bodies = [item.body for item in known]
+            news = Acknowledged(lane.instance_id, bodies, result, len(known))
+            await self.ledger.acknowledge(news)
+        if lost:
+            await self.ledger.throttle(lane.instance_id, [item.body for item in lost])
+        return 0.0
+
+    def _done(self, lane: Lane, items: Sequence[Item]) -> None:
+        """Notes in the spool that observations need not be sent again."""
+        keys = [item.key for item in items if item.key is not None]
+        if self._spool is not None and keys:
+            self._spool.done(SpooledDone(lane.instance_id, tuple(keys)))
 
     async def _refused(self, lane: Lane, batch: Batch, error: IdentityEngineError) -> float:
         batch.may_have_happened = batch.may_have_happened or error.may_have_happened
@@ -227,21 +329,24 @@ class BufferCore:
                 return max(self._pause(batch, error, judged), 1.0)
             case Verdict.SPACE_AGAIN:
                 pause_s = self._pause(batch, error, judged)
-                lane.space_again(batch, batch.first_ms)
+                lane.put_back(batch)
                 return max(pause_s, 1.0)
             case Verdict.REJECT_ITEM:
                 assert judged.index is not None, "the verdict names an item"
                 lane.reject(batch, judged.index)
+                self._done(lane, [batch.items[judged.index]])
                 await self.ledger.reject(
                     lane.instance_id, [batch.observations[judged.index]], error
                 )
             case Verdict.REJECT_BATCH:
                 lane.reject_batch(batch)
+                self._done(lane, batch.items)
                 await self.ledger.reject(lane.instance_id, batch.observations, error)
             case Verdict.REJECT_INSTANCE:
                 batches = lane.all_that_waits()
                 observations = [each for one in batches for each in one.observations]
                 lane.settled += len(observations)
+                self._done(lane, [item for one in batches for item in one.items])
                 await self.ledger.reject(lane.instance_id, observations, error)
             case Verdict.HALVE:
                 lane.halve(batch)
@@ -289,6 +394,10 @@ class BufferCore:
             raise BufferClosedError("the buffer was closed: close has handed back what is left")
         if all(lane.is_blocked for lane, _ in marks):
             raise DeadlineError("an outcome cannot be learned any more: close hands it back")
+
+
+def _spooled(lane: Lane, item: Item) -> SpooledObservation:
+    return SpooledObservation(lane.instance_id, item.body, item.is_own_time, item.added_ms)
 
 
 def _other_count(batch: Batch, result: Observed[BatchProcessed]) -> MalformedAnswerError:

@@ -11,56 +11,87 @@ from typing import Any
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from identity_engine._core.call import json_of
+from identity_engine._core.uuid7 import uuid7
 from identity_engine.models import Observation
 
 AHEAD_MS_MAX = 24 * 3_600_000
 """How far ahead of now a timestamp may be: what is further ahead would hold up its instance."""
 
-TIMESTAMP_BYTES = 45
-"""What a timestamp and its name add to an observation in a body."""
+ADDED_BYTES = 70
+"""What a timestamp and the names of timestamp and key add to an observation in a body."""
+
+KEY_CHARACTERS_MAX = 255
+"""Characters of an idempotency key (interface 8.4)."""
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Item:
-    """An observation as JSON, without its time, and what its time is made of. Milliseconds of
-    1970.
-    """
+    """An observation as JSON, without its time and key. Times are milliseconds since 1970."""
 
     fields: Mapping[str, Any]
-    wanted_ms: int
-    """Its own time, or when it was added."""
+    key: str | None
+    """Its idempotency key; None: of a batch that an earlier version handed back."""
+    at_ms: int
+    """The time with which it is sent."""
+    text: str
+    """``at_ms`` as it is sent: the caller's own text, if the timestamp is the caller's."""
+    is_own_time: bool
+    """Whether the timestamp is the caller's, which is never changed."""
     size: int
     """Bytes in a body, at most."""
+    added_ms: int
 
-    def at(self, timestamp_ms: int) -> dict[str, Any]:
+    @property
+    def body(self) -> dict[str, Any]:
         """The observation as it is sent."""
-        return _sorted([*self.fields.items(), ("timestamp", time_text(timestamp_ms))])
+        fields = [*self.fields.items(), ("timestamp", self.text)]
+        if self.key is not None:
+            fields.append(("idempotency_key", self.key))
+        return _sorted(fields)
+
+    def move(self, at_ms: int) -> None:
+        """Gives the observation another time, which must not be the caller's own."""
+        assert not self.is_own_time, "a timestamp of the caller is never changed"
+        self.at_ms = at_ms
+        self.text = time_text(at_ms)
 
 
 def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
-    """An observation as it waits. Raises ``ValueError`` for what is no JSON or has no usable
-    time.
+    """An observation as it waits. Raises ``ValueError`` for what is no JSON or has no usable time
+    or key.
     """
     text = json_of(observation)
-    fields = json.loads(text, object_pairs_hook=_sorted, parse_constant=_refuse)
+    fields = json.loads(text, object_pairs_hook=_sorted)
     if not isinstance(fields, dict):
         raise ValueError("an observation is an object")
     own = fields.pop("timestamp", None)
-    wanted_ms = now_ms if own is None else time_ms(own)
-    if wanted_ms > now_ms + AHEAD_MS_MAX:
+    key = fields.pop("idempotency_key", None)
+    if key is None:
+        key = uuid7()
+    elif not isinstance(key, str) or not key.isascii() or not 1 <= len(key) <= KEY_CHARACTERS_MAX:
+        raise ValueError(f"{key!a} is no idempotency key")
+    at_ms = now_ms if own is None else time_ms(own)
+    if at_ms > now_ms + AHEAD_MS_MAX:
         raise ValueError(f"{own} is more than a day ahead")
-    return Item(fields, wanted_ms, len(text) + TIMESTAMP_BYTES)
+    own_text = time_text(at_ms) if own is None else str(own)
+    size = len(text) + ADDED_BYTES + len(key)
+    return Item(fields, key, at_ms, own_text, own is not None, size, now_ms)
+
+
+def item_as_sent(body: Mapping[str, Any], *, is_own_time: bool, added_ms: int) -> Item:
+    """An observation that was sent, or would have been, with its time and key as they were."""
+    fields = json.loads(json_of(body), object_pairs_hook=_sorted)
+    text = fields.pop("timestamp")
+    key = fields.pop("idempotency_key", None)
+    size = len(json_of(body)) + ADDED_BYTES
+    return Item(fields, key, time_ms(text), text, is_own_time, size, added_ms)
 
 
 def _sorted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Fields in one order: a store that keeps them in another does not change the body of a key."""
     return dict(sorted(pairs))
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def time_ms(text: object) -> int:

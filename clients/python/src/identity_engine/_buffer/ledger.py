@@ -7,7 +7,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from identity_engine._buffer.options import Acknowledged, BufferOptions, Rejected
+from identity_engine._buffer.options import (
+    Acknowledged,
+    BufferOptions,
+    Rejected,
+    ThrottledObservation,
+)
 from identity_engine._buffer.room import Room
 from identity_engine.errors import IdentityEngineError
 
@@ -25,6 +30,7 @@ class Ledger:
         self._without_room = 0
         self.room = Room(options.pending_max)
         self.rejected: deque[Rejected] = deque(maxlen=REJECTED_KEPT)
+        self.throttled: deque[ThrottledObservation] = deque(maxlen=REJECTED_KEPT)
         self.acknowledged = 0
         self.pending = 0
         self.settled = asyncio.Condition()
@@ -52,6 +58,14 @@ class Ledger:
         plain = error.with_traceback(None)
         news = [Rejected(instance_id, each, plain) for each in observations]
         self.rejected.extend(news)
+        await self._release(len(news))
+        for each in news:
+            self._options.report(each)
+
+    async def throttle(self, instance_id: str, observations: Sequence[dict[str, Any]]) -> None:
+        """Observations are throttled for good."""
+        news = [ThrottledObservation(instance_id, each) for each in observations]
+        self.throttled.extend(news)
         await self._release(len(news))
         for each in news:
             self._options.report(each)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from identity_engine._buffer.batch import UnacknowledgedBatch
+from identity_engine._buffer.spool import SpoolStore
 from identity_engine.errors import ConfigurationError, IdentityEngineError
 from identity_engine.models import BatchProcessed
 from identity_engine.results import Observed
@@ -28,6 +29,18 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
+class ThrottledObservation:
+    """An observation that the service throttled: its own timestamp is less than 1.000 s behind the
+    newest one of the instance, or before it. It was not applied and is not sent again.
+    """
+
+    instance_id: str
+    """Whose observation it is."""
+    observation: dict[str, Any]
+    """The observation as it was sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Acknowledged:
     """Observations that were applied, as one batch."""
 
@@ -37,6 +50,8 @@ class Acknowledged:
     """The observations as they were sent, with their timestamps."""
     result: Observed[BatchProcessed]
     """The answer: state, contract and drift after the last one."""
+    replayed: int = 0
+    """How many of the observations were applied before under the same key, not by this batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +62,8 @@ class BufferClosed:
     """How many observations were applied."""
     rejected: Sequence[Rejected]
     """Observations that were refused; the last 10,000 of them."""
+    throttled: Sequence[ThrottledObservation]
+    """Observations that were throttled with their own timestamps; the last 10,000 of them."""
     unacknowledged: Sequence[UnacknowledgedBatch]
     """Exactly what was neither applied for sure nor refused, in the order of each instance."""
 
@@ -61,6 +78,8 @@ class BufferOptions:
     instances_at_once: int
     on_rejected: Callable[[Rejected], None] | None
     on_acknowledged: Callable[[Acknowledged], None] | None
+    on_throttled: Callable[[ThrottledObservation], None] | None
+    spool: SpoolStore | None
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch_max <= 100:
@@ -70,12 +89,15 @@ class BufferOptions:
         if self.pending_max < 1 or self.instances_at_once < 1:
             raise ConfigurationError("pending_max and instances_at_once must be at least 1")
 
-    def report(self, news: Rejected | Acknowledged) -> None:
+    def report(self, news: Rejected | Acknowledged | ThrottledObservation) -> None:
         """Calls the hook for it. What a hook raises is logged."""
         try:
             if isinstance(news, Rejected):
                 if self.on_rejected is not None:
                     self.on_rejected(news)
+            elif isinstance(news, ThrottledObservation):
+                if self.on_throttled is not None:
+                    self.on_throttled(news)
             elif self.on_acknowledged is not None:
                 self.on_acknowledged(news)
         except Exception:

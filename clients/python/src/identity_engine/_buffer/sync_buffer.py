@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from identity_engine._buffer.async_buffer import now_ms
+from identity_engine._buffer.async_buffer import SPOOL_OF_PARENT, now_ms
 from identity_engine._buffer.batch import UnacknowledgedBatch
 from identity_engine._buffer.core import BufferCore
-from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOptions, Rejected
+from identity_engine._buffer.options import (
+    Acknowledged,
+    BufferClosed,
+    BufferOptions,
+    Rejected,
+    ThrottledObservation,
+)
+from identity_engine._buffer.spool import FileSpool, SpoolStore
 from identity_engine._core.process import Lock, inherited, process
 from identity_engine._sync.client import IdentityEngine
-from identity_engine.errors import BufferClosedError
+from identity_engine.errors import BufferClosedError, ConfigurationError
 from identity_engine.models import BatchProcessed, Observation
 from identity_engine.results import Observed
 
@@ -33,10 +41,15 @@ class ObservationBuffer:
     waits is lost with the process. In a forked process, the buffer begins empty; the parent sends
     what it took.
 
-    Every observation gets a timestamp: its own, or the time of ``add``; where it would be less than
-    1.000 s behind the one before, it is moved to 1.000 s behind it, so that none is throttled. What
-    is more than 240 s ahead of now waits. What came to an unknown end is sent again with the same
-    key, so that it counts once.
+    A timestamp of the caller is never changed: an observation that the service throttles with it is
+    reported. An observation without one gets the time of ``add``, or 1.000 s after the one before.
+    What is more than 240 s ahead of now waits.
+
+    Every observation has an ``idempotency_key``, its own or a new one, with which it counts once,
+    in whichever batch it is sent. With a spool, ``add`` returns when the observation is on the
+    disk, and the next process continues. Without one, what waits is lost with the process.
+    In a forked process, the buffer begins empty, and one with a spool raises an error; the parent
+    sends what it took.
 
     Args:
         client: Sends the batches.
@@ -46,9 +59,13 @@ class ObservationBuffer:
         instances_at_once: Of how many instances batches are under way at most, a thread each.
         on_rejected: Called for each observation that the service refused.
         on_acknowledged: Called for each batch that was applied.
+        on_throttled: Called for each observation whose own timestamp the service throttled.
+        spool: A file, or a store of one's own, for what is not settled yet. One buffer uses it at a
+            time; ``close`` closes it.
 
     Raises:
         ConfigurationError: A bound is out of its range.
+        SpoolError: The spool cannot be opened or read, or another process has it.
     """
 
     def __init__(
@@ -61,10 +78,19 @@ class ObservationBuffer:
         instances_at_once: int = 64,
         on_rejected: Callable[[Rejected], None] | None = None,
         on_acknowledged: Callable[[Acknowledged], None] | None = None,
+        on_throttled: Callable[[ThrottledObservation], None] | None = None,
+        spool: SpoolStore | str | os.PathLike[str] | None = None,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
         options = BufferOptions(
-            batch_max, delay_max_s, pending_max, instances_at_once, on_rejected, on_acknowledged
+            batch_max,
+            delay_max_s,
+            pending_max,
+            instances_at_once,
+            on_rejected,
+            on_acknowledged,
+            on_throttled,
+            FileSpool(spool) if isinstance(spool, (str, os.PathLike)) else spool,
         )
         self._closed: BufferClosed | None = None
         self._close_lock = Lock()
@@ -73,6 +99,7 @@ class ObservationBuffer:
         def start() -> BufferThread:
             return BufferThread(client, options, clock_ms)
 
+        self._has_spool = options.spool is not None
         self._start = start
         self._thread = start()
 
@@ -140,6 +167,8 @@ class ObservationBuffer:
         thread = self._thread
         if thread.process == process() or self._closed is not None:
             return thread
+        if self._has_spool:
+            raise ConfigurationError(SPOOL_OF_PARENT)
         with self._lock:
             if self._thread.process != process():
                 inherited.append(self._thread)
@@ -174,7 +203,9 @@ class BufferThread:
             )
 
         async def make() -> BufferCore:
-            return BufferCore(send, options, clock_ms)
+            core = BufferCore(send, options, clock_ms)
+            core.start()
+            return core
 
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="identity-engine-buffer", daemon=True

@@ -80,7 +80,13 @@ def judge(error: IdentityEngineError, size: int, is_unclear: bool) -> Judged:
         return Judged(Verdict.AGAIN, retry_after_s=error.retry_after_s)
     if error.reason == "timestamp_in_future":
         return Judged(Verdict.SPACE_AGAIN)
+    if error.reason == "unknown_field" and (error.field or "").endswith(".idempotency_key"):
+        # A service of 1.0 has no keys of observations.
+        return Judged(Verdict.STOP)
     if error.reason == "idempotency_key_reused":
+        found = _ITEM.match(error.field or "")
+        if found is not None and int(found.group(1)) < size:
+            return Judged(Verdict.REJECT_ITEM, index=int(found.group(1)))
         return Judged(Verdict.HAND_BACK)
     if is_unclear and error.reason not in _OF_THE_BODY:
         return Judged(Verdict.HAND_BACK)

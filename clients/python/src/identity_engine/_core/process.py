@@ -38,12 +38,20 @@ class Place:
         """Whether the event loop was made before the fork, and still has tasks of the parent."""
 
 
-class Lock:
+class ForkAware:
+    """An object that a forked process makes fit for itself."""
+
+    def begin_again(self) -> None:
+        """Called in the child, before any other code runs there."""
+        raise NotImplementedError
+
+
+class Lock(ForkAware):
     """A lock that is free in a forked process, whichever thread of the parent held it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        _locks.add(self)
+        on_fork(self)
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -61,14 +69,19 @@ class Lock:
         self._lock = threading.Lock()
 
 
-_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+_aware: weakref.WeakSet[ForkAware] = weakref.WeakSet()
+
+
+def on_fork(item: ForkAware) -> None:
+    """Has ``begin_again`` called in every child, for as long as something holds the object."""
+    _aware.add(item)
 
 
 def _begin_in_child() -> None:
     global _forks
     _forks += 1
-    for lock in _locks:
-        lock.begin_again()
+    for item in list(_aware):
+        item.begin_again()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,0 +1,260 @@
+"""Spools: where a buffer keeps its observations, so that the next process continues with them.
+
+The file format is that of all client libraries: clients/README.md, "Spool files".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from identity_engine._core.process import ForkAware, on_fork
+from identity_engine.errors import SpoolError
+
+if sys.platform != "win32":
+    import fcntl
+
+REWRITTEN_BYTES_MIN = 1 << 20
+"""A file of fewer bytes is not written anew."""
+
+REWRITTEN_PART = 4
+"""The file is written anew when it has more than this many times the bytes of what waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledObservation:
+    """An observation that a buffer has taken. One with the same instance and key replaces it."""
+
+    instance_id: str
+    """Whose observation it is."""
+    observation: dict[str, Any]
+    """The observation as it is sent, with ``idempotency_key`` and ``timestamp``."""
+    is_timestamp_own: bool
+    """Whether the timestamp is the caller's, and never changed."""
+    added_at_ms: int
+    """When it was added, in milliseconds since 1970."""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key."""
+        return str(self.observation["idempotency_key"])
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledDone:
+    """Observations that need not be sent again: applied, rejected or reported as throttled."""
+
+    instance_id: str
+    """Whose observations they are."""
+    keys: tuple[str, ...]
+    """Their idempotency keys."""
+
+
+class SpoolStore(Protocol):
+    """A store of the caller for the observations of one buffer, such as a table of a database.
+
+    One process uses it at a time. A buffer calls it from one thread at a time, never from the event
+    loop. An error that it raises is raised by ``add`` as ``SpoolError``.
+    """
+
+    def load(self) -> Iterable[SpooledObservation]:
+        """What was saved and is not done, in the order in which it was saved first."""
+
+    def save(self, entries: Sequence[SpooledObservation | SpooledDone]) -> None:
+        """Saves entries in their order; all observations among them are durable on return."""
+
+    def close(self) -> None:
+        """Releases the store. Nothing is called after it."""
+
+
+class FileSpool(ForkAware):
+    """An append-only file of observations; each is on the disk before ``add`` returns.
+
+    Raises:
+        SpoolError: Another process has the file, or a line cannot be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
+        self._fd = -1
+        self._size = 0
+        self._places: dict[tuple[str, str], tuple[int, int]] = {}
+        try:
+            self._open()
+            self._loaded = self._read()
+        except OSError as error:
+            self.close()
+            raise SpoolError(f"the spool {self._path} cannot be opened: {error}") from error
+        except SpoolError:
+            self.close()
+            raise
+        on_fork(self)
+
+    def load(self) -> Iterable[SpooledObservation]:
+        """What waits, in the order of the file."""
+        loaded, self._loaded = self._loaded, []
+        return loaded
+
+    def save(self, entries: Sequence[SpooledObservation | SpooledDone]) -> None:
+        """Appends a line for each entry. Raises ``OSError``, and has written nothing then."""
+        before = self._size
+        lines = [_line(each) for each in entries]
+        try:
+            _write(self._fd, b"".join(lines))
+            if any(isinstance(each, SpooledObservation) for each in entries):
+                os.fsync(self._fd)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, before)
+            raise
+        for entry, line in zip(entries, lines, strict=True):
+            self._note(entry, self._size, len(line))
+            self._size += len(line)
+        waiting = sum(length for _, length in self._places.values()) if self._is_large else 0
+        if self._is_large and waiting * REWRITTEN_PART < self._size:
+            self._rewrite()
+
+    def close(self) -> None:
+        """Closes the file, which releases it for another process."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    begin_again = close
+    """In a forked process: the file stays the parent's."""
+
+    @property
+    def _is_large(self) -> bool:
+        return self._size > REWRITTEN_BYTES_MIN
+
+    def _open(self) -> None:
+        while True:
+            is_new = not os.path.exists(self._path)
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._fd = fd
+            if not _lock(fd):
+                raise SpoolError(f"another process has the spool {self._path}: each needs its own")
+            # The process that had the file may have put a new one in its place meanwhile.
+            if _is_same(fd, self._path):
+                if is_new:
+                    self._sync_folder()
+                return
+            self.close()
+
+    def _read(self) -> list[SpooledObservation]:
+        """The observations that wait. Cuts off the rest of a write that a crash has torn."""
+        with open(self._path, "rb") as file:
+            content = file.read()
+        lines = content.split(b"\n")
+        torn = lines.pop()
+        waiting: dict[tuple[str, str], SpooledObservation] = {}
+        for number, line in enumerate(lines, 1):
+            try:
+                entry = _entry(line)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                if number == len(lines) and torn == b"":
+                    torn = line + b"\n"
+                    break
+                text = f"line {number} of the spool {self._path} cannot be read: {error}"
+                raise SpoolError(f"{text}; remove the line to go on without it") from error
+            self._note(entry, self._size, len(line) + 1)
+            self._size += len(line) + 1
+            if isinstance(entry, SpooledObservation):
+                waiting[(entry.instance_id, entry.key)] = entry
+            else:
+                for key in entry.keys:
+                    waiting.pop((entry.instance_id, key), None)
+        if torn != b"":
+            os.ftruncate(self._fd, self._size)
+            os.fsync(self._fd)
+        return list(waiting.values())
+
+    def _note(self, entry: SpooledObservation | SpooledDone, at: int, length: int) -> None:
+        if isinstance(entry, SpooledObservation):
+            self._places[(entry.instance_id, entry.key)] = (at, length)
+        else:
+            for key in entry.keys:
+                self._places.pop((entry.instance_id, key), None)
+
+    def _rewrite(self) -> None:
+        """Puts a file in place of this one that holds only what waits."""
+        path = f"{self._path}.new"
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        try:
+            _lock(fd)
+            lines = {
+                key: os.pread(self._fd, length, at) for key, (at, length) in self._places.items()
+            }
+            _write(fd, b"".join(lines.values()))
+            os.fsync(fd)
+            os.replace(path, self._path)
+        except BaseException:
+            os.close(fd)
+            raise
+        self.close()
+        self._fd = fd
+        self._sync_folder()
+        self._size = 0
+        for key, line in lines.items():
+            self._places[key] = (self._size, len(line))
+            self._size += len(line)
+
+    def _sync_folder(self) -> None:
+        folder = os.open(os.path.dirname(os.path.abspath(self._path)), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _line(entry: SpooledObservation | SpooledDone) -> bytes:
+    fields: dict[str, Any] = {"v": 1, "instance": entry.instance_id}
+    if isinstance(entry, SpooledObservation):
+        fields["observation"] = entry.observation
+        fields["timestamp_from"] = "caller" if entry.is_timestamp_own else "buffer"
+        fields["added_at"] = entry.added_at_ms
+    else:
+        fields["done"] = entry.keys
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _entry(line: bytes) -> SpooledObservation | SpooledDone:
+    fields = json.loads(line)
+    if fields["v"] != 1:
+        raise ValueError(f"version {fields['v']} is not known")
+    if "done" in fields:
+        return SpooledDone(fields["instance"], tuple(fields["done"]))
+    observation = fields["observation"]
+    if not isinstance(observation["idempotency_key"], str) or "timestamp" not in observation:
+        raise ValueError("an observation has a key and a timestamp")
+    is_own = fields["timestamp_from"] != "buffer"
+    return SpooledObservation(fields["instance"], observation, is_own, int(fields["added_at"]))
+
+
+def _write(fd: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+def _lock(fd: int) -> bool:
+    """Whether this process has the file for itself now."""
+    if sys.platform == "win32":
+        return True  # one process at a time is the caller's to see to
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_same(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
