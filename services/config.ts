@@ -48,6 +48,11 @@ const VARIABLES = {
   SERVICE_ADMIN_PORT: port
     .default(8_001)
     .describe('Loopback-only port that `ctl` talks to; 0 takes a free one.'),
+  SERVICE_CONTROL_PORT: port
+    .optional()
+    .describe(
+      'Loopback-only port of an edge, an engine or a console for `ctl process`; 0 takes a free one. Left out: no port. Limiters and standalone processes answer at SERVICE_ADMIN_PORT.',
+    ),
   SERVICE_ADMIN_URL: z
     .url({ protocol: /^http$/ })
     .default('http://127.0.0.1:8001')

@@ -89,6 +89,7 @@ export type Values = {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly 'secret-file'?: string | undefined;
+  readonly seconds?: string | undefined;
   readonly json?: boolean | undefined;
 };
 

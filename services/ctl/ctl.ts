@@ -27,6 +27,7 @@ import { JOURNAL } from '#ctl/journal-command';
 import { LIST_USERS } from '#ctl/list-users-command';
 import { NODES } from '#ctl/nodes-command';
 import { escapedJson, escapedText } from '#ctl/printed-text';
+import { PROCESS_COMMANDS } from '#ctl/process-commands';
 import { REMOVE_USER } from '#ctl/remove-user-command';
 import { APPLY_RETENTION } from '#ctl/retention-command';
 import { RING } from '#ctl/ring-command';
@@ -64,6 +65,7 @@ const CLOSING_MS_MAX = 5_000;
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
   ...AUDIT_COMMANDS,
+  ...PROCESS_COMMANDS,
   ...[
     USAGE_INSTANCES,
     RING,

@@ -20,6 +20,7 @@ import {
   newNonce,
   requestProof,
 } from '#limiter/admin-proof';
+import type { AdminRequest } from '#limiter/admin-route';
 import { answerAdmin } from '#limiter/admin-routes';
 import { adminTokenId } from '#limiter/admin-token';
 import { answerAudit } from '#limiter/audit-routes';
@@ -30,8 +31,10 @@ import {
   type PageFile,
   pageFileOf,
 } from '#limiter/cluster-routes';
+import { answerProcess, noAccounts } from '#limiter/process-routes';
 import { hasBody } from '#platform/has-body';
 import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
+import type { ProcessControl } from '#platform/process-control';
 import type { ProcessPorts } from '#platform/process-ports';
 import type { Running } from '#platform/run';
 
@@ -39,9 +42,15 @@ import type { Running } from '#platform/run';
 type AdminListen = { readonly host: string; readonly port: number };
 
 type AdminServerPorts = ProcessPorts & {
-  readonly admin: AccountAdmin;
   /** What every request must show; see `limiter/admin-token`. */
   readonly token: string;
+  /** The running process; undefined: requests about the process are refused. */
+  readonly control?: ProcessControl | undefined;
+} & (AccountPorts | { readonly admin?: undefined });
+
+/** Accounts and cluster of a limiter or a standalone process; other processes have none. */
+type AccountPorts = {
+  readonly admin: AccountAdmin;
   readonly trail: AuditTrail;
   /** Hears of every change. */
   readonly heard: AdminAudit;
@@ -85,14 +94,15 @@ type Nonces = WeakMap<Socket, string>;
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { admin, token, trail, heard, cluster, clock, onBug }: AdminServerPorts,
+  ports: AdminServerPorts,
   nonces: Nonces,
 ): Promise<void> {
+  const { token, onBug } = ports;
   let sign: Sign | undefined;
   try {
     assertLocal(request);
     const url = urlOf(request);
-    const file = pageFileOf(cluster, { method: request.method, url });
+    const file = fileOf(ports, request, url);
     if (file !== undefined) return sendFile(response, file);
     // Taken before anything is awaited: a connection that has ended has no address any more.
     const by = administratorOf(request, token);
@@ -103,28 +113,53 @@ async function answer(
       ...{ method: request.method ?? '', url, body: bodyOf(request, text) },
       by: { kind: 'operator', id: by.claimedUser ?? by.tokenId } as const,
     };
-    const nowMs = clock.wallMs();
+    const requestedBy = by.claimedUser ?? by.tokenId;
     const data =
-      (await answerCluster(cluster, asked)) ??
-      (await answerAudit({ admin, trail }, asked, nowMs)) ??
-      (await answerAdmin(admin, asked, nowMs, makerOf(trail, heard, by)));
+      (await answerProcess(ports.control, { ...asked, requestedBy })) ??
+      (await answerAccounts(ports, asked, by));
     send(response, { data }, sign);
   } catch (error) {
     // A client that hung up waits for no answer, and that its body ended early is no fault.
     if (request.destroyed && !request.complete) return;
-    const fault = toFault(error);
-    if (fault.httpStatus >= 500) onBug(error);
-    const { code, message, reason, field } = fault;
-    response.statusCode = fault.httpStatus;
-    if (fault.code === 'unauthorized') {
-      const nonce = newNonce();
-      nonces.set(request.socket, nonce);
-      response.setHeader('www-authenticate', challengeOf(nonce));
-    }
-    // Whatever of a refused body has not been read stays unread.
-    if (!request.complete && hasBody(request)) response.setHeader('connection', 'close');
-    send(response, { error: code, message, details: { field, reason } }, sign);
+    refuse(request, response, { fault: toFault(error), sign, nonces });
+    if (toFault(error).httpStatus >= 500) onBug(error);
   }
+}
+
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { fault, sign, nonces }: { fault: Fault; sign: Sign | undefined; nonces: Nonces },
+): void {
+  const { code, message, reason, field } = fault;
+  response.statusCode = fault.httpStatus;
+  if (fault.code === 'unauthorized') {
+    const nonce = newNonce();
+    nonces.set(request.socket, nonce);
+    response.setHeader('www-authenticate', challengeOf(nonce));
+  }
+  // Whatever of a refused body has not been read stays unread.
+  if (!request.complete && hasBody(request)) response.setHeader('connection', 'close');
+  send(response, { error: code, message, details: { field, reason } }, sign);
+}
+
+function fileOf(ports: AdminServerPorts, { method }: IncomingMessage, url: URL) {
+  return ports.admin === undefined ? undefined : pageFileOf(ports.cluster, { method, url });
+}
+
+async function answerAccounts(
+  ports: AdminServerPorts,
+  asked: AdminRequest,
+  by: Administrator,
+): Promise<unknown> {
+  if (ports.admin === undefined) throw noAccounts();
+  const { admin, trail, heard, cluster, clock } = ports;
+  const nowMs = clock.wallMs();
+  return (
+    (await answerCluster(cluster, asked)) ??
+    (await answerAudit({ admin, trail }, asked, nowMs)) ??
+    (await answerAdmin(admin, asked, nowMs, makerOf(trail, heard, by)))
+  );
 }
 
 /** Proves an answer to a client that has proven its request. */

@@ -6,9 +6,19 @@ import { serveAdmin } from '#limiter/admin-server';
 import { newAdminToken, publishAdminToken, readAdminToken } from '#limiter/admin-token';
 import type { ClusterOverview } from '#limiter/cluster-routes';
 import { createLogger } from '#platform/logger';
+import { ProcessControl } from '#platform/process-control';
 import type { Running } from '#platform/run';
 import type { Foundation } from '#process/foundation';
 import { logOrigin } from '#process/node-name';
+import { shownConfiguration } from '#process/start-log';
+
+/** What the port answers besides requests about the process. */
+type Accounts =
+  | Pick<
+      Extract<Parameters<typeof serveAdmin>[1], { admin: object }>,
+      'admin' | 'trail' | 'heard' | 'cluster'
+    >
+  | { readonly admin?: undefined };
 
 /** The accounts, and what keeps who changed them. */
 export type Administration = { readonly admin: AccountAdmin; readonly audit: AuditTrail };
@@ -23,18 +33,45 @@ export async function openAdminPort(
   { admin, audit: trail }: Administration,
   cluster: ClusterOverview,
 ): Promise<Running> {
+  const heard = logOf(config, foundation);
+  return await openPort(config, foundation, config.SERVICE_ADMIN_PORT, {
+    ...{ admin, trail, heard, cluster },
+  });
+}
+
+/**
+ * Opens the admin port of a process without accounts, where `SERVICE_CONTROL_PORT` is set: it answers
+ * requests about the process alone. Undefined: not set.
+ */
+export async function openProcessPort(
+  config: Config,
+  foundation: Foundation,
+): Promise<Running | undefined> {
+  const { SERVICE_CONTROL_PORT: port } = config;
+  if (port === undefined) return undefined;
+  return await openPort(config, foundation, port, {});
+}
+
+async function openPort(
+  config: Config,
+  foundation: Foundation,
+  port: number,
+  accounts: Accounts,
+): Promise<Running> {
   await using opening = new AsyncDisposableStack();
   const given = await givenToken(config);
   const token = given ?? newAdminToken();
-  const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
-  const heard = logOf(config, foundation);
-  const { clock, onBug } = foundation;
+  const listen = { host: '127.0.0.1', port: port };
+  const { clock, onBug, logger, service } = foundation;
+  const origin = logOrigin(config, service);
+  const configuration = shownConfiguration(config);
+  const control = new ProcessControl({ logger, clock, origin, configuration });
   const running = opening.use(
-    await serveAdmin(listen, { admin, token, trail, heard, cluster, clock, onBug }),
+    await serveAdmin(listen, { ...accounts, token, control, clock, onBug }),
   );
   if (given === undefined) {
-    const { port } = new URL(running.address);
-    opening.use(await publishAdminToken(Number(port), token));
+    const { port: taken } = new URL(running.address);
+    opening.use(await publishAdminToken(Number(taken), token));
   }
   const opened = opening.move();
   return { address: running.address, [Symbol.asyncDispose]: () => opened.disposeAsync() };

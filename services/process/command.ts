@@ -7,7 +7,7 @@ import { releaseOf } from '#platform/release';
 import { logOrigin } from '#process/node-name';
 import { endOnUncaught, live } from '#process/process-life';
 import { assertProduction } from '#process/production';
-import { logStart, logWarnings, printRefusal, refusalReporter } from '#process/start-log';
+import { beginLog, printRefusal, refusalReporter } from '#process/start-log';
 import { exitCodeOf } from '#process/stop-signals';
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
@@ -70,8 +70,7 @@ export async function runCommand(
     assertProduction(config, part);
     const logger = createLogger(config.SERVICE_LOG_LEVEL, logOrigin(config, part));
     endOnUncaught(logger);
-    logWarnings(logger);
-    logStart(logger, config);
+    beginLog(logger, config);
     const open = await PARTS[part]();
     const code = await live((signal) => open(config, signal), stop, report, config);
     // What a failed start has left open, a driver's socket say, must not keep the process.

@@ -7,6 +7,7 @@ import { sleep } from '#platform/clock';
 import { isLoopbackHost } from '#platform/loopback';
 import type { Reloadable } from '#platform/reloadable';
 import type { Administration } from '#process/admin-port';
+import { openProcessPort } from '#process/admin-port';
 import { clusterAccess } from '#process/cluster-access';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { LOCAL_ACCOUNT_ID } from '#process/local-account';
@@ -52,6 +53,8 @@ export async function openConsole(config: Config, stop: AbortSignal): Promise<Op
   await Promise.race([heard, sleep(foundation.clock, NODES_MS_MAX)]);
   const own = { clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined };
   const running = opening.use(await consoleOn(config, foundation, stores, behind, own));
+  const port = await openProcessPort(config, foundation);
+  if (port !== undefined) opening.use(port);
   opening.use(operators.ready());
   say(foundation, { console: running.origin, metrics: `${operators.address}/metrics` });
   return opening.move();

@@ -4,6 +4,7 @@ import type { Config } from '#config';
 import { composeEdge, type EdgeConfig } from '#edge/compose';
 import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
+import { openProcessPort } from '#process/admin-port';
 import { engineConnector, heardFacts, limiterConnector, watchedBackends } from '#process/cluster';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { connected, type Peer } from '#process/peers';
@@ -37,6 +38,8 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   const { engine, limiter, accountNews } = backends;
   const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfigOf(config, foundation), ports));
+  const port = await openProcessPort(config, foundation);
+  if (port !== undefined) opening.use(port);
   opening.use(operators.ready());
   say(foundation, { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();

@@ -3,7 +3,7 @@ import { Fault } from '#fault/fault';
 import type { Limiter } from '#limiter/compose';
 import { isoTime } from '#platform/iso-time';
 import type { Logger } from '#platform/logger';
-import { type Administration, openAdminPort } from '#process/admin-port';
+import { type Administration, openAdminPort, openProcessPort } from '#process/admin-port';
 import {
   type Foundation,
   type OperatorsPort,
@@ -98,6 +98,9 @@ export async function openNodeProcess(
     );
     const port = opening.use(await openAdminPort(config, foundation, administration, overview));
     addresses['admin'] = port.address;
+  } else {
+    const port = await openProcessPort(config, foundation);
+    if (port !== undefined) addresses['admin'] = opening.use(port).address;
   }
   addresses['metrics'] = `${operators.address}/metrics`;
   stop.throwIfAborted();

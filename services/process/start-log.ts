@@ -17,8 +17,13 @@ export function shownConfiguration(config: Config): Readonly<Record<string, unkn
   return Object.fromEntries(set.map(([name, value]) => [name, secret.has(name) ? CENSOR : value]));
 }
 
-/** First line of a process: its release and its effective configuration. */
-export function logStart(logger: Logger, config: Config): void {
+/**
+ * Begins the log of a process: the first line has its release and its effective configuration; warnings
+ * of the runtime become lines; in production SIGUSR1 opens no inspector.
+ */
+export function beginLog(logger: Logger, config: Config): void {
+  logWarnings(logger);
+  if (config.SERVICE_ENVIRONMENT === 'production') refuseInspector(logger);
   const { version: runtime } = process;
   logger.info({ runtime, pid: process.pid, configuration: shownConfiguration(config) }, 'starting');
 }
@@ -44,4 +49,14 @@ export function refusalReporter(config: Config, role: string): (text: string) =>
 /** One line of text on standard error. */
 export function printRefusal(text: string): void {
   STANDARD_ERROR.write(`${text}\n`);
+}
+
+/**
+ * Ignores SIGUSR1, at which Node.js opens a port of the inspector: whoever reaches the port runs code as
+ * this user. `ctl process` takes profiles without a port (decision 343).
+ */
+export function refuseInspector(logger: Logger): void {
+  process.on('SIGUSR1', () => {
+    logger.warn('SIGUSR1 opens no inspector in production: use ctl process');
+  });
 }
