@@ -1,7 +1,10 @@
+import { crc32 } from 'node:zlib';
 import { compareCodePoints, hasSurrogates } from '#engine/code-points';
+import { RenameLog } from '#engine/rename-log';
 import { SortedBlocks } from '#engine/sorted-blocks';
 import { faultFor } from '#fault/fault';
 import { type ListedInstance, listedBytes } from '#storage/listing-store';
+import { type InstancesCursor, unusableCursor } from '#wire/list-cursor';
 
 /** Creates of one account under way at once. Source: decision 154. */
 const PLACES_MAX = 1_024;
@@ -20,10 +23,28 @@ export type ListingPage = {
   readonly order: 'asc' | 'desc';
   /** Part of a name, in whatever case, or an id; undefined: all. Source: decision 254. */
   readonly search?: string | undefined;
+  /** Where a walk goes on; undefined: at `offset`. It has the page's sort, order and search. */
+  readonly cursor?: InstancesCursor | undefined;
 };
 
 /** Rows of a listing in its order, and how many there are of their kind. */
-export type ListedPage = { readonly total: number; readonly rows: readonly ListedInstance[] };
+export type ListedPage = {
+  readonly total: number;
+  readonly rows: readonly ListedInstance[];
+  /** Where the next page begins; undefined: there is none. */
+  readonly next?: InstancesCursor | undefined;
+};
+
+/** The order of a walk: that of the present rows, but for rows that were renamed since it began. */
+type Walk = {
+  readonly cursor: InstancesCursor;
+  readonly last: ListedInstance;
+  readonly renames: number;
+  /** Names at the beginning of the walk, of rows that were renamed since. */
+  readonly names: ReadonlyMap<string, string>;
+};
+
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 /** One account's instances, sorted both ways. */
 export class AccountListing {
@@ -37,6 +58,14 @@ export class AccountListing {
   /** Places kept for instances that are about to be created, and until when, by the wall clock. */
   readonly #places = new Map<string, number>();
   #bytes = 0;
+  /** Sum of a checksum of each row's id and version, by which two states of the listing are compared. */
+  #checksum = 0;
+  readonly #renames: RenameLog;
+
+  /** `epoch`: unlike that of any other load of this account's listing. */
+  constructor(epoch = 0) {
+    this.#renames = new RenameLog(epoch);
+  }
 
   /** How many instances the account has. */
   get total(): number {
@@ -45,7 +74,7 @@ export class AccountListing {
 
   /** Roughly the bytes held. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.#renames.bytes;
   }
 
   /** Whether it holds nothing: no row and no place. */
@@ -87,7 +116,10 @@ export class AccountListing {
     const known = this.#find(row.instanceId);
     if (known !== undefined && row.version <= known.version) return;
     this.#places.delete(row.instanceId);
-    if (known !== undefined) this.#drop(known);
+    if (known !== undefined) {
+      this.#drop(known);
+      if (known.name !== row.name) this.#renames.add(known.instanceId, known.name);
+    }
     this.#hasSurrogates ||= hasSurrogates(row.name);
     this.#count(row, 1);
     this.#byId.insert(row);
@@ -102,31 +134,123 @@ export class AccountListing {
     if (known !== undefined && known.version < version) this.#drop(known);
   }
 
-  /** The rows of a page in its order, whatever is searched for. */
-  page({ limit, offset, sort, order }: ListingPage): ListedInstance[] {
-    const rows = sort === 'name' ? this.#byName : this.#byCreation;
+  /** A page in its order, whatever is searched for. Throws `invalid_parameter` as `search` does. */
+  page(page: ListingPage): ListedPage {
+    const { total } = this;
+    if (page.cursor === undefined) {
+      const rows = this.#rowsAt(page);
+      return { total, rows, next: this.#next(page, rows, page.offset + rows.length < total) };
+    }
+    const walk = this.#walkOf(page.cursor);
+    const rows: ListedInstance[] = [];
+    for (const row of this.#sorted(page).behind(walk.last, page.order)) {
+      if (rows.length > page.limit) break;
+      if (!walk.names.has(row.instanceId)) rows.push(row);
+    }
+    return { total, ...this.#walked(page, walk, rows, () => true) };
+  }
+
+  #rowsAt(page: ListingPage): ListedInstance[] {
+    const { limit, offset, order } = page;
+    const rows = this.#sorted(page);
     if (order === 'asc') return rows.slice(offset, limit);
     const end = this.total - offset;
     const count = Math.min(limit, end);
     return count <= 0 ? [] : rows.slice(end - count, count).reverse();
   }
 
+  #sorted({ sort }: Pick<ListingPage, 'sort'>): SortedBlocks<ListedInstance> {
+    return sort === 'name' ? this.#byName : this.#byCreation;
+  }
+
+  /** Throws `invalid_parameter` if the order with which the walk began is no longer known. */
+  #walkOf(cursor: InstancesCursor): Walk {
+    const { createdAtMs, instanceId, byName } = cursor;
+    const last = { instanceId, createdAtMs, version: 0, name: byName?.name ?? '' };
+    if (byName === undefined) return { cursor, last, renames: 0, names: NO_NAMES };
+    this.#hasSurrogates ||= hasSurrogates(byName.name);
+    const { epoch, count } = this.#renames;
+    if (byName.epoch !== epoch && byName.checksum === this.#checksum) {
+      return { cursor, last, renames: count, names: NO_NAMES };
+    }
+    const { renames } = byName;
+    const names = byName.epoch === epoch ? this.#renames.namesAt(renames) : undefined;
+    if (names === undefined) {
+      throw unusableCursor('the names have changed since the walk began; begin again');
+    }
+    return { cursor, last, renames, names };
+  }
+
+  /**
+   * A page of a walk: the first `limit` of `rows`, which keep their places and lie behind the walk's last
+   * row, and of those that were renamed, each at its old place.
+   */
+  #walked(
+    page: ListingPage,
+    walk: Walk,
+    rows: readonly ListedInstance[],
+    isFound: (row: ListedInstance) => boolean,
+  ): Omit<ListedPage, 'total'> {
+    const placed = rows.map((row) => ({ row, at: row }));
+    for (const [instanceId, name] of walk.names) {
+      const row = this.#find(instanceId);
+      if (row === undefined || !isFound(row)) continue;
+      const at = { ...row, name };
+      if (this.#compareIn(page, at, walk.last) > 0) placed.push({ row, at });
+    }
+    placed.sort((a, b) => this.#compareIn(page, a.at, b.at));
+    const shown = placed.slice(0, page.limit);
+    const next = this.#next(
+      page,
+      shown.map(({ at }) => at),
+      placed.length > page.limit,
+      walk,
+    );
+    return { rows: shown.map(({ row }) => row), next };
+  }
+
+  #compareIn({ sort, order }: ListingPage, a: ListedInstance, b: ListedInstance): number {
+    const ascending = sort === 'name' ? this.#compareNames(a, b) : byCreation(a, b);
+    return order === 'asc' ? ascending : -ascending;
+  }
+
+  /** The cursor behind the last of `rows`, which have the names of the walk's beginning. */
+  #next(
+    { sort, order, search, offset, cursor }: ListingPage,
+    rows: readonly ListedInstance[],
+    hasMore: boolean,
+    walk?: Walk,
+  ): InstancesCursor | undefined {
+    const last = rows.at(-1);
+    if (!hasMore || last === undefined) return undefined;
+    const { createdAtMs, instanceId, name } = last;
+    const { epoch, count } = this.#renames;
+    const renames = walk?.renames ?? count;
+    const checksum = renames === count ? this.#checksum : undefined;
+    const byName = sort === 'name' ? { name, epoch, renames, checksum } : undefined;
+    const seen = (cursor?.seen ?? offset) + rows.length;
+    return { sort, order, search, seen, createdAtMs, instanceId, byName };
+  }
+
   /**
    * The page of what a search finds. It looks at every row, and yields now and then so that others get
    * their turn; meanwhile the listing must not change.
    */
-  *search(
-    text: string,
-    { limit, offset, sort, order }: ListingPage,
-  ): Generator<undefined, ListedPage> {
+  *search(text: string, page: ListingPage): Generator<undefined, ListedPage> {
+    const { limit, offset, order, cursor } = page;
+    const walk = cursor && this.#walkOf(cursor);
     const isFound = searchFor(text);
     const rows: ListedInstance[] = [];
     let total = 0;
+    const isWanted =
+      walk === undefined
+        ? (_: ListedInstance, place: number) => place >= offset && rows.length < limit
+        : (row: ListedInstance) => rows.length <= limit && this.#isBehind(page, row, walk);
     let looked = 0;
-    for (const block of (sort === 'name' ? this.#byName : this.#byCreation).blocks(order)) {
+    for (const block of this.#sorted(page).blocks(order)) {
       for (const row of block) {
         if (!isFound(row)) continue;
-        if (total >= offset && rows.length < limit) rows.push(row);
+        if (isWanted(row, total)) rows.push(row);
         total += 1;
       }
       looked += block.length;
@@ -134,7 +258,13 @@ export class AccountListing {
       looked = 0;
       yield;
     }
-    return { total, rows };
+    if (walk !== undefined) return { total, ...this.#walked(page, walk, rows, isFound) };
+    return { total, rows, next: this.#next(page, rows, offset + rows.length < total) };
+  }
+
+  /** Whether a row that keeps its place is still to come. */
+  #isBehind(page: ListingPage, row: ListedInstance, { last, names }: Walk): boolean {
+    return !names.has(row.instanceId) && this.#compareIn(page, row, last) > 0;
   }
 
   #forgetPlaces(nowMs: number): void {
@@ -157,6 +287,7 @@ export class AccountListing {
   #count(row: ListedInstance, sign: 1 | -1): void {
     this.#total += sign;
     this.#bytes += sign * listedBytes(row);
+    this.#checksum = (this.#checksum + sign * checksumOf(row)) >>> 0;
   }
 
   #drop(row: ListedInstance): void {
@@ -165,6 +296,14 @@ export class AccountListing {
     this.#byCreation.remove(row);
     this.#byName.remove(row);
   }
+}
+
+/** A checksum of a row's id and version, mixed so that sums of several seldom agree. */
+function checksumOf({ instanceId, version }: ListedInstance): number {
+  let mixed = crc32(instanceId) ^ Math.imul(version, 0x9e37_79b1);
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
 /** Whether a row has the text in its name, in whatever case, or as its id. */

@@ -37,7 +37,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
   }
 
   async activate(accountId: string) {
-    const state = new AccountListing();
+    const state = new AccountListing(this.#clock.wallMs());
     const rows = await this.#store.listed(accountId);
     for (let start = 0; start < rows.length; start += ROWS_PER_SLICE) {
       // A million instances take many seconds, in which the node's other actors must not wait.
@@ -66,7 +66,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
       case 'page': {
         const { search } = call.page;
         if (search !== undefined) return this.#found(listing.search(search, call.page));
-        return { total: listing.total, rows: listing.page(call.page) };
+        return listing.page(call.page);
       }
     }
   }

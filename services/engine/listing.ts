@@ -7,6 +7,7 @@ import { ENERGY_DEFAULT } from '#identity/state';
 import { isoTime } from '#platform/iso-time';
 import type { ListedInstance } from '#storage/listing-store';
 import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
+import { instancesCursorText } from '#wire/list-cursor';
 
 /** The head of an instance wherever it is, active or not, without activating it (architecture 3.6). */
 export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>;
@@ -16,7 +17,7 @@ export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>
  * `descriptions` has those of instances without a summary.
  */
 export function pageAnswer(
-  { total, rows }: DirectoryAnswer,
+  { total, rows, next }: DirectoryAnswer,
   page: ListingPage,
   summaries: ReadonlyMap<string, Summary>,
   descriptions: ReadonlyMap<string, string>,
@@ -25,7 +26,8 @@ export function pageAnswer(
     const { instanceId } = row;
     return itemOf(row, summaries.get(instanceId), descriptions.get(instanceId));
   });
-  return plainAnswer(JSON.stringify({ data, pagination: pagination(page, rows.length, total) }));
+  const cursor = next && instancesCursorText(next);
+  return plainAnswer(JSON.stringify({ data, pagination: pagination(page, cursor, total) }));
 }
 
 /**

@@ -7,6 +7,7 @@ import { trimmedOf } from '#storage/floor';
 import type { DriftRow, HistoryRow, InstanceStore } from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 import { type EngineAnswer, plainAnswer, type RecordPage } from '#wire/engine-messages';
+import { type RecordsCursor, recordsCursorText } from '#wire/list-cursor';
 
 /** Drift events in an answer whose caller asked for no page. Source: decision 31. */
 const DRIFT_EVENTS_MAX = 1_000;
@@ -29,8 +30,9 @@ export async function historyPage(
 ): Promise<EngineAnswer> {
   const head = headOf(state);
   const { historyCount, historyStart, newestHistory } = head;
-  const start = startOf(page, historyStart, trimmedOf(head).history);
-  const total = historyCount - start;
+  const floor = trimmedOf(head).history;
+  const total = historyCount - startOf(page, historyStart, floor);
+  const start = walkStart(page, historyStart, floor);
   const unstored = state.unstored?.history ?? [];
   const stored = historyCount - unstored.length;
   const inHead = newestRows(OBSERVATIONS, instanceId, newestHistory, stored);
@@ -39,7 +41,9 @@ export async function historyPage(
     readStored: (newest, count) => store.readHistory(instanceId, newest, count),
     jsonOf: (row) => historyJson(row, page.isEveryGeneration),
   });
-  return pageAnswer(rows, pagination(page, rows.length, total));
+  const top = topOf(page, historyCount);
+  const next = nextOf('history', instanceId, page, { top, start, count: rows.length });
+  return pageAnswer(rows, pagination(page, next, total));
 }
 
 /** Drift events, most recent first: a page if one was asked for, else the newest 1,000. */
@@ -51,8 +55,9 @@ export async function driftPage(
 ): Promise<EngineAnswer> {
   const head = headOf(state);
   const { driftCount, driftStart, newestDrift } = head;
-  const start = startOf(page, driftStart, trimmedOf(head).drift);
-  const total = driftCount - start;
+  const floor = trimmedOf(head).drift;
+  const total = driftCount - startOf(page, driftStart, floor);
+  const start = walkStart(page, driftStart, floor);
   const range = page.isPaged ? page : { ...page, limit: DRIFT_EVENTS_MAX, offset: 0 };
   const unstored = state.unstored?.drift ?? [];
   const stored = driftCount - unstored.length;
@@ -62,12 +67,39 @@ export async function driftPage(
     readStored: (newest, count) => store.readDrift(instanceId, newest, count),
     jsonOf: (row) => driftEventJson(row, page.isEveryGeneration),
   });
-  return pageAnswer(rows, page.isPaged ? pagination(range, rows.length, total) : { total });
+  if (!page.isPaged) return pageAnswer(rows, { total });
+  const top = topOf(page, driftCount);
+  const next = nextOf('drift', instanceId, page, { top, start, count: rows.length });
+  return pageAnswer(rows, pagination(page, next, total));
 }
 
 /** The ordinal before the first row that may be shown. */
 function startOf({ isEveryGeneration }: RecordPage, generation: number, floor: number): number {
   return isEveryGeneration ? floor : Math.max(generation, floor);
+}
+
+/** The same of a walk: a reset since it began does not move it, so its generation is shown to the end. */
+function walkStart(page: RecordPage, generation: number, floor: number): number {
+  const { cursor } = page;
+  return cursor === undefined ? startOf(page, generation, floor) : Math.max(cursor.start, floor);
+}
+
+/** Ordinal of the first row of a page. */
+function topOf({ offset, cursor }: RecordPage, newestOrdinal: number): number {
+  return cursor === undefined ? newestOrdinal - offset : Math.min(cursor.before - 1, newestOrdinal);
+}
+
+/** The cursor behind a page of `count` rows from the ordinal `top` down, if rows are left. */
+function nextOf(
+  list: RecordsCursor['list'],
+  instanceId: string,
+  { offset, cursor, isEveryGeneration }: RecordPage,
+  { top, start, count }: { readonly top: number; readonly start: number; readonly count: number },
+): string | undefined {
+  if (count === 0 || top - count <= start) return undefined;
+  const before = top - count + 1;
+  const seen = (cursor?.seen ?? offset) + count;
+  return recordsCursorText({ list, instanceId, isEveryGeneration, seen, before, start });
 }
 
 /** Where rows come from and what is made of them. */
@@ -89,7 +121,7 @@ async function newestFirst<Row>(
   page: RecordPage,
   { name, readStored, jsonOf }: Rows<Row>,
 ): Promise<string[]> {
-  const newest = newestOrdinal - page.offset;
+  const newest = topOf(page, newestOrdinal);
   const count = Math.min(page.limit, newest - start);
   if (count <= 0) return [];
   const storedOrdinal = newestOrdinal - memory.length;
@@ -149,14 +181,17 @@ export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): strin
   return `{"cycle":${row.cycle},${level},${modes},${time}}`;
 }
 
-/** What an answer says of its page of `count` rows, behind which the next one begins. */
+/** What an answer says of its page, behind which the next one begins at `next`. */
 export function pagination(
-  { limit, offset }: Pick<RecordPage, 'limit' | 'offset'>,
-  count: number,
+  { limit, offset, cursor }: Pick<RecordPage, 'limit' | 'offset'> & PageOfWalk,
+  next: string | undefined,
   total: number,
 ) {
-  return { limit, offset, total, has_more: offset + count < total };
+  const has_more = next !== undefined;
+  return { limit, offset: cursor?.seen ?? offset, total, has_more, next_cursor: next ?? null };
 }
+
+type PageOfWalk = { readonly cursor?: { readonly seen: number } | undefined };
 
 function pageAnswer(rows: readonly string[], page: object): EngineAnswer {
   const body = `{"data":[${rows.join(',')}],"pagination":${JSON.stringify(page)}}`;

@@ -72,6 +72,25 @@ export class SortedBlocks<Entry> {
     else for (const block of this.#blocks.toReversed()) yield block.toReversed();
   }
 
+  /**
+   * The entries behind the place of `probe`, in ascending or descending order. To be taken before the next
+   * is inserted or removed.
+   */
+  *behind(probe: Entry, order: 'asc' | 'desc'): Generator<Entry> {
+    const start = this.#blockOf(probe);
+    const block = this.#blocks[start] ?? [];
+    const place = this.#placeIn(block, probe);
+    if (order === 'desc') {
+      yield* block.slice(0, place).reverse();
+      for (const before of this.#blocks.slice(0, start).reverse()) yield* before.toReversed();
+      return;
+    }
+    const first = block[place];
+    const isProbe = first !== undefined && this.#compare(first, probe) === 0;
+    yield* block.slice(isProbe ? place + 1 : place);
+    for (const after of this.#blocks.slice(start + 1)) yield* after;
+  }
+
   /** The first block whose last entry is not before `entry`. */
   #blockOf(entry: Entry): number {
     return firstNot(this.#blocks.length, (index) => {

@@ -9,13 +9,24 @@ import type {
   EngineRequest,
   CreateInstance as WireCreate,
   ListInstances as WireList,
+  ListAfter as WireListAfter,
   Observation as WireObservation,
   PutListingRow as WirePutRow,
   ReadRecords as WireRecords,
+  ReadRecordsAfter as WireRecordsAfter,
   TrimRows as WireTrim,
 } from '#wire/gen/identity_engine/v1/engine';
 import {
-  itemKeyFromWire,
+  instancesCursorFrom,
+  instancesCursorText,
+  pageOfInstances,
+  pageOfRecords,
+  type RecordsCursor,
+  recordsCursorFrom,
+  recordsCursorText,
+} from '#wire/list-cursor';
+import {
+  keyedItemsFromWire,
   MODE_COUNT,
   OBSERVATIONS_MAX,
   observationFromWire,
@@ -76,8 +87,14 @@ export function commandToWire(command: EngineCommand): WireCommand {
     case 'reset':
       return { $case: 'reset', value: { toCheckpoint: command.mode === 'default' } };
     case 'readHistory':
+      if (command.cursor !== undefined) {
+        return { $case: 'readHistoryAfter', value: recordsAfterToWire(command, command.cursor) };
+      }
       return { $case: 'readHistory', value: recordsToWire(command, false) };
     case 'readDrift':
+      if (command.cursor !== undefined) {
+        return { $case: 'readDriftAfter', value: recordsAfterToWire(command, command.cursor) };
+      }
       return { $case: 'readDrift', value: recordsToWire(command, command.isPaged) };
     case 'readEvents':
       return { $case: 'readEvents', value: { after: command.after, waitMs: command.waitMs } };
@@ -117,13 +134,8 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
       };
     case 'process':
       return processFromWire(wire.value);
-    case 'processKeyedItems': {
-      const { batch, keys } = wire.value;
-      if (batch === undefined) throw brokenMessage('batch');
-      const count = batch.observations.length;
-      trustInteger(keys.length, count, count, 'number of item keys');
-      return { ...processFromWire(batch), itemKeys: keys.map(itemKeyFromWire) };
-    }
+    case 'processKeyedItems':
+      return keyedItemsFromWire(wire.value);
     case 'simulate': {
       const { observations } = wire.value;
       trustInteger(observations.length, 1, OBSERVATIONS_MAX, 'number of observations');
@@ -145,6 +157,13 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
       trustInteger(waitMs, 0, CALL_TIMEOUT_MS_MAX, 'wait');
       return { kind: 'readEvents', after: after && cursorFromWire(after), waitMs };
     }
+    case 'readHistoryAfter':
+      return { kind: 'readHistory', ...recordsAfterFromWire(wire.value, 'history') };
+    case 'readDriftAfter': {
+      return { kind: 'readDrift', ...recordsAfterFromWire(wire.value, 'drift'), isPaged: true };
+    }
+    case 'listAfter':
+      return listAfterFromWire(wire.value);
     case 'list':
       return listFromWire(wire.value);
     case 'search': {
@@ -197,11 +216,20 @@ function createFromWire(wire: WireCreate): EngineCommand {
 }
 
 /** An engine of release 1.0 would pass over a text beside the page, and answer what was not asked for. */
-function listToWire({ search, ...command }: ListCommand): WireCommand {
+function listToWire({ search, cursor, ...command }: ListCommand): WireCommand {
+  if (cursor !== undefined) {
+    const value = { cursor: instancesCursorText(cursor), limit: command.limit };
+    return { $case: 'listAfter', value };
+  }
   const { limit, offset, sort, order } = command;
   const page = { limit, offset, byName: sort === 'name', ascending: order === 'asc' };
   if (search === undefined) return { $case: 'list', value: page };
   return { $case: 'search', value: { text: search, page } };
+}
+
+function listAfterFromWire(wire: WireListAfter): ListCommand {
+  const limit = trustInteger(wire.limit, 1, INSTANCES_MAX, 'limit');
+  return { kind: 'list', ...pageOfInstances(limit, instancesCursorFrom(wire.cursor)) };
 }
 
 function listFromWire(wire: WireList): ListCommand {
@@ -247,6 +275,15 @@ function versionOf({ version }: { readonly version: number }): number {
 function recordsToWire(page: RecordPage, paged: boolean): WireRecords {
   const { limit, offset, isEveryGeneration } = page;
   return { limit, offset, everyGeneration: isEveryGeneration, paged };
+}
+
+function recordsAfterToWire({ limit }: RecordPage, cursor: RecordsCursor): WireRecordsAfter {
+  return { cursor: recordsCursorText(cursor), limit };
+}
+
+function recordsAfterFromWire(wire: WireRecordsAfter, list: RecordsCursor['list']): RecordPage {
+  const limit = trustInteger(wire.limit, 1, RECORDS_MAX, 'limit');
+  return pageOfRecords(limit, recordsCursorFrom(wire.cursor, list));
 }
 
 function recordsFromWire(wire: WireRecords): RecordPage {

@@ -4,6 +4,7 @@
  */
 
 import type { Traced } from '#platform/traceparent';
+import type { InstancesCursor, RecordsCursor } from '#wire/list-cursor';
 
 /** A valid observation. `timestampMs` is Unix time; left out, the engine stamps it (decision 33). */
 export type ObservationInput = {
@@ -33,6 +34,8 @@ export type RecordPage = {
   readonly limit: number;
   readonly offset: number;
   readonly isEveryGeneration: boolean;
+  /** Where a walk goes on; undefined: at `offset`. Source: decision 281. */
+  readonly cursor?: RecordsCursor | undefined;
 };
 
 /** What engines ask of each other and no edge ever does. Source: architecture 3.6. */
@@ -139,6 +142,8 @@ export type EngineCommand =
       readonly order: 'asc' | 'desc';
       /** Part of the name, in whatever case, or an id; undefined: all. Source: decision 254. */
       readonly search?: string | undefined;
+      /** Where a walk goes on; undefined: at `offset`. Source: decision 281. */
+      readonly cursor?: InstancesCursor | undefined;
     };
 
 /** One call: the command and everything that travels with it. */

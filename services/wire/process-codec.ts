@@ -1,12 +1,13 @@
 import type { EngineCommand, IdempotencyKey, ObservationInput } from '#wire/engine-messages';
 import type {
   EngineRequest,
+  ProcessKeyedItems,
   ItemKey as WireItemKey,
   Observation as WireObservation,
   ProcessObservations as WireProcess,
 } from '#wire/gen/identity_engine/v1/engine';
 import { TOKEN_LENGTH_MAX } from '#wire/wire-bounds';
-import { trustInteger, trustText, trustUnit } from '#wire/wire-trust';
+import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-trust';
 
 /* Observations on the wire: single calls, and batches with and without keys of their items. */
 
@@ -54,8 +55,15 @@ export function processFromWire({
   };
 }
 
-/** The key of an item, if it has one. Throws `internal` when it breaks a bound. */
-export function itemKeyFromWire({ key, fingerprint }: WireItemKey): IdempotencyKey | undefined {
+/** The same of a batch with keys of its items. */
+export function keyedItemsFromWire({ batch, keys }: ProcessKeyedItems): ProcessCommand {
+  if (batch === undefined) throw brokenMessage('batch');
+  const count = batch.observations.length;
+  trustInteger(keys.length, count, count, 'number of item keys');
+  return { ...processFromWire(batch), itemKeys: keys.map(itemKeyFromWire) };
+}
+
+function itemKeyFromWire({ key, fingerprint }: WireItemKey): IdempotencyKey | undefined {
   if (key === '') return undefined;
   trustText(key, 1, TOKEN_LENGTH_MAX, 'idempotency key of an item');
   return { key, fingerprint: trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint') };

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { hidesFromOthers } from '#test/api/one-instance';
 import { refusesParameters } from '#test/api/refused-parameters';
+import { placeOf } from '#test/support/pagination';
 import { morning, observationAt, sharedScene } from '#test/support/scene';
 
 const scene = await sharedScene();
@@ -31,7 +32,7 @@ reading('of a fresh instance is answered 200 with an empty page', async () => {
   assert.is(answer.status, 200);
   assert.equal(answer.body, {
     data: [],
-    pagination: { limit: 100, offset: 0, total: 0, has_more: false },
+    pagination: { limit: 100, offset: 0, total: 0, has_more: false, next_cursor: null },
   });
 });
 
@@ -45,14 +46,19 @@ reading('shows exactly what was sent, and when', async () => {
 reading('shows the newest 100 first by default', async () => {
   assert.equal(await cyclesIn(id), down(250, 151));
   const { pagination } = (await history(id)).body;
-  assert.equal(pagination, { limit: 100, offset: 0, total: 250, has_more: true });
+  assert.equal(placeOf(pagination), { limit: 100, offset: 0, total: 250, has_more: true });
 });
 
 reading('pages without a gap and without a double', async () => {
   const seen: number[] = [];
   for (let offset = 0; offset < 250; offset += 70) {
     const { data, pagination } = (await history(id, `?limit=70&offset=${offset}`)).body;
-    assert.equal(pagination, { limit: 70, offset, total: 250, has_more: offset + 70 < 250 });
+    assert.equal(placeOf(pagination), {
+      limit: 70,
+      offset,
+      total: 250,
+      has_more: offset + 70 < 250,
+    });
     seen.push(...data.map(({ cycle }: Row) => cycle));
   }
   assert.equal(seen, down(250, 1));
@@ -60,7 +66,7 @@ reading('pages without a gap and without a double', async () => {
 
 reading('ending exactly with a page has no more', async () => {
   const { pagination } = (await history(id, '?limit=50&offset=200')).body;
-  assert.equal(pagination, { limit: 50, offset: 200, total: 250, has_more: false });
+  assert.equal(placeOf(pagination), { limit: 50, offset: 200, total: 250, has_more: false });
 });
 
 reading('at both bounds of limit is answered 200', async () => {
@@ -71,7 +77,7 @@ reading('at both bounds of limit is answered 200', async () => {
 reading('past the end is answered 200 with nothing, and the true total', async () => {
   const { data, pagination } = (await history(id, '?offset=250')).body;
   assert.equal(data, []);
-  assert.equal(pagination, { limit: 100, offset: 250, total: 250, has_more: false });
+  assert.equal(placeOf(pagination), { limit: 100, offset: 250, total: 250, has_more: false });
 });
 
 reading('pairs every context with its own cycle', async () => {

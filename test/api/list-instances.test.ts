@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { refusesParameters } from '#test/api/refused-parameters';
 import type { Caller } from '#test/support/caller';
+import { placeOf } from '#test/support/pagination';
 import { observationAt, sharedScene } from '#test/support/scene';
 
 const { caller, newCaller } = await sharedScene();
@@ -18,7 +19,7 @@ empty('is answered 200 with an empty page', async () => {
   assert.is(answer.status, 200);
   assert.equal(answer.body, {
     data: [],
-    pagination: { limit: 20, offset: 0, total: 0, has_more: false },
+    pagination: { limit: 20, offset: 0, total: 0, has_more: false, next_cursor: null },
   });
   assert.is(answer.headers.get('etag'), null);
 });
@@ -37,7 +38,7 @@ many.before(async () => {
 
 many('shows 20, newest first, by default', async () => {
   const { body } = await list(owner);
-  assert.equal(body.pagination, { limit: 20, offset: 0, total: 25, has_more: true });
+  assert.equal(placeOf(body.pagination), { limit: 20, offset: 0, total: 25, has_more: true });
   const ids = body.data.map(({ id }: Listed) => id);
   assert.is(ids.length, 20);
   const times = body.data.map(({ created_at }: Listed) => created_at);
@@ -89,7 +90,7 @@ many('past the end is answered 200 with nothing, and the true total', async () =
   const { status, body } = await list(owner, '?offset=25');
   assert.is(status, 200);
   assert.equal(body.data, []);
-  assert.equal(body.pagination, { limit: 20, offset: 25, total: 25, has_more: false });
+  assert.equal(placeOf(body.pagination), { limit: 20, offset: 25, total: 25, has_more: false });
   const far = await list(owner, `?offset=${Number.MAX_SAFE_INTEGER}`);
   assert.equal(far.body.data, []);
 });
@@ -164,7 +165,7 @@ searched('has those with the text in their name, in whatever case, in the same o
 
 searched('counts what it finds, and goes on page by page', async () => {
   const { body } = await list(searcher, '?search=order&limit=1&offset=1');
-  assert.equal(body.pagination, { limit: 1, offset: 1, total: 2, has_more: false });
+  assert.equal(placeOf(body.pagination), { limit: 1, offset: 1, total: 2, has_more: false });
   assert.is(body.data[0].name, 'Order bot');
   assert.equal((await list(searcher, '?search=nothing')).body.pagination.total, 0);
 });

@@ -71,7 +71,7 @@ const empty = suite('when an account has no instances');
 
 empty('its listing is an empty page', async () => {
   const { list } = await engineUnderTest();
-  const pagination = { limit: 20, offset: 0, total: 0, has_more: false };
+  const pagination = { limit: 20, offset: 0, total: 0, has_more: false, next_cursor: null };
   assert.equal(await list(), { data: [], pagination });
   assert.equal((await list({ offset: 5 })).data, []);
 });

@@ -96,6 +96,7 @@ export const ON_EVERY_STORE: readonly FileName[] = [
   'idempotency-keys',
   'instance-limit',
   'keep-context',
+  'list-cursors',
   'list-instances',
   'notify-billing',
   'process-batch',

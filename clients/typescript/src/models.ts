@@ -713,6 +713,8 @@ export interface DriftQuery {
    * How many entries to skip: for the next page, those of this one and of all before it. At least 0; default 0.
    */
   offset?: number;
+  /** Where to go on: the `next_cursor` of the page before. 1 to 1024 characters. */
+  cursor?: string;
   generation?: GenerationChoice;
 }
 export interface ErrorBody {
@@ -752,6 +754,8 @@ export interface HistoryQuery {
    * How many entries to skip: for the next page, those of this one and of all before it. At least 0; default 0.
    */
   offset?: number;
+  /** Where to go on: the `next_cursor` of the page before. 1 to 1024 characters. */
+  cursor?: string;
   generation?: GenerationChoice;
 }
 export interface Instance {
@@ -779,6 +783,8 @@ export interface InstancesQuery {
    * How many entries to skip: for the next page, those of this one and of all before it. At least 0; default 0.
    */
   offset?: number;
+  /** Where to go on: the `next_cursor` of the page before. 1 to 1024 characters. */
+  cursor?: string;
   sort?: InstancesSort;
   order?: SortOrder;
   /**
@@ -849,6 +855,8 @@ export interface Pagination {
   /** At least 0. */
   total: number;
   has_more: boolean;
+  /** The `cursor` of the next page; null: there is none. */
+  next_cursor: string | null;
   [k: string]: unknown;
 }
 export interface Persona {

@@ -1,4 +1,5 @@
 import { endpoint, INSTANCE_ID } from '#edge/endpoint';
+import { recordsPage } from '#edge/list-pages';
 import { DriftEvents } from '#edge/schemas/answers';
 import { DriftQuery } from '#edge/schemas/query-parameters';
 
@@ -12,17 +13,16 @@ export const getDrift = endpoint({
   summary: 'List drift events, most recent first',
   description:
     'One event for every cycle that was not `D0`. Without `limit` and `offset` the newest 1,000, ' +
-    'and `pagination` carries only `total`; with either of them all four fields.',
+    'and `pagination` carries only `total`; with one of them or `cursor` all fields.',
   scope: 'read',
   query: DriftQuery,
   response: DriftEvents,
   examples: [{ summary: 'two events, with ?limit=2', query: '?limit=2' }],
   handler: {
     kind: 'engine',
-    command: ({ query: { limit, offset, generation }, named }) => {
-      const isPaged = named.has('limit') || named.has('offset');
-      const isEveryGeneration = generation === 'all';
-      return { kind: 'readDrift', limit, offset, isEveryGeneration, isPaged };
+    command: ({ query, named, id }) => {
+      const isPaged = named.has('limit') || named.has('offset') || named.has('cursor');
+      return { kind: 'readDrift', ...recordsPage('drift', query, { named, id }), isPaged };
     },
   },
 });

@@ -1,4 +1,5 @@
 import { endpoint } from '#edge/endpoint';
+import { instancesPage } from '#edge/list-pages';
 import { ListedInstance, pageOf } from '#edge/schemas/answers';
 import { ListQuery } from '#edge/schemas/query-parameters';
 
@@ -12,7 +13,8 @@ export const listInstances = endpoint({
   description:
     'Ordered by `created_at` (ties by id) or by `name` (by code point; ties by `created_at`, then ' +
     'id). With `search` it has the instances whose name contains that text, in whatever case, or ' +
-    'whose id is that text, and `total` counts them. A parameter out of range is refused with 400, never clamped.',
+    'whose id is that text, and `total` counts them. With `cursor` each instance that exists throughout ' +
+    'appears exactly once, whatever is created, renamed or deleted meanwhile. A parameter out of range is refused with 400, never clamped.',
   scope: 'read',
   query: ListQuery,
   response: pageOf(ListedInstance),
@@ -20,5 +22,8 @@ export const listInstances = endpoint({
     { summary: 'the first page' },
     { summary: 'those whose name contains a text', query: '?search=ada' },
   ],
-  handler: { kind: 'engine', command: ({ query }) => ({ kind: 'list', ...query }) },
+  handler: {
+    kind: 'engine',
+    command: ({ query, named }) => ({ kind: 'list', ...instancesPage(query, { named }) }),
+  },
 });

@@ -48,6 +48,10 @@ const Pagination = named('Pagination', {
   offset: Count,
   total: Count,
   has_more: z.boolean(),
+  next_cursor: z
+    .string()
+    .nullable()
+    .describe('The `cursor` of the next page; null: there is none.'),
 });
 
 const instance = {

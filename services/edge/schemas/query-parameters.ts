@@ -18,10 +18,23 @@ const SEARCH_LENGTH_MAX = 64;
 
 const Offset = integer(0, Number.MAX_SAFE_INTEGER, 0);
 
+/** Where a walk through a list goes on: `next_cursor` of the page before. Source: decision 281. */
+const Cursor = z
+  .string()
+  .min(1)
+  .max(1_024)
+  .optional()
+  .meta({
+    description:
+      '`next_cursor` of the page before. It has sort, order, search and generation: name none of them, ' +
+      'or the same. Excludes `offset`.',
+  });
+
 /** The query of `GET /instances`. Source: interface 4.1. */
 export const ListQuery = z.strictObject({
   limit: integer(1, 100, 20),
   offset: Offset,
+  cursor: Cursor,
   sort: z.enum(['created_at', 'name']).default('created_at'),
   order: z.enum(['asc', 'desc']).default('desc'),
   search: textOf(1, SEARCH_LENGTH_MAX).optional(),
@@ -33,6 +46,7 @@ const Generation = z.enum(['current', 'all']).default('current');
 export const HistoryQuery = z.strictObject({
   limit: integer(1, 1_000, 100),
   offset: Offset,
+  cursor: Cursor,
   generation: Generation,
 });
 
@@ -40,6 +54,7 @@ export const HistoryQuery = z.strictObject({
 export const DriftQuery = z.strictObject({
   limit: integer(1, 1_000, 1_000),
   offset: Offset,
+  cursor: Cursor,
   generation: Generation,
 });
 

@@ -795,6 +795,10 @@ class Pagination(Model):
     """
 
     has_more: bool
+    next_cursor: str | None
+    """
+    The `cursor` of the next page; null: there is none.
+    """
 
 
 PersonaId = TypeAliasType(

@@ -76,6 +76,11 @@ export interface EngineRequest {
     /** Since 1.1: a batch with keys of its own items, which an engine of 1.0 would apply without them. */
     { $case: "processKeyedItems"; value: ProcessKeyedItems }
     | //
+    /** Since 1.1: the next page of a walk, which an engine of 1.0 would answer with the first one. */
+    { $case: "listAfter"; value: ListAfter }
+    | { $case: "readHistoryAfter"; value: ReadRecordsAfter }
+    | { $case: "readDriftAfter"; value: ReadRecordsAfter }
+    | //
     /** From here on only engines ask each other. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
@@ -197,6 +202,18 @@ export interface ListInstances {
 export interface SearchInstances {
   text: string;
   page: ListInstances | undefined;
+}
+
+/** A page of instances behind a cursor, which has sort, order and search. */
+export interface ListAfter {
+  cursor: string;
+  limit: number;
+}
+
+/** A page of history or drift behind a cursor, which has the generation. */
+export interface ReadRecordsAfter {
+  cursor: string;
+  limit: number;
 }
 
 /** Notifies the account's directory of an instance's row, which is stored already. */
@@ -449,6 +466,15 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "processKeyedItems":
         ProcessKeyedItems.encode(message.command.value, writer.uint32(274).fork()).join();
         break;
+      case "listAfter":
+        ListAfter.encode(message.command.value, writer.uint32(282).fork()).join();
+        break;
+      case "readHistoryAfter":
+        ReadRecordsAfter.encode(message.command.value, writer.uint32(290).fork()).join();
+        break;
+      case "readDriftAfter":
+        ReadRecordsAfter.encode(message.command.value, writer.uint32(298).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -695,6 +721,30 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "processKeyedItems", value: ProcessKeyedItems.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 35: {
+            if (tag !== 282) {
+              break;
+            }
+
+            message.command = { $case: "listAfter", value: ListAfter.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 36: {
+            if (tag !== 290) {
+              break;
+            }
+
+            message.command = { $case: "readHistoryAfter", value: ReadRecordsAfter.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 37: {
+            if (tag !== 298) {
+              break;
+            }
+
+            message.command = { $case: "readDriftAfter", value: ReadRecordsAfter.decode(reader, reader.uint32()) };
             continue;
           }
           case 40: {
@@ -1751,6 +1801,120 @@ export const SearchInstances: MessageFns<SearchInstances> = {
             }
 
             message.page = ListInstances.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListAfter(): ListAfter {
+  return { cursor: "", limit: 0 };
+}
+
+export const ListAfter: MessageFns<ListAfter> = {
+  encode(message: ListAfter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cursor !== "") {
+      writer.uint32(10).string(message.cursor);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListAfter {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListAfter();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadRecordsAfter(): ReadRecordsAfter {
+  return { cursor: "", limit: 0 };
+}
+
+export const ReadRecordsAfter: MessageFns<ReadRecordsAfter> = {
+  encode(message: ReadRecordsAfter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cursor !== "") {
+      writer.uint32(10).string(message.cursor);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadRecordsAfter {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadRecordsAfter();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.uint32();
             continue;
           }
         }
