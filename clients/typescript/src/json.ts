@@ -19,8 +19,35 @@ const EXPONENT_FROM = 1e21;
  * that a `number` has rounded, halves of surrogate pairs, functions, symbols, maps, sets, holes of arrays, invalid dates and cycles.
  */
 export function toJson(value: unknown, path = ''): string {
-  return textOf(value, path, 0);
+  return isPlain(value, 0) ? JSON.stringify(value) : textOf(value, path, 0);
 }
+
+/** Whether `JSON.stringify` writes a value as it is, which takes a fifth of the time of `textOf`. */
+function isPlain(value: unknown, level: number): boolean {
+  if (typeof value === 'string') return !LONE_SURROGATE.test(value);
+  if (typeof value === 'number') return Number.isSafeInteger(value) || isFraction(value);
+  if (typeof value === 'boolean' || value === null) return true;
+  if (typeof value !== 'object' || level === LEVELS_PLAIN_MAX) return false;
+  if (Array.isArray(value)) {
+    // Unlike `every`, this does not pass over holes.
+    for (const item of value) if (!isPlain(item, level + 1)) return false;
+    return true;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype || 'toJSON' in value) return false;
+  for (const [name, field] of Object.entries(value)) {
+    if (LONE_SURROGATE.test(name)) return false;
+    if (field !== undefined && !isPlain(field, level + 1)) return false;
+  }
+  return true;
+}
+
+function isFraction(value: number): boolean {
+  return Number.isFinite(value) && !Number.isInteger(value);
+}
+
+/** Levels of nesting that the service takes, and those of a batch around them. */
+const LEVELS_PLAIN_MAX = 32;
 
 /** The value of a JSON text. Throws a SyntaxError for any other text. */
 export function fromJson(text: string, integers: Integers = 'exact'): unknown {

@@ -39,7 +39,8 @@ const UNSENDABLE: readonly (readonly [string, unknown, RegExp])[] = [
   ['a map', new Map(), /is a Map/],
   ['a set', new Set(), /is a Set/],
   ['an invalid date', new Date(Number.NaN), /is an invalid date/],
-  ['a hole of an array', [undefined], /\[0\] is undefined/],
+  ['undefined in an array', [undefined], /\[0\] is undefined/],
+  ['a hole of an array', new Array(1), /\[0\] is undefined/],
 ];
 
 for (const [what, value, message] of UNSENDABLE) {
