@@ -112,4 +112,4 @@ class PageInfo(BaseModel):
     has_more: bool | None = None
     """Whether there are entries behind it."""
     next_cursor: str | None = None
-    """Of the audit trail: where the next page begins; None at the end."""
+    """Where the next page begins, for ``cursor``; None at the end."""

@@ -142,6 +142,7 @@ class AsyncInstanceReads:
         *,
         limit: int | None = None,
         offset: int | None = None,
+        cursor: str | None = None,
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
@@ -152,6 +153,7 @@ class AsyncInstanceReads:
         Args:
             limit: 1 to 1,000 entries; 100 if left out.
             offset: How many of the newest to leave out; 0 if left out.
+            cursor: The ``next_cursor`` of the page before, instead of ``offset``.
             generation: ``current`` (if left out) or ``all``: those before resets too.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
@@ -160,7 +162,7 @@ class AsyncInstanceReads:
         Raises:
             NotFoundError: There is no such instance in the account.
         """
-        query = {"limit": limit, "offset": offset, "generation": generation}
+        query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "history")
         return await fetch_page(
             self._caller,
@@ -177,17 +179,19 @@ class AsyncInstanceReads:
         *,
         limit: int | None = None,
         offset: int | None = None,
+        cursor: str | None = None,
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> AsyncGenerator[HistoryRecord, None]:
-        """All processed observations from ``offset`` on, one page of ``limit`` in memory at a time.
+        """All processed observations from ``offset`` or ``cursor`` on, one page of ``limit`` in memory
+        at a time.
 
         Each comes once, also when cycles that are processed meanwhile move all others back.
         Arguments are those of ``history``; ``timeout_s`` and ``attempts_max`` hold for each page.
         """
-        query = {"limit": limit, "offset": offset, "generation": generation}
+        query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "history")
         return items_of(
             self._caller,
@@ -205,6 +209,7 @@ class AsyncInstanceReads:
         *,
         limit: int | None = None,
         offset: int | None = None,
+        cursor: str | None = None,
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
@@ -216,6 +221,7 @@ class AsyncInstanceReads:
         Args:
             limit: 1 to 1,000 entries.
             offset: How many of the newest to leave out.
+            cursor: The ``next_cursor`` of the page before, instead of ``offset``.
             generation: ``current`` (if left out) or ``all``: those before resets too.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call with all its attempts, in seconds.
@@ -224,7 +230,7 @@ class AsyncInstanceReads:
         Raises:
             NotFoundError: There is no such instance in the account.
         """
-        query = {"limit": limit, "offset": offset, "generation": generation}
+        query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "drift")
         return await fetch_page(
             self._caller,
@@ -241,16 +247,18 @@ class AsyncInstanceReads:
         *,
         limit: int = 100,
         offset: int | None = None,
+        cursor: str | None = None,
         generation: GenerationChoice | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> AsyncGenerator[DriftEvent, None]:
-        """All drift events from ``offset`` on, one page of ``limit`` in memory at a time.
+        """All drift events from ``offset`` or ``cursor`` on, one page of ``limit`` in memory at a
+        time.
 
         Arguments are those of ``drift``; ``timeout_s`` and ``attempts_max`` hold for each page.
         """
-        query = {"limit": limit, "offset": offset, "generation": generation}
+        query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "drift")
         return items_of(
             self._caller,

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from identity_engine._core.answer import Answer, malformed, retry_after_of
+from identity_engine._core.lenient_json import read_json
 from identity_engine.errors import ApiError
 from identity_engine.results import NotModified, Observed, PageInfo, Result, Throttled
 
@@ -118,7 +119,7 @@ def _is_replayed(answer: Answer) -> bool:
 
 def _read(answer: Answer, frame: type[E]) -> E:
     try:
-        return frame.model_validate_json(answer.content)
+        return read_json(frame, answer.content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         at = ".".join(str(step) for step in first["loc"])

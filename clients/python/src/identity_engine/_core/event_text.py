@@ -7,6 +7,7 @@ import json
 from httpx_sse import ServerSentEvent
 from pydantic import ValidationError
 
+from identity_engine._core.lenient_json import read_json
 from identity_engine.errors import MalformedAnswerError
 from identity_engine.events import (
     CycleEvent,
@@ -44,15 +45,15 @@ def event_of(block: ServerSentEvent) -> Event | None:
 def _typed(block: ServerSentEvent) -> Event:
     match block.event:
         case "state":
-            return StateEvent(StateEventData.model_validate_json(block.data))
+            return StateEvent(read_json(StateEventData, block.data))
         case "cycle" if block.id.isdigit():
-            return CycleEvent(int(block.id), CycleEventData.model_validate_json(block.data))
+            return CycleEvent(int(block.id), read_json(CycleEventData, block.data))
         case "reset":
-            return ResetEvent(ResetEventData.model_validate_json(block.data))
+            return ResetEvent(read_json(ResetEventData, block.data))
         case "gap":
-            return GapEvent(GapEventData.model_validate_json(block.data))
+            return GapEvent(read_json(GapEventData, block.data))
         case "deleted":
-            return DeletedEvent(DeletedEventData.model_validate_json(block.data))
+            return DeletedEvent(read_json(DeletedEventData, block.data))
     try:
         data = json.loads(block.data)
     except (ValueError, RecursionError):

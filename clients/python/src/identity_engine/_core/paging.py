@@ -13,11 +13,14 @@ def query_of_next(
 ) -> dict[str, Any] | None:
     """The query of the page behind one of ``count`` entries; None at the end of the list.
 
-    A page of history or drift may be shorter than its limit with more behind it (interface 4.2). A
-    page of the audit trail may be empty with a cursor.
+    With a cursor, entries that come, go or are renamed meanwhile neither hide nor repeat others;
+    such a page may be empty. Services before 1.1 have offsets only. A page of history or drift may
+    be shorter than its limit with more behind it (interface 4.2).
     """
     if pagination.next_cursor is not None:
-        return {**query, "cursor": pagination.next_cursor}
-    if pagination.has_more is not True or count == 0:
+        rest = {name: value for name, value in query.items() if name != "offset"}
+        return {**rest, "cursor": pagination.next_cursor}
+    is_by_cursor = "next_cursor" in pagination.model_fields_set
+    if is_by_cursor or pagination.has_more is not True or count == 0:
         return None
     return {**query, "offset": (pagination.offset or 0) + count}

@@ -207,6 +207,7 @@ class Instances:
         *,
         limit: int | None = None,
         offset: int | None = None,
+        cursor: str | None = None,
         sort: InstancesSort | None = None,
         order: SortOrder | None = None,
         search: str | None = None,
@@ -219,6 +220,7 @@ class Instances:
         Args:
             limit: 1 to 100 entries; 20 if left out.
             offset: How many entries to leave out at the beginning; 0 if left out.
+            cursor: The ``next_cursor`` of the page before, instead of ``offset``.
             sort: ``created_at`` (if left out) or ``name``.
             order: ``asc`` or ``desc`` (if left out).
             search: 1 to 64 code points: instances whose name contains it, or whose id it is.
@@ -226,7 +228,14 @@ class Instances:
             timeout_s: Deadline of this call with all its attempts, in seconds.
             attempts_max: How often this call is sent at most; until its deadline if left out.
         """
-        query = {"limit": limit, "offset": offset, "sort": sort, "order": order, "search": search}
+        query = {
+            "limit": limit,
+            "offset": offset,
+            "cursor": cursor,
+            "sort": sort,
+            "order": order,
+            "search": search,
+        }
         return fetch_page(
             self._caller,
             "/instances",
@@ -242,6 +251,7 @@ class Instances:
         *,
         limit: int | None = None,
         offset: int | None = None,
+        cursor: str | None = None,
         sort: InstancesSort | None = None,
         order: SortOrder | None = None,
         search: str | None = None,
@@ -249,11 +259,20 @@ class Instances:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[ListedInstance, None, None]:
-        """All instances from ``offset`` on, one page of ``limit`` in memory at a time.
+        """All instances from ``offset`` or ``cursor`` on, one page of ``limit`` in memory at a
+        time.
 
-        Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each page.
+        Each that exists throughout comes exactly once, whatever is created, deleted or renamed
+        meanwhile. Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each page.
         """
-        query = {"limit": limit, "offset": offset, "sort": sort, "order": order, "search": search}
+        query = {
+            "limit": limit,
+            "offset": offset,
+            "cursor": cursor,
+            "sort": sort,
+            "order": order,
+            "search": search,
+        }
         return items_of(
             self._caller,
             "/instances",
