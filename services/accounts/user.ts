@@ -12,8 +12,13 @@ export type SecondFactor = {
 export type User = {
   /** `usr_` and 16 hexadecimal characters. */
   readonly id: string;
-  /** As `normalEmail` leaves it; no two users have the same. */
+  /** As `normalEmail` leaves it. No mail proves an address, so that it may be of several users. */
   readonly email: string;
+  /**
+   * The account whose link made the user: no other user of that account has the address. Absent: made
+   * by a version whose addresses were unique everywhere. Source: decision 312.
+   */
+  readonly accountId?: string;
   readonly name: string;
   /** Algorithm, parameters, salt and hash in one text. */
   readonly passwordHash: string;
@@ -26,6 +31,17 @@ export type User = {
   readonly deviceDigests: readonly string[];
   readonly createdAtMs: number;
 };
+
+/** The text that no two users share, and by which a user is found at sign-in. */
+export function signInName({ email, accountId }: Pick<User, 'email' | 'accountId'>): string {
+  return accountId === undefined ? email : `${email} ${accountId}`;
+}
+
+/** The address and the account that a sign-in name is made of: no address has a space. */
+export function addressIn(name: string): Pick<User, 'email' | 'accountId'> {
+  const [email = name, accountId] = name.split(' ');
+  return accountId === undefined ? { email } : { email, accountId };
+}
 
 const USER_ID = /^usr_[0-9a-f]{16}$/;
 

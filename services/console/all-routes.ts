@@ -45,10 +45,10 @@ export function consoleRoutes(
   const entry = { users, members, clock, randomness, audit, passwords, signIn };
   return [
     ...setUpRoutes({
-      ...{ members, clock, localAccountId },
+      ...{ users, members, clock, live, audit, cookies, localAccountId },
       enter: (link, entrant, visit) => enterBy(entry, link, entrant, visit),
     }),
-    ...signInRoutes({ sessions, signIn, live, audit, cookies }),
+    ...signInRoutes({ sessions, signIn, live, audit, cookies, localAccountId }),
     ...ownRoutes({ accounts, members, sessions, live, audit, cookies }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
     ...keyRoutes({ keys, clock, members, users, live, audit }),

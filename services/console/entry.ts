@@ -17,6 +17,8 @@ export type Entrant = {
   readonly email: string;
   readonly name: string;
   readonly password: string;
+  /** Of the second factor, of who has been a user of the account before. */
+  readonly code?: string | undefined;
 };
 
 type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness'> & {
@@ -26,9 +28,10 @@ type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness
 };
 
 /**
- * Makes who comes by a link a member of its account, and signs them in. An email that no user has
- * becomes a user's, with this password; of one that a user has the password must be right. The link is
- * used by the last step only, so a try that was cut can be made again. Source: decision 245.
+ * Makes who comes by a link a member of its account, and signs them in, as a user of that account: what
+ * users other accounts have makes no difference, and so cannot be found out. Who was a user of the
+ * account before needs the password of then, and a code where there is a second factor. The link is
+ * used by the last step only, so a try that was cut can be made again. Source: decisions 245, 312.
  */
 export async function enterBy(
   parts: EntryParts,
@@ -36,15 +39,30 @@ export async function enterBy(
   entrant: Entrant,
   visit: Visit,
 ): Promise<SignedIn> {
-  const { users, members, clock, audit, signIn } = parts;
-  const found = await users.findByEmail(entrant.email);
-  const ready = await userOf(parts, found, entrant, visit);
+  const { users, signIn } = parts;
+  const { accountId } = link;
+  const before = await users.findByEmail(entrant.email, accountId);
+  const found = before && (await proven(parts, before, entrant, visit));
+  const ready = found?.user ?? (await newUser(parts, accountId, entrant));
+  const moved = await joinedBy(parts, link, { found, ready }, visit);
+  const isProven = found?.user.secondFactor?.state === 'active';
+  return await signIn.enter(moved, accountId, entrant.password, visit, isProven);
+}
+
+/** Makes a user who is signed in a member by a link. */
+export async function joinedBy(
+  parts: Pick<EntryParts, 'users' | 'members' | 'clock' | 'audit'>,
+  link: EntryLink,
+  { found, ready }: { readonly found: StoredUser | undefined; readonly ready: User },
+  visit: Visit,
+): Promise<StoredUser> {
+  const { users, members, clock, audit } = parts;
   const { accountId, digest } = link;
   const actor = { kind: 'user', id: ready.id } as const;
   const action = link.kind === 'setup' ? 'account.set_up' : 'member.join';
   const after = { role: link.kind === 'setup' ? 'owner' : link.role };
   const line = { accountId, actor, ...originOf(visit), action, target: ready.id, after } as const;
-  const moved = await audit.around(line, async () => {
+  return await audit.around(line, async () => {
     const stored = found ?? (await users.create(ready));
     try {
       await members.enter({ accountId, digest, userId: ready.id, atMs: clock.wallMs() });
@@ -55,7 +73,6 @@ export async function enterBy(
     }
     return await movedOn(parts, stored, accountId);
   });
-  return await signIn.enter(moved, accountId, entrant.password, visit);
 }
 
 /** Whether surely nothing has happened. */
@@ -63,19 +80,25 @@ function isRefusal(error: unknown): boolean {
   return ['not_found', 'conflict'].includes(toFault(error).code);
 }
 
-async function userOf(
-  { passwords, signIn, clock, randomness }: EntryParts,
-  found: StoredUser | undefined,
-  { email, name, password }: Entrant,
+/** A user of before, whose password is right, and whose code is where there is a second factor. */
+async function proven(
+  { signIn }: EntryParts,
+  found: StoredUser,
+  { password, code }: Entrant,
   visit: Visit,
+): Promise<StoredUser> {
+  if (await signIn.isRight(found, password, visit)) return await signIn.proven(found, code, visit);
+  const text = 'you have been in this account with this email before: it is not that password';
+  throw faultFor('wrong_password', text, { field: 'password' });
+}
+
+async function newUser(
+  { passwords, clock, randomness }: EntryParts,
+  accountId: string,
+  { email, name, password }: Entrant,
 ): Promise<User> {
-  if (found !== undefined) {
-    if (await signIn.isRight(found, password, visit)) return found.user;
-    const text = 'you have signed in with this email before: it is not that password';
-    throw faultFor('wrong_password', text, { field: 'password' });
-  }
   return {
-    ...{ id: `usr_${randomness.hex(USER_ID_DIGITS)}`, email, name },
+    ...{ id: `usr_${randomness.hex(USER_ID_DIGITS)}`, email, accountId, name },
     passwordHash: await passwords.hash(password, email),
     ...{ credentialsVersion: 1, recoveryDigests: [], deviceDigests: [] },
     createdAtMs: clock.wallMs(),
@@ -88,7 +111,7 @@ async function userOf(
  * came first has taken the user, and the membership goes again.
  */
 async function movedOn(
-  { users, members }: EntryParts,
+  { users, members }: Pick<EntryParts, 'users' | 'members'>,
   stored: StoredUser,
   accountId: string,
 ): Promise<StoredUser> {

@@ -33,13 +33,31 @@ const name = text
   );
 
 /** `POST /api/setup`. */
-export const SetUpBody = z.strictObject({ token: text, email, password: text, name });
+export const SetUpBody = z.strictObject({
+  token: text,
+  email,
+  password: text,
+  name,
+  code: text.optional(),
+});
 
 /** `POST /api/invitations/accept`; the email is that of the invitation. */
-export const AcceptBody = z.strictObject({ token: text, password: text, name });
+export const AcceptBody = z.strictObject({
+  token: text,
+  password: text,
+  name,
+  code: text.optional(),
+});
+
+/** `POST /api/invitations/join`, by who is signed in. */
+export const JoinBody = z.strictObject({ token: text });
 
 /** `POST /api/sign-in`. An email that is none is wrong in the same way as one of no user. */
-export const SignInBody = z.strictObject({ email: text, password: text });
+export const SignInBody = z.strictObject({
+  email: text,
+  password: text,
+  account_id: text.optional(),
+});
 
 /** A code of the second factor, or one for recovery. */
 export const CodeBody = z.strictObject({ code: text });

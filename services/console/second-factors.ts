@@ -49,13 +49,15 @@ export class SecondFactors {
     assertState(user.secondFactor?.state === 'pending', 'there is no second factor to confirm');
     const after = this.#afterCode(user, code);
     if (after?.secondFactor === undefined) return undefined;
-    return this.withCodes({ ...after, secondFactor: { ...after.secondFactor, state: 'active' } });
+    // Sessions that have not shown the second factor are over for good, also when it is off again.
+    const secondFactor = { ...after.secondFactor, state: 'active' as const };
+    return this.withCodes({ ...withNextCredentials(after), secondFactor });
   }
 
   /** Without a second factor. */
   disabled(user: User): User {
     assertState(user.secondFactor !== undefined, 'there is no second factor');
-    return withSecondFactor(user, undefined);
+    return withNextCredentials(withSecondFactor(user, undefined));
   }
 
   /** With other recovery codes; the earlier ones are worth nothing. */
@@ -92,6 +94,11 @@ export class SecondFactors {
       : (this.#seal?.seal(user.id, opened.text) ?? secondFactor.sealedSecret);
     return { ...user, secondFactor: { ...secondFactor, sealedSecret, lastStep: step } };
   }
+}
+
+/** A user whose sessions so far are over. */
+function withNextCredentials(user: User): User {
+  return { ...user, credentialsVersion: user.credentialsVersion + 1 };
 }
 
 function assertState(isSo: boolean, text: string): void {

@@ -32,6 +32,13 @@ const CODE_TRIES = { free: 10, emailWaitMsMax: 300_000 } as const;
 /** The cookie by which a browser is known. */
 type Device = { readonly value: string; readonly digest: string; readonly isNew: boolean };
 
+/** What a person signs in with: `accountId` names the account that made the user, if one did. */
+export type Credentials = {
+  readonly email: string;
+  readonly accountId: string | undefined;
+  readonly password: string;
+};
+
 type SignInParts = Pick<
   ConsolePorts,
   'users' | 'sessions' | 'members' | 'clock' | 'randomness' | 'metrics'
@@ -61,9 +68,14 @@ export class SignIn {
    * Signs in by email and password. Throws 401 for a wrong one and for an email without a user, the
    * same and in the same time, and 429 for a try that comes too early.
    */
-  async byPassword(email: string, password: string, visit: Visit): Promise<SignedIn> {
+  async byPassword({ email, accountId, password }: Credentials, visit: Visit): Promise<SignedIn> {
     const { users, members, trail } = this.#parts;
-    const found = await users.findByEmail(email);
+    // Both are looked up each time, so that the time says nothing of either.
+    const [own, plain] = await Promise.all([
+      accountId === undefined ? undefined : users.findByEmail(email, accountId),
+      users.findByEmail(email),
+    ]);
+    const found = own ?? plain;
     if (!(await this.#isRight(email, found, password, visit))) {
       trail.failed(found?.user, visit);
       throw faultFor('wrong_credentials', 'email and password do not belong together');
@@ -76,23 +88,26 @@ export class SignIn {
     return await this.enter(found, membership.accountId, password, visit);
   }
 
-  /** Begins a session of a user whose password was right. What the browser had before is ended. */
+  /** Begins a session of a user whose password was right, and whose code was if it `isProven`. What the browser had before is ended. */
   async enter(
     found: StoredUser,
     accountId: string,
     password: string,
     visit: Visit,
+    isProven = false,
   ): Promise<SignedIn> {
     const { live, audit, cookies } = this.#parts;
     const { user } = found;
-    const isWhole = user.secondFactor?.state !== 'active';
+    const isWhole = isProven || user.secondFactor?.state !== 'active';
     const device = isWhole ? this.#deviceOf(user, visit) : undefined;
     const actor = { kind: 'user', id: user.id } as const;
-    const after = { authenticated_by: 'password', second_factor: isWhole ? 'none' : 'missing' };
+    const authenticatedBy = isProven ? 'password+totp' : 'password';
+    const factor = isProven ? 'shown' : isWhole ? 'none' : 'missing';
+    const after = { authenticated_by: authenticatedBy, second_factor: factor };
     const line = { accountId, actor, ...originOf(visit), action: 'session.begin', after } as const;
     const value = await audit.around(line, async () => {
       const stored = await this.#renewed(found, password, device);
-      const begun = await live.begin({ stored, accountId, authenticatedBy: 'password' }, visit);
+      const begun = await live.begin({ stored, accountId, authenticatedBy }, visit);
       await this.#endShown(visit);
       return begun;
     });
@@ -174,6 +189,31 @@ export class SignIn {
     if (await this.#isRight(user.email, stored, password, visit)) return;
     this.#parts.trail.failed(user, visit);
     throw faultFor('wrong_password', 'this is not your password', { field: 'password' });
+  }
+
+  /**
+   * The user once a code of the second factor is used. Throws 401 for a wrong one, and
+   * `second_factor_needed` where the user has a second factor and there is no code.
+   */
+  async proven(stored: StoredUser, code: string | undefined, visit: Visit): Promise<StoredUser> {
+    const { users, secondFactors } = this.#parts;
+    if (stored.user.secondFactor?.state !== 'active') return stored;
+    if (code === undefined) {
+      throw faultFor('second_factor_needed', 'a code of the second factor is missing');
+    }
+    const tried = this.codeTry(stored.user, visit);
+    const used = secondFactors.used(code);
+    if (used(stored.user) === undefined) {
+      tried.failed();
+      throw wrongCode();
+    }
+    const next = await changedUser(users, stored, (user) => {
+      const after = used(user);
+      if (after === undefined) throw wrongCode();
+      return after;
+    });
+    tried.succeeded();
+    return next;
   }
 
   /** Whether a password is that of a user; the try counts. */

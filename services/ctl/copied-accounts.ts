@@ -41,7 +41,7 @@ export async function copyUsers({ source, target }: BothSides, onUser: () => voi
   for await (const page of source.users.pages()) {
     for (const user of page) {
       await window.add(async () => {
-        if ((await target.users.findByEmail(user.email)) === undefined) {
+        if ((await target.users.findByEmail(user.email, user.accountId)) === undefined) {
           await target.users.create(user);
         }
         onUser();

@@ -82,7 +82,8 @@ export const REMOVE_USER: ClusterCommand = {
 
 const NOTHING_REMOVED = 'that is another email: nothing has been removed';
 
-async function personNamed({ people }: ClusterPorts, named: string): Promise<Person> {
+async function personNamed(ports: ClusterPorts, named: string): Promise<Person> {
+  const { people } = ports;
   if (isUserId(named)) {
     const stored = await people.users.find(named);
     if (stored === undefined) throw new NotFoundError(`there is no user "${named}"`);
@@ -91,7 +92,31 @@ async function personNamed({ people }: ClusterPorts, named: string): Promise<Per
   const email = normalEmail(named);
   if (email === undefined)
     throw new UsageError(`"${named}" is neither an email nor the id of a user`);
-  return { stored: await people.users.findByEmail(email), email };
+  return { stored: await userWith(ports, email), email };
+}
+
+/**
+ * The one user with an email. Accounts may each have made a user of the same email, which is no proof
+ * that the person is the same. Throws where there are several: an id says which one is meant.
+ */
+async function userWith(
+  { accounts, people }: ClusterPorts,
+  email: string,
+): Promise<StoredUser | undefined> {
+  const found: StoredUser[] = [];
+  const plain = await people.users.findByEmail(email);
+  if (plain !== undefined) found.push(plain);
+  const ids: string[] = [];
+  for await (const { id } of everyAccount(accounts)) ids.push(id);
+  await forEachConcurrently(ids, READS_IN_FLIGHT_MAX, async (accountId) => {
+    const own = await people.users.findByEmail(email, accountId);
+    if (own !== undefined) found.push(own);
+  });
+  if (found.length <= 1) return found[0];
+  const which = found.map(({ user }) => user.id).toSorted();
+  throw new CtlError(
+    `several users have the email "${email}": name one by id, ${which.join(', ')}`,
+  );
 }
 
 /** All that accounts have of a person, which only looking at each of them finds: links lie by account. */

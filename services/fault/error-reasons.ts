@@ -107,6 +107,7 @@ export const CONSOLE_REASONS = {
   wrong_code: { code: 'unauthorized' },
   wrong_password: { code: 'forbidden' },
   no_account: { code: 'forbidden' },
+  other_address: { code: 'forbidden' },
   role_not_allowed: { code: 'forbidden' },
   // what is asked for
   weak_password: { code: 'invalid_request' },

@@ -9,17 +9,17 @@ export type StoredUser = { readonly user: User; readonly revision: number };
  * may have happened. Ids are drawn at random and never come back. Source: decision 245.
  */
 export interface UserStore {
-  /** Adds a user. Rejects with `conflict` if a user has this email: nothing changes. */
+  /** Adds a user. Rejects with `conflict` if a user has the same `signInName`: nothing changes. */
   create(user: User): Promise<StoredUser>;
 
   /** The user with this id; undefined if there is none. */
   find(userId: string): Promise<StoredUser | undefined>;
 
-  /** The user with this email, in its normal form. */
-  findByEmail(email: string): Promise<StoredUser | undefined>;
+  /** The user of this address that the account made; without an account, the one that none made. */
+  findByEmail(email: string, accountId?: string): Promise<StoredUser | undefined>;
 
   /**
-   * Puts `user` in the place of what was read; id and email stay. Rejects with `conflict` if it was
+   * Puts `user` in the place of what was read; id, email and account stay. Rejects with `conflict` if it was
    * changed or removed since: nothing changes.
    */
   replace(was: StoredUser, user: User): Promise<StoredUser>;

@@ -1,6 +1,5 @@
 /** What the edge and a limiter say to each other, as domain data. Source: architecture 4. */
 
-import type { NeededRight } from '#accounts/key-scope';
 import type { Traced } from '#platform/traceparent';
 
 /**
@@ -30,7 +29,7 @@ export type AdmitCall = Traced &
      */
     readonly isOfMember?: true | undefined;
     /** The right that the call needs. Source: decisions 20 and 310. */
-    readonly scope: NeededRight;
+    readonly scope: 'read' | 'full' | 'audit' | 'billing' | 'any';
     /** Cycles to reserve; one request is always asked for. */
     readonly cycles: number;
     /** Whether the answer describes the caller, if the call is admitted. */

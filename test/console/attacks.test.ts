@@ -4,7 +4,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { loopbackOrigins } from '#console/own-origin';
 import { type Reply, setCookies } from '#test/console/browser';
-import { OTHER_ACCOUNT_ID, openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
+import {
+  ACCOUNT_ID,
+  OTHER_ACCOUNT_ID,
+  openConsole,
+  PASSWORD,
+  tokenIn,
+} from '#test/console/console-fixture';
 
 const EMAIL = 'ada@example.com';
 
@@ -275,7 +281,9 @@ others('has no one left who came by a link that another has used meanwhile', asy
   );
   assert.is(tries.filter(({ status }) => status === 201).length, 1);
   const names = ['ada', 'bob', 'carol'].map((name) => `${name}@example.com`);
-  const users = await Promise.all(names.map((email) => desk.ports.users.findByEmail(email)));
+  const users = await Promise.all(
+    names.map((email) => desk.ports.users.findByEmail(email, ACCOUNT_ID)),
+  );
   assert.is(users.filter((user) => user !== undefined).length, 1);
 });
 

@@ -70,8 +70,9 @@ export class Browser {
   }
 
   /** Signs in with a password, whatever comes of it. */
-  signIn(email: string, password: string): Promise<Reply> {
-    return this.send('POST', '/sign-in', { email, password });
+  signIn(email: string, password: string, accountId?: string): Promise<Reply> {
+    const account = accountId === undefined ? {} : { account_id: accountId };
+    return this.send('POST', '/sign-in', { email, password, ...account });
   }
 
   #cookie(): string {

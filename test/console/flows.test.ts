@@ -185,17 +185,23 @@ flows('shows invitations without their values, and takes them back', async () =>
   assert.equal([known.status, known.reason], [409, 'already_exists']);
 });
 
-flows('lets one person into several accounts, with one password', async () => {
+flows('lets one person who is signed in into several accounts', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const bob = await desk.owner('bob@example.com', 'accountOfBob');
-  const invite = { email: 'ada@example.com', role: 'viewer' };
-  const { data } = await bob.expect(201, 'POST', '/members/invitations', invite);
-  const accept = { token: tokenIn(data['link']), password: 'not hers at all', name: 'Eve' };
-  const browser = desk.browser();
-  assert.is((await browser.send('POST', '/invitations/accept', accept)).reason, 'wrong_password');
-  await browser.expect(201, 'POST', '/invitations/accept', { ...accept, password: PASSWORD });
-  assert.is((await browser.expect(200, 'GET', '/me')).data['role'], 'viewer');
+  const inviteFor = async (email: string) => {
+    const body = { email, role: 'viewer' };
+    const { data } = await bob.expect(201, 'POST', '/members/invitations', body);
+    return { token: tokenIn(data['link']) };
+  };
+  const other = await ada.send('POST', '/invitations/join', await inviteFor('eve@example.com'));
+  assert.equal([other.status, other.reason], [403, 'other_address']);
+  const own = await inviteFor('ada@example.com');
+  assert.is((await desk.browser().send('POST', '/invitations/join', own)).status, 401);
+  await ada.expect(201, 'POST', '/invitations/join', own);
+  assert.is((await ada.send('POST', '/invitations/join', own)).status, 404, 'used');
+  assert.is((await ada.expect(200, 'GET', '/me')).data['role'], 'viewer');
+  await ada.expect(200, 'POST', '/account/switch', { account_id: ACCOUNT_ID });
   const { data: accounts } = await ada.expect(200, 'GET', '/accounts');
   assert.equal(
     (accounts as unknown as { id: string; role: string }[]).map(({ id, role }) => [id, role]),
@@ -210,6 +216,34 @@ flows('lets one person into several accounts, with one password', async () => {
   assert.is((await ada.expect(200, 'GET', '/me')).data['role'], 'viewer');
   const none = await ada.send('POST', '/account/switch', { account_id: 'accountOfEve' });
   assert.is(none.status, 404);
+});
+
+// Report 11: an owner who invited an address saw whether it was a user's, and could try its passwords.
+flows('says nothing about users of other accounts to who holds an invitation', async () => {
+  await using desk = await openConsole();
+  await desk.owner('ada@example.com');
+  const bob = await desk.owner('bob@example.com', 'accountOfBob');
+  const seen: unknown[] = [];
+  for (const email of ['ada@example.com', 'nobody@example.com']) {
+    const body = { email, role: 'viewer' };
+    const { data, status } = await bob.expect(201, 'POST', '/members/invitations', body);
+    const accept = { token: tokenIn(data['link']), password: 'chosen by the inviter', name: 'X' };
+    const weak = await desk.browser().send('POST', '/invitations/accept', {
+      ...accept,
+      password: 'short',
+    });
+    const browser = desk.browser();
+    const { status: accepted } = await browser.send('POST', '/invitations/accept', accept);
+    const { data: accounts } = await browser.expect(200, 'GET', '/accounts');
+    const signIns = [];
+    for (const account of [undefined, ACCOUNT_ID, 'accountOfBob']) {
+      const reply = await desk.browser().signIn(email, accept.password, account);
+      signIns.push([reply.status, reply.reason]);
+    }
+    seen.push([status, weak.status, weak.reason, accepted, accounts, signIns]);
+  }
+  assert.equal(seen[0], seen[1]);
+  assert.is((await desk.browser().signIn('ada@example.com', PASSWORD)).status, 200);
 });
 
 flows('names field and reason of what is wrong with a body', async () => {

@@ -47,6 +47,7 @@ const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
   'DELETE /sessions/:id': ['session', {}],
   'PATCH /keys/:id': ['key', { name: 'mine now' }],
   'DELETE /keys/:id': ['key', {}],
+  'PUT /keys/:id/scope': ['key', { scope: 'read' }],
   'POST /keys/:id/rotate': ['key', { grace_seconds: 0 }],
   'POST /keys/:id/disable': ['key', {}],
   'POST /keys/:id/enable': ['key', {}],
@@ -55,7 +56,7 @@ const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
 /** The names that the other account's own usage has. */
 async function named(desk: TestConsole): Promise<string[]> {
   const bob = desk.browser();
-  await bob.signIn('bob@example.com', 'a fine and private place');
+  await bob.signIn('bob@example.com', 'a fine and private place', OTHER_ACCOUNT_ID);
   const { data } = await bob.expect(200, 'GET', '/usage/instances');
   return (data['instances'] as { name: string }[]).map(({ name }) => name);
 }
@@ -130,7 +131,7 @@ foreign('stays what it was', async () => {
     await ada.send(method, path.replace(':id', theirs[what]), body);
   }
   const bob: Browser = desk.browser();
-  await bob.signIn('bob@example.com', 'a fine and private place');
+  await bob.signIn('bob@example.com', 'a fine and private place', OTHER_ACCOUNT_ID);
   const { data: people } = await bob.expect(200, 'GET', '/members');
   assert.equal(
     [people['members'], people['invitations']].map((list) => (list as unknown[]).length),

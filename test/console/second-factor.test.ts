@@ -2,7 +2,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { unchanging } from '#platform/reloadable';
 import type { Browser } from '#test/console/browser';
-import { openConsole, PASSWORD, type TestConsole } from '#test/console/console-fixture';
+import {
+  ACCOUNT_ID,
+  openConsole,
+  PASSWORD,
+  type TestConsole,
+  tokenIn,
+} from '#test/console/console-fixture';
 import { codeOf as codeAt } from '#test/console/totp-code';
 
 const EMAIL = 'ada@example.com';
@@ -91,8 +97,52 @@ factor('takes sessions from before away that have not shown it', async () => {
   const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
   const code = codeOf(String(data['secret']), desk);
   await owner.expect(200, 'POST', '/second-factor/confirm', { code });
-  assert.is((await earlier.send('GET', '/me')).reason, 'second_factor_needed');
+  assert.is((await earlier.send('GET', '/me')).reason, 'sign_in_needed');
   await owner.expect(200, 'GET', '/me');
+});
+
+// Report 11: sessions that the second factor had ended revived when it was disabled.
+factor('leaves sessions ended when it is disabled, also those that were half-way', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  const earlier = desk.browser();
+  await earlier.signIn(EMAIL, PASSWORD);
+  const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
+  const code = codeOf(String(data['secret']), desk);
+  await owner.expect(200, 'POST', '/second-factor/confirm', { code });
+  const half = await halfWay(desk);
+  await owner.expect(204, 'POST', '/second-factor/disable', { password: PASSWORD });
+  for (const ended of [earlier, half]) {
+    assert.is((await ended.send('GET', '/me')).reason, 'sign_in_needed');
+  }
+  await owner.expect(200, 'GET', '/me');
+});
+
+// Report 11: an invitation was accepted with a password alone, though the user had a second factor.
+factor('is asked for by an invitation of who was a member before', async () => {
+  await using desk = await openConsole();
+  const owner = await desk.owner();
+  const bob = await desk.member(owner, 'bob@example.com', 'developer');
+  const { data } = await bob.expect(200, 'POST', '/second-factor', { password: PASSWORD });
+  const secret = String(data['secret']);
+  await bob.expect(200, 'POST', '/second-factor/confirm', { code: codeOf(secret, desk) });
+  const { data: me } = await bob.expect(200, 'GET', '/me');
+  const bobId = String((me['user'] as Record<string, unknown>)['id']);
+  await owner.expect(200, 'DELETE', `/members/${bobId}`);
+  const invite = { email: 'bob@example.com', role: 'developer' };
+  const { data: invited } = await owner.expect(201, 'POST', '/members/invitations', invite);
+  const accept = { token: tokenIn(invited['link']), password: PASSWORD, name: 'Bob' };
+  const browser = desk.browser();
+  const send = (code?: string) =>
+    browser.send('POST', '/invitations/accept', code === undefined ? accept : { ...accept, code });
+  assert.is((await send()).reason, 'second_factor_needed');
+  assert.is((await send('123456')).reason, 'wrong_code');
+  assert.is((await desk.ports.members.find(ACCOUNT_ID)).members.length, 1);
+  desk.clock.advance(STEP_MS);
+  assert.is((await send(codeOf(secret, desk))).status, 201);
+  const { data: now } = await browser.expect(200, 'GET', '/me');
+  assert.is((now['session'] as Record<string, unknown>)['authenticated_by'], 'password+totp');
+  assert.is((now['user'] as Record<string, unknown>)['id'], bobId);
 });
 
 factor('takes each code once, however many browsers send it at once', async () => {
@@ -173,7 +223,7 @@ factor('stays what it is while the cluster’s secret is changed', async () => {
   });
   const { secret } = await enrolled(desk);
   const sealed = async () =>
-    (await desk.ports.users.findByEmail(EMAIL))?.user.secondFactor?.sealedSecret;
+    (await desk.ports.users.findByEmail(EMAIL, ACCOUNT_ID))?.user.secondFactor?.sealedSecret;
   const before = await sealed();
   secrets.current = ['the second one now', 'the first one of all'];
   assert.is((await withCode(await halfWay(desk), codeOf(secret, desk))).status, 200);

@@ -158,11 +158,13 @@ export const api = {
   accounts: () => get<readonly OwnAccount[]>('/accounts'),
   switchAccount: (accountId: string) => post('/account/switch', { account_id: accountId }),
 
-  setUp: (body: { token: string; email: string; name: string; password: string }) =>
+  setUp: (body: { token: string; email: string; name: string; password: string; code?: string }) =>
     post<SignInState>('/setup', body),
-  acceptInvitation: (body: { token: string; name: string; password: string }) =>
+  acceptInvitation: (body: { token: string; name: string; password: string; code?: string }) =>
     post<SignInState>('/invitations/accept', body),
-  signIn: (body: { email: string; password: string }) => post<SignInState>('/sign-in', body),
+  joinAccount: (body: { token: string }) => post('/invitations/join', body),
+  signIn: (body: { email: string; password: string; account_id?: string }) =>
+    post<SignInState>('/sign-in', body),
   secondFactor: (code: string) => post<SignInState>('/sign-in/second-factor', { code }),
   signOut: () => post('/sign-out'),
 
@@ -181,8 +183,10 @@ export const api = {
   invite: (body: { email: string; role: Role }) =>
     post<Invitation & { link: string }>('/members/invitations', body),
   takeInvitationBack: (id: string) => send('DELETE', `/members/invitations/${idIn(id)}`),
-  changeRole: (id: string, role: Role) => send<Left>('PATCH', `/members/${idIn(id)}`, { role }),
-  removeMember: (id: string) => send<Left>('DELETE', `/members/${idIn(id)}`),
+  changeRole: async (id: string, role: Role) =>
+    (await send<{ data: Left }>('PATCH', `/members/${idIn(id)}`, { role })).data,
+  removeMember: async (id: string) =>
+    (await send<{ data: Left }>('DELETE', `/members/${idIn(id)}`)).data,
 
   keys: () => get<readonly KeyView[]>('/keys'),
   createKey: (wanted: KeyWanted) => post<NewKey>('/keys', wanted),

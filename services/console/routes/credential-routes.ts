@@ -95,17 +95,19 @@ function enrolmentRoutes(parts: CredentialParts): ConsoleRoute[] {
 }
 
 function changeRoutes(parts: CredentialParts): ConsoleRoute[] {
-  const { live, users, audit, secondFactors, signIn } = parts;
+  const { live, users, audit, cookies, secondFactors, signIn } = parts;
   const disable = { method: 'POST', path: '/second-factor/disable', body: PasswordBody } as const;
   const codes = { ...disable, path: '/second-factor/recovery-codes' } as const;
   return [
     callerRoute(live, disable, async ({ caller, body, visit }) => {
       await signIn.confirm(caller, body.password, visit);
       secondFactors.disabled(caller.stored.user);
-      await audit.around(lineOf(caller, visit, 'user.second_factor_disable'), () =>
+      const changed = await audit.around(lineOf(caller, visit, 'user.second_factor_disable'), () =>
         changedUser(users, caller.stored, (user) => secondFactors.disabled(user)),
       );
-      return done();
+      const { accountId, authenticatedBy } = caller.session;
+      const next = { stored: changed, accountId, authenticatedBy, from: caller.session };
+      return done([cookies.session(await live.begin(next, visit))]);
     }),
     callerRoute(live, codes, async ({ caller, body, visit }) => {
       await signIn.confirm(caller, body.password, visit);

@@ -47,7 +47,7 @@ export function memberRoutes(parts: MemberParts): ConsoleRoute[] {
 }
 
 function invitationRoutes(parts: MemberParts): ConsoleRoute[] {
-  const { live, members, users, audit, clock, randomness, origin } = parts;
+  const { live, members, audit, clock, randomness, origin } = parts;
   const invite = {
     ...({ method: 'POST', path: '/members/invitations', body: InvitationBody } as const),
     ...NEEDS,
@@ -57,8 +57,8 @@ function invitationRoutes(parts: MemberParts): ConsoleRoute[] {
     callerRoute(live, invite, async ({ caller, body, visit }) => {
       const { accountId } = caller.membership;
       const people = await members.find(accountId);
-      const known = await users.findByEmail(body.email);
-      if (people.members.some(({ userId }) => userId === known?.user.id)) {
+      const present = await viewsOf(parts, people.members);
+      if (present.some(({ email }) => email === body.email)) {
         throw faultFor('already_exists', 'a member has this email', { field: 'email' });
       }
       const { token, digest } = newLinkValue(accountId, randomness);

@@ -10,6 +10,8 @@ import type { SignIn } from '#console/sign-in';
 import { originOf } from '#console/visit';
 
 type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
+  /** The account of a local run, of which people are who name none. */
+  readonly localAccountId: string | undefined;
   readonly signIn: SignIn;
   readonly live: LiveSessions;
   readonly audit: ConsoleAudit;
@@ -22,7 +24,9 @@ export function signInRoutes(parts: SignInRouteParts): ConsoleRoute[] {
   return [
     openRoute({ method: 'POST', path: '/sign-in', body: SignInBody }, async ({ body, visit }) => {
       const email = normalEmail(body.email) ?? body.email;
-      const { state, cookies: set } = await signIn.byPassword(email, body.password, visit);
+      const accountId = body.account_id ?? parts.localAccountId;
+      const credentials = { email, accountId, password: body.password };
+      const { state, cookies: set } = await signIn.byPassword(credentials, visit);
       return shown({ state }, set);
     }),
     openRoute(

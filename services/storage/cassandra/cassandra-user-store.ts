@@ -1,5 +1,5 @@
 import type { types } from 'cassandra-driver';
-import type { User } from '#accounts/user';
+import { addressIn, signInName, type User } from '#accounts/user';
 import { Fault } from '#fault/fault';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
@@ -36,18 +36,20 @@ export function cassandraUserStore(session: CassandraSession): PagedUsers {
   const plain = async (query: string, params: readonly unknown[]): Promise<void> => {
     await session.execute(query, params, { kind: 'write', operation: 'user_index_write' });
   };
-  const findByEmail = async (email: string): Promise<StoredUser | undefined> => {
+  const findByName = async (name: string): Promise<StoredUser | undefined> => {
     const options: StatementOptions = { kind: 'read', operation: 'user_read' };
-    const { rows } = await session.execute(FIND, [email], options);
+    const { rows } = await session.execute(FIND, [name], options);
     return rows[0] && { user: userFrom(rows[0]), revision: rows[0]['revision'] };
   };
 
   return {
-    findByEmail,
+    findByEmail: (email, accountId) =>
+      findByName(signInName(accountId === undefined ? { email } : { email, accountId })),
     async create(user) {
       // First, so that every user is found by its id.
-      await plain(ADD_EMAIL, [user.id, user.email]);
-      if (!(await conditional(CREATE, [user.email, user.id, ...columnsOf(user)]))) {
+      const name = signInName(user);
+      await plain(ADD_EMAIL, [user.id, name]);
+      if (!(await conditional(CREATE, [name, user.id, ...columnsOf(user)]))) {
         await plain(DROP_EMAIL, [user.id]);
         throw new Fault('conflict', 'a user has this email');
       }
@@ -56,18 +58,21 @@ export function cassandraUserStore(session: CassandraSession): PagedUsers {
     async find(userId) {
       const options: StatementOptions = { kind: 'read', operation: 'user_index_read' };
       const { rows } = await session.execute(FIND_EMAIL, [userId], options);
-      const found = rows[0] && (await findByEmail(rows[0]['email']));
+      const found = rows[0] && (await findByName(rows[0]['email']));
       return found?.user.id === userId ? found : undefined;
     },
-    async replace({ user: { id, email }, revision }, user) {
-      const params = [revision + 1, ...columnsOf(user), email, revision, id];
+    async replace({ user: was, revision }, user) {
+      const { id } = was;
+      const params = [revision + 1, ...columnsOf(user), signInName(was), revision, id];
       if (!(await conditional(CHANGE, params))) {
         throw new Fault('conflict', 'the user was changed in between');
       }
-      return { user: { ...user, id, email }, revision: revision + 1 };
+      const next = { ...user, id, ...addressIn(signInName(was)) };
+      return { user: next, revision: revision + 1 };
     },
-    async remove({ user: { id, email }, revision }) {
-      if (!(await conditional(REMOVE, [email, revision, id]))) return false;
+    async remove({ user, revision }) {
+      const { id } = user;
+      if (!(await conditional(REMOVE, [signInName(user), revision, id]))) return false;
       await plain(DROP_EMAIL, [id]);
       await plain(DROP_ACCOUNTS, [id]);
       return true;
@@ -103,7 +108,7 @@ function userFrom(row: types.Row): User {
         };
   return {
     id: row['user_id'],
-    email: row['email'],
+    ...addressIn(row['email']),
     name: row['name'],
     passwordHash: row['password_hash'],
     credentialsVersion: row['credentials_version'],

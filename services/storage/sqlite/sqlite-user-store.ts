@@ -1,4 +1,4 @@
-import type { User } from '#accounts/user';
+import { addressIn, signInName, type User } from '#accounts/user';
 import { Fault } from '#fault/fault';
 import type { SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 import { FIRST_REVISION, type Revised, RevisedTable } from '#storage/sqlite/revised-table';
@@ -21,7 +21,7 @@ export function sqliteUserStore(database: SqliteDatabase): PagedUsers {
 
   return {
     async create(user) {
-      const isCreated = await change(USERS.put(user.id, undefined, user));
+      const isCreated = await change(USERS.put(user.id, undefined, rowOf(user)));
       if (isCreated) return { user, revision: FIRST_REVISION };
       throw new Fault('conflict', 'a user has this email');
     },
@@ -29,13 +29,14 @@ export function sqliteUserStore(database: SqliteDatabase): PagedUsers {
       const found = await USERS.find(database, 'user_read', userId);
       return found && storedOf(found);
     },
-    async findByEmail(email) {
-      const rows = await database.read({ operation: 'user_read', sql: BY_EMAIL, values: [email] });
+    async findByEmail(email, accountId) {
+      const name = signInName(accountId === undefined ? { email } : { email, accountId });
+      const rows = await database.read({ operation: 'user_read', sql: BY_EMAIL, values: [name] });
       return USERS.rowsOf(rows).map(storedOf)[0];
     },
-    async replace({ user: { id, email }, revision }, user) {
-      const next = { ...user, id, email };
-      if (await change(USERS.put(id, revision, next)))
+    async replace({ user: was, revision }, user) {
+      const next = { ...user, id: was.id, ...addressIn(signInName(was)) };
+      if (await change(USERS.put(was.id, revision, rowOf(next))))
         return { user: next, revision: revision + 1 };
       throw new Fault('conflict', 'the user was changed in between');
     },
@@ -49,10 +50,20 @@ async function* pages(database: SqliteDatabase): AsyncGenerator<readonly User[]>
   const paging = { operation: 'users_read', sql: PAGE, pageRows: PAGE_USERS };
   const valuesAfter = (after: SqlValue) => [after];
   for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 0 })) {
-    yield USERS.rowsOf(rows).map(({ state }) => state);
+    yield USERS.rowsOf(rows).map(({ state }) => userOf(state));
   }
 }
 
 function storedOf({ state, revision }: Revised<User>): StoredUser {
-  return { user: state, revision };
+  return { user: userOf(state), revision };
+}
+
+/** The index of addresses is one of sign-in names: the row has the name in the place of the address. */
+function rowOf(user: User): User {
+  const { accountId: _, ...row } = user;
+  return { ...row, email: signInName(user) };
+}
+
+function userOf(row: User): User {
+  return { ...row, ...addressIn(row.email) };
 }
