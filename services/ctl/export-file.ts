@@ -5,6 +5,8 @@ import { TextDecoder } from 'node:util';
 import { CtlError } from '#ctl/command';
 import type { ExportCounts } from '#ctl/export-lines';
 import { ExportLine, type LineOf } from '#ctl/export-schema';
+import { parseJsonBody } from '#edge/json-body';
+import { toFault } from '#fault/fault';
 
 /** Bytes of a line: the largest has a context of 8 KiB whose every byte is escaped. Chosen. */
 const LINE_BYTES_MAX = 1_048_576;
@@ -128,9 +130,12 @@ type ReadLine = { readonly number: number; readonly text: string; readonly sha25
 function parsed(path: string, { number, text }: ReadLine): ExportLine {
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw wrong(path, number, 'this is not JSON');
+    // Refuses a key that stands twice, and nesting beyond any use, as it does in a request.
+    value = parseJsonBody(Buffer.from(text));
+  } catch (error) {
+    const { reason } = toFault(error);
+    if (reason === 'duplicate_key') throw wrong(path, number, 'a key stands twice');
+    throw wrong(path, number, reason === 'too_deep' ? 'this nests too deep' : 'this is not JSON');
   }
   const result = ExportLine.safeParse(value);
   if (result.success) return result.data;

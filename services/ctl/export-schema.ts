@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
 import { KEY_SCOPES } from '#accounts/key-scope';
+import { limitsOf } from '#accounts/plan';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '#ctl/export-lines';
+import { parseJsonBody } from '#edge/json-body';
+import { compactJson } from '#edge/json-scan';
+import { CreateInstance } from '#edge/schemas/instance-body';
+import { ContextJson } from '#edge/schemas/json-values';
 import { MODE_KEYS } from '#identity/modes';
 import {
   AccountName,
@@ -17,15 +22,26 @@ const Count = z.int().min(0);
 const Ordinal = z.int().min(1);
 const Time = z.number();
 const AccountId = z.string().refine(isAccountId, 'not the id of an account');
-const Text = z.string().max(65_536);
 
-/** JSON text of an object or a list: it goes as it is into answers. */
+/** A context as the service stores it: by the rules of the API, and in the form that it writes. */
+const Context = z.string().check(({ value, issues }) => {
+  const message = flawOfContext(value);
+  if (message !== undefined) issues.push({ code: 'custom', input: value, message });
+});
+
+/** Characters of JSON that the model writes about a drift event: 1.2 K, with room for a later release. */
+const DRIFT_TEXT_MAX = 8_192;
+
+/** JSON text that goes as it is into answers and event streams, as the service writes it. */
 const jsonText = (isWanted: (value: unknown) => boolean) =>
-  Text.refine((text) => isJson(text, isWanted), 'not the JSON that belongs here');
-const JsonObject = jsonText(
+  z
+    .string()
+    .max(DRIFT_TEXT_MAX)
+    .refine((text) => isWritten(text, isWanted), 'not the JSON that belongs here');
+const Deviation = jsonText(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 );
-const JsonList = jsonText(Array.isArray);
+const AffectedModes = jsonText((value) => z.array(z.enum(MODE_KEYS)).safeParse(value).success);
 
 /** The doubles of a state, little-endian, in base64; how many they must be its model says. */
 const Model = z.base64().transform((text) => Buffer.from(text, 'base64'));
@@ -45,17 +61,30 @@ const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
 
 const PlanChangeLine = LimitsWire.extend({ plan: PlanName, from: PlanName, at_ms: Time });
 
+/** Limits that are not above those of their plan; `enterprise` has numbers of its own. */
+function isWithinPlan(line: z.infer<typeof LimitsWire> & { plan: z.infer<typeof PlanName> }) {
+  if (line.plan === 'enterprise') return true;
+  const most = limitsOf({ plan: line.plan });
+  return (
+    line.requests_per_minute <= most.requestsPerMinute &&
+    line.cycles_per_month <= most.cyclesPerMonth &&
+    line.instances <= most.instances
+  );
+}
+
+const ABOVE_PLAN = 'the limits are above those of the plan';
+
 const AccountLine = LimitsWire.extend({
   kind: z.literal('account'),
   id: AccountId,
   name: AccountName,
   plan: PlanName,
-  plan_change: PlanChangeLine.optional(),
+  plan_change: PlanChangeLine.refine(isWithinPlan, ABOVE_PLAN).optional(),
   status: z.enum(['active', 'suspended']),
   model_version: ModelVersion.optional(),
   retention_days: RetentionWire.optional(),
   created_at_ms: Time,
-});
+}).refine(isWithinPlan, ABOVE_PLAN);
 
 const KeyId = z.string().regex(/^key_[0-9a-f]{16}$/);
 
@@ -82,8 +111,8 @@ const InstanceLine = z.strictObject({
   kind: z.literal('instance'),
   id: z.string().regex(/^inst_[0-9a-f]{16}$/),
   version: Ordinal,
-  name: Text,
-  description: Text,
+  name: CreateInstance.shape.name,
+  description: CreateInstance.shape.description.unwrap(),
   created_at_ms: Time,
   updated_at_ms: Time,
   origin_ms: Time,
@@ -111,7 +140,7 @@ const ObservationLine = z.strictObject({
   mode: z.enum(MODE_KEYS),
   signal: z.number().min(0).max(1),
   confidence: z.number().min(0).max(1),
-  context: JsonObject,
+  context: Context,
   timestamp_ms: Time,
 });
 
@@ -121,8 +150,8 @@ const DriftLine = z.strictObject({
   generation: Ordinal,
   cycle: Ordinal,
   level: z.enum(['D1', 'D2', 'D3']),
-  deviation: JsonObject,
-  affected_modes: JsonList,
+  deviation: Deviation,
+  affected_modes: AffectedModes,
   rolled_back: z.boolean(),
   timestamp_ms: Time,
 });
@@ -153,9 +182,23 @@ export type ExportLine = z.infer<typeof ExportLine>;
 /** The line of one kind. */
 export type LineOf<Kind extends ExportLine['kind']> = Extract<ExportLine, { kind: Kind }>;
 
-function isJson(text: string, isWanted: (value: unknown) => boolean): boolean {
+/** What the API would refuse of a context, or that its text is not in the form of the service. */
+function flawOfContext(text: string): string | undefined {
   try {
-    return isWanted(JSON.parse(text));
+    const body = parseJsonBody(Buffer.from(`{"context":${text}}`)) as { context: unknown };
+    const { data, error } = ContextJson.safeParse(body.context);
+    if (error !== undefined) return error.issues[0]?.message;
+    return data === text ? undefined : 'is not written as the service writes a context';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Whether a text is JSON of this kind without gaps, without a key that stands twice, and not deep. */
+function isWritten(text: string, isWanted: (value: unknown) => boolean): boolean {
+  try {
+    const body = parseJsonBody(Buffer.from(`{"value":${text}}`)) as Record<string, unknown>;
+    return Object.keys(body).length === 1 && isWanted(body['value']) && compactJson(text) === text;
   } catch {
     return false;
   }

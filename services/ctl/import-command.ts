@@ -23,6 +23,7 @@ export const IMPORT: ClusterCommand = {
     const { counts, account, unproven } = checked;
     const proven = counted(counts.instances - unproven, 'instance');
     report(`${path} is whole; proved by their rows: ${proven}`);
+    report(planText(account));
     const what = { action: 'account.import', target: account.id };
     const { written, found } = await new OperatorAudit(ports).around(account.id, what, async () => {
       await claim(ports, checked);
@@ -32,13 +33,14 @@ export const IMPORT: ClusterCommand = {
       return stored;
     });
     const { status } = checked;
-    const data = { account: account.id, status, ...counts, written, found, unproven };
+    const { plan, limits } = account;
+    const data = { account: account.id, status, plan, limits, ...counts, written, found, unproven };
     return { data, text: textOf(checked, found) };
   },
 };
 
 function textOf({ account, status, counts, unproven }: CheckedExport, found: number): string {
-  const lines = [`Account ${account.id} is here: ${countedRows(counts)}.`];
+  const lines = [`Account ${account.id} is here: ${countedRows(counts)}.`, planText(account)];
   if (found > 0) lines.push(`${found} of the instances were there from an earlier try.`);
   if (unproven > 0) {
     lines.push(
@@ -47,6 +49,16 @@ function textOf({ account, status, counts, unproven }: CheckedExport, found: num
   }
   lines.push(nextOf(status, account.id));
   return lines.join('\n');
+}
+
+/** What the account may do here. The numbers of an enterprise are whatever its file says. */
+function planText({ id, name, plan, limits, planChange }: CheckedExport['account']): string {
+  const of = (what: string, { requestsPerMinute, cyclesPerMonth, instances }: typeof limits) =>
+    `${what}: ${requestsPerMinute} requests a minute, ${cyclesPerMonth} cycles a month, ${instances} instances`;
+  const present = `Account ${id} (${JSON.stringify(name)}), ${of(`plan ${plan}`, limits)}.`;
+  if (planChange === undefined) return present;
+  const at = new Date(planChange.atMs).toISOString();
+  return `${present} From ${at}, ${of(`plan ${planChange.plan}`, planChange.limits)}.`;
 }
 
 function nextOf(status: CheckedExport['status'], id: string): string {

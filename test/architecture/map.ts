@@ -21,7 +21,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   pages: ['identity'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
-    ...['accounts', 'audit', 'console', 'overview'],
+    ...['edge', 'accounts', 'audit', 'console', 'overview'],
   ],
   process: [
     ...['edge', 'engine', 'limiter', 'billing', 'wire', 'routing', 'cluster', 'bus'],

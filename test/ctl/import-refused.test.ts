@@ -120,9 +120,55 @@ refused('when a field of it is wrong, with the line and the field', async () => 
   assert.match(await wrong('instance', { more: 1 }), /line 6: .*more/);
   assert.match(await wrong('observation', { mode: 'ORDER' }), /line \d+: mode: /);
   assert.match(await wrong('observation', { signal: 2 }), /line \d+: signal: /);
-  assert.match(await wrong('observation', { context: '[]' }), /line \d+: context: not the JSON/);
+  assert.match(
+    await wrong('observation', { context: '[]' }),
+    /line \d+: context: must be an object/,
+  );
   assert.match(await wrong('drift', { deviation: '{' }), /line \d+: deviation: not the JSON/);
   assert.match(await wrong('drift', { level: 'D0' }), /line \d+: level: /);
+});
+
+// Report 13: an import accepted what the API refuses: raw newlines, duplicate keys, 20,000 levels, limits above the plan.
+refused('when a text or a number of it is none that the API accepts', async () => {
+  const wrong = (kind: string, fields: object) =>
+    refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
+  const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+  const seventeen = `{"a":${'['.repeat(16)}${']'.repeat(16)}}`;
+  for (const [context, why] of [
+    ['{"a":1,\n"b":2}', /is not written as the service writes a context$/],
+    ['{"a": 1}', /is not written as/],
+    ['{"a":1,"a":2}', /has the same key twice$/],
+    ['{"a":1},"b":{"c":2}', /is not written as/],
+    ['{"__proto__":1}', /__proto__: no such field$/],
+    [deep, /nests too deep$/],
+    [seventeen, /at most 16 levels deep$/],
+    [`{"a":"${'x'.repeat(8_192)}"}`, /at most 8192 bytes of JSON$/],
+    ['{"a":1e999}', /has a number that is not finite$/],
+  ] as const) {
+    const line = await wrong('observation', { context });
+    assert.match(line, /^ctl: FILE, line \d+: context: /);
+    assert.match(line, why);
+  }
+  for (const [deviation, affected] of [
+    ['{"ORDER":0.5,\n"x":1}', '[]'],
+    ['{"ORDER":0.5,"ORDER":0.6}', '[]'],
+    ['{}', '["ORDER",\n"x"]'],
+    ['{}', `${'['.repeat(20_000)}${']'.repeat(20_000)}`],
+  ]) {
+    const line = await wrong('drift', { deviation, affected_modes: affected });
+    assert.match(line, /line \d+: (deviation|affected_modes): /);
+  }
+  assert.match(await wrong('instance', { name: '' }), /line 6: name: at least 1/);
+  assert.match(await wrong('instance', { name: 'x'.repeat(101) }), /line 6: name: at most 100/);
+  assert.match(await wrong('instance', { name: 'a\ud800' }), /line 6: name: .*surrogate/);
+  assert.match(await wrong('instance', { description: 'x'.repeat(2_001) }), /description: at most/);
+  assert.match(
+    await wrong('account', { plan: 'pro', cycles_per_month: 500_001 }),
+    /above those of the plan/,
+  );
+  const second = written.replace('"kind":"instance",', '"kind":"instance","version":1,');
+  assert.match(await refusal(second), /line 6: a key stands twice$/);
+  assert.match(await refusal(`{"a":${deep}}\n`), /line 1: this nests too deep$/);
 });
 
 refused('when a head does not follow from its rows', async () => {
