@@ -2,7 +2,12 @@ import type { Account } from '#accounts/account';
 import type { Plan } from '#accounts/plan';
 import { isLiving, keptUntilMs } from '#billing/entitlement';
 import { stateOf } from '#billing/subscription-state';
-import type { BilledSubscription, BillingRecord, BoughtPlan } from '#storage/billing-store';
+import type {
+  BilledSubscription,
+  BillingRecord,
+  BoughtPlan,
+  SubscriptionTerms,
+} from '#storage/billing-store';
 
 /** What an account has of the plans that are sold. Times are Unix milliseconds. */
 export type BillingStanding = {
@@ -55,16 +60,23 @@ function viewOf(record: BillingRecord, graceMs: number): BillingStanding['subscr
   const described = newestFirst.filter(({ state }) => state.terms !== undefined);
   const counting = described.find(({ subscription }) => isLiving(subscription)) ?? described[0];
   if (counting?.state.terms === undefined) return undefined;
-  const { plan, status, periodEndsAtMs, endsAtMs } = counting.state.terms;
+  const { plan, periodEndsAtMs, endsAtMs } = counting.state.terms;
+  const status = shownStatus(counting.state.terms);
   const failures = [...counting.state.failures.values()];
   const sinceMs = status === 'ended' || failures.length === 0 ? undefined : Math.min(...failures);
   return {
-    ...{ plan, status: status === 'trial' ? 'active' : status, periodEndsAtMs },
+    ...{ plan, status, periodEndsAtMs },
     ...(endsAtMs !== undefined && { endsAtMs }),
     ...(sinceMs !== undefined && {
       failed: { sinceMs, keptUntilMs: keptMs(record, counting.subscription, sinceMs, graceMs) },
     }),
   };
+}
+
+/** A trial goes on as a paid subscription does; a subscription that nobody pays does not. */
+function shownStatus({ status, isPaused }: SubscriptionTerms) {
+  if (status === 'trial' || status === 'active') return isPaused ? 'inactive' : 'active';
+  return status;
 }
 
 function keptMs(

@@ -124,6 +124,25 @@ notified('of a failed payment begins the grace period, which its success ends', 
   );
 });
 
+// Report 8: a failed upgrade gave the dearer plan for the grace period, and took the paid plan away.
+notified('of a failed upgrade keeps the paid plan to its paid end', async () => {
+  const scene = await deskUnderTest();
+  const { startMs } = scene;
+  const periodEndsAtMs = startMs + 30 * DAY_MS;
+  const created = { plan: 'indie', type: 'customer.subscription.created' } as const;
+  await scene.notify(eventAt(startMs, { ...created, periodEndsAtMs }));
+  scene.clock.advance(DAY_MS);
+  const atMs = startMs + DAY_MS;
+  await scene.notify(eventAt(atMs, { periodEndsAtMs }));
+  await scene.notify(eventAt(atMs, { periodEndsAtMs, type: 'invoice.payment_failed' }));
+  await scene.notify(eventAt(atMs + 1_000, { periodEndsAtMs, status: 'past_due' }));
+  const { plan, planChange } = await scene.account();
+  assert.equal([plan, planChange?.plan, planChange?.atMs], ['indie', 'free', periodEndsAtMs]);
+  const { subscription } = await scene.desk.standing(ACCOUNT_ID);
+  assert.equal(subscription?.failed, { sinceMs: atMs, keptUntilMs: periodEndsAtMs });
+  assert.not(scene.lines().some(({ after }) => Object.values(after).includes('pro')));
+});
+
 // Report 8: a refund left the plan as it was.
 notified('of a refund ends the plan that the invoice paid', async () => {
   const scene = await deskUnderTest();
