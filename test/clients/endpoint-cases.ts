@@ -77,6 +77,7 @@ export async function pageCases(tape: Tape): Promise<void> {
   }
   await pagesOf(tape, 'list', { method: 'instances.list', arguments: { limit: 2, sort: 'name' } });
   await iterated(tape, { method: 'instances.iterate', arguments: { limit: 2, order: 'asc' } });
+  await pagesByOffset(tape, { method: 'instances.iterate', arguments: { order: 'asc' } });
   const found: Call = {
     method: 'instances.list',
     arguments: { search: 'car', limit: 10, offset: 0 },
@@ -128,31 +129,52 @@ async function exchangesOf(tape: Tape, call: Call) {
     if (typeof answer !== 'object') return exchanges;
     const next = nextOf(answer.body);
     if (next === undefined) return exchanges;
-    exchanges.push(await tape.exchange({ ...call, arguments: { ...call.arguments, ...next } }));
+    const { offset: _, ...rest } = call.arguments ?? {};
+    exchanges.push(await tape.exchange({ ...call, arguments: { ...rest, ...next } }));
   }
 }
 
 /** What a client changes of its query for the page behind this one; undefined: there is none. */
 function nextOf({ data, pagination }: Json): Record<string, Json> | undefined {
   const { offset, has_more, next_cursor } = pagination;
-  if (has_more === true) return { offset: offset + data.length };
-  return typeof next_cursor === 'string' ? { cursor: next_cursor } : undefined;
+  if (next_cursor !== undefined) return next_cursor === null ? undefined : { cursor: next_cursor };
+  return has_more === true ? { offset: offset + data.length } : undefined;
+}
+
+/** Pages of a service before 1.1, which have offsets and no cursors. */
+async function pagesByOffset(tape: Tape, call: Call): Promise<void> {
+  const exchanges = [];
+  for (const offset of [undefined, 2, 4]) {
+    const { request, answer } = await tape.exchange({
+      ...call,
+      arguments: { ...call.arguments, limit: 2, ...(offset === undefined ? {} : { offset }) },
+    });
+    if (typeof answer !== 'object') return;
+    const { next_cursor: _, ...pagination } = answer.body.pagination;
+    exchanges.push({ request, answer: { ...answer, body: { ...answer.body, pagination } } });
+  }
+  tape.keep({
+    ...{ name: `${call.method}: all pages of an earlier release`, origin: 'composed' },
+    ...{ key: tape.key, call: { ...call, arguments: { ...call.arguments, limit: 2 } }, exchanges },
+    expect: { items_of: exchanges.map((_, index) => index) },
+  });
 }
 
 /** A page that its bytes have ended: fewer rows than `limit`, and more behind them (interface 4.2). */
 async function shortPage(tape: Tape, instance: string): Promise<void> {
   const call: Call = { method: 'instance.iterate_history', instance, arguments: { limit: 4 } };
-  const at = (limit: number, offset: number) =>
-    tape.exchange({ ...call, arguments: { limit, offset } });
-  const [first, second] = [await at(3, 0), await at(9, 3)];
-  if (typeof first.answer !== 'object' || typeof second.answer !== 'object') return;
+  const at = (rows: Record<string, Json>) => tape.exchange({ ...call, arguments: rows });
+  const first = await at({ limit: 3 });
+  if (typeof first.answer !== 'object') return;
   const { body } = first.answer;
+  const { next_cursor: cursor } = body.pagination;
+  const second = await at({ limit: 9, cursor });
   const short = {
     ...first.answer,
     body: { ...body, pagination: { ...body.pagination, limit: 4 } },
   };
   const request = (await tape.exchange(call)).request;
-  const next = await tape.exchange({ ...call, arguments: { limit: 4, offset: 3 } });
+  const next = await at({ limit: 4, cursor });
   const exchanges = [
     { request, answer: short },
     { request: next.request, answer: second.answer },
