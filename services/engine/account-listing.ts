@@ -9,8 +9,11 @@ import { type InstancesCursor, unusableCursor } from '#wire/list-cursor';
 /** Creates of one account under way at once. Source: decision 154. */
 const PLACES_MAX = 1_024;
 
-/** Rows that a search looks at before others get their turn: a millisecond or two. Source: decision 254. */
-const SEARCHED_ROWS_PER_SLICE = 8_192;
+/** How long a search works before others get their turn, in milliseconds. Source: decision 326. */
+const SEARCH_SLICE_MS = 2;
+
+/** Rows between two looks at the clock: names of 100 characters of any alphabet take half a slice. */
+const SEARCHED_ROWS_PER_LOOK = 64;
 
 /** How long a place is kept for a create: twice the longest call, in milliseconds. */
 const PLACE_AGE_MS = 20_000;
@@ -45,6 +48,12 @@ type Walk = {
 };
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
+
+/** A row, and the row by which it is sorted: with the name of the walk's beginning. */
+type PlacedRow = { readonly row: ListedInstance; readonly at: ListedInstance };
+
+/** State of the names at one moment, as a cursor has it. */
+type NamesAt = { readonly epoch: number; readonly count: number; readonly checksum: number };
 
 /** One account's instances, sorted both ways. */
 export class AccountListing {
@@ -139,7 +148,11 @@ export class AccountListing {
     const { total } = this;
     if (page.cursor === undefined) {
       const rows = this.#rowsAt(page);
-      return { total, rows, next: this.#next(page, rows, page.offset + rows.length < total) };
+      return {
+        total,
+        rows,
+        next: this.#next(page, rows, page.offset + rows.length < total, this.#namesNow()),
+      };
     }
     const walk = this.#walkOf(page.cursor);
     const rows: ListedInstance[] = [];
@@ -147,7 +160,8 @@ export class AccountListing {
       if (rows.length > page.limit) break;
       if (!walk.names.has(row.instanceId)) rows.push(row);
     }
-    return { total, ...this.#walked(page, walk, rows, () => true) };
+    const renamed = this.#renamedIn(page, walk, () => true);
+    return { total, ...this.#walked(page, walk, rows, renamed, this.#namesNow()) };
   }
 
   #rowsAt(page: ListingPage): ListedInstance[] {
@@ -189,24 +203,39 @@ export class AccountListing {
     page: ListingPage,
     walk: Walk,
     rows: readonly ListedInstance[],
-    isFound: (row: ListedInstance) => boolean,
+    renamed: readonly PlacedRow[],
+    names: NamesAt,
   ): Omit<ListedPage, 'total'> {
-    const placed = rows.map((row) => ({ row, at: row }));
-    for (const [instanceId, name] of walk.names) {
-      const row = this.#find(instanceId);
-      if (row === undefined || !isFound(row)) continue;
-      const at = { ...row, name };
-      if (this.#compareIn(page, at, walk.last) > 0) placed.push({ row, at });
-    }
+    const placed = [...rows.map((row) => ({ row, at: row })), ...renamed];
     placed.sort((a, b) => this.#compareIn(page, a.at, b.at));
     const shown = placed.slice(0, page.limit);
     const next = this.#next(
       page,
       shown.map(({ at }) => at),
       placed.length > page.limit,
+      names,
       walk,
     );
     return { rows: shown.map(({ row }) => row), next };
+  }
+
+  /** Rows that were renamed since a walk began and are still to come, at their old places. */
+  #renamedIn(
+    page: ListingPage,
+    { names, last }: Walk,
+    isFound: (row: ListedInstance) => boolean,
+  ): PlacedRow[] {
+    return [...names].flatMap(([instanceId, name]) => {
+      const row = this.#find(instanceId);
+      if (row === undefined || !isFound(row)) return [];
+      const at = { ...row, name };
+      return this.#compareIn(page, at, last) > 0 ? [{ row, at }] : [];
+    });
+  }
+
+  #namesNow(): NamesAt {
+    const { epoch, count } = this.#renames;
+    return { epoch, count, checksum: this.#checksum };
   }
 
   #compareIn({ sort, order }: ListingPage, a: ListedInstance, b: ListedInstance): number {
@@ -219,27 +248,31 @@ export class AccountListing {
     { sort, order, search, offset, cursor }: ListingPage,
     rows: readonly ListedInstance[],
     hasMore: boolean,
+    { epoch, count, checksum: checksumNow }: NamesAt,
     walk?: Walk,
   ): InstancesCursor | undefined {
     const last = rows.at(-1);
     if (!hasMore || last === undefined) return undefined;
     const { createdAtMs, instanceId, name } = last;
-    const { epoch, count } = this.#renames;
     const renames = walk?.renames ?? count;
-    const checksum = renames === count ? this.#checksum : undefined;
+    const checksum = renames === count ? checksumNow : undefined;
     const byName = sort === 'name' ? { name, epoch, renames, checksum } : undefined;
     const seen = (cursor?.seen ?? offset) + rows.length;
     return { sort, order, search, seen, createdAtMs, instanceId, byName };
   }
 
   /**
-   * The page of what a search finds. It looks at every row, and yields now and then so that others get
-   * their turn; meanwhile the listing must not change.
+   * The page of what a search finds among the rows of the first step, whatever changes afterwards. It
+   * looks at every row, and yields after each slice of time so that others get their turn.
+   * `nowMs` is a clock that never steps back.
    */
-  *search(text: string, page: ListingPage): Generator<undefined, ListedPage> {
+  *search(text: string, page: ListingPage, nowMs: () => number): Generator<undefined, ListedPage> {
     const { limit, offset, order, cursor } = page;
     const walk = cursor && this.#walkOf(cursor);
     const isFound = searchFor(text);
+    const blocks = this.#sorted(page).copy(order);
+    const names = this.#namesNow();
+    const renamed = walk === undefined ? [] : this.#renamedIn(page, walk, isFound);
     const rows: ListedInstance[] = [];
     let total = 0;
     const isWanted =
@@ -247,19 +280,20 @@ export class AccountListing {
         ? (_: ListedInstance, place: number) => place >= offset && rows.length < limit
         : (row: ListedInstance) => rows.length <= limit && this.#isBehind(page, row, walk);
     let looked = 0;
-    for (const block of this.#sorted(page).blocks(order)) {
+    let sliceEndMs = nowMs() + SEARCH_SLICE_MS;
+    for (const block of blocks) {
       for (const row of block) {
+        if (++looked % SEARCHED_ROWS_PER_LOOK === 0 && nowMs() >= sliceEndMs) {
+          yield;
+          sliceEndMs = nowMs() + SEARCH_SLICE_MS;
+        }
         if (!isFound(row)) continue;
         if (isWanted(row, total)) rows.push(row);
         total += 1;
       }
-      looked += block.length;
-      if (looked < SEARCHED_ROWS_PER_SLICE) continue;
-      looked = 0;
-      yield;
     }
-    if (walk !== undefined) return { total, ...this.#walked(page, walk, rows, isFound) };
-    return { total, rows, next: this.#next(page, rows, offset + rows.length < total) };
+    if (walk !== undefined) return { total, ...this.#walked(page, walk, rows, renamed, names) };
+    return { total, rows, next: this.#next(page, rows, offset + rows.length < total, names) };
   }
 
   /** Whether a row that keeps its place is still to come. */

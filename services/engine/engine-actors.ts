@@ -142,7 +142,8 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {
     const { callId, deadlineAtMs, accountId, traceparent } = call;
     const question = { kind: 'page', page, callId, deadlineAtMs } as const;
-    const answer = await this.#directories.ask(accountId, traced(question, traceparent));
+    const asked = await this.#directories.ask(accountId, traced(question, traceparent));
+    const answer = asked.searched === undefined ? asked : await asked.searched();
     const ids = answer.rows.map(({ instanceId }) => instanceId);
     const summaries = await this.#summariesOf(accountId, ids, traceparent);
     const unseen = ids.filter((id) => !summaries.has(id));

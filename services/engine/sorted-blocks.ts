@@ -63,13 +63,10 @@ export class SortedBlocks<Entry> {
     return taken;
   }
 
-  /**
-   * All entries, a block at a time, ascending or descending. To be taken before the next is inserted
-   * or removed.
-   */
-  *blocks(order: 'asc' | 'desc'): Generator<readonly Entry[]> {
-    if (order === 'asc') yield* this.#blocks;
-    else for (const block of this.#blocks.toReversed()) yield block.toReversed();
+  /** A copy of all entries as they are now, in blocks, ascending or descending. */
+  copy(order: 'asc' | 'desc'): readonly (readonly Entry[])[] {
+    if (order === 'asc') return this.#blocks.map((block) => block.slice());
+    return this.#blocks.toReversed().map((block) => block.toReversed());
   }
 
   /**
