@@ -16,6 +16,7 @@ export async function callerCases(tape: Tape, accounts: Accounts): Promise<void>
   const other = await accounts.open();
   const create: Call = { method: 'instances.create', arguments: { name: 'Ada' } };
   await tape.record('403: a read-only key', create, { key: other.read });
+  await tape.record('403: a key without the scope', { method: 'audit.list' }, { key: other.read });
   const bound = await tape.service.admin.createKey(other.id, {
     scope: 'full',
     networks: ['192.0.2.0/24'],
