@@ -40,13 +40,13 @@ export type PaymentEvent = Named &
 export type ReturnEvent = Named &
   Omit<ReturnFact, 'eventId' | 'atMs'> & { readonly kind: 'return' };
 
-/** A refund or a dispute of a charge. `BillingProvider.chargedFor` tells what the charge paid. */
+/** A refund or a dispute of a charge. `BillingProvider.chargedFor` names what the charge paid. */
 export type ChargeEvent = {
   readonly kind: 'charge';
   readonly id: string;
   readonly atMs: number;
   readonly chargeId: string;
-  /** Undefined: the event does not tell. */
+  /** Undefined: the event does not have it. */
   readonly paymentIntentId: string | undefined;
   readonly customerId: string | undefined;
   readonly invoiceId: string | undefined;

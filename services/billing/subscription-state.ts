@@ -160,7 +160,7 @@ function invoiced(state: SubscriptionState, fact: InvoiceFact): SubscriptionStat
   if (outcome === 'failed') {
     const isPaid = state.payments.some((payment) => payment.invoiceId === invoiceId);
     if (isPaid || state.failures.has(invoiceId)) return state;
-    // A description in the same second, or before, may have told the failure without its invoice.
+    // A description in the same second, or before, may have reported the failure without its invoice.
     const sinceMs = Math.min(atMs, state.failures.get('') ?? atMs);
     const failures = new Map([...state.failures, [invoiceId, sinceMs]] as const);
     failures.delete('');
@@ -200,7 +200,7 @@ function remaining(payments: readonly Payment[], returns: readonly ReturnFact[])
     });
 }
 
-/** Whether an invoice tells a payment that is else known from a description without an invoice. */
+/** Whether an invoice reports a payment that is else known from a description without an invoice. */
 function isInvoicedToo({ plan, invoiceId, throughMs }: Payment, sold: readonly Payment[]): boolean {
   if (invoiceId !== undefined) return false;
   const invoiced = sold.filter((one) => one.plan === plan && one.invoiceId !== undefined);

@@ -55,7 +55,7 @@ export class Deadline {
     this.#progressAtMs = this.#clock.monotonicMs();
   }
 
-  /** The result of a wait for a person or a reader, during which the deadline stands still. */
+  /** The result of a wait for a person or a reader, during which the deadline is paused. */
   async paused<Result>(wait: () => Promise<Result>): Promise<Result> {
     this.#pauses += 1;
     try {

@@ -25,7 +25,7 @@ export type DescriptionFact = SubscriptionTerms & {
   readonly eventId: string;
   readonly atMs: number;
   readonly change: 'created' | 'updated' | 'deleted';
-  /** Terms before this change; absent: the event does not tell. */
+  /** Terms before this change; absent: the event does not have it. */
   readonly before?: SubscriptionTerms;
   /** The newest invoice of the subscription. */
   readonly invoiceId?: string;
@@ -51,7 +51,7 @@ export type InvoiceFact = {
   readonly lines: readonly InvoiceLine[];
 };
 
-/** What the provider told about one subscription at one moment. */
+/** What the provider reported about one subscription at one moment. */
 export type SubscriptionFact = DescriptionFact | InvoiceFact;
 
 /** All facts about one subscription: a set, in the order of time and event id. */

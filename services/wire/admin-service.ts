@@ -12,7 +12,7 @@ import type { WireService } from '#wire/wire-service';
 /**
  * What `adminClient` asks, served beside an engine or a limiter. A method that `target` does not
  * have is refused as UNIMPLEMENTED. The service answers also while the process stops: a node that
- * leaves is not dead yet (architecture 3.3), and operators look most closely then. `onDrain` is told
+ * leaves is not dead yet (architecture 3.3), and operators look most closely then. `onDrain` receives
  * which user asked for a drain that has begun.
  */
 export function adminService(

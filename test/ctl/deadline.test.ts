@@ -114,7 +114,7 @@ progress('begins again with each answer, also of ports that were opened', async 
   assert.equal([result, seconds], [[0, 1, 2], 100]);
 });
 
-progress('stands still while a person is asked', async () => {
+progress('pauses while a person is asked', async () => {
   const clock = new ManualClock();
   const deadline = new Deadline(clock, SILENT_MS_MAX);
   const asked = () =>

@@ -80,23 +80,6 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'of late', pattern: /\bof late\b/, use: 'recently' },
   { word: 'anew', pattern: /\banew\b/, use: 'again' },
   { word: 'ours', pattern: /(?<!= )\bours[.;](?![a-z])/, use: 'chosen:' },
-  {
-    word: 'nobody',
-    pattern: /\b(whoever|nobody|somebody)\b/,
-    use: 'the caller, no node',
-    except: MODEL_TEXTS,
-  },
-  {
-    word: 'operation',
-    // `operationId` is OpenAPI's, and Schemathesis calls by that name what has one; the name of a
-    // statement is OpenTelemetry's; `operations` is a document, and part of the ids in pages made
-    // from an OpenAPI document; *operation* is the word that a decision speaks of, and Jaeger's for the
-    // name of a span.
-    pattern: /(?<!db |client |source: |#|\*|\/)\boperations?\b(?! id\b)(?!\.md|,? "| error type)/,
-    use: 'endpoint, command, event',
-    except:
-      /^test\/fuzz\/(fuzz\.test|schema-\w+)\.ts$|^(services|test)\/storage\/|^bench\/scale\/|process\/(ports|cluster-start)|support\/jaeger\.ts$/,
-  },
   { word: 'peek', pattern: /\b(peek|glance)(s|d|ed|ing)?\b/, use: 'read, look' },
   {
     word: 'settle',

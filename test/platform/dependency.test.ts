@@ -71,7 +71,7 @@ outage('is reported at once where its only connection is lost', () => {
 outage('is no longer named once nobody needs it', () => {
   const { dependencies } = newScene();
   const peer = dependencies.watch('limiter', 'old:8200');
-  peer.lost('gone');
+  peer.lost('closed');
   assert.is(dependencies.notes.length, 1);
   peer[Symbol.dispose]();
   assert.equal(dependencies.notes, []);

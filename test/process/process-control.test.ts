@@ -14,7 +14,7 @@ import { noteLogger, TEST_ORIGIN } from '#test/support/test-logger';
 const control = suite('a running process');
 
 // Report 38: Log level, profile and configuration needed a restart or the inspector.
-control('tells ctl its configuration and takes another log level', async () => {
+control('gives ctl its configuration and takes another log level', async () => {
   const run = runMain(['engine'], {
     SERVICE_LOG_LEVEL: 'warn',
     SERVICE_CONTROL_PORT: '0',

@@ -88,7 +88,7 @@ unready('no longer waits for what has failed', async () => {
   assert.equal(waits.lines, []);
 });
 
-// Report 36: No metric, option or command told the release of a process.
+// Report 36: No metric, option or command showed the release of a process.
 unready('or ready shows its release and role as a metric', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'edge');

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { type Spool, type SpoolEntry, SpoolError } from './observation-buffer/spool.ts';
 import { doneLine, entryLine, nameOf, readLines } from './observation-buffer/spool-lines.ts';
 
-/** From this size on a file of which most is done is written anew, in bytes. */
+/** From this size on a file of which most is done is written again, in bytes. */
 const REWRITE_BYTES_MIN = 4_194_304;
 
 /** Files that spools of this process have open. */
@@ -133,7 +133,7 @@ export class FileSpool implements Spool {
     this.#bytes += bytes.length;
     for (const { apply } of group) apply();
     if (this.#bytes >= REWRITE_BYTES_MIN && this.#leftBytes * 4 < this.#bytes) {
-      // The lines are durable where they are: a file that is not written anew only stays large.
+      // The lines are durable where they are: a file that is not written again only stays large.
       await this.#rewrite().catch(() => undefined);
     }
   }

@@ -265,7 +265,7 @@ files('cannot be opened twice, nor used without being opened', async () => {
 
 for (const [what, change] of [
   ['removed', (path: string) => rmSync(path)],
-  ['written anew by another process', (path: string) => writeFileSync(path, '')],
+  ['written again by another process', (path: string) => writeFileSync(path, '')],
   ['written to by another process', (path: string) => appendFileSync(path, '{}\n')],
 ] as const) {
   // Report 3: what is written to a file that is no longer there would be lost.
@@ -283,7 +283,7 @@ for (const [what, change] of [
   });
 }
 
-files('is written anew when most of it is done, in its order', async () => {
+files('is written again when most of it is done, in its order', async () => {
   const path = join(folder, 'spool');
   const spool = new FileSpool(path);
   await spool.load();

@@ -83,7 +83,7 @@ function RoleDialog({ member, onClose, onDone }: DeedProps & { readonly member: 
   );
 }
 
-/** Undefined where there is nothing to tell. */
+/** Undefined where there is nothing to report. */
 function leftOf({ email }: Member, left: Left): Done | undefined {
   const isNothing = left.keys.length === 0 && left.cancelled_invitations.length === 0;
   return isNothing ? undefined : { kind: 'left', email, left };

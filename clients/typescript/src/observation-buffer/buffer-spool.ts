@@ -59,7 +59,7 @@ export class BufferSpool {
     return timed;
   }
 
-  /** Makes the timestamps durable that a batch has given anew, before it is sent. */
+  /** Makes the timestamps durable that a batch has given again, before it is sent. */
   async move(instanceId: string, { items, observations }: Batch): Promise<void> {
     const entries: SpoolEntry[] = [];
     for (const [index, item] of items.entries()) {

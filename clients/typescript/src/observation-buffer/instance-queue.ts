@@ -183,7 +183,7 @@ export class InstanceQueue {
 
   /**
    * Takes what the service had already for done, and what came too early by the caller's own timestamp. Puts
-   * the others back: timestamps of the buffer are given anew.
+   * the others back: timestamps of the buffer are given again.
    */
   #throttle(
     { items, observations }: Batch,

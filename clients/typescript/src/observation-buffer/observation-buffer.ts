@@ -226,11 +226,11 @@ export class ObservationBuffer {
     }
     this.#acknowledged += acknowledged.length;
     this.#backlog.settle(done);
-    this.#tell(instanceId, batch, settled, outcome);
+    this.#report(instanceId, batch, settled, outcome);
   }
 
   /** Counts what is settled, keeps what is not durable, and calls the hooks. */
-  #tell(instanceId: string, batch: Batch, settled: Settled, outcome: Outcome): void {
+  #report(instanceId: string, batch: Batch, settled: Settled, outcome: Outcome): void {
     const { acknowledged, rejected, throttled } = settled;
     const refused = 'error' in outcome ? outcome.error : undefined;
     const ofRejected = rejected.flatMap(({ observation }) =>
