@@ -1,14 +1,17 @@
 import type { ArgSpec, OptionSpec } from '#ctl/command';
 
-/** Arguments and options that several commands take. */
+/* Arguments and options that several commands take. */
 
+/** Argument of commands about one account. */
 export const ACCOUNT: ArgSpec = { name: 'account', about: 'id of the account' };
 
+/** Argument of commands about one API key. */
 export const KEY_ID: ArgSpec = {
   name: 'key id',
   about: 'id of the key, as `ctl keys list` shows it',
 };
 
+/** Argument of commands about one instance. */
 export const INSTANCE_ID: ArgSpec = { name: 'instance', about: 'id of the instance' };
 
 /** For commands that ask before they lose data. */

@@ -10,9 +10,10 @@ client('is looked at', () => {
   assert.ok(files.length > 20, `${files.length}`);
 });
 
-client('imports nothing but its own files', () => {
+client('imports nothing but its own files; the spool also modules of Node.js', () => {
   for (const file of files) {
     for (const target of importsOf(file)) {
+      if (file.endsWith('/file-spool.ts') && target.startsWith('node:')) continue;
       assert.match(target, /^\.\.?\/[\w/.-]+\.ts$/, `${file}: ${target}`);
       const path = new URL(target, `file:///${file}`).pathname;
       assert.match(path, /^\/clients\/typescript\/src\//, `${file}: ${target}`);

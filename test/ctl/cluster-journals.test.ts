@@ -90,7 +90,7 @@ journals('says what is wrong with its arguments', async () => {
   );
   assert.match(
     await ctlOn(cluster).refusal('journal', 'x', '--last', 'some'),
-    /--last takes a number/,
+    /--last.* must be a number of records/,
   );
 });
 

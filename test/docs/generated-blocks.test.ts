@@ -16,7 +16,9 @@ for (const { document, name, lines } of GENERATED_BLOCKS) {
 
 documents('say of every command of ctl what it does, in a sentence', () => {
   assert.ok(COMMANDS.length >= 17, `${COMMANDS.length}`);
-  for (const { words, summary } of COMMANDS) assert.match(summary, /^[A-Z].*\.$/, words.join(' '));
+  for (const { words, description } of COMMANDS) {
+    assert.match(description, /^[A-Z].*\.$/s, words.join(' '));
+  }
 });
 
 const block = suite('a block of a document');

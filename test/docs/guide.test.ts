@@ -69,7 +69,7 @@ for (const [document, count] of [
     const answers = await played(steps);
     for (const [index, { commands, answer }] of steps.entries()) {
       if (answer === undefined) continue;
-      assert.match(answers[index] ?? '', patternOf(answer), commands);
+      assert.match(answers[index] ?? '', patternOf(answer), `${commands}\n${answers[index]}`);
     }
   });
 }

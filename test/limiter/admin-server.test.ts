@@ -58,8 +58,8 @@ life('shows a key once, lists it without, and revokes it at once', async () => {
   const { data: revoked } = await port.send('DELETE', `${keys}/${made.id}`);
   assert.equal([revoked.status, revoked.revoked_at], ['revoked', '2026-01-15T12:00:00.000Z']);
   assert.is((await port.fixture.admitKey(key)).verdict, 'unknown_key');
-  port.fixture.clock.stepWall(32 * 86_400_000);
   await port.send('POST', keys, { scope: 'full', expires_at });
+  port.fixture.clock.stepWall(32 * 86_400_000);
   const states = (await port.send('GET', keys)).data.map(
     ({ status }: { status: string }) => status,
   );

@@ -124,6 +124,7 @@ export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   CertificateExpires: 'likewise',
   ClockDeviates: 'all processes share the clock of this machine',
   AuditUnavailable: 'with Cassandra away actions are refused before their line is written',
+  LogLinesLost: 'a full disk of this machine would end the rehearsal itself',
   UnflushedTailGrows: '150,000 records take longer than that to make here',
 };
 

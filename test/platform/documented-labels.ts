@@ -16,6 +16,7 @@ const RULES: Readonly<Record<string, (value: string, metric: string) => boolean>
   rpc_method: (value) => /^\/identity_engine\.v1\.\w+\/\w+$/.test(value),
   reason: (value, metric) =>
     /^edge_(fail_closed|retries)_total$/.test(metric) && Object.hasOwn(REASONS, value),
+  version: (value) => /^\d+\.\d+\.\d+$/.test(value),
   db_operation_name: (value) => /^[a-z]+(_[a-z]+)*$/.test(value),
 };
 
