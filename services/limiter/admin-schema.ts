@@ -78,7 +78,7 @@ export const KeyNetworks = z
   .transform((networks) => [...new Set(networks)]);
 
 /** Scope of a key that is made or changed. */
-export const Scope = z.enum(KEY_SCOPES, {
+const Scope = z.enum(KEY_SCOPES, {
   error: 'must be full or read, audit and billing, in this order, with spaces between them',
 });
 

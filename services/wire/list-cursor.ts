@@ -21,7 +21,7 @@ export type InstancesCursor = {
 };
 
 /** A place among the names as they were when the walk began. */
-export type NamePosition = {
+type NamePosition = {
   readonly name: string;
   /** The directory in memory that counted `renames`. */
   readonly epoch: number;

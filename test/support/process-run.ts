@@ -17,7 +17,7 @@ export type ProcessRun = {
 };
 
 /** A line of the log. */
-export type LogLine = { readonly level: string; readonly msg: string } & Record<string, unknown>;
+type LogLine = { readonly level: string; readonly msg: string } & Record<string, unknown>;
 
 /** A line about an orderly start. */
 const ROUTINE_LINE = /^\{"level":"info",[^\n]*"msg":"(?:starting|ready)"\}\n/gm;

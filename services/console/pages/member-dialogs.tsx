@@ -12,7 +12,7 @@ export type MemberDeed =
   | { readonly kind: 'uninvite'; readonly invitation: Invitation };
 
 /** Roles with what each may do. */
-export const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
+const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
   ['developer', 'Developer: keys and instances'],
   ['viewer', 'Viewer: sees keys, instances and usage'],
   ['billing', 'Billing: usage and payments'],

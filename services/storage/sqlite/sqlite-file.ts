@@ -14,7 +14,7 @@ import type { ThreadAnswer } from '#storage/sqlite/thread-messages';
 import { UnusableFile } from '#storage/sqlite/unusable-file';
 
 /** Why a request failed: name of the result code, and a line for operators. */
-export type FileFailure = { readonly name: string; readonly line: string };
+type FileFailure = { readonly name: string; readonly line: string };
 
 /** Notified of every request: its operation, seconds, and why it failed. */
 export type ObserveRequest = (

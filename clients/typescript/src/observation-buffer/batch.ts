@@ -50,7 +50,7 @@ const BODY_BYTES_MAX = 262_144;
 const FRAME_BYTES = 64;
 
 /** An observation with its key. */
-export type KeyedObservation = BatchObservation & { readonly idempotency_key: string };
+type KeyedObservation = BatchObservation & { readonly idempotency_key: string };
 
 /** Who gives a timestamp. */
 export type TimestampFrom = 'caller' | 'buffer';
