@@ -3,8 +3,8 @@
     python3 tools/environment.py            then .venv/bin/pytest and so on
 
 Runs with any Python from 3.10 and nothing installed. The second time it only compares: the
-environment is made again when the lock, the project file or the Python is another one. Runs beside
-itself safely.
+environment is made again when the lock, the project file, the Python or the path is another one.
+Runs beside itself safely.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     for name in ("requirements.lock", "pyproject.toml", "tools/environment.py"):
         digest.update((PACKAGE / name).read_bytes())
-    return f"{digest.hexdigest()} {sys.version} {sys.executable}"
+    return f"{digest.hexdigest()} {sys.version} {sys.executable} {PACKAGE}"
 
 
 def install() -> None:
