@@ -184,6 +184,25 @@ real('a buffer brings everything of a fleet, each instance in order', async () =
   }
 });
 
+// Report 5: of 250 instances that were deleted one by one while they were iterated, 100 were left.
+real('an iteration has each row once, whatever is deleted, made or renamed meanwhile', async () => {
+  const made = await Promise.all(
+    Array.from({ length: 45 }, (_, number) =>
+      client.instances.create({ name: `moving ${number}` }),
+    ),
+  );
+  const seen: string[] = [];
+  const rows = client.instances.iterate({ search: 'moving', limit: 10, sort: 'name' });
+  for await (const { id, name } of rows) {
+    if (name.startsWith('moving aside')) continue;
+    seen.push(id);
+    if (seen.length % 3 === 0) await client.instances.delete(id);
+    if (seen.length % 3 === 1) await client.instances.update(id, { name: `moving aside ${id}` });
+    if (seen.length % 3 === 2) await client.instances.create({ name: 'moving aside, new' });
+  }
+  assert.equal(seen.toSorted(), made.map(({ data }) => data.id).toSorted());
+});
+
 // Report 2: of a log of 80 observations that was sent again after a crash, 50 counted twice.
 real('a log that is sent again after a crash counts once', async () => {
   const instance = await newInstance();
