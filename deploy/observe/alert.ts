@@ -17,7 +17,9 @@ export type Alert = {
   /** `page`: callers suffer now, at any hour. `ticket`: within a working day. */
   readonly severity: 'page' | 'ticket';
   readonly expr: string;
-  /** How long `expr` must hold, in seconds. */
+  /** Id of the dashboard that shows more; `service` unless given. */
+  readonly dashboard?: 'engine' | 'limiter' | 'stores';
+  /** How long the fault must last, in seconds; windows of `expr` are added (decision 344). */
   readonly forS: number;
   /** One line for a phone; may name labels as `{{ $labels.service }}`. */
   readonly summary: string;

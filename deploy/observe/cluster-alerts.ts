@@ -4,6 +4,7 @@ import type { Alert } from '#deploy/observe/alert';
 export const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: 'ShardWithoutOwner',
+    dashboard: 'engine',
     severity: 'page',
     // Where no node of a service is left to say that it serves none, the edges know how many there are.
     expr: [
@@ -32,6 +33,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
   },
   {
     name: 'JournalFenced',
+    dashboard: 'engine',
     severity: 'ticket',
     expr: 'sum by (service) (increase(journal_fenced_total[15m])) > 0',
     forS: 0,
@@ -45,14 +47,19 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
   },
   {
     name: 'BusDisconnected',
+    dashboard: 'stores',
     severity: 'page',
-    expr: 'bus_connected == 0',
+    // One line for all processes: a server that is away takes the connection of each.
+    expr: 'count(bus_connected == 0) > 0',
     forS: 30,
-    summary: '{{ $labels.job }} {{ $labels.instance }} has no NATS: no failed node is taken over',
+    summary: 'processes have no connection to NATS: no failed node is taken over',
     firing: {
-      series: { 'bus_connected{job="engine",instance="b"}': '1x4 0x8' },
+      series: {
+        'bus_connected{job="engine",instance="a"}': '1x4 0x8',
+        'bus_connected{job="engine",instance="b"}': '1x4 0x8',
+        'bus_connected{job="limiter",instance="c"}': '1x4 0x8',
+      },
       atS: 165,
-      labels: { job: 'engine', instance: 'b' },
     },
     quiet: { series: { 'bus_connected{job="engine",instance="b"}': '1x4 0x1 1x8' }, atS: 165 },
   },

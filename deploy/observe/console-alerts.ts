@@ -46,8 +46,8 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
     summary:
       'the audit trail cannot be written: changes of accounts and instances are refused, observations go on',
     firing: {
-      series: { 'audit_failures_total{job="limiter",instance="a"}': '0x4 1+2x16' },
-      atS: 210,
+      series: { 'audit_failures_total{job="limiter",instance="a"}': '0x4 1+2x30' },
+      atS: 420,
     },
     quiet: {
       series: { 'audit_failures_total{job="limiter",instance="a"}': '0x4 1x1 2x1 3x14' },

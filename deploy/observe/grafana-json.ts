@@ -16,8 +16,47 @@ const UNITS: Readonly<Record<Unit, string>> = {
   bytes: 'bytes',
 };
 
-/** The provisioned source, by the id that deploy/compose.yaml gives it. */
-const SOURCE = { type: 'prometheus', uid: 'prometheus' } as const;
+/** The data source that the variable of the dashboard chooses. */
+const SOURCE = { type: 'prometheus', uid: '$datasource' } as const;
+
+/** A variable of Grafana inside a longer text. */
+const variable = (name: string) => `$\{${name}}`;
+
+const ofQuery = (name: string, query: string) => ({
+  ...{ name, type: 'query', datasource: SOURCE, query, refresh: 2 },
+  ...{ multi: true, includeAll: true, allValue: '.*', current: { text: 'All', value: '$__all' } },
+});
+
+/** Variables that a person chooses at the top of a dashboard. */
+const VARIABLES = [
+  { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
+  ofQuery('job', 'label_values(up, job)'),
+  ofQuery('instance', 'label_values(up{job=~"$job"}, instance)'),
+  { name: 'runbook_base', label: 'Base address of the runbook', type: 'textbox', query: '' },
+];
+
+/** Selectors of the variables. Load generators and recorded rules have other labels. */
+const CHOSEN = 'job=~"$job",instance=~"$instance"';
+const OWN_METRIC =
+  /\b(?!k6_)([a-z]+(?:_[a-z0-9]+)+)(?![a-z_0-9:(]|\s*\()(?:\{([^}]*)\})?(?=\[|\)| |$|<|>)/g;
+
+/**
+ * An expression of a panel as Grafana evaluates it: restricted to the chosen jobs and instances, over a
+ * window that fits the interval of the panel and of the scrapes.
+ */
+export function grafanaExpr(expr: string): string {
+  if (/\bslo:/.test(expr)) return expr;
+  const grouped = expr.split(/(\bby \([^)]*\))/);
+  const chosen = grouped.map((part) =>
+    part.startsWith('by (') ? part : part.replaceAll(OWN_METRIC, chosenMetric),
+  );
+  return chosen.join('').replaceAll(/\[1m\]/g, '[$__rate_interval]');
+}
+
+function chosenMetric(found: string, name: string, labels: string | undefined): string {
+  if (name === 'histogram_quantile') return found;
+  return `${name}{${labels === undefined || labels === '' ? CHOSEN : `${labels},${CHOSEN}`}}`;
+}
 
 /** A dashboard as Grafana reads it from a file. */
 export function grafanaJson(dashboard: Dashboard): string {
@@ -27,10 +66,17 @@ export function grafanaJson(dashboard: Dashboard): string {
     description: dashboard.about,
     tags: ['identity-engine'],
     schemaVersion: SCHEMA_VERSION,
-    editable: false,
+    editable: true,
     refresh: '10s',
     time: { from: 'now-30m', to: 'now' },
     timezone: 'utc',
+    templating: { list: VARIABLES },
+    links: [
+      {
+        ...{ title: 'Runbook', type: 'link', icon: 'doc', targetBlank: true },
+        url: `${variable('runbook_base')}docs/runbook.md`,
+      },
+    ],
     panels: dashboard.panels.map(panelJson),
   };
   return `${JSON.stringify(document, undefined, 2)}\n`;
@@ -67,7 +113,7 @@ function panelJson(panel: Panel, index: number) {
     targets: queries.map(({ expr, legend }, place) => ({
       refId: String.fromCharCode('A'.charCodeAt(0) + place),
       datasource: SOURCE,
-      expr,
+      expr: grafanaExpr(expr),
       legendFormat: legend,
     })),
   };

@@ -36,6 +36,13 @@ export function observePlan({ folder, logFolder, ports }: ClusterPlan): ObserveP
   };
 }
 
+/** What alerts of the local cluster carry, and where their links lead: into this checkout. */
+const EXTERNAL_LABELS = {
+  cluster: 'local',
+  runbook_base: new URL('../../', import.meta.url).href,
+  grafana_base: 'http://127.0.0.1:3000',
+};
+
 /** Prometheus's settings: every process of the cluster under its role and its name. */
 export function prometheusSettings(cluster: ClusterPlan, { alertmanager }: ObservePlan): string {
   const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -45,6 +52,7 @@ export function prometheusSettings(cluster: ClusterPlan, { alertmanager }: Obser
       scrape_interval: SCRAPE_EVERY,
       scrape_timeout: '3s',
       evaluation_interval: SCRAPE_EVERY,
+      external_labels: EXTERNAL_LABELS,
     },
     rule_files: [resolve(root, RULES_FILE)],
     alerting: {

@@ -3,6 +3,7 @@ import { type Alert, type AlertCase, type Recording, runbookOf } from '#deploy/o
 import { CLUSTER_ALERTS } from '#deploy/observe/cluster-alerts';
 import { CONSOLE_ALERTS } from '#deploy/observe/console-alerts';
 import { CREDENTIAL_ALERTS } from '#deploy/observe/credential-alerts';
+import { FIRING_VALUES } from '#deploy/observe/firing-values';
 import { SERVICE_ALERTS } from '#deploy/observe/service-alerts';
 import { longSloRecordings, sloAlerts, sloRecordings } from '#deploy/observe/slo-rules';
 import { STORE_ALERTS } from '#deploy/observe/store-alerts';
@@ -72,6 +73,13 @@ function groups(): readonly object[] {
   }));
 }
 
+/** External labels of the Prometheus that runs the tests. */
+const EXTERNAL_LABELS = {
+  cluster: 'test',
+  runbook_base: 'https://docs.example.com/',
+  grafana_base: 'https://grafana.example.com',
+} as const;
+
 /** A firing and a quiet case for every alert of that kind, as promtool reads them. */
 export function ruleTestsText(kind: keyof typeof RULE_TESTS_FILES): string {
   const alerts = ALERTS.filter(
@@ -94,14 +102,37 @@ function ruleOf(alert: Alert) {
   return {
     alert: name,
     expr,
-    for: `${forS}s`,
-    labels: { severity },
+    for: `${heldS(expr, forS)}s`,
+    labels: { severity, cluster: '{{ $externalLabels.cluster }}' },
     annotations: annotationsOf(alert),
   };
 }
 
+/**
+ * Seconds that an expression must hold before its alert fires. A window of the expression remembers a
+ * fault that has ended for as long as the window is: without that time, a pending alert would fire then.
+ */
+function heldS(expr: string, forS: number): number {
+  return forS === 0 ? 0 : forS + Math.max(0, ...windowsOf(expr));
+}
+
+/** Lengths of the windows over which an expression counts, in seconds. */
+function windowsOf(expr: string): readonly number[] {
+  const windows = [...expr.matchAll(/(?:rate|increase|avg_over_time)\([^[]*\[(\d+)m\]/g)];
+  return windows.map(([, minutes]) => Number(minutes) * 60);
+}
+
+/** Where links of alerts lead: `runbook_base` and `grafana_base` are external labels of Prometheus. */
+const RUNBOOK_BASE = '{{ $externalLabels.runbook_base }}';
+const GRAFANA_BASE = '{{ $externalLabels.grafana_base }}';
+
 function annotationsOf(alert: Alert) {
-  return { summary: alert.summary, runbook_url: runbookOf(alert) };
+  return {
+    summary: alert.summary,
+    description: `${alert.summary}. Value: {{ printf "%.4g" $value }}.`,
+    runbook_url: `${RUNBOOK_BASE}${runbookOf(alert)}`,
+    dashboard_url: `${GRAFANA_BASE}/d/identity-engine-${alert.dashboard ?? 'service'}`,
+  };
 }
 
 function testOf(
@@ -113,6 +144,7 @@ function testOf(
   return {
     name: `${alert.name} ${verb}`,
     interval: `${everyS ?? TEST_STEP_S.minutes}s`,
+    external_labels: EXTERNAL_LABELS,
     input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
     alert_rule_test: [{ eval_time: `${atS}s`, alertname: alert.name, exp_alerts: expected }],
   };
@@ -121,12 +153,17 @@ function testOf(
 /** What promtool must find: labels and annotations with the labels' values in them. */
 function expectedOf(alert: Alert) {
   const { labels = {} } = alert.firing;
+  const value = FIRING_VALUES[alert.name] ?? '?';
+  const external: Readonly<Record<string, string>> = EXTERNAL_LABELS;
   const filled = Object.entries(annotationsOf(alert)).map(([name, text]) => [
     name,
-    text.replace(/\{\{ \$labels\.(\w+) \}\}/g, (_, label: string) => labels[label] ?? ''),
+    text
+      .replace(/\{\{ \$labels\.(\w+) \}\}/g, (_, label: string) => labels[label] ?? '')
+      .replace(/\{\{ \$externalLabels\.(\w+) \}\}/g, (_, label: string) => external[label] ?? '')
+      .replace('{{ printf "%.4g" $value }}', value),
   ]);
   return {
-    exp_labels: { severity: alert.severity, ...labels },
+    exp_labels: { severity: alert.severity, cluster: EXTERNAL_LABELS.cluster, ...labels },
     exp_annotations: Object.fromEntries(filled),
   };
 }

@@ -7,6 +7,7 @@ const JOBS = 'edge|engine|limiter|console';
 export const SERVICE_ALERTS: readonly Alert[] = [
   {
     name: 'FailsClosed',
+    dashboard: 'limiter',
     severity: 'page',
     // A share, because of a hundred thousand calls some always fail; and some, because of five not one
     // says anything.
@@ -15,7 +16,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
       '> 0.01 * sum(rate(http_server_request_duration_seconds_count{http_route!="refused"}[1m]))',
       'and sum(increase(edge_fail_closed_total[1m])) > 5',
     ].join(' '),
-    forS: 60,
+    forS: 30,
     summary:
       'for a minute, more than 1 % of the calls have been refused because the limiter gives no answer',
     firing: failsClosed('0+1500x20', '0x8 1+20x12'),
@@ -95,8 +96,8 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     forS: 30,
     summary: '{{ $labels.job }} {{ $labels.instance }} is at the end of its core',
     firing: {
-      series: { 'nodejs_eventloop_utilization{job="edge",instance="a"}': '0.2x4 0.95x10' },
-      atS: 210,
+      series: { 'nodejs_eventloop_utilization{job="edge",instance="a"}': '0.2x4 0.95x20' },
+      atS: 300,
       labels: { job: 'edge', instance: 'a' },
     },
     quiet: {
@@ -106,6 +107,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
   },
   {
     name: 'MailboxWaits',
+    dashboard: 'engine',
     severity: 'ticket',
     expr: [
       'histogram_quantile(0.99, sum by (job, le) (rate(identity_mailbox_wait_seconds_bucket[1m]))) > 0.25',
@@ -114,11 +116,12 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     forS: 30,
     summary:
       'calls to {{ $labels.job }}s wait more than 250 ms for their turn, at the 99th percentile',
-    firing: { series: waits(0.97), atS: 210, labels: { job: 'engine' } },
+    firing: { series: waits(0.97), atS: 240, labels: { job: 'engine' } },
     quiet: { series: waits(0.995), atS: 210 },
   },
   {
     name: 'CyclesLostInCrash',
+    dashboard: 'limiter',
     severity: 'ticket',
     expr: 'sum(increase(limiter_heavy_losses_total[15m])) > 0',
     forS: 0,

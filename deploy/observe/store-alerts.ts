@@ -6,6 +6,7 @@ const DURATION = 'db_client_operation_duration_seconds';
 export const STORE_ALERTS: readonly Alert[] = [
   {
     name: 'StoreFails',
+    dashboard: 'stores',
     severity: 'page',
     expr: [
       `sum(rate(${DURATION}_count{error_type!=""}[1m]))`,
@@ -15,30 +16,42 @@ export const STORE_ALERTS: readonly Alert[] = [
     summary: 'more than 5 % of the statements fail: Cassandra cannot be used',
     firing: {
       series: {
-        [`${DURATION}_count{error_type=""}`]: '0+90x16',
-        [`${DURATION}_count{error_type="timeout"}`]: '0+10x16',
+        [`${DURATION}_count{error_type=""}`]: '0+90x24',
+        [`${DURATION}_count{error_type="timeout"}`]: '0+10x24',
       },
-      atS: 210,
+      atS: 300,
     },
     quiet: {
       series: {
-        [`${DURATION}_count{error_type=""}`]: '0+98x16',
-        [`${DURATION}_count{error_type="timeout"}`]: '0+2x16',
+        [`${DURATION}_count{error_type=""}`]: '0+98x24',
+        [`${DURATION}_count{error_type="timeout"}`]: '0+2x24',
       },
       atS: 210,
     },
+    // A fault of 45 s whose alert is pending when the fault ends.
+    alsoQuiet: [
+      {
+        series: {
+          [`${DURATION}_count{error_type=""}`]: '0+90x24',
+          [`${DURATION}_count{error_type="timeout"}`]: '0x8 10+10x2 30x14',
+        },
+        atS: 225,
+      },
+    ],
   },
   {
     name: 'StoreSlow',
+    dashboard: 'stores',
     severity: 'ticket',
     expr: 'histogram_quantile(0.5, sum by (service, le) (rate(journal_append_seconds_bucket[1m]))) > 0.1',
     forS: 30,
     summary: 'appends to journals of the {{ $labels.service }} take more than 100 ms at the median',
-    firing: { series: appends(0.3), atS: 210, labels: { service: 'engine' } },
+    firing: { series: appends(0.3), atS: 240, labels: { service: 'engine' } },
     quiet: { series: appends(0.7), atS: 210 },
   },
   {
     name: 'StoreServerSlow',
+    dashboard: 'stores',
     severity: 'ticket',
     expr: [
       'sum(rate(db_client_second_server_total[5m]))',
@@ -48,34 +61,36 @@ export const STORE_ALERTS: readonly Alert[] = [
     summary: 'one Cassandra server is slow or fails: statements are sent to a second one',
     firing: {
       series: {
-        'db_client_second_server_total{reason="slow"}': '0+30x24',
-        [`${DURATION}_count{error_type=""}`]: '0+1000x24',
+        'db_client_second_server_total{reason="slow"}': '0+30x60',
+        [`${DURATION}_count{error_type=""}`]: '0+1000x60',
       },
-      atS: 330,
+      atS: 720,
     },
     quiet: {
       series: {
-        'db_client_second_server_total{reason="slow"}': '0+10x24',
-        [`${DURATION}_count{error_type=""}`]: '0+1000x24',
+        'db_client_second_server_total{reason="slow"}': '0+10x60',
+        [`${DURATION}_count{error_type=""}`]: '0+1000x60',
       },
-      atS: 330,
+      atS: 720,
     },
   },
   {
     name: 'CheckpointsFail',
+    dashboard: 'stores',
     severity: 'ticket',
     expr: 'sum by (service) (rate(checkpoint_failures_total[1m])) > 0',
     forS: 60,
     summary: 'checkpoints of the {{ $labels.service }} fail: the journal’s tail grows',
     firing: {
-      series: { 'checkpoint_failures_total{service="engine"}': '0x4 1+1x16' },
-      atS: 210,
+      series: { 'checkpoint_failures_total{service="engine"}': '0x4 1+1x24' },
+      atS: 330,
       labels: { service: 'engine' },
     },
     quiet: { series: { 'checkpoint_failures_total{service="engine"}': '0x4 1x16' }, atS: 210 },
   },
   {
     name: 'UnflushedTailGrows',
+    dashboard: 'stores',
     severity: 'page',
     // From half the bound on the oldest are stored first, and a busy node stays there; well above, the
     // store does not keep up.

@@ -54,6 +54,44 @@ for (const [how, expr, verb] of [
 
 const alerts = suite('every alert');
 
+// Report 39: Alerts had no value, no cluster, and links that no one could click.
+alerts('has description with value, cluster, and links with a base address by setting', () => {
+  const { groups } = parse(rulesText()) as {
+    groups: {
+      rules: { alert?: string; labels?: object; annotations?: Record<string, string> }[];
+    }[];
+  };
+  for (const rule of groups.flatMap(({ rules: each }) => each)) {
+    if (rule.alert === undefined) continue;
+    const { description = '', runbook_url = '', dashboard_url = '' } = rule.annotations ?? {};
+    assert.match(description, /Value: \{\{ printf "%\.4g" \$value \}\}\.$/, rule.alert);
+    assert.ok(runbook_url.startsWith('{{ $externalLabels.runbook_base }}docs/runbook.md#'));
+    assert.match(dashboard_url, /^\{\{ \$externalLabels\.grafana_base \}\}\/d\/identity-engine-/);
+    assert.is(Reflect.get(rule.labels ?? {}, 'cluster'), '{{ $externalLabels.cluster }}');
+  }
+});
+
+// Report 39: An alert that was pending when its fault ended fired afterwards.
+alerts('must hold for longer than its windows remember a fault', () => {
+  const { groups } = parse(rulesText()) as {
+    groups: { rules: { alert?: string; expr: string; for: string }[] }[];
+  };
+  for (const { alert, expr, for: held } of groups.flatMap(({ rules: each }) => each)) {
+    if (alert === undefined || held === '0s') continue;
+    for (const [, minutes] of expr.matchAll(/(?:rate|increase|avg_over_time)\(\S*\[(\d+)m\]/g)) {
+      assert.ok(Number.parseInt(held, 10) > Number(minutes) * 60, `${alert}: ${held}`);
+    }
+  }
+});
+
+// Report 39: A dead NATS paged once for each of nine processes.
+alerts('about the bus is one for all processes', () => {
+  const bus = ALERTS.find(({ name }) => name === 'BusDisconnected');
+  assert.is(bus?.expr, 'count(bus_connected == 0) > 0');
+  assert.is(bus?.firing.labels, undefined);
+  assert.ok(Object.keys(bus?.firing.series ?? {}).length > 1);
+});
+
 alerts('has a section of its own in the runbook, to which it links', () => {
   const runbook = readFileSync('docs/runbook.md', 'utf8');
   const headings = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, name = '']) => name);
