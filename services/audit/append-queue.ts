@@ -1,4 +1,4 @@
-import { monthNameOf } from '#accounts/month';
+import { monthEndOf, monthNameOf } from '#accounts/month';
 import type { AuditEntry, AuditLine } from '#audit/audit-entry';
 import { auditUnavailable } from '#audit/audit-unavailable';
 import { APPEND_TRIES_MAX, HEADS_HELD_MAX, WAITING_LINES_MAX } from '#audit/bounds';
@@ -14,7 +14,11 @@ import {
 } from '#storage/audit-store';
 
 /** An entry that waits to be written, and its promise: the place of its line. */
-export type Append = PromiseWithResolvers<string> & { readonly entry: AuditEntry };
+export type Append = PromiseWithResolvers<string> & {
+  readonly entry: AuditEntry;
+  /** Lines of a month from which on this one is refused; undefined: it always goes on. */
+  readonly linesMax: number | undefined;
+};
 
 /** Where an account's next line goes, and what the first line of a month says of the one before. */
 type Place = { readonly head: AuditHead; readonly previous: AuditLine['previous'] };
@@ -64,6 +68,8 @@ export class AppendQueue {
   async #writeSome(accountId: string, waiting: Append[]): Promise<void> {
     for (let tries = 0; tries < APPEND_TRIES_MAX; tries += 1) {
       const { head, previous } = await this.#place(accountId);
+      this.#refuseBeyond(head, waiting);
+      if (waiting.length === 0) return;
       const batch = waiting.slice(0, Math.min(AUDIT_LINES_MAX, linesToBorder(head.lines)));
       const at = new Date(this.#clock.wallMs()).toISOString();
       const texts = batch.map(({ entry }, index) => {
@@ -82,6 +88,19 @@ export class AppendQueue {
       return;
     }
     throw new Fault('service_unavailable', 'others append to the audit trail all the time');
+  }
+
+  /** Refuses those of the waiting entries whose month is full. Source: decision 313. */
+  #refuseBeyond({ lines }: AuditHead, waiting: Append[]): void {
+    const isFull = ({ linesMax }: Append) => linesMax !== undefined && lines >= linesMax;
+    const refused = waiting.filter(isFull);
+    if (refused.length === 0) return;
+    const kept = waiting.filter((append) => !isFull(append));
+    waiting.splice(0, waiting.length, ...kept);
+    const nowMs = this.#clock.wallMs();
+    const retryAfterS = Math.ceil((monthEndOf(nowMs) - nowMs) / 1_000);
+    const text = 'the audit trail has as many lines of this month as the plan allows';
+    for (const { reject } of refused) reject(faultFor('audit_full', text, { retryAfterS }));
   }
 
   /** Whether the store took the lines. It is asked again where its answer was lost. */

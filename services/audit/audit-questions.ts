@@ -5,8 +5,11 @@ import { PAGE_ENTRIES_MAX } from '#audit/bounds';
 
 /* What a process without the store asks one that has it, as JSON between them: both ends read it. */
 
-/** Body of `audit.append`; the answer is the place of the line. */
-export const AppendQuestion = z.object({ entry: AuditEntry });
+/** Body of `audit.append`; the answer is the place of the line. An edge of before sends no bound. */
+export const AppendQuestion = z.object({
+  entry: AuditEntry,
+  linesMax: z.int().min(0).optional(),
+});
 
 /** The answer to it. */
 export const AppendAnswer = z.object({ place: z.string().regex(AUDIT_CURSOR) });

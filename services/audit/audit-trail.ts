@@ -32,19 +32,19 @@ export class AuditTrail {
   /**
    * Appends a line and fulfils with its place, `2026-11.17`, once it is durable. Rejects with
    * `audit_unavailable` when that cannot be, or not in time: then the action must not happen. The line
-   * may come to stand there all the same.
+   * may come to stand there all the same. Rejects with `audit_full` where the month has `linesMax` lines.
    */
-  async append(accountId: string, entry: AuditEntry): Promise<string> {
+  async append(accountId: string, entry: AuditEntry, linesMax?: number): Promise<string> {
     if (JSON.stringify(entry).length > LINE_LENGTH_MAX) {
       throw new RangeError(`a line of the audit trail has up to ${LINE_LENGTH_MAX} characters`);
     }
     const { clock, onFailure } = this.#ports;
-    const append: Append = { entry, ...Promise.withResolvers<string>() };
+    const append: Append = { entry, linesMax, ...Promise.withResolvers<string>() };
     try {
       this.#queue.add(accountId, append);
       return await withinMs(clock, APPEND_MS_MAX, append.promise, auditUnavailable);
     } catch (error) {
-      onFailure?.();
+      if (toFault(error).reason !== 'audit_full') onFailure?.();
       throw error;
     }
   }

@@ -82,7 +82,7 @@ export function buildConsole(
   const live = new LiveSessions(ports);
   const origin = () => origins[0] ?? '';
   for (const route of consoleRoutes(config, ports, { cookies, origin, live })) {
-    addRoute(app, route, cookies, active);
+    addRoute(app, route, { cookies, active, live });
   }
   addInstanceRoutes(app, config, ports, {
     ...{ prefix: PREFIX, live, safety, active },
@@ -102,9 +102,8 @@ export function buildConsole(
 
 function addRoute(
   app: FastifyInstance,
-  { method, path, serve }: ConsoleRoute,
-  cookies: Cookies,
-  active: ActiveRequests,
+  { method, path, isOpen, serve }: ConsoleRoute,
+  { cookies, active, live }: { cookies: Cookies; active: ActiveRequests; live: LiveSessions },
 ): void {
   app.route({
     method,
@@ -114,7 +113,13 @@ function addRoute(
       const visit = visitOf(request, cookies);
       const query = request.query as Record<string, unknown>;
       const asked = { body: request.body, params, query, visit };
-      return send(reply, await active.during(() => serve(asked)));
+      if (isOpen || visit.shown.session === undefined) live.rates.countOpen(visit);
+      // A file has its slot until it is sent, or given up.
+      const answer = await active.during(
+        () => serve(asked),
+        ({ file }) => file?.content,
+      );
+      return send(reply, answer);
     },
   });
 }

@@ -8,6 +8,7 @@ import {
   worthOf,
 } from '#accounts/session';
 import type { ConsolePorts } from '#console/console-ports';
+import { RequestRates } from '#console/request-rates';
 import { CLIENT_LENGTH_MAX, type Visit } from '#console/visit';
 import { faultFor, toFault } from '#fault/fault';
 import { SESSIONS_MAX } from '#storage/session-store';
@@ -56,9 +57,12 @@ export function sessionIdOf({ digest }: Session): string {
  */
 export class LiveSessions {
   readonly #ports: SessionPorts;
+  /** How often those who are signed in, and those who are not, may ask. */
+  readonly rates: RequestRates;
 
   constructor(ports: SessionPorts) {
     this.#ports = ports;
+    this.rates = new RequestRates(ports.clock);
   }
 
   /**

@@ -19,6 +19,8 @@ export type Asked = {
 export type ConsoleRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
+  /** Whether the route asks for no session. */
+  readonly isOpen: boolean;
   readonly serve: (asked: Asked) => Promise<Answer>;
 };
 
@@ -38,6 +40,7 @@ export function openRoute<Body>(
   return {
     method,
     path,
+    isOpen: true,
     serve: async (asked) => await answer({ ...asked, body: checked(body, asked.body) }),
   };
 }
@@ -48,15 +51,17 @@ export function openRoute<Body>(
  */
 export function callerRoute<Body>(
   live: LiveSessions,
-  shape: Shape<Body> & { readonly permission?: Permission },
+  shape: Shape<Body> & { readonly permission?: Permission; readonly isCostly?: boolean },
   answer: (asked: CallerAsked<Body>) => Promise<Answer>,
 ): ConsoleRoute {
   const { method, path, body, permission } = shape;
   return {
     method,
     path,
+    isOpen: false,
     async serve(asked) {
       const caller = await live.callerOf(asked.visit);
+      live.rates.countOf(caller.session, shape);
       if (permission !== undefined) assertMayDo(caller, permission);
       return await answer({ ...asked, caller, body: checked(body, asked.body) });
     },

@@ -6,7 +6,13 @@ import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { Reloadable } from '#platform/reloadable';
 import { traced } from '#platform/traceparent';
-import type { EngineAnswer, EngineCall, EngineClient, IdempotencyKey } from '#wire/engine-messages';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineClient,
+  type IdempotencyKey,
+  unnamedCall,
+} from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** Days a key may have been used again before a create gives up; a key lives 24 h (decision 22). */
@@ -72,14 +78,52 @@ export class EngineCalls {
     traced(call, question.traceparent);
     if (question.command.kind === 'create') return this.#create(caller, call, audited);
     if (question.command.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
-      throw new Fault('not_found', 'no such instance');
+      throw noSuchInstance();
     }
     return this.#asked(call, audited);
   }
 
   #asked(call: EngineCall, audited: AuditedCall | undefined): EngineAnswer | Promise<EngineAnswer> {
     if (audited === undefined) return this.#engine.ask(call);
-    return audited.begin(call.instanceId).then(() => this.#engine.ask(call));
+    return this.#askedAudited(call, audited);
+  }
+
+  /**
+   * A write to what does not exist changes nothing and leaves no line (decision 313): it is looked up
+   * before its line is written. Such writes are rare, so that the second call costs little.
+   */
+  async #askedAudited(call: EngineCall, audited: AuditedCall): Promise<EngineAnswer> {
+    if (call.command.kind !== 'create' && !(await this.#isThere(call))) {
+      if (call.idempotency === undefined) throw noSuchInstance();
+      // A deletion that is tried again has its answer still, and nothing else can come of it.
+      const replayed = this.#engine.ask({ ...call, isReplayOnly: true });
+      const answer = await Promise.resolve(replayed).catch(unlessNothingToReplay);
+      if (answer === undefined) throw noSuchInstance();
+      return answer;
+    }
+    await audited.begin(call.instanceId);
+    return await this.#engine.ask(call);
+  }
+
+  async #isThere({
+    accountId,
+    instanceId,
+    deadlineAtMs,
+    traceparent,
+  }: EngineCall): Promise<boolean> {
+    const read = {
+      accountId,
+      instanceId,
+      deadlineAtMs,
+      command: { kind: 'readInstance' },
+    } as const;
+    try {
+      await this.#engine.ask(traced(unnamedCall(read), traceparent));
+      return true;
+    } catch (error) {
+      if (toFault(error).code === 'not_found') return false;
+      throw error;
+    }
   }
 
   /** With two secrets other edges may list them the other way round, and name the call otherwise. */
@@ -130,6 +174,10 @@ export class EngineCalls {
     }
     throw faultFor('already_exists', 'no free instance id was found; try again');
   }
+}
+
+function noSuchInstance(): Fault {
+  return new Fault('not_found', 'no such instance');
 }
 
 /** What the engine says of a call that it may only answer again and never answered (decision 22). */

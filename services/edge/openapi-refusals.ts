@@ -105,7 +105,7 @@ function reasonsOfCall(endpoint: Endpoint): FaultReason[] {
   if (isKeyed) reasons.push('idempotency_key_reused');
   if (isGuarded) reasons.push('version_mismatch');
   if (isBilled) reasons.push('min_cycle_interval');
-  if (auditedAs !== undefined) reasons.push('audit_unavailable');
+  if (auditedAs !== undefined) reasons.push('audit_unavailable', 'audit_full');
   if (handler.kind !== 'engine' && handler.kind !== 'stream') return reasons;
   // A call that is made again after a fail-over may find that its answer is gone.
   if (method !== 'GET') reasons.push('outcome_unknown');

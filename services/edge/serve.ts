@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NeededRight } from '#accounts/key-scope';
+import { monthLinesMax } from '#audit/bounds';
 import type { AccountAudit } from '#edge/account-audit';
 import { type Admission, type AdmissionCall, type Admitted, shownAddress } from '#edge/admission';
 import { AuditedCall } from '#edge/audited-call';
@@ -118,7 +119,7 @@ function auditedCall(
   { auditedAs: action }: Endpoint,
   { requestId }: Exchange,
   { caller, address }: AdmissionCall,
-  { description }: Admitted,
+  { description, allowance }: Admitted,
   audit: AccountAudit,
 ): AuditedCall | undefined {
   if (action === undefined) return undefined;
@@ -127,9 +128,8 @@ function auditedCall(
     member === undefined
       ? ({ kind: 'key', id: description?.keyId } as const)
       : ({ kind: 'user', id: member.userId, session: member.sessionId } as const);
-  return new AuditedCall(audit, accountId, {
-    ...{ actor, address: shownAddress(address), requestId, action },
-  });
+  const entry = { actor, address: shownAddress(address), requestId, action };
+  return new AuditedCall(audit, accountId, entry, monthLinesMax(allowance?.cyclesPerMonth ?? 0));
 }
 
 /** The headers of an answer, when what its call did not use is given back. */

@@ -50,6 +50,8 @@ export const REASONS = {
   account_suspended: { code: 'forbidden' },
   // what a plan allows, decision 154
   instance_limit: { code: 'forbidden' },
+  // how long an audit trail grows, decision 313
+  audit_full: { code: 'quota_exceeded' },
   // streams of events, decision 244
   too_many_streams: { code: 'rate_limited' },
   // state, decisions 21 and 22

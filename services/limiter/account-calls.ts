@@ -32,8 +32,8 @@ export class AccountCalls {
   async answer({ accountId, name, body }: AccountCall): Promise<LimiterAnswer> {
     switch (name) {
       case 'audit.append': {
-        const { entry } = read(AppendQuestion, body);
-        return answered({ place: await this.#audit.append(accountId, entry) });
+        const { entry, linesMax } = read(AppendQuestion, body);
+        return answered({ place: await this.#audit.append(accountId, entry, linesMax) });
       }
       case 'audit.page':
         return answered(await this.#audit.page(accountId, read(PageQuestion, body)));

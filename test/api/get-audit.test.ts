@@ -45,21 +45,24 @@ trail('has every write to an instance, with key, address and request id', async 
 trail('says how a write ended that was refused, or answered again', async () => {
   const owner = await newCaller();
   const gone = 'inst_00000000000000aa';
-  await owner.send('DELETE', `/instances/${gone}`);
   const headers = { 'idempotency-key': 'k' };
   const { body } = await owner.send('POST', '/instances', { json: { name: 'Ada' }, headers });
   await owner.send('POST', '/instances', { json: { name: 'Ada' }, headers });
   const { id } = body.data;
+  await owner.send('DELETE', `/instances/${gone}`);
+  const stale = { 'if-match': '"0.0"' };
+  const refused = await owner.send('DELETE', `/instances/${id}`, { headers: stale });
+  assertRefused(refused, 409, 'conflict', { reason: 'version_mismatch', field: 'If-Match' });
   const lines = await linesOf(owner, '?action=instance');
   assert.equal(lines.map(whatOf), [
+    ['instance.delete', id, 'conflict'],
+    ['instance.delete', id, 'begun'],
     ['instance.create', id, 'repeated'],
     ['instance.create', id, 'begun'],
     ['instance.create', id, 'begun'],
-    ['instance.delete', gone, 'not_found'],
-    ['instance.delete', gone, 'begun'],
   ]);
   assert.is(lines[0]?.of, `${lines[1]?.month}.${lines[1]?.seq}`);
-  assert.is(lines[3]?.of, `${lines[4]?.month}.${lines[4]?.seq}`);
+  assert.is(lines[2]?.of, `${lines[3]?.month}.${lines[3]?.seq}`);
 });
 
 trail(

@@ -61,6 +61,21 @@ trails('writes what waits together, in the order in which it came', async () => 
   assert.equal(await findingsOf(store, MONTH), []);
 });
 
+// Report 12: the audit trail of a month had no bound.
+trails('refuses bounded entries from a number of lines on, and takes all others', async () => {
+  let failures = 0;
+  const { store, clock } = openTrail();
+  const trail = new AuditTrail({ store, clock, onFailure: () => (failures += 1) });
+  const kept = await Promise.allSettled(
+    Array.from({ length: 3 }, () => trail.append(ACCOUNT, entryOf({}), 3)),
+  );
+  assert.ok(kept.every(({ status }) => status === 'fulfilled'));
+  const refused = await faultIn(trail.append(ACCOUNT, entryOf({}), 3));
+  assert.equal([refused.code, refused.reason, failures], ['quota_exceeded', 'audit_full', 0]);
+  assert.is(await trail.append(ACCOUNT, entryOf({})), `${MONTH}.4`);
+  assert.equal(await findingsOf(store, MONTH), []);
+});
+
 trails('of several processes is one chain with every line once', async () => {
   const { store, clock, trail } = openTrail();
   const other = new AuditTrail({ store, clock });

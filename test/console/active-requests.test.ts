@@ -1,29 +1,30 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { PassThrough } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { memoryUserStore } from '#storage/memory/memory-user-store';
-import { openConsole } from '#test/console/console-fixture';
+import { ActiveRequests } from '#console/active-requests';
+import { faultIn } from '#test/support/settled';
 
-/** Requests that are served at once. */
-const ACTIVE_MAX = 256;
+const active = suite('requests that the console serves at once');
 
-const active = suite('requests at once');
-
-for (const path of ['/me', '/personas']) {
-  active(`are bounded before it is known whose they are: ${path}`, async () => {
-    const { promise: held, resolve: release } = Promise.withResolvers<undefined>();
-    const users = { ...memoryUserStore(), find: () => held };
-    await using desk = await openConsole({}, { users });
-    const browser = desk.browser();
-    browser.cookies.set('session', `usr_${'0'.repeat(16)}.${'A'.repeat(43)}`);
-    const asked = Array.from({ length: ACTIVE_MAX + 1 }, () => browser.send('GET', path));
-    // The others wait for the store.
-    const first = await Promise.race([...asked, sleep(10_000, undefined, { ref: false })]);
-    release(undefined);
-    assert.is(first?.reason, 'overloaded');
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
-    assert.equal(statuses.toSorted(), [...Array<number>(ACTIVE_MAX).fill(401), 503]);
-  });
-}
+// Report 12: an export left its place among them before its first byte was sent.
+active('hold their place until the last byte of a file is sent or given up', async () => {
+  const requests = new ActiveRequests();
+  const files = Array.from({ length: 256 }, () => new PassThrough());
+  for (const file of files)
+    await requests.during(
+      async () => file,
+      (content) => content,
+    );
+  const refused = await faultIn(requests.during(async () => undefined));
+  assert.is(refused.reason, 'overloaded');
+  const [sent, lost] = files;
+  sent?.end();
+  sent?.resume();
+  if (sent !== undefined) await finished(sent);
+  await requests.during(async () => undefined);
+  lost?.destroy();
+  await requests.during(async () => undefined);
+});
 
 active.run();

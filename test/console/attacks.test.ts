@@ -287,6 +287,20 @@ others('has no one left who came by a link that another has used meanwhile', asy
   assert.is(users.filter((user) => user !== undefined).length, 1);
 });
 
+// Report 12: routes of the console besides those of instances had no limit.
+others('is not asked without end: users and networks have a limit a minute', async () => {
+  await using desk = await openConsole();
+  const ada = await desk.owner();
+  for (let at = 0; at < 300; at += 1) await ada.expect(200, 'GET', '/me');
+  assert.equal((await ada.send('GET', '/me')).error, 'rate_limited');
+  const stranger = desk.browser('198.51.100.9');
+  for (let at = 0; at < 120; at += 1) await stranger.expect(200, 'GET', '/setup');
+  assert.equal((await stranger.send('GET', '/setup')).error, 'rate_limited');
+  assert.is((await desk.browser('198.51.100.10').send('GET', '/setup')).status, 200);
+  desk.clock.advance(60_000);
+  await ada.expect(200, 'GET', '/me');
+});
+
 const origins = suite('a console without a public origin');
 
 origins('is reached by the names of this machine alone', () => {

@@ -53,6 +53,26 @@ plan('is the one that the account has, with those that are sold', async () => {
   });
 });
 
+// Report 12: routes of the console besides those of instances had no limit: 150 checkouts a second.
+plan('is asked for at the provider ten times a minute by one account', async () => {
+  const { desk, clock } = await openShop();
+  await using _closing = desk;
+  const owner = await desk.owner();
+  const payer = await desk.member(owner, 'bill@example.com', 'billing');
+  for (let at = 0; at < 10; at += 1) {
+    await (at % 2 ? owner : payer).expect(200, 'POST', '/billing/checkout', { plan: 'pro' });
+  }
+  for (const who of [owner, payer]) {
+    const refused = await who.send('POST', '/billing/checkout', { plan: 'pro' });
+    assert.equal([refused.status, refused.error], [429, 'rate_limited']);
+    assert.is(refused.headers['retry-after'], '60');
+  }
+  assert.is((await owner.send('GET', '/audit/export')).status, 429, 'exports are counted too');
+  await owner.expect(200, 'GET', '/billing');
+  clock.advance(60_000);
+  await owner.expect(200, 'POST', '/billing/checkout', { plan: 'pro' });
+});
+
 plan('is changed by the provider alone, and then managed at its portal', async () => {
   const { desk, notify, startMs } = await openShop();
   await using _closing = desk;

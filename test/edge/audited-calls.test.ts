@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { buildApp } from '#edge/app';
-import { Fault } from '#fault/fault';
+import { Fault, faultFor } from '#fault/fault';
 import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
@@ -10,14 +10,14 @@ import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { ALLOWANCE } from '#test/edge/admission-fixture';
 import { TEST_ORIGIN } from '#test/support/test-logger';
-import type { EngineCall } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import type { AccountCall, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
 const ID = 'inst_00000000000000aa';
 
 /** An edge whose limiter takes lines of the audit trail as `trail` says. */
-async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>) {
+async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>, isThere = true) {
   const asked: EngineCall[] = [];
   const lines: AccountCall[] = [];
   const limiter = {
@@ -29,6 +29,8 @@ async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>) {
   };
   const engine = {
     ask: async (call: EngineCall) => {
+      // Every instance is there until it is written to.
+      if (call.command.kind === 'readInstance' && isThere) return THERE;
       asked.push(call);
       throw new Fault('not_found', 'no such instance');
     },
@@ -47,6 +49,10 @@ async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>) {
   };
   return { asked, lines, send, [Symbol.asyncDispose]: async () => await app.close() };
 }
+
+const THERE: EngineAnswer = {
+  ...{ body: '{}', etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false },
+};
 
 const WRITES = [
   ['POST', '/v1/instances', { name: 'Ada' }],
@@ -88,11 +94,42 @@ writes('are answered as the engine answers where only their second line is missi
   assert.equal([status, lines, edge.asked.length], [404, 2, 1]);
 });
 
+// Report 12: each write to what does not exist left two durable lines, without any bound.
+writes('to an instance that does not exist have no line', async () => {
+  await using edge = await edgeWith(() => Promise.reject(new Error('no line is needed')), false);
+  for (const [method, url, json] of WRITES.slice(1)) {
+    assert.is((await edge.send(method, url, json)).status, 404);
+  }
+  assert.equal(edge.lines, []);
+  assert.equal(
+    edge.asked.map(({ command }) => command.kind),
+    ['readInstance', 'readInstance', 'readInstance'],
+  );
+});
+
+// Report 12: the audit trail of a month had no bound.
+writes('are refused while the month of the audit trail is full', async () => {
+  const full = faultFor('audit_full', 'enough', { retryAfterS: 60 });
+  await using edge = await edgeWith(() => Promise.reject(full));
+  for (const [method, url, json] of WRITES) {
+    const { status, body, headers } = await edge.send(method, url, json);
+    assert.equal(
+      [status, body.error, body.details.reason, headers['retry-after']],
+      [429, 'quota_exceeded', 'audit_full', '60'],
+    );
+  }
+  assert.equal(edge.asked, []);
+  const [line] = edge.lines;
+  assert.ok(line);
+  const { linesMax } = line.body as { linesMax: number };
+  assert.is(linesMax, Math.max(20_000, 2 * ALLOWANCE.cyclesPerMonth));
+});
+
 writes('that are refused before they begin, and reads, have no line', async () => {
   await using edge = await edgeWith(() => Promise.reject(new Error('no line is needed')));
   assert.is((await edge.send('POST', '/v1/instances', { nam: 'Ada' })).status, 422);
   assert.is((await edge.send('DELETE', '/v1/instances/nonsense')).status, 404);
-  assert.is((await edge.send('GET', `/v1/instances/${ID}`)).status, 404);
+  assert.is((await edge.send('GET', '/v1/instances/inst_none')).status, 404);
   const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
   assert.is((await edge.send('POST', `/v1/instances/${ID}/process`, observation)).status, 404);
   assert.equal(edge.lines, []);

@@ -205,6 +205,7 @@ export type ErrorReason =
   | 'missing_scope'
   | 'account_suspended'
   | 'instance_limit'
+  | 'audit_full'
   | 'too_many_streams'
   | 'version_mismatch'
   | 'already_exists'

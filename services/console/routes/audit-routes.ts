@@ -20,7 +20,7 @@ const NEEDS = { permission: 'audit.read' } as const;
 /** The audit trail of the caller's account, as `GET /v1/audit` answers it, and whole as a file. */
 export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] {
   const page = { method: 'GET', path: '/audit', ...NEEDS } as const;
-  const whole = { method: 'GET', path: '/audit/export', ...NEEDS } as const;
+  const whole = { method: 'GET', path: '/audit/export', isCostly: true, ...NEEDS } as const;
   return [
     callerRoute(live, page, async ({ caller, query }) => {
       const data = checkedQuery(AuditQuery, query);

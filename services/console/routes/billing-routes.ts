@@ -28,9 +28,16 @@ export function billingRoutes({ live, billing, origin }: BillingParts): ConsoleR
     method: 'POST',
     path: '/billing/checkout',
     body: CheckoutBody,
+    isCostly: true,
     ...NEEDS,
   } as const;
-  const portal = { method: 'POST', path: '/billing/portal', body: EmptyBody, ...NEEDS } as const;
+  const portal = {
+    method: 'POST',
+    path: '/billing/portal',
+    body: EmptyBody,
+    isCostly: true,
+    ...NEEDS,
+  } as const;
   return [
     callerRoute(live, standing, async ({ caller }) =>
       shown(viewOf(await billing.standing(caller.membership.accountId))),

@@ -40,7 +40,12 @@ export function instanceUsageRoutes(
   const usageOf = (accountId: string): Promise<InstanceUsage> =>
     results.of(accountId, () => instanceUsage(ports, accountId));
   const present = { method: 'GET', path: '/usage/instances', ...NEEDS } as const;
-  const file = { method: 'GET', path: '/usage/instances/export', ...NEEDS } as const;
+  const file = {
+    method: 'GET',
+    path: '/usage/instances/export',
+    isCostly: true,
+    ...NEEDS,
+  } as const;
   return [
     callerRoute(live, present, async ({ caller: { membership } }) =>
       shown(viewOf(await usageOf(membership.accountId))),

@@ -29,7 +29,7 @@ const NEEDS = { permission: 'usage.read' } as const;
 export function usageRoutes({ live, usage, accounts, clock }: UsageParts): ConsoleRoute[] {
   const present = { method: 'GET', path: '/usage', ...NEEDS } as const;
   const past = { method: 'GET', path: '/usage/months', ...NEEDS } as const;
-  const file = { method: 'GET', path: '/usage/export', ...NEEDS } as const;
+  const file = { method: 'GET', path: '/usage/export', isCostly: true, ...NEEDS } as const;
   const keysOf = async (accountId: string): Promise<readonly ApiKeyRecord[]> =>
     (await accounts.find(accountId))?.keys ?? [];
   return [

@@ -320,6 +320,7 @@ ErrorReason = TypeAliasType(
         "missing_scope",
         "account_suspended",
         "instance_limit",
+        "audit_full",
         "too_many_streams",
         "version_mismatch",
         "already_exists",
