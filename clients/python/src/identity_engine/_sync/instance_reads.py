@@ -185,8 +185,8 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[HistoryRecord, None, None]:
-        """All processed observations from ``offset`` or ``cursor`` on, one page of ``limit`` in memory
-        at a time.
+        """All processed observations from ``offset`` or ``cursor`` on, one page of ``limit`` in
+        memory at a time.
 
         Each comes once, also when cycles that are processed meanwhile move all others back.
         Arguments are those of ``history``; ``timeout_s`` and ``attempts_max`` hold for each page.

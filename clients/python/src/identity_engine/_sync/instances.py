@@ -263,7 +263,8 @@ class Instances:
         time.
 
         Each that exists throughout comes exactly once, whatever is created, deleted or renamed
-        meanwhile. Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each page.
+        meanwhile. Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each
+        page.
         """
         query = {
             "limit": limit,
