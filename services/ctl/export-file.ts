@@ -133,7 +133,8 @@ function parsed(path: string, { number, text }: ReadLine): ExportLine {
     // Refuses a key that stands twice, and nesting beyond any use, as it does in a request.
     value = parseJsonBody(Buffer.from(text));
   } catch (error) {
-    const { reason } = toFault(error);
+    const { reason, message } = toFault(error);
+    if (reason === 'invalid_text') throw wrong(path, number, message);
     if (reason === 'duplicate_key') throw wrong(path, number, 'a key stands twice');
     throw wrong(path, number, reason === 'too_deep' ? 'this nests too deep' : 'this is not JSON');
   }

@@ -11,6 +11,7 @@ import {
   UNSURE_RESET_S,
   unknownHeaders,
   unsureHeaders,
+  WINDOW_S,
 } from '#edge/limit-headers';
 import type { LimitedKeys } from '#edge/limited-keys';
 import { Fault, faultFor, toFault } from '#fault/fault';
@@ -262,7 +263,7 @@ function refusalOf(
     case 'account_suspended':
       return faultFor('account_suspended', 'the account is suspended');
     case 'rate_limited': {
-      const retryAfterS = waitUntil(allowance.windowResetAtS, nowMs);
+      const retryAfterS = Math.min(WINDOW_S, waitUntil(allowance.windowResetAtS, nowMs));
       return new Fault('rate_limited', 'too many requests this minute', { retryAfterS });
     }
     case 'quota_exceeded': {

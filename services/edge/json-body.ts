@@ -3,9 +3,13 @@ import { keepContexts } from '#edge/context-source';
 import { keepItemKeys } from '#edge/item-key-source';
 import { endOfString } from '#edge/json-scan';
 import { invalid } from '#fault/fault';
+import { illFormedPlace } from '#platform/well-formed-json';
 
 /** How deep a body may nest: a context of 16 (decision 37) inside a batch item, and some room. */
 const BODY_DEPTH_MAX = 24;
+
+/** A mark that RFC 8259 keeps out of JSON between systems; some editors write it. */
+const BYTE_ORDER_MARK = 0xfeff;
 
 const QUOTE = 0x22;
 const COLON = 0x3a;
@@ -15,20 +19,33 @@ const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
 /**
  * The JSON value of a request body, contexts as `ContextSource`. Throws `invalid_request` (400) for
  * bytes that are not UTF-8, for text that is not JSON and for an object with the same key twice
- * (decision 37), and 422 for nesting beyond any use, which is refused before it is parsed, and for
+ * (decision 37), and 422 for half a surrogate pair in a string or key, nesting beyond any use, which is refused before it is parsed, and for
  * keys that reach for a prototype.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
   const text = bytes.toString('utf8');
+  if (text.charCodeAt(0) === BYTE_ORDER_MARK) {
+    const message = 'the body begins with a byte order mark: send it without';
+    throw invalid('malformed_json', undefined, message);
+  }
   const colons = colonsOf(text);
   const value = parse(text);
   if (keysOf(value) !== colons) {
     throw invalid('duplicate_key', undefined, 'an object of the body has the same key twice');
   }
+  if (text.includes('\\u')) assertWellFormed(value);
   keepContexts(value, text);
   keepItemKeys(value, text);
   return value;
+}
+
+/** The bytes are UTF-8, so half a surrogate pair can come from an escape alone. */
+function assertWellFormed(value: unknown): void {
+  const place = illFormedPlace(value);
+  if (place === undefined) return;
+  const field = place === '' ? undefined : place;
+  throw invalid('invalid_text', field, `${place || 'the body'}: has half a surrogate pair`);
 }
 
 function parse(text: string): unknown {

@@ -3,6 +3,9 @@ import type { Allowance } from '#wire/limiter-messages';
 /** Response headers by name. */
 export type Headers = Record<string, string | number>;
 
+/** Length of the window of requests. Its end is shown in whole seconds, up to one later. Source: interface 8.1. */
+export const WINDOW_S = 60;
+
 /** Seconds after which an unknown caller may look again. Source: decision 23. */
 const UNKNOWN_RESET_S = 60;
 
@@ -23,14 +26,15 @@ export function windowResetS({ windowResetAtS }: Allowance, nowMs: number): numb
 export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
   const resetAtS = windowResetS(allowance, nowMs);
-  const minute = `"minute";r=${requestsRemaining};t=${secondsUntil(resetAtS, nowMs)}`;
+  const leftS = Math.min(WINDOW_S, secondsUntil(resetAtS, nowMs));
+  const minute = `"minute";r=${requestsRemaining};t=${leftS}`;
   const month = `"month";r=${cyclesRemaining};t=${secondsUntil(allowance.monthResetAtS, nowMs)}`;
   return {
     'x-ratelimit-limit': requestsPerMinute,
     'x-ratelimit-remaining': requestsRemaining,
     'x-ratelimit-reset': resetAtS,
     'x-monthly-remaining': cyclesRemaining,
-    'ratelimit-policy': `"minute";q=${requestsPerMinute};w=60, "month";q=${cyclesPerMonth};qu="cycles"`,
+    'ratelimit-policy': `"minute";q=${requestsPerMinute};w=${WINDOW_S}, "month";q=${cyclesPerMonth};qu="cycles"`,
     ratelimit: `${minute}, ${month}`,
   };
 }

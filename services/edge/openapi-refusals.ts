@@ -47,7 +47,12 @@ const TRANSFER: readonly FaultReason[] = [
 ];
 
 /** What every body can break. */
-const ANY_BODY: readonly FaultReason[] = ['unknown_field', 'wrong_type', 'too_deep'];
+const ANY_BODY: readonly FaultReason[] = [
+  'unknown_field',
+  'wrong_type',
+  'too_deep',
+  'invalid_text',
+];
 
 /** Every refusal that an endpoint can answer, by status, ascending. */
 export function refusalsOf(endpoint: Endpoint): RefusalsOfStatus[] {

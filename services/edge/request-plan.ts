@@ -14,6 +14,9 @@ const WITH_INPUT = { reportInput: true };
 /** What nearly every request says, so that nothing needs to be looked for. */
 const PLAIN_JSON = 'application/json';
 
+/** Bytes that a URL holds only in percent-encoding. */
+const NOT_ASCII = /[\u0080-\uffff]/;
+
 /** Every `charset` of a media type. */
 const CHARSETS = /;\s*charset\s*=\s*"?([^";\s]+)"?/gi;
 
@@ -77,10 +80,34 @@ type Query = { readonly query: unknown; readonly named: ReadonlySet<string> };
 const noQueries = new Map<Endpoint, Query>();
 
 function queryOf(endpoint: Endpoint, request: FastifyRequest): Query {
-  if (request.url.includes('?')) return checkedQuery(endpoint, request.query as object);
+  if (request.url.includes('?')) {
+    assertUtf8Query(request.url);
+    return checkedQuery(endpoint, request.query as object);
+  }
   const known = noQueries.get(endpoint) ?? checkedQuery(endpoint, {});
   noQueries.set(endpoint, known);
   return known;
+}
+
+/** Throws `invalid_parameter` for a value that is not UTF-8: a decoder would put other text in its place. */
+function assertUtf8Query(url: string): void {
+  for (const pair of url.slice(url.indexOf('?') + 1).split('&')) {
+    if (isUtf8Escaped(pair)) continue;
+    const [name = ''] = pair.split('=', 1);
+    const field = isUtf8Escaped(name) ? decodeURIComponent(name) : 'query';
+    throw invalid('invalid_parameter', field, `${field}: is not UTF-8 in percent-encoding`);
+  }
+}
+
+function isUtf8Escaped(text: string): boolean {
+  if (NOT_ASCII.test(text)) return false;
+  if (!text.includes('%')) return true;
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function checkedQuery(endpoint: Endpoint, sent: object): Query {

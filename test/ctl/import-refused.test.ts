@@ -171,6 +171,19 @@ refused('when a text or a number of it is none that the API accepts', async () =
   assert.match(await refusal(`{"a":${deep}}\n`), /line 1: this nests too deep$/);
 });
 
+// Report 4: an import took half a surrogate pair, which the API refuses.
+refused('when a text has half a surrogate pair', async () => {
+  const wrong = (kind: string, fields: object) =>
+    refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
+  const half = /half a surrogate pair/;
+  for (const field of ['name', 'description']) {
+    assert.match(await wrong('instance', { [field]: 'a\ud83d' }), half);
+  }
+  for (const context of ['{"a":["\\ud83d"]}', '{"a":{"\\ude00":1}}', '{"a":"\ud83d"}']) {
+    assert.match(await wrong('observation', { context }), half, context);
+  }
+});
+
 refused('when a head does not follow from its rows', async () => {
   const wrong = (kind: string, change: (line: Record<string, unknown>) => object) =>
     refusal(changed(written, kind, change));

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
 import { Admission, type AdmissionCall } from '#edge/admission';
 import { edgeMetrics } from '#edge/edge-metrics';
+import { limitHeaders } from '#edge/limit-headers';
 import { LimitedKeys } from '#edge/limited-keys';
 import { createMetrics } from '#platform/metrics';
 import { busAccountNews } from '#process/bus-account-news';
@@ -144,6 +145,15 @@ remembered('is the one that the limiter would give, with the time that is left',
     'ratelimit-policy': '"minute";q=60;w=60, "month";q=1000;qu="cycles"',
     ratelimit: `"minute";r=0;t=8, "month";r=700;t=${ALLOWANCE.monthResetAtS - START_S - 12}`,
   });
+});
+
+// Report 25: a window of 60 s was announced to end in 61 s.
+remembered('never ends later than a whole window from now', () => {
+  // The end of a window is rounded up to a whole second.
+  const allowance = { ...ALLOWANCE, windowResetAtS: START_S + 61 };
+  const headers = limitHeaders(allowance, START_S * 1_000 + 500);
+  assert.match(String(headers['ratelimit']), /^"minute";r=0;t=60,/);
+  assert.is(headers['x-ratelimit-reset'], START_S + 61);
 });
 
 remembered('holds for its key and scope only', async () => {

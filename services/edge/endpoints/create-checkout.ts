@@ -20,7 +20,6 @@ export const createCheckout = endpoint({
   refusals: [
     'missing_field',
     'too_long',
-    'invalid_text',
     'already_exists',
     'audit_unavailable',
     'billing_unavailable',

@@ -23,7 +23,6 @@ export const createInstance = endpoint({
     'out_of_range',
     'too_short',
     'too_long',
-    'invalid_text',
     'instance_limit',
     'deleted',
     'already_exists',

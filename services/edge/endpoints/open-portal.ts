@@ -18,7 +18,6 @@ export const openPortal = endpoint({
   refusals: [
     'missing_field',
     'too_long',
-    'invalid_text',
     'audit_unavailable',
     'billing_unavailable',
     'upgrade_in_progress',

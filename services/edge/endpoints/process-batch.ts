@@ -33,7 +33,7 @@ export const processBatch = endpoint({
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
   body: Batch,
   response: dataOf(ProcessedBatch),
-  refusals: [...OBSERVATIONS_REFUSALS, 'invalid_text'],
+  refusals: OBSERVATIONS_REFUSALS,
   isKeyed: true,
   isTagged: true,
   handler: {

@@ -14,7 +14,7 @@ export const updateInstance = endpoint({
   scope: 'full',
   body: RenameInstance,
   response: dataOf(RenamedInstance),
-  refusals: ['too_short', 'too_long', 'invalid_text'],
+  refusals: ['too_short', 'too_long'],
   isGuarded: true,
   isTagged: true,
   auditedAs: 'instance.update',
