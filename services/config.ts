@@ -260,6 +260,25 @@ export class ConfigError extends Error {
 }
 
 /**
+ * Throws `ConfigError` where a variable names a place for data and `SERVICE_STORAGE` is left out: data would
+ * be in memory, and nobody told.
+ */
+export function assertStorageNamed(
+  config: Config,
+  environment: NodeJS.ProcessEnv = process.env,
+): void {
+  const places = { SERVICE_SQLITE_FILE: 'sqlite', SERVICE_CASSANDRA_CONTACT_POINTS: 'cassandra' };
+  const { SERVICE_STORAGE: storage } = config;
+  for (const [name, wanted] of Object.entries(places)) {
+    const isOther = name === 'SERVICE_SQLITE_FILE' ? storage !== wanted : storage === 'memory';
+    if (environment[name] === undefined || !isOther) continue;
+    throw new ConfigError(
+      `${name}: needs SERVICE_STORAGE=${wanted}; with ${storage} data is not kept there`,
+    );
+  }
+}
+
+/**
  * Reads the environment and the files that it names. Throws `ConfigError` for a value out of bounds,
  * a file that is of no use, and a `SERVICE_` variable that does not exist (decision 76).
  */

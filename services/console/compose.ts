@@ -25,7 +25,8 @@ export async function composeConsole(
   opening.defer(() => app.close());
   const address = await app.listen({ ...listen });
   const { port } = app.server.address() as AddressInfo;
-  const origins = config.origin === undefined ? loopbackOrigins(port) : [config.origin];
+  const origins =
+    config.origin === undefined ? loopbackOrigins(listen.host, port) : [config.origin];
   reachedAt(origins);
   const opened = opening.move();
   const origin = origins[0] ?? address;

@@ -7,11 +7,18 @@ type Request = { readonly method: string; readonly headers: IncomingHttpHeaders 
 /** A name or an address, with or without a port, and nothing else that a URL may have. */
 const HOST = /^(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
+/** Characters of a host that a refusal repeats: a name of DNS has no more. */
+const HOST_LENGTH_SHOWN = 253;
+
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/i;
 
-/** Where a console without a public origin is reached: on this machine, by these names. */
-export function loopbackOrigins(port: number): string[] {
-  return ['127.0.0.1', 'localhost', '[::1]'].map((host) => `http://${host}:${port}`);
+/**
+ * Where a console without a public origin is reached: on this machine, first by the host that it listens on.
+ */
+export function loopbackOrigins(listenHost: string, port: number): string[] {
+  const own = listenHost.includes(':') ? `[${listenHost}]` : listenHost;
+  const hosts = new Set([own, '127.0.0.1', 'localhost', '[::1]']);
+  return [...hosts].map((host) => new URL(`http://${host}:${port}`).origin);
 }
 
 /**
@@ -23,7 +30,7 @@ export function loopbackOrigins(port: number): string[] {
 export function assertOwnRequest({ method, headers }: Request, origins: readonly string[]): void {
   const own = origins.find((origin) => isHostOf(origin, headers.host));
   if (own === undefined) {
-    throw faultFor('wrong_host', 'this console has another address', { field: 'Host' });
+    throw faultFor('wrong_host', wrongHostText(headers.host, origins), { field: 'Host' });
   }
   if (headers.authorization !== undefined) {
     const text = 'the console takes no API keys: sign in with email and password';
@@ -37,6 +44,18 @@ export function assertOwnRequest({ method, headers }: Request, origins: readonly
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) {
     throw invalid('unsupported_media_type', 'Content-Type', 'Content-Type: application/json');
   }
+}
+
+/** What was asked, where the console is, and the variable that says so. */
+function wrongHostText(host: string | undefined, origins: readonly string[]): string {
+  const asked =
+    host === undefined ? 'the request names no host' : `${quoted(host)} is not served here`;
+  const own = origins[0] ?? 'not open yet';
+  return `${asked}: this console is ${own} (SERVICE_CONSOLE_ORIGIN)`;
+}
+
+function quoted(host: string): string {
+  return JSON.stringify(host.slice(0, HOST_LENGTH_SHOWN));
 }
 
 function isHostOf(origin: string, host: string | undefined): boolean {

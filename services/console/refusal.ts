@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { faultOfParser } from '#edge/broken-http';
 import { faultReply } from '#edge/fault-reply';
 import { requestIdFrom } from '#edge/request-id';
 import { Fault, invalid } from '#fault/fault';
@@ -32,11 +33,7 @@ export function refuseBytes(
     socket.destroy();
     return;
   }
-  const fault =
-    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? invalid('request_timeout', undefined, 'the request took too long to arrive')
-      : invalid('malformed_request', undefined, 'this is not a well-formed HTTP request');
-  const { status, headers, body } = refusalOf(fault, requestIdFrom(undefined));
+  const { status, headers, body } = refusalOf(faultOfParser(error.code), requestIdFrom(undefined));
   const all = {
     ...safety,
     ...headers,

@@ -103,7 +103,8 @@ function hangUp(socket: Duplex, lastWords: string): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-function faultOfParser(code: string | undefined): Fault {
+/** The refusal of bytes that Node's parser of HTTP refuses with this code. */
+export function faultOfParser(code: string | undefined): Fault {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return invalid('headers_too_large', undefined, 'the request headers are too large');

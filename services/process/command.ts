@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Config, ConfigError, readConfig } from '#config';
+import { assertStorageNamed, type Config, ConfigError, readConfig } from '#config';
 import { systemClock } from '#platform/clock';
 import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/line-stream';
 import { createLogger } from '#platform/logger';
@@ -67,7 +67,7 @@ export async function runCommand(
       return 2;
     }
     report = refusalReporter(config, part);
-    assertProduction(config, part);
+    assertUsable(config, part);
     const logger = createLogger(config.SERVICE_LOG_LEVEL, logOrigin(config, part));
     endOnUncaught(logger);
     beginLog(logger, config);
@@ -126,6 +126,13 @@ async function endedWith(code: number): Promise<never> {
   const { writtenOut } = await import('#process/terminal');
   await writtenOut();
   process.exit(code);
+}
+
+/** Throws `ConfigError` for settings with which this part loses data or, in production, is unsafe. */
+function assertUsable(config: Config, part: keyof typeof PARTS): void {
+  // An edge keeps no data.
+  if (part !== 'edge') assertStorageNamed(config);
+  assertProduction(config, part);
 }
 
 function isPart(name: string): name is keyof typeof PARTS {

@@ -85,7 +85,7 @@ function lineOf(error: unknown, config: Config): string {
       return `${variablesOf(port, config)}port ${port ?? '?'} may not be opened by this user; choose one above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${address ?? 'the address'} is not an address of this machine (SERVICE_HOST, SERVICE_METRICS_HOST)`;
+      return `${hostVariablesOf(address, config)}${address ?? 'the address'} is not an address of this machine; choose one of it`;
     default:
       return message.split('\n')[0] ?? 'failed to start';
   }
@@ -106,13 +106,35 @@ function variablesOf(port: number | string | undefined, config: Config): string 
   return named.length === 0 ? '' : `${named.join(' and ')}: `;
 }
 
+/** Variables that name the host of a listener. */
+const HOSTS = [
+  ...['SERVICE_HOST', 'SERVICE_METRICS_HOST', 'SERVICE_CONSOLE_HOST'],
+  ...['SERVICE_ENGINE_LISTEN', 'SERVICE_LIMITER_LISTEN'],
+] as const;
+
+/** The variables whose host is this one, before a colon. */
+function hostVariablesOf(host: string | undefined, config: Config): string {
+  const named = HOSTS.filter((name) => {
+    const value = String(config[name as keyof Config]);
+    return (readHostPort(value)?.host ?? value) === host;
+  });
+  return named.length === 0 ? '' : `${named.join(' and ')}: `;
+}
+
+/** An error of listening; a name that DNS does not have is its `hostname`. */
+type ListenFailure = NodeJS.ErrnoException & {
+  readonly port?: number;
+  readonly address?: string;
+  readonly hostname?: string;
+};
+
 /** Where listening failed, and how: from the error itself, or from the text that gRPC makes of it. */
 function placeOf(error: unknown) {
-  const failed = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  const failed = error as ListenFailure;
   const [, code, address, port] = /listen (E[A-Z]+):.* (\S+):(\d+)/.exec(failed.message) ?? [];
   return {
     code: failed.code ?? code,
-    address: failed.address ?? address,
+    address: failed.address ?? failed.hostname ?? address,
     port: failed.port ?? port,
   };
 }

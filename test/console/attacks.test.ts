@@ -173,17 +173,31 @@ answers('keeps browsers from doing more than they should', async () => {
   assertSafe(await owner.send('GET', '/%zz'));
 });
 
-answers('is one also to bytes that are no request', async () => {
-  await using desk = await openConsole();
-  const { port, hostname } = new URL(desk.origin);
+/** What a console answers to these bytes. */
+async function answerTo(origin: string, bytes: string): Promise<string> {
+  const { port, hostname } = new URL(origin);
   const socket = connect(Number(port), hostname);
-  socket.end('GET / HTTP/1.1\r\nbroken\r\n\r\n');
+  socket.end(bytes);
   let text = '';
   socket.on('data', (chunk) => {
     text += String(chunk);
   });
   await once(socket, 'close');
+  return text;
+}
+
+answers('is one also to bytes that are no request', async () => {
+  await using desk = await openConsole();
+  const text = await answerTo(desk.origin, 'GET / HTTP/1.1\r\nbroken\r\n\r\n');
   assert.match(text, /^HTTP\/1\.1 400 .*content-security-policy: default-src 'none'/s);
+});
+
+// Report 24: a cookie of 20 kB was "not well-formed" (400).
+answers('is 431 to headers that are too large', async () => {
+  await using desk = await openConsole();
+  const cookie = `GET / HTTP/1.1\r\nHost: x\r\nCookie: a=${'b'.repeat(20_000)}\r\n\r\n`;
+  const text = await answerTo(desk.origin, cookie);
+  assert.match(text, /^HTTP\/1\.1 431 .*content-security-policy: .*"headers_too_large"/s);
 });
 
 answers('refuses a body that is too large, or has a key twice', async () => {
@@ -304,11 +318,30 @@ others('is not asked without end: users and networks have a limit a minute', asy
 const origins = suite('a console without a public origin');
 
 origins('is reached by the names of this machine alone', () => {
-  assert.equal(loopbackOrigins(8002), [
+  assert.equal(loopbackOrigins('127.0.0.1', 8002), [
     'http://127.0.0.1:8002',
     'http://localhost:8002',
     'http://[::1]:8002',
   ]);
+});
+
+// Report 24: a console at ::1 printed a link to 127.0.0.1, where nothing listened.
+origins('is first what it listens on, where links lead to', () => {
+  assert.is(loopbackOrigins('::1', 8002)[0], 'http://[::1]:8002');
+  assert.is(loopbackOrigins('127.0.0.5', 8002)[0], 'http://127.0.0.5:8002');
+  assert.is(loopbackOrigins('localhost', 8002)[0], 'http://localhost:8002');
+});
+
+// Report 24: a request with a wrong host was refused without the host and the variable.
+origins('refuses another host by name, with its own address and the variable', async () => {
+  await using desk = await openConsole();
+  const reply = await desk.browser().send('GET', '/me', undefined, { host: 'wrong.example' });
+  assert.is(reply.reason, 'wrong_host');
+  assert.match(
+    reply.body.message,
+    `"wrong.example" is not served here: this console is ${desk.origin}`,
+  );
+  assert.match(reply.body.message, '(SERVICE_CONSOLE_ORIGIN)');
 });
 
 for (const each of [sites, sessions, answers, others, origins]) each.run();

@@ -96,6 +96,25 @@ commands('are everything that make can do', () => {
   assert.equal(silent, []);
 });
 
+/** Whether a document has commands of Node.js and does not lead to the one that they need. */
+function needsNode({ path, text, codeLines }: Document): boolean {
+  const isRun = codeLines.some(
+    // In a container `node` is that one.
+    (line) => /(^|[\s(])node [\w/-]+\.ts/.test(line) && !/ exec /.test(line),
+  );
+  const isKnown = text.includes('node_modules/.bin') || text.includes('install.md#nodejs');
+  return isRun && !isKnown && path !== 'docs/contributing.md';
+}
+
+// Report 30: commands "without make" and the alias of ctl ended with a stack trace in Node.js 20.
+commands('of Node.js lead to the Node.js of the release', () => {
+  assert.equal(
+    DOCUMENTS.filter(needsNode).map(({ path }) => path),
+    [],
+  );
+  assert.ok(needsNode(documentOf('a.md', '```sh\nnode services/main.ts edge\n```\n')));
+});
+
 for (const [text, unknown, isUnknown] of [
   ['SERVICE_PORT and SERVICE_NATS_*', unknownVariables, false],
   ['SERVICE_PORTS', unknownVariables, true],

@@ -84,8 +84,29 @@ variable('a misspelt name is refused with the name that is like it', async () =>
 
 variable('an address that is not of this machine ends it with one line', async () => {
   const line = await complaintOf(runMain(['standalone'], { SERVICE_HOST: '192.0.2.1' }));
-  assert.match(line, /192\.0\.2\.1.*SERVICE_HOST/);
+  assert.match(line, /^SERVICE_HOST: 192\.0\.2\.1 is not an address of this machine/);
 });
+
+for (const host of ['192.0.2.1', 'nowhere.invalid']) {
+  // Report 24: a wrong host of the console was refused without its variable, and a name without the name.
+  variable(`SERVICE_CONSOLE_HOST=${host} ends it with one line that names both`, async () => {
+    const origin = { SERVICE_CONSOLE_ORIGIN: 'https://console.example.com' };
+    const run = runMain(['standalone'], { SERVICE_CONSOLE_HOST: host, ...origin });
+    const line = await complaintOf(run);
+    assert.match(line, `SERVICE_CONSOLE_HOST: ${host} is not an address of this machine`);
+  });
+}
+
+for (const [name, value, storage] of [
+  ['SERVICE_SQLITE_FILE', '/tmp/nowhere.db', 'sqlite'],
+  ['SERVICE_CASSANDRA_CONTACT_POINTS', '127.0.0.1:9042', 'cassandra'],
+] as const) {
+  // Report 30: a named file without SERVICE_STORAGE=sqlite silently meant memory.
+  variable(`${name} without a storage ends it with one line`, async () => {
+    const line = await complaintOf(runMain(['standalone'], { [name]: value }));
+    assert.match(line, `configuration: ${name}: needs SERVICE_STORAGE=${storage}`);
+  });
+}
 
 const part = suite('when it is not said what to run');
 

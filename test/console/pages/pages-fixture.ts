@@ -51,7 +51,7 @@ export async function openPages(browser: () => Promise<Browser>): Promise<TestPa
   opening.defer(() => app.close());
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;
-  reachedAt(loopbackOrigins(port));
+  reachedAt(loopbackOrigins('127.0.0.1', port));
   const origin = `http://127.0.0.1:${port}`;
   const opened = opening.move();
   return {
