@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 WORDS = {
+    "BatchObservation": "An observation of a batch, with an idempotency key of its own if it has one.",
+    "ItemResult": "Outcome of one observation of a batch whose observations have keys.",
+    "BatchStates": "The state after each observation of a batch that was applied.",
     "Account": "The account of a key, after the request that asked for it.",
     "AnswerQuality": "Whether answers of the personality test can be relied on.",
     "AnswerScale": "The scale of answers, with a label for each of its values.",

@@ -1195,6 +1195,10 @@ class AuditLine(Model):
 
 
 class BatchObservation(Model):
+    """
+    An observation of a batch, with an idempotency key of its own if it has one.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1401,6 +1405,10 @@ class Instance(Model):
 
 
 class ItemResult(Model):
+    """
+    Outcome of one observation of a batch whose observations have keys.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
@@ -1899,6 +1907,10 @@ class BatchProcessed(Model):
 
 
 class BatchStates(Model):
+    """
+    The state after each observation of a batch that was applied.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
