@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WORDS = {
-    "BatchObservation": "An observation of a batch, with an idempotency key of its own if it has one.",
+    "BatchObservation": "An observation of a batch, with an idempotency key if it has one.",
     "ItemResult": "Outcome of one observation of a batch whose observations have keys.",
     "BatchStates": "The state after each observation of a batch that was applied.",
     "Account": "The account of a key, after the request that asked for it.",

@@ -1196,7 +1196,7 @@ class AuditLine(Model):
 
 class BatchObservation(Model):
     """
-    An observation of a batch, with an idempotency key of its own if it has one.
+    An observation of a batch, with an idempotency key if it has one.
     """
 
     model_config = ConfigDict(
