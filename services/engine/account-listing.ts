@@ -267,7 +267,7 @@ export class AccountListing {
    * `nowMs` is a clock that never steps back.
    */
   *search(text: string, page: ListingPage, nowMs: () => number): Generator<undefined, ListedPage> {
-    const { limit, offset, order, cursor } = page;
+    const { offset, order, cursor } = page;
     const walk = cursor && this.#walkOf(cursor);
     const isFound = searchFor(text);
     const blocks = this.#sorted(page).copy(order);
@@ -275,17 +275,13 @@ export class AccountListing {
     const renamed = walk === undefined ? [] : this.#renamedIn(page, walk, isFound);
     const rows: ListedInstance[] = [];
     let total = 0;
-    const isWanted =
-      walk === undefined
-        ? (_: ListedInstance, place: number) => place >= offset && rows.length < limit
-        : (row: ListedInstance) => rows.length <= limit && this.#isBehind(page, row, walk);
-    let looked = 0;
-    let sliceEndMs = nowMs() + SEARCH_SLICE_MS;
+    const isWanted = this.#wantedOf(page, walk, rows);
+    const slice = new SearchSlice(nowMs);
     for (const block of blocks) {
       for (const row of block) {
-        if (++looked % SEARCHED_ROWS_PER_LOOK === 0 && nowMs() >= sliceEndMs) {
+        if (slice.isOver()) {
           yield;
-          sliceEndMs = nowMs() + SEARCH_SLICE_MS;
+          slice.begin();
         }
         if (!isFound(row)) continue;
         if (isWanted(row, total)) rows.push(row);
@@ -294,6 +290,14 @@ export class AccountListing {
     }
     if (walk !== undefined) return { total, ...this.#walked(page, walk, rows, renamed, names) };
     return { total, rows, next: this.#next(page, rows, offset + rows.length < total, names) };
+  }
+
+  /** Whether a found row, at its place among those found, belongs to the page of which `rows` are there. */
+  #wantedOf(page: ListingPage, walk: Walk | undefined, rows: readonly ListedInstance[]) {
+    const { limit, offset } = page;
+    return walk === undefined
+      ? (_: ListedInstance, place: number) => place >= offset && rows.length < limit
+      : (row: ListedInstance) => rows.length <= limit && this.#isBehind(page, row, walk);
   }
 
   /** Whether a row that keeps its place is still to come. */
@@ -338,6 +342,28 @@ function checksumOf({ instanceId, version }: ListedInstance): number {
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
   return (mixed ^ (mixed >>> 16)) >>> 0;
+}
+
+/** Time of a search before others get their turn. */
+class SearchSlice {
+  readonly #nowMs: () => number;
+  #rows = 0;
+  #endMs = 0;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+    this.begin();
+  }
+
+  begin(): void {
+    this.#endMs = this.#nowMs() + SEARCH_SLICE_MS;
+  }
+
+  /** Counts a row, and looks at the clock now and then. */
+  isOver(): boolean {
+    this.#rows += 1;
+    return this.#rows % SEARCHED_ROWS_PER_LOOK === 0 && this.#nowMs() >= this.#endMs;
+  }
 }
 
 /** Whether a row has the text in its name, in whatever case, or as its id. */
