@@ -6,17 +6,12 @@ import type { ArgSpec, OptionSpec } from '#ctl/command';
 export const ACCOUNT: ArgSpec = { name: 'account', about: 'id of the account' };
 
 /** Argument of commands about one API key. */
-/** The account of a command. */
-export const ACCOUNT: ArgSpec = { name: 'account', about: 'id of the account' };
-
-/** The key of a command. */
 export const KEY_ID: ArgSpec = {
   name: 'key id',
   about: 'id of the key, as `ctl keys list` shows it',
 };
 
 /** Argument of commands about one instance. */
-/** The instance of a command. */
 export const INSTANCE_ID: ArgSpec = { name: 'instance', about: 'id of the instance' };
 
 /** For commands that ask before they lose data. */
