@@ -51,7 +51,7 @@ notifying('the row is stored first, and then the owner has it', async () => {
   assert.equal(await store.load('acct_1'), [ROW]);
   const page = { limit: 1, offset: 0, sort: 'name', order: 'asc' } as const;
   const { description: _, ...listed } = ROW;
-  assert.equal(listing.page(page), [listed]);
+  assert.equal(listing.page(page).rows, [listed]);
   assert.equal(storedWhenNotified, [1]);
   const [call] = calls;
   assert.equal([call?.accountId, call?.instanceId, call?.callId], ['acct_1', 'inst_1', 0]);
