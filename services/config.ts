@@ -261,7 +261,7 @@ export class ConfigError extends Error {
 
 /**
  * Throws `ConfigError` where a variable names a place for data and `SERVICE_STORAGE` is left out: data would
- * be in memory, and nobody told.
+ * be in memory without a warning.
  */
 export function assertStorageNamed(
   config: Config,

@@ -3,7 +3,7 @@ import type { AuditEntry } from '#audit/audit-entry';
 import { type AuditPage, auditPage } from '#audit/audit-page';
 import type { PageQuestion } from '#audit/audit-questions';
 import { auditUnavailable } from '#audit/audit-unavailable';
-import { APPEND_MS_MAX, LINE_LENGTH_MAX } from '#audit/bounds';
+import { APPEND_MS_MAX, LINE_LENGTH_MAX, LINES_PER_CYCLE, MONTH_LINES_MIN } from '#audit/bounds';
 import { toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
 import type { AuditHead, AuditStore, StoredAuditLine } from '#storage/audit-store';
@@ -106,4 +106,9 @@ export class AuditTrail {
       throw error;
     }
   }
+}
+
+/** Lines of a month from which on writes to instances are refused. Source: decision 313. */
+export function monthLinesMax(cyclesPerMonth: number): number {
+  return Math.max(MONTH_LINES_MIN, LINES_PER_CYCLE * cyclesPerMonth);
 }

@@ -10,15 +10,10 @@ export const WAITING_LINES_MAX = 4_096;
 export const LINE_LENGTH_MAX = 16_384;
 
 /** Lines of a month that every account may have of writes to instances: about 7 MB. */
-const MONTH_LINES_MIN = 20_000;
+export const MONTH_LINES_MIN = 20_000;
 
 /** Lines of such writes for each cycle of the plan: one for each, and one for a refusal of each. */
-const LINES_PER_CYCLE = 2;
-
-/** Lines of a month from which on writes to instances are refused. Source: decision 313. */
-export function monthLinesMax(cyclesPerMonth: number): number {
-  return Math.max(MONTH_LINES_MIN, LINES_PER_CYCLE * cyclesPerMonth);
-}
+export const LINES_PER_CYCLE = 2;
 
 /** Accounts whose newest head is remembered, so that an append begins without a read. About 2 MB. */
 export const HEADS_HELD_MAX = 10_000;

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NeededRight } from '#accounts/key-scope';
-import { monthLinesMax } from '#audit/bounds';
+import { monthLinesMax } from '#audit/audit-trail';
 import type { AccountAudit } from '#edge/account-audit';
 import { type Admission, type AdmissionCall, type Admitted, shownAddress } from '#edge/admission';
 import { AuditedCall } from '#edge/audited-call';

@@ -97,6 +97,7 @@ const OF_ENGINES: readonly [FaultReason, string, boolean][] = [
 const WRITTEN: readonly [FaultReason, string][] = [
   ['request_timeout', 'the request took too long to arrive'],
   ['audit_unavailable', 'the audit trail cannot be written'],
+  ['audit_full', 'the audit trail of this month is full'],
   ['too_many_refused_keys', 'too many requests with refused keys from this network'],
   ['too_many_unfinished_bodies', 'too many bodies are unfinished'],
   ['billing_unavailable', 'the payment provider cannot be reached'],
@@ -139,9 +140,10 @@ async function writtenCases(tape: Tape, call: Call): Promise<void> {
   };
   const urls = { success_url: 'https://app.example/done', cancel_url: 'https://app.example/no' };
   const checkout: Call = { method: 'billing.checkout', arguments: { plan: 'pro', ...urls } };
+  const create: Call = { method: 'instances.create', arguments: { name: 'Ada' } };
   for (const [reason, message] of WRITTEN) {
     const fault = faultFor(reason, message);
-    const of = OF_CHECKOUT.has(reason) ? checkout : call;
+    const of = reason === 'audit_full' ? create : OF_CHECKOUT.has(reason) ? checkout : call;
     await asWritten(`${httpOfReason(reason) ?? fault.httpStatus}: ${reason}`, fault, of);
   }
   const unsold = new Fault('billing_provider_not_configured', 'no payment provider is set up');

@@ -64,8 +64,14 @@ function unknownCommands(document: Document): string[] {
   ]);
   return named
     .map(([, said = '']) => said.trim().split(' '))
-    .filter((said) => !COMMANDS.some(({ words }) => words.every((word, i) => word === said[i])))
+    .filter((said) => !COMMANDS.some(({ words }) => isCommandOrGroup(said, words)))
     .map((said) => `${document.path}: ctl ${said.join(' ')}`);
+}
+
+/** `ctl process` is a group of commands, `ctl nodes` a command. */
+function isCommandOrGroup(said: readonly string[], words: readonly string[]): boolean {
+  const isCommand = words.every((word, i) => word === said[i]);
+  return isCommand || said.every((word, i) => word === words[i]);
 }
 
 /** What looks like a metric, with or without its labels, and is none of the catalog. */
