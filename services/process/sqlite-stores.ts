@@ -4,6 +4,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
+import { Fault } from '#fault/fault';
 import { every } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
 import { bucketsIn } from '#process/actor-buckets';
@@ -54,7 +55,10 @@ export async function sqliteStores(
   const checking = isServed ? checked(file, foundation) : Promise.resolve();
   const [sound, found] = await foundation.waits.during(
     () => 'the check of the file',
-    Promise.allSettled([usable(() => checking), storesIn(file, config, foundation, isServed)]),
+    Promise.allSettled([
+      usable(() => checking),
+      usable(() => storesIn(file, config, foundation, isServed)),
+    ]),
   );
   // Stores that cannot read a damaged file say less of it.
   if (sound.status === 'rejected') throw sound.reason;
@@ -224,8 +228,9 @@ async function usable<Opened>(open: () => Opened | Promise<Opened>): Promise<Ope
   try {
     return await open();
   } catch (error) {
-    if (!(error instanceof UnusableFile)) throw error;
-    throw new ConfigError(`SERVICE_SQLITE_FILE: ${error.message}`);
+    const unusable = error instanceof Fault ? error.cause : error;
+    if (!(unusable instanceof UnusableFile)) throw error;
+    throw new ConfigError(`SERVICE_SQLITE_FILE: ${unusable.message}`);
   }
 }
 

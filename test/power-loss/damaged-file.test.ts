@@ -120,7 +120,7 @@ flipped('gives what was stored, or refuses to read it', async () => {
   const hiding = new Set(hidden.map((line) => line.replace(/: .*/, '')));
   assert.ok(hiding.size <= flips.length / 10, hidden.join('\n'));
   assert.ok(seen.refused > 0, 'no damage was noticed');
-  for (const line of seen.unopened) assert.match(line, /^SERVICE_SQLITE_FILE: [^\n]+$/);
+  for (const line of seen.unopened) assert.match(line, /^SERVICE_SQLITE_FILE: [^\n]+$/, line);
 });
 
 flipped('is no file to read when pages are missing at its end', async () => {

@@ -1,6 +1,7 @@
 import { Fault } from '#fault/fault';
 import { explainedResult, type FileErrorType, failureLine } from '#storage/sqlite/result-code';
 import type { ThreadFailure } from '#storage/sqlite/thread-messages';
+import { UnusableFile } from '#storage/sqlite/unusable-file';
 
 const SAID: Record<Exclude<FileErrorType, 'corrupt' | 'refused'>, string> = {
   full: 'the disk is full',
@@ -19,13 +20,14 @@ export function fileErrorType({ code }: ThreadFailure): FileErrorType {
  */
 export function faultOfFailure(file: string, failure: ThreadFailure): Fault {
   const { isOutcomeUnknown } = failure;
-  const cause = new Error(failureLine(file, failure));
+  const line = failureLine(file, failure);
   const type = fileErrorType(failure);
-  if (type === 'corrupt' || type === 'refused')
-    return new Fault('internal', 'internal error', { cause });
+  if (type === 'corrupt' || type === 'refused') {
+    return new Fault('internal', 'internal error', { cause: new UnusableFile(line) });
+  }
   return new Fault('service_unavailable', SAID[type], {
     retryAfterS: 1,
     isOutcomeUnknown,
-    cause,
+    cause: new Error(line),
   });
 }

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openConnection } from '#storage/sqlite/connection';
 import type { Row } from '#storage/sqlite/database';
@@ -22,8 +23,11 @@ import { WriteQueue } from '#storage/sqlite/write-queue';
 /** How often a thread that reads looks whether the file is at its path, in milliseconds. Chosen. */
 const LOOK_MS = 100;
 
-function serve(port: MessagePort, { file, opened, closes }: ThreadData): void {
-  const database = openConnection(file);
+function serve(
+  port: MessagePort,
+  { file, opened, closes }: ThreadData,
+  database: DatabaseSync,
+): void {
   const place = opened && new FilePlace(file, opened);
   const queue = new WriteQueue(database, place);
   let lookedMs = Number.NEGATIVE_INFINITY;
@@ -92,4 +96,23 @@ function failureOf(error: unknown, isOutcomeUnknown: boolean): ThreadFailure {
   return { message, code: resultCodeOf(error), isOutcomeUnknown };
 }
 
-if (parentPort !== null) serve(parentPort, workerData as ThreadData);
+/** Answers every request with the reason why the file cannot be opened. */
+function refuseAll(port: MessagePort, error: unknown): void {
+  const failure = failureOf(error, false);
+  port.on('message', ({ id, kind }: ThreadRequest) => {
+    const answer: ThreadAnswer =
+      kind === 'close' ? { id, kind: 'done' } : { id, kind: 'failed', failure };
+    port.postMessage(answer);
+    if (kind === 'close') port.close();
+  });
+}
+
+if (parentPort !== null) {
+  let database: DatabaseSync | undefined;
+  try {
+    database = openConnection((workerData as ThreadData).file);
+  } catch (error) {
+    refuseAll(parentPort, error);
+  }
+  if (database !== undefined) serve(parentPort, workerData as ThreadData, database);
+}
