@@ -9,7 +9,9 @@ const ending = suite('main.ts ctl');
 
 // Report 32: `ctl nodes` printed its error and never ended while a server hung.
 ending('ends with 1 at its deadline while Cassandra takes connections and is silent', async () => {
-  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  const silent = createServer((socket) => {
+    socket.resume().on('error', () => undefined);
+  }).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
   const run = runMain(['ctl', 'nodes', '--timeout', '1'], {
