@@ -38,7 +38,8 @@ upgrading.before(async () => {
   variables = sharedVariables(place);
   await migrated(earlier);
   cluster = opened.use(await startMixedCluster({ ...place, folder: earlier }));
-  caller = await newCaller(cluster.service());
+  // Limiters of the last release know only the scopes `full` and `read`.
+  caller = await newCaller(cluster.service(), { scope: 'full' });
   load = await startLoad(caller);
   await load.servedOn();
 });
