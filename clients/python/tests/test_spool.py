@@ -488,7 +488,6 @@ def test_keys_are_those_of_the_single_call(service: str) -> None:
         id = client.instances.create("keys").data.id
         single = {name: value for name, value in logged(0).items() if name != "idempotency_key"}
         name = uuid7()
-        client.instance(id).process(single, idempotency_key=name)
         with buffer_of(client) as buffer:
             buffer.add(id, {**single, "idempotency_key": name})
             for number in range(1, 6):
@@ -496,5 +495,6 @@ def test_keys_are_those_of_the_single_call(service: str) -> None:
                 buffer.add(id, logged(number))
             closed = buffer.close()
         assert closed.acknowledged == 11
+        client.instance(id).process(single, idempotency_key=name)
         assert client.instance(id).snapshot().data.cycle == 6
         client.instances.delete(id)
