@@ -11,7 +11,7 @@ import {
   UNSURE_RESET_S,
   unknownHeaders,
   unsureHeaders,
-  WINDOW_S,
+  windowLeftS,
 } from '#edge/limit-headers';
 import type { LimitedKeys } from '#edge/limited-keys';
 import { Fault, faultFor, toFault } from '#fault/fault';
@@ -263,11 +263,11 @@ function refusalOf(
     case 'account_suspended':
       return faultFor('account_suspended', 'the account is suspended');
     case 'rate_limited': {
-      const retryAfterS = Math.min(WINDOW_S, waitUntil(allowance.windowResetAtS, nowMs));
+      const retryAfterS = Math.max(1, windowLeftS(allowance, nowMs));
       return new Fault('rate_limited', 'too many requests this minute', { retryAfterS });
     }
     case 'quota_exceeded': {
-      const retryAfterS = waitUntil(allowance.monthResetAtS, nowMs);
+      const retryAfterS = Math.max(1, secondsUntil(allowance.monthResetAtS, nowMs));
       return new Fault('quota_exceeded', 'the monthly quota is used up', { retryAfterS });
     }
   }
@@ -277,9 +277,4 @@ function refusalOf(
 function outOfScope(needed: NeededRight): Fault {
   if (needed === 'full') return faultFor('read_only_key', 'this key may not change anything');
   return faultFor('missing_scope', `this key does not have the scope ${needed}`);
-}
-
-/** Whole seconds to wait for a Unix time in seconds, at least one. */
-function waitUntil(timeS: number, nowMs: number): number {
-  return Math.max(1, secondsUntil(timeS, nowMs));
 }

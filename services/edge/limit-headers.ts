@@ -4,7 +4,7 @@ import type { Allowance } from '#wire/limiter-messages';
 export type Headers = Record<string, string | number>;
 
 /** Length of the window of requests. Its end is shown in whole seconds, up to one later. Source: interface 8.1. */
-export const WINDOW_S = 60;
+const WINDOW_S = 60;
 
 /** Seconds after which an unknown caller may look again. Source: decision 23. */
 const UNKNOWN_RESET_S = 60;
@@ -22,12 +22,16 @@ export function windowResetS({ windowResetAtS }: Allowance, nowMs: number): numb
   return Math.max(windowResetAtS, Math.ceil(nowMs / 1_000));
 }
 
+/** Whole seconds until the window ends, at most its length. */
+export function windowLeftS(allowance: Allowance, nowMs: number): number {
+  return Math.min(WINDOW_S, secondsUntil(windowResetS(allowance, nowMs), nowMs));
+}
+
 /** The headers for a known caller: interface 8.2 and the IETF pair. */
 export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
   const resetAtS = windowResetS(allowance, nowMs);
-  const leftS = Math.min(WINDOW_S, secondsUntil(resetAtS, nowMs));
-  const minute = `"minute";r=${requestsRemaining};t=${leftS}`;
+  const minute = `"minute";r=${requestsRemaining};t=${windowLeftS(allowance, nowMs)}`;
   const month = `"month";r=${cyclesRemaining};t=${secondsUntil(allowance.monthResetAtS, nowMs)}`;
   return {
     'x-ratelimit-limit': requestsPerMinute,
