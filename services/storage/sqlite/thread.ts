@@ -107,12 +107,16 @@ function refuseAll(port: MessagePort, error: unknown): void {
   });
 }
 
-if (parentPort !== null) {
-  let database: DatabaseSync | undefined;
+/** Opens the file and serves it; a file that cannot be opened refuses every request. */
+function start(port: MessagePort, data: ThreadData): void {
+  let database: DatabaseSync;
   try {
-    database = openConnection((workerData as ThreadData).file);
+    database = openConnection(data.file);
   } catch (error) {
-    refuseAll(parentPort, error);
+    refuseAll(port, error);
+    return;
   }
-  if (database !== undefined) serve(parentPort, workerData as ThreadData, database);
+  serve(port, data, database);
 }
+
+if (parentPort !== null) start(parentPort, workerData as ThreadData);
