@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Bug, handMadeBugs, linesOf, withBug } from '#test/mutation/bug';
 import { type Job, jobsOf, nameOf, type Topology, testFiles } from '#test/runner/job';
 import { killGroup } from '#test/runner/program';
 import { type RunServers, startRunServers } from '#test/runner/servers';
@@ -22,15 +23,6 @@ import { type RunServers, startRunServers } from '#test/runner/servers';
  * `--part test` tries only files of `make test`. `--before` names an earlier result: the file that
  * noticed a bug then runs first, and bugs that no file noticed are left out.
  */
-
-/** A hand-made bug: `was` occurs once in `file`. `fault` is the effect in one sentence. */
-export type Bug = {
-  readonly id: string;
-  readonly file: string;
-  readonly was: string;
-  readonly becomes: string;
-  readonly fault: string;
-};
 
 /** A line of the coverage map: one run of a test file and the lines that it reached by source file. */
 type Reach = {
@@ -86,9 +78,7 @@ const before = new Map(
 const known = new Set(
   existsSync(values.out) ? linesOf<Result>(values.out).map(({ id }) => id) : [],
 );
-const bugs = globSync('test/mutation/bugs/*.json')
-  .sort()
-  .flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Bug[])
+const bugs = handMadeBugs()
   .filter(({ id }) => !known.has(id) && (values.before === undefined || before.has(id)))
   .filter(({ id }) => positionals.length === 0 || positionals.some((part) => id.startsWith(part)));
 
@@ -103,7 +93,6 @@ async function work(checkout: string, place: number, servers: RunServers): Promi
   for (let bug = waiting.shift(); bug !== undefined; bug = waiting.shift()) {
     const path = join(checkout, bug.file);
     const source = readFileSync(path, 'utf8');
-    if (source.split(bug.was).length !== 2) throw new Error(`${bug.id} does not fit ${bug.file}`);
     try {
       const result = await tryBug(bug, source, checkout, variablesOf);
       appendFileSync(values.out, `${JSON.stringify(result)}\n`);
@@ -124,7 +113,7 @@ async function tryBug(
 ): Promise<Result> {
   const startedMs = performance.now();
   const path = join(checkout, bug.file);
-  const buggy = source.replace(bug.was, () => bug.becomes);
+  const buggy = withBug(source, bug);
   writeFileSync(path, buggy);
   const reaching = reachingTests(bug, source);
   let ran = 0;
@@ -214,11 +203,4 @@ function passes(
       resolve(!isFailed && code === 0);
     });
   });
-}
-
-function linesOf<Row>(file: string): Row[] {
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Row);
 }

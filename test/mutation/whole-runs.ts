@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Bug } from '#test/mutation/bugs';
+import { type Bug, handMadeBugs, linesOf, withBug } from '#test/mutation/bug';
 
 /*
  * Confirms results of `bugs.ts` with whole runs of `make test`. The program picks bugs at random,
@@ -33,18 +33,9 @@ if (checkout === undefined || results === undefined || out === undefined) {
 }
 
 const noticedBy = new Map(
-  readFileSync(results, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { id: string; by?: string })
-    .map(({ id, by }) => [id, by]),
+  linesOf<{ id: string; by?: string }>(results).map(({ id, by }) => [id, by]),
 );
-const bugs = shuffled(
-  globSync('test/mutation/bugs/*.json')
-    .sort()
-    .flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Bug[]),
-  Number(values.seed),
-).slice(0, Number(values.count));
+const bugs = shuffled(handMadeBugs(), Number(values.seed)).slice(0, Number(values.count));
 
 const noticed = bugs.filter(({ id }) => noticedBy.get(id) !== undefined);
 const unnoticed = bugs.filter(({ id }) => noticedBy.get(id) === undefined);
@@ -73,14 +64,9 @@ function failedFiles(folder: string, group: readonly Bug[]): readonly string[] {
     group.map(({ file }) => [join(folder, file), readFileSync(join(folder, file), 'utf8')]),
   );
   try {
-    for (const { id, file, was, becomes } of group) {
-      const path = join(folder, file);
-      const source = readFileSync(path, 'utf8');
-      if (source.split(was).length !== 2) throw new Error(`${id} does not fit ${file}`);
-      writeFileSync(
-        path,
-        source.replace(was, () => becomes),
-      );
+    for (const bug of group) {
+      const path = join(folder, bug.file);
+      writeFileSync(path, withBug(readFileSync(path, 'utf8'), bug));
     }
     const { stdout } = spawnSync(process.execPath, ['test/run.ts'], {
       cwd: folder,
