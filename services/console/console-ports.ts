@@ -1,6 +1,6 @@
 import type { AuditTrail } from '#audit/audit-trail';
 import type { EdgePorts } from '#edge/app';
-import type { AccountAdmin } from '#limiter/account-admin';
+import type { AccountAdmin, KeyAdmin } from '#limiter/account-admin';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
@@ -10,19 +10,6 @@ import type { AccountStore } from '#storage/account-store';
 import type { MemberStore } from '#storage/member-store';
 import type { SessionStore } from '#storage/session-store';
 import type { UserStore } from '#storage/user-store';
-
-/** What the console does with API keys; each change is announced when it is stored. */
-type KeyAdmin = Pick<
-  AccountAdmin,
-  | 'listKeys'
-  | 'createKey'
-  | 'renameKey'
-  | 'setKeyScope'
-  | 'rotateKey'
-  | 'disableKey'
-  | 'enableKey'
-  | 'revokeKey'
->;
 
 /** What members reach their instances through; the limiter also answers for billing. */
 type InstancePorts = Pick<EdgePorts, 'engine' | 'limiter' | 'accountNews'>;

@@ -175,7 +175,8 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
 /** Fulfils with what a change answers, once it is announced. */
 type Announced = <T>(accountId: string, change: Promise<T>) => Promise<T>;
 
-type KeyAdmin = Pick<
+/** What administrators do with API keys; each change is announced when it is stored. */
+export type KeyAdmin = Pick<
   AccountAdmin,
   | 'createKey'
   | 'listKeys'
