@@ -10,7 +10,14 @@ const number = fc.oneof(
 );
 const string = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 6 }).map((text) => JSON.stringify(text)),
-  fc.constantFrom('"\\u0041\\/"', '"\\ud83d\\ude00"', '"]}, {\\"context\\":1"', '"\\\\"', '"  "', '"é"'),
+  fc.constantFrom(
+    '"\\u0041\\/"',
+    '"\\ud83d\\ude00"',
+    '"]}, {\\"context\\":1"',
+    '"\\\\"',
+    '"  "',
+    '"é"',
+  ),
 );
 
 /** Keys of one object: some are reordered by a parser's objects, one is written in another way. */
