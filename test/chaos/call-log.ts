@@ -24,6 +24,8 @@ export type Requested =
       readonly observations: readonly SentObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
+      /** Whether each observation had a key of its own (decision 280). */
+      readonly hasItemKeys?: boolean;
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   | { readonly kind: 'rename'; readonly name: string }

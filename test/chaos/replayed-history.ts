@@ -154,11 +154,12 @@ function answerProblem(
 ): string | undefined {
   if (requested.kind !== 'process' || outcome.kind !== 'acknowledged') return undefined;
   const last = states.at(-1) ?? '';
-  const json = requested.isBatch
-    ? requested.isEveryStateWanted
-      ? `{"states":[${states.join(',')}],"processed_count":${states.length}}`
-      : `${last.slice(0, -1)},"processed_count":${states.length}}`
-    : last;
+  const shown = requested.isEveryStateWanted
+    ? `{"states":[${states.join(',')}]`
+    : last.slice(0, -1);
+  const results =
+    requested.hasItemKeys === true ? `,"results":[${appliedItems(states.length)}]` : '';
+  const json = requested.isBatch ? `${shown},"processed_count":${states.length}${results}}` : last;
   if (bodyHashOf(`{"data":${json}}`) === outcome.bodyHash) return undefined;
   return `call ${id} was answered another state than its place in the history has`;
 }
@@ -188,4 +189,12 @@ function driftProblem(seen: readonly DriftSeen[], stored: readonly DriftRow[]): 
 
 function isSame(one: State, other: State): boolean {
   return one.length === other.length && one.every((value, place) => Object.is(value, other[place]));
+}
+
+/** Outcomes of the items of a batch that was applied as a whole. */
+function appliedItems(count: number): string {
+  return Array.from(
+    { length: count },
+    (_, index) => `{"index":${index},"status":"applied"}`,
+  ).join();
 }

@@ -224,7 +224,10 @@ class Driver:
     ) -> None:
         self._calls += 1
         traffic = self._wire.take(observations[0]["context"]["mark"])
-        requested = process_of([sent_of(body) for body in observations], is_batch=True)
+        requested = {
+            **process_of([sent_of(body) for body in observations], is_batch=True),
+            "hasItemKeys": True,
+        }
         write_line(self._calls, requested, instance, traffic, outcome_of(traffic))
 
 

@@ -220,8 +220,11 @@ function batchOf(instance: string, observations: readonly Observation[]) {
     confidence: observation.confidence,
     timestampMs: Date.parse(observation.timestamp ?? ''),
   }));
-  const shape = { kind: 'process', isBatch: true, isEveryStateWanted: false };
-  return { id: calls, instance, requested: { ...shape, observations: sent } };
+  const requested = {
+    ...{ kind: 'process', isBatch: true, isEveryStateWanted: false, hasItemKeys: true },
+    observations: sent,
+  };
+  return { id: calls, instance, requested };
 }
 
 function markIn(observation: Observation | undefined): string {

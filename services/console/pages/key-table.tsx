@@ -74,9 +74,7 @@ function Row({
           <span class="row-more">by {of.created_by.name ?? of.created_by.id}</span>
         )}
       </th>
-      <td data-label="Scope" class="is-short">
-        {scopeText(of.scope)}
-      </td>
+      <td data-label="Scope">{scopeText(of.scope)}</td>
       <td data-label="Last used">
         <LastUsed of={of} />
       </td>
@@ -136,7 +134,7 @@ const GIVING: readonly KeyDeed[] = ['scope', 'rotate', 'enable'];
 
 const DEED_TEXTS = [
   ['rename', 'Rename'],
-  ['scope', 'Change scope'],
+  ['scope', 'Scope'],
   ['rotate', 'Rotate'],
   ['disable', 'Disable'],
   ['enable', 'Enable'],
