@@ -141,7 +141,7 @@ function MemberRow({
         <button
           type="button"
           class="is-small"
-          aria-label={`Change the role of ${email}`}
+          aria-label={`Change role of ${email}`}
           onClick={() => onDeed({ kind: 'role', member })}
         >
           Change role
