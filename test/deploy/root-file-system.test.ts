@@ -192,7 +192,7 @@ for (const path of [
 
 started('is administered by the ctl in it, which finds the token in /tmp', async () => {
   const limiter = run(['limiter']);
-  await limiter.says(/ready/);
+  await limiter.says(/is ready/);
   const admin = { SERVICE_ADMIN_URL: addressIn(limiter, /admin/) };
   const ctl = run(['ctl', 'accounts', 'create', 'acme', '--plan', 'pro'], admin);
   assert.is(await ctl.ended, 0, ctl.output());
@@ -202,13 +202,13 @@ started('is administered by the ctl in it, which finds the token in /tmp', async
 
 started('is an edge, a limiter and an engine', async () => {
   const [limiter, engine] = [run(['limiter']), run(['engine'])];
-  await Promise.all([limiter, engine].map((each) => each.says(/ready/)));
+  await Promise.all([limiter, engine].map((each) => each.says(/is ready/)));
   const edge = run(['edge'], {
     ...SECRET,
     SERVICE_LIMITER_ADDRESS: addressIn(limiter, /grpc/),
     SERVICE_ENGINE_ADDRESS: addressIn(engine, /grpc/),
   });
-  await edge.says(/ready/);
+  await edge.says(/is ready/);
   const answer = await fetch(`${addressIn(edge, /api/)}/personas`);
   assert.is(answer.status, 401);
   await answer.arrayBuffer();
@@ -232,7 +232,7 @@ onServers('migrates, and joins as engine and limiter', async () => {
   const migrate = run(['migrate'], servers);
   assert.is(await migrate.ended, 0, migrate.output());
   const nodes = [run(['engine'], servers), run(['limiter'], servers)];
-  await Promise.all(nodes.map((each) => each.says(/ready/)));
+  await Promise.all(nodes.map((each) => each.says(/is ready/)));
   await endedInOrder(...nodes);
 });
 

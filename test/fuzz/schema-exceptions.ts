@@ -82,6 +82,15 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       status === 400 &&
       ['invalid_parameter', 'invalid_header'].includes(reason),
   },
+  {
+    name: 'a cursor that no page gave',
+    because: 'a cursor is opaque, and stands in the place of an offset (decision 281)',
+    covers: ({ check, status, reason, request }) =>
+      check === 'positive_data_acceptance' &&
+      status === 400 &&
+      reason === 'invalid_parameter' &&
+      /^GET \S+\/(?:instances|history|drift)\?(?:\S*&)?cursor=/.test(request.text),
+  },
   ...[...UNSAYABLE].map(([reason, because]) => ({
     name: `a valid request refused with ${reason}`,
     because,
