@@ -78,6 +78,16 @@ tables('lists the actions that the tables of the model allow and forbid, in thei
   );
 });
 
+tables('allows stabilize where the tables of the model allow nothing', () => {
+  const weak = createState({ modeStrengths: [], energyLevel: 0.8 });
+  const assertion = 0.05;
+  weak.set([0, 0, 0, assertion, 0, 0, 0], OFFSET.tendency);
+  weak[OFFSET.energy] = 0;
+  weak[OFFSET.energyBand] = 2;
+  readReport(weak, report);
+  assert.equal(named(report.contract.allowed), ['stabilize']);
+});
+
 tables('has the style that the cuts of the model give', () => {
   fc.assert(
     fc.property(anyState, (state) => {

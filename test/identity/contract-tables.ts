@@ -37,7 +37,10 @@ export type Inputs = {
 
 type Weighed = { readonly name: string; readonly propensity: number; readonly isGated: boolean };
 
-/** The allowed and the forbidden actions, strongest and weakest first. */
+/**
+ * The allowed and the forbidden actions, strongest and weakest first. `stabilize` is allowed where
+ * nothing else is.
+ */
 export function listedActions(inputs: Inputs): { allowed: string[]; forbidden: string[] } {
   const { level, band } = inputs;
   const weighed = ACTION_ROWS.trim()
@@ -54,8 +57,9 @@ export function listedActions(inputs: Inputs): { allowed: string[]; forbidden: s
     (action) => core.includes(action.name) || (!isForbidden(action) && action.propensity >= least),
   );
   const names = (actions: readonly Weighed[]) => actions.map(({ name }) => name);
+  const byStrength = allowed.toSorted((one, other) => other.propensity - one.propensity);
   return {
-    allowed: names(allowed.toSorted((one, other) => other.propensity - one.propensity)),
+    allowed: byStrength.length > 0 ? names(byStrength) : ['stabilize'],
     forbidden: names(forbidden.toSorted((one, other) => one.propensity - other.propensity)),
   };
 }
