@@ -60,6 +60,8 @@ export type CassandraOptions = ServerPlace & {
   readonly heapMb?: number;
   /** Keeps its commit log, for a restore; without it nothing is kept. */
   readonly archiving?: CassandraArchiving;
+  /** Whether its state goes with it: faster, and useless once the server is killed. */
+  readonly isThrownAway?: boolean;
   /** Replaces settings by name: for a test that wants a server which is set up wrongly. */
   readonly settings?: CassandraSettings;
   /** Fulfils when the server at this address answers; for one that asks who calls. */
@@ -98,9 +100,9 @@ export async function startCassandra(options: CassandraOptions): Promise<LocalSe
     await writeFile(join(folder, ARCHIVING_FILE), archivingProperties(archiving));
   }
   const jmx = jmxPort === undefined ? {} : { jmxPort };
-  const isOneOfSeveral = ring !== undefined;
+  const kind = { isOneOfSeveral: ring !== undefined, isThrownAway: options.isThrownAway === true };
   const args = [
-    ...javaOptions({ ...files, state: join(folder, 'state'), heapMb, isOneOfSeveral, ...jmx }),
+    ...javaOptions({ ...files, state: join(folder, 'state'), heapMb, ...kind, ...jmx }),
     '-cp',
     // The file about archiving is looked for in the class path.
     [

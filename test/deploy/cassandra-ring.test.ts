@@ -148,5 +148,5 @@ kept.run();
 
 function optionsOf(isOneOfSeveral: boolean): string {
   const files = { yaml: '/y', logback: '/l', state: '/s' };
-  return javaOptions({ ...files, heapMb: 1, isOneOfSeveral }).join(' ');
+  return javaOptions({ ...files, heapMb: 1, isOneOfSeveral, isThrownAway: false }).join(' ');
 }

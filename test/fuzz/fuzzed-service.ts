@@ -26,7 +26,7 @@ export async function startFuzzedService(
   const place = (name: string) => ({ folder: join(folder, name), logFolder: join(folder, 'logs') });
   const nats = await startNats({ ...place('nats'), print });
   opening.defer(() => nats.stop());
-  const cassandra = await startCassandra({ ...place('cassandra'), print });
+  const cassandra = await startCassandra({ ...place('cassandra'), isThrownAway: true, print });
   opening.defer(async () => {
     cassandra.signal('SIGKILL');
     await cassandra.ended;

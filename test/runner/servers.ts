@@ -49,7 +49,8 @@ const SERVERS = [
     name: 'cassandra',
     variable: 'TEST_CASSANDRA',
     need: /\bcassandraOrSkip\(/,
-    open: (place: Place) => startCassandra({ ...place, settings: ENCRYPTED }),
+    open: (place: Place) =>
+      startCassandra({ ...place, settings: ENCRYPTED, isThrownAway: true }),
   },
 ] as const;
 

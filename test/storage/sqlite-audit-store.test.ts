@@ -1,9 +1,13 @@
 import { sqliteAuditStore } from '#storage/sqlite/sqlite-audit-store';
 import { auditStoreContract } from '#test/storage/audit-store-contract';
-import { scratchFiles } from '#test/storage/scratch-file';
+import { emptied, scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
-const open = async () => ({ store: sqliteAuditStore(files.open()), account: 'a' });
+const database = files.open();
+const open = async () => ({
+  store: sqliteAuditStore(await emptied(database, 'audit')),
+  account: 'a',
+});
 
 auditStoreContract('SQLite', open).run();
 files.closing().run();

@@ -1,8 +1,11 @@
 import { sqliteBillingStore } from '#storage/sqlite/sqlite-billing-store';
 import { billingStoreContract } from '#test/storage/billing-store-contract';
-import { scratchFiles } from '#test/storage/scratch-file';
+import { emptied, scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
+const database = files.open();
 
-billingStoreContract('SQLite', async () => sqliteBillingStore(files.open())).run();
+billingStoreContract('SQLite', async () =>
+  sqliteBillingStore(await emptied(database, 'billing', 'billing_customers')),
+).run();
 files.closing().run();

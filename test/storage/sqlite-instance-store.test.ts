@@ -2,10 +2,12 @@ import { sqliteInstanceStore } from '#storage/sqlite/sqlite-instance-store';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
 import { pagedInstancesContract } from '#test/storage/paged-instances-contract';
-import { scratchFiles } from '#test/storage/scratch-file';
+import { emptied, scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
-const open = async () => sqliteInstanceStore(files.open(), ONE_BUCKET);
+const database = files.open();
+const open = async () =>
+  sqliteInstanceStore(await emptied(database, 'heads', 'history', 'drift', 'answers'), ONE_BUCKET);
 
 for (const part of instanceStoreContract('SQLite', open)) part.run();
 const openPaged = async () => ({ store: await open(), prefix: 'inst_' });

@@ -1,8 +1,11 @@
 import { sqliteKeyUseStore } from '#storage/sqlite/sqlite-key-use-store';
 import { keyUseStoreContract } from '#test/storage/key-use-store-contract';
-import { scratchFiles } from '#test/storage/scratch-file';
+import { emptied, scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
+const database = files.open();
 
-keyUseStoreContract('SQLite', async () => sqliteKeyUseStore(files.open())).run();
+keyUseStoreContract('SQLite', async () =>
+  sqliteKeyUseStore(await emptied(database, 'key_uses')),
+).run();
 files.closing().run();
