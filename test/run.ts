@@ -102,16 +102,23 @@ async function runProgram({ command: [program = '', ...args] }: Program): Promis
   return { passed, failed: 1 - passed, skipped: 0, text };
 }
 
+/**
+ * Half of the places begin with the long files, most of which wait for servers, and the other half with
+ * the short files, most of which compute: so neither the cores nor the places stand idle.
+ */
 async function runJobs(servers: RunServers, jobs: readonly Job[], places: number): Promise<void> {
-  const waiting = jobs.toSorted((one, other) => Number(other.isLong) - Number(one.isLong));
+  const waiting = new Set(jobs.toSorted((one, other) => Number(other.isLong) - Number(one.isLong)));
   // Files that need a server which is still starting let the others go first.
-  const takeNext = (): Job | undefined => {
-    const index = waiting.findIndex((job) => servers.isReady(job));
-    return waiting.splice(Math.max(0, index), 1)[0];
+  const takeNext = (isLong: boolean): Job | undefined => {
+    const ready = [...waiting].filter((job) => servers.isReady(job));
+    const [next] = [...ready.filter((job) => job.isLong === isLong), ...ready, ...waiting];
+    if (next !== undefined) waiting.delete(next);
+    return next;
   };
   const work = async (_: unknown, place: number): Promise<void> => {
     const worker = new TestWorker({ TMPDIR: servers.temporary });
-    for (let job = takeNext(); job !== undefined; job = takeNext()) {
+    const isLong = place % 2 === 0;
+    for (let job = takeNext(isLong); job !== undefined; job = takeNext(isLong)) {
       const next = job;
       const variables = await servers.variablesFor(next, place);
       await report.follow({ ...next, name: nameOf(next) }, () => runJob(worker, next, variables));

@@ -49,8 +49,7 @@ const SERVERS = [
     name: 'cassandra',
     variable: 'TEST_CASSANDRA',
     need: /\bcassandraOrSkip\(/,
-    open: (place: Place) =>
-      startCassandra({ ...place, settings: ENCRYPTED, isThrownAway: true }),
+    open: (place: Place) => startCassandra({ ...place, settings: ENCRYPTED, isThrownAway: true }),
   },
 ] as const;
 
