@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { BILLING_VARIABLES } from '#platform/billing-variables';
 import { CONSOLE_VARIABLES } from '#platform/console-variables';
 import { assertExporterFiles } from '#platform/exporter-files';
+import { collector, meantVariables, OTEL_VARIABLES } from '#platform/otel-variables';
 import { secretsInFiles } from '#platform/secret-file';
 import { SECRET_LINES_MAX, type SecretVariable } from '#platform/secret-variables';
 import {
   address,
-  endsWithPath,
   filled,
   flag,
   headers,
@@ -67,14 +67,9 @@ const VARIABLES = {
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe level that is logged; `debug` adds a line for every request.'),
-  SERVICE_OTLP_ENDPOINT: z
-    .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
-    .refine(isNameless, 'must not name a user')
-    .refine(endsWithPath, 'must have no query and no fragment')
-    .optional()
-    .describe(
-      'Where a collector takes traces by OTLP over HTTP, as http://127.0.0.1:4318; `/v1/traces` is added. Left out: nothing is traced.',
-    ),
+  SERVICE_OTLP_ENDPOINT: collector().describe(
+    'Where a collector takes traces by OTLP over HTTP, as http://127.0.0.1:4318; `/v1/traces` is added. Left out: nothing is traced.',
+  ),
   SERVICE_OTLP_HEADERS: headers
     .optional()
     .describe(
@@ -89,6 +84,7 @@ const VARIABLES = {
     .describe(
       'Share of the requests that are traced, unless their callers say in `traceparent` whether they are: 0.01 is one in a hundred.',
     ),
+  ...OTEL_VARIABLES,
   SERVICE_STORAGE: z
     .enum(['memory', 'sqlite', 'cassandra'])
     .default('memory')
@@ -289,7 +285,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   if (unknown !== undefined)
     throw new ConfigError(`${unknown}: no such variable${meantBy(unknown)}`);
   const secrets = checkedFiles(environment);
-  const parsed = Environment.safeParse({ ...environment, ...secrets });
+  const parsed = Environment.safeParse({ ...meantVariables(environment), ...secrets });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   // Of a list too the variable alone, by which it is looked up.

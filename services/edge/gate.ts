@@ -65,7 +65,7 @@ export function gate(ports: GatePorts) {
     const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
     const { caller, refusal } = admitted(request, isApi);
     // What stands beside the API is answered by Fastify, which would not end a span.
-    const trace = isApi ? tracer?.request(traceHeader(request), refusal !== undefined) : undefined;
+    const trace = isApi ? tracer?.request(request.headers, refusal !== undefined) : undefined;
     const exchange: Exchange = { requestId, startedMs, caller, trace, isActive: false };
     attachExchange(request, exchange);
     // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
@@ -105,12 +105,6 @@ type Admitted = { readonly caller: Caller | undefined; readonly refusal: Fault |
  */
 function routeOfRefused({ routeOptions: { url } }: FastifyRequest, { reason }: Fault): string {
   return reason === 'shutting_down' && url !== undefined ? countedRoute(url) : 'refused';
-}
-
-/** Node hands a header that came twice over as one text, which is no context then. */
-function traceHeader({ headers }: FastifyRequest): string | undefined {
-  const { traceparent } = headers;
-  return typeof traceparent === 'string' ? traceparent : undefined;
 }
 
 function assertProtocol({ raw }: FastifyRequest): void {

@@ -1,4 +1,5 @@
 import { readContent } from '#platform/file-content';
+import { namesCollector } from '#platform/otel-variables';
 
 /**
  * What OpenTelemetry's exporter reads of files that its own variables name, each of the variable for traces
@@ -12,7 +13,7 @@ const VARIABLES = ['CERTIFICATE', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'].map(
 export function assertExporterFiles(
   environment: Readonly<Record<string, string | undefined>>,
 ): void {
-  if (environment['SERVICE_OTLP_ENDPOINT'] === undefined) return;
+  if (!namesCollector(environment)) return;
   for (const names of VARIABLES) {
     const variable = names.find((name) => (environment[name] ?? '').trim() !== '');
     if (variable === undefined) continue;

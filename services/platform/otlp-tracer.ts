@@ -1,9 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import {
   type Context,
+  context,
   DiagLogLevel,
   diag,
+  isSpanContextValid,
+  logs,
   type Span as OtelSpan,
   type Tracer as OtelTracer,
+  propagation,
   ROOT_CONTEXT,
   type SpanContext,
   SpanKind,
@@ -12,14 +17,17 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import { resourceFromAttributes } from '@opentelemetry/resources';
+import { envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { NodeSDK } from '@opentelemetry/sdk-node';
 import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   type ReadableSpan,
+  type Sampler,
+  SamplingDecision,
   type SpanExporter,
   type SpanProcessor,
-  TracerProvider,
+  TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
 import { type Clock, withinMs } from '#platform/clock';
 import { PerSecond } from '#platform/per-second';
@@ -41,15 +49,29 @@ import type {
   Tracer,
 } from '#platform/tracer';
 
+/** Which of the requests from outside are recorded. */
+export type Sampling = {
+  /** Share of the traces that begin here, 0 to 1. */
+  readonly ratio: number;
+  /**
+   * Whether the flag in a caller's context decides for the caller's trace. Otherwise the trace id
+   * decides, by the same share, so that every service that samples so records the same traces.
+   */
+  readonly followsCallers: boolean;
+  /** Whether rare work, a take-over, is recorded whatever the share. */
+  readonly hasRareWork: boolean;
+};
+
 /** What a tracer that speaks OTLP is made of. */
 export type OtlpTracerOptions = {
-  /** Where the collector takes OTLP by HTTP, without a path of its own. */
-  readonly endpoint: string;
-  /** What the collector is asked with besides, by name. */
+  /** Where the collector takes traces; undefined: where OpenTelemetry's own variables say. */
+  readonly url: string | undefined;
+  /** Headers for the collector, besides those of OpenTelemetry's own variable. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Share of the requests that are recorded, 0 to 1. */
-  readonly ratio: number;
-  /** What the spans are of: `service.name` and the like. */
+  readonly sampling: Sampling;
+  /** Whether `OTEL_PROPAGATORS` says in which headers callers name their traces. */
+  readonly hasPropagators: boolean;
+  /** What the spans are of: `service.name` and the like. OpenTelemetry's own variables are stronger. */
   readonly resource: SpanAttributes;
   readonly clock: Clock;
   readonly delivery: SpanDelivery;
@@ -87,27 +109,34 @@ const PARTIAL_SUCCESS = /^Received Partial Success response/;
 
 /** A tracer that sends what it records to a collector; disposing it sends the rest. */
 export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDisposable {
-  const { endpoint, headers, clock, delivery, resource } = options;
-  hearRefusals(delivery);
+  const { url, headers, clock, delivery, resource } = options;
   const ids = new TraceIds();
-  const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
   const exporter = new OTLPTraceExporter({
-    url,
+    ...(url === undefined ? {} : { url }),
     headers: { ...headers },
     timeoutMillis: DELIVERY_MS_MAX,
   });
-  const provider = new TracerProvider({
+  const sdk = new NodeSDK({
     resource: resourceFromAttributes({ ...resource }),
+    // What the environment says of the resource, and nothing of the machine or its command lines.
+    resourceDetectors: [envDetector],
     // What is started is recorded: that is decided before, so that the rest costs nothing here.
     sampler: new AlwaysOnSampler(),
     idGenerator: { generateTraceId: ids.traceId, generateSpanId: ids.spanId },
     spanLimits: { linkCountLimit: LINKS_MAX },
     spanProcessors: [boundedProcessor(watchedExporter(exporter, clock, delivery), delivery)],
+    metricReaders: [],
+    logRecordProcessors: [],
   });
+  // Behind the constructor, which sets a log of its own by `OTEL_LOG_LEVEL`.
+  hearRefusals(delivery);
+  sdk.start();
+  const tracer = new OtlpTracer(trace.getTracer('identity-engine'), ids, options);
   const close = async () => {
-    await withinMs(clock, LAST_DELIVERY_MS_MAX, provider.shutdown()).catch(() => undefined);
+    await withinMs(clock, LAST_DELIVERY_MS_MAX, sdk.shutdown()).catch(() => undefined);
+    // Another tracer of this process may take these places: there is one of each.
+    for (const place of [trace, propagation, context, logs]) place.disable();
   };
-  const tracer = new OtlpTracer(provider.getTracer('identity-engine'), ids, options);
   return Object.assign(tracer, { [Symbol.asyncDispose]: close });
 }
 
@@ -172,24 +201,29 @@ function boundedProcessor(exporter: SpanExporter, delivery: SpanDelivery): SpanP
 class OtlpTracer implements Tracer {
   readonly #tracer: OtelTracer;
   readonly #ids: TraceIds;
-  readonly #ratio: number;
+  readonly #sampling: Sampling;
+  readonly #byId: Sampler;
+  readonly #hasPropagators: boolean;
   readonly #asked: PerSecond;
 
-  constructor(tracer: OtelTracer, ids: TraceIds, { ratio, clock }: OtlpTracerOptions) {
+  constructor(tracer: OtelTracer, ids: TraceIds, options: OtlpTracerOptions) {
+    const { sampling, hasPropagators, clock } = options;
     this.#tracer = tracer;
     this.#ids = ids;
-    this.#ratio = ratio;
+    this.#sampling = sampling;
+    this.#byId = new TraceIdRatioBasedSampler(sampling.ratio);
+    this.#hasPropagators = hasPropagators;
     this.#asked = new PerSecond(clock, ASKED_PER_SECOND_MAX);
   }
 
-  request(header: string | undefined, isRefused = false): RequestTrace {
-    const parent = traceparentIn(header);
+  request(headers: IncomingHttpHeaders, isRefused = false): RequestTrace {
+    const parent = this.#parentIn(headers);
     if (!this.#isRecorded(parent, isRefused)) {
       const traceId = parent === undefined ? this.#ids.traceId() : traceIdOf(parent);
       return { traceparent: traceparentOf(traceId, this.#ids.spanId(), false), span: undefined };
     }
-    const context = parent === undefined ? ROOT_CONTEXT : contextOf(parent);
-    const span = this.#begin({ name: 'request', kind: 'server' }, context);
+    const around = parent === undefined ? ROOT_CONTEXT : contextOf(parent);
+    const span = this.#begin({ name: 'request', kind: 'server' }, around);
     return { traceparent: span.traceparent, span };
   }
 
@@ -203,28 +237,52 @@ class OtlpTracer implements Tracer {
   }
 
   work(start: SpanStart): Span | undefined {
-    return this.#ids.isChosen(this.#ratio) ? this.#begin(start, ROOT_CONTEXT) : undefined;
+    return this.#ids.isChosen(this.#sampling.ratio) ? this.#begin(start, ROOT_CONTEXT) : undefined;
   }
 
-  rare(start: SpanStart): Span {
-    return this.#begin(start, ROOT_CONTEXT);
+  rare(start: SpanStart): Span | undefined {
+    return this.#sampling.hasRareWork ? this.#begin(start, ROOT_CONTEXT) : undefined;
+  }
+
+  /** The context that a caller sends; undefined where there is none that means anything. */
+  #parentIn(headers: IncomingHttpHeaders): string | undefined {
+    // A fifth of the time of the propagator, which makes a context for each request.
+    if (!this.#hasPropagators) return traceparentIn(headers['traceparent']);
+    const span = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, headers));
+    if (span === undefined || !isSpanContextValid(span)) return undefined;
+    return traceparentOf(span.traceId, span.spanId, (span.traceFlags & TraceFlags.SAMPLED) !== 0);
   }
 
   #isRecorded(parent: string | undefined, isRefused: boolean): boolean {
-    if (parent !== undefined && !isSampled(parent)) return false;
-    const isBelieved = parent !== undefined && !isRefused && this.#asked.take();
+    const { ratio, followsCallers } = this.#sampling;
+    if (parent === undefined) return this.#ids.isChosen(ratio);
+    if (!followsCallers) return this.#isRecordedById(traceIdOf(parent));
+    if (!isSampled(parent)) return false;
+    const isBelieved = !isRefused && this.#asked.take();
     // A caller that asks too often is not traced less than one that does not ask.
-    return isBelieved || this.#ids.isChosen(this.#ratio);
+    return isBelieved || this.#ids.isChosen(ratio);
+  }
+
+  #isRecordedById(traceId: string): boolean {
+    const { decision } = this.#byId.shouldSample(
+      ROOT_CONTEXT,
+      traceId,
+      '',
+      SpanKind.SERVER,
+      {},
+      [],
+    );
+    return decision === SamplingDecision.RECORD_AND_SAMPLED;
   }
 
   #begin(
     { name, kind, attributes = {} }: SpanStart,
-    context: Context,
+    around: Context,
     linked: readonly string[] = [],
   ): Span {
     const links = linked.map((one) => ({ context: spanContextOf(one) }));
     const options = { kind: KINDS[kind], attributes: { ...attributes }, links };
-    return new OtlpSpan(this.#tracer.startSpan(name, options, context));
+    return new OtlpSpan(this.#tracer.startSpan(name, options, around));
   }
 }
 

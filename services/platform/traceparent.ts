@@ -25,9 +25,9 @@ const A = 97;
 /** The flag that says that the trace is recorded. */
 const SAMPLED = 1;
 
-/** The `traceparent` of this version in a text from outside; undefined for anything else. */
-export function traceparentIn(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
+/** The `traceparent` of this version in a header from outside; undefined for anything else. */
+export function traceparentIn(text: string | readonly string[] | undefined): string | undefined {
+  if (typeof text !== 'string') return undefined;
   const isPresent = PRESENT.test(text);
   if (!isPresent && !LATER.test(text)) return undefined;
   if (text.startsWith(NO_TRACE, TRACE_AT) || text.startsWith(NO_SPAN, SPAN_AT)) return undefined;

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 /**
  * What is known of a span. Names follow OpenTelemetry's conventions; never an account, a key or a text
  * of a user (decision 227).
@@ -42,10 +44,10 @@ export type RequestTrace = {
  */
 export interface Tracer {
   /**
-   * A request from outside; `header` is its `traceparent`, whatever that holds. Its flag is believed of
-   * a caller who is not refused already.
+   * A request from outside with its headers, whatever they hold. The flag of a caller's trace is believed
+   * unless the caller is refused already.
    */
-  request(header: string | undefined, isRefused?: boolean): RequestTrace;
+  request(headers: IncomingHttpHeaders, isRefused?: boolean): RequestTrace;
   /** Work on behalf of a span; undefined where its trace is not recorded. */
   child(traceparent: string, start: SpanStart): Span | undefined;
   /**
@@ -55,6 +57,6 @@ export interface Tracer {
   ofMany(traceparents: readonly string[], start: SpanStart): Span;
   /** Work on no request's behalf, recorded as often as requests are. */
   work(start: SpanStart): Span | undefined;
-  /** The same for what is rare and always worth a look. */
-  rare(start: SpanStart): Span;
+  /** The same for what is rare and worth a look; undefined where an operator wants no spans at all. */
+  rare(start: SpanStart): Span | undefined;
 }

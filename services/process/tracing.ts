@@ -2,6 +2,8 @@ import type { Config } from '#config';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
+import { COLLECTORS } from '#platform/otel-variables';
+import type { Sampling } from '#platform/otlp-tracer';
 import { releaseOf } from '#platform/release';
 import type { Tracer } from '#platform/tracer';
 import { nodeNameOf } from '#process/node-name';
@@ -22,8 +24,9 @@ export async function openTracer(
   service: string,
   { clock, logger, metrics }: TracingPorts,
 ): Promise<(Tracer & AsyncDisposable) | undefined> {
-  const { SERVICE_OTLP_ENDPOINT: endpoint, SERVICE_TRACE_RATIO: ratio } = config;
-  if (endpoint === undefined) return undefined;
+  const endpoint = COLLECTORS.map((name) => config[name]).find((url) => url !== undefined);
+  const isOff = config.OTEL_SDK_DISABLED || config.OTEL_TRACES_EXPORTER === 'none';
+  if (endpoint === undefined || isOff) return undefined;
   const [{ openOtlpTracer }, { SpanDelivery }] = await Promise.all([
     import('#platform/otlp-tracer'),
     import('#platform/span-delivery'),
@@ -37,14 +40,32 @@ export async function openTracer(
   });
   const open = metrics.gauge('trace_spans_open');
   metrics.beforeScrape(() => open.set(delivery.open));
-  const resource = {
-    'service.namespace': 'identity-engine',
-    'service.name': `identity-${service}`,
-    'service.version': releaseOf(),
-    'service.instance.id': nodeNameOf(config),
-  };
-  const headers = headersOf(config);
-  return openOtlpTracer({ endpoint, headers, ratio, resource, clock, delivery });
+  const { SERVICE_OTLP_ENDPOINT: own, OTEL_PROPAGATORS: propagators } = config;
+  return openOtlpTracer({
+    url: own === undefined ? undefined : `${own.replace(/\/$/, '')}/v1/traces`,
+    headers: headersOf(config),
+    sampling: samplingOf(config),
+    hasPropagators: propagators !== undefined,
+    resource: {
+      'service.namespace': 'identity-engine',
+      'service.name': `identity-${service}`,
+      'service.version': releaseOf(),
+      'service.instance.id': nodeNameOf(config),
+    },
+    clock,
+    delivery,
+  });
+}
+
+/** What `OTEL_TRACES_SAMPLER` means here; without it callers decide, and the service's own share. */
+function samplingOf(config: Config): Sampling {
+  const { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share } = config;
+  if (name === undefined) {
+    return { ratio: config.SERVICE_TRACE_RATIO, followsCallers: true, hasRareWork: true };
+  }
+  const ratio = name.endsWith('on') ? 1 : name.endsWith('off') ? 0 : share;
+  const followsCallers = name.startsWith('parentbased_');
+  return { ratio, followsCallers, hasRareWork: ratio > 0 };
 }
 
 /** `name=value` as an operator writes it. */

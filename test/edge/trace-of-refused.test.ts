@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
@@ -15,8 +16,8 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 class HeardRequests extends RecordedSpans {
   readonly heard: unknown[] = [];
 
-  override request(header?: string, isRefused?: boolean) {
-    this.heard.push([header, isRefused]);
+  override request({ traceparent }: IncomingHttpHeaders = {}, isRefused?: boolean) {
+    this.heard.push([traceparent, isRefused]);
     return super.request();
   }
 }

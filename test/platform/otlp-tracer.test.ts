@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { openOtlpTracer } from '#platform/otlp-tracer';
+import { openOtlpTracer, type Sampling } from '#platform/otlp-tracer';
 import { SPANS_HELD_MAX, SpanDelivery } from '#platform/span-delivery';
 import { isSampled, traceIdOf } from '#platform/traceparent';
 import { ManualClock } from '#test/support/manual-clock';
@@ -31,8 +31,22 @@ async function openCollector(listener: RequestListener | undefined) {
   };
 }
 
+/** Which of the ids that begin with eight times 1, 3, 5, 9 and f lie in a share of a quarter. */
+const BY_ID = [true, true, false, false, false];
+
+/** Follows callers, and records this share of the other traces. */
+const following = (ratio: number): Sampling => ({
+  ratio,
+  followsCallers: true,
+  hasRareWork: true,
+});
+
 /** A tracer before a collector, and what it reports. */
-async function openScene(listener?: RequestListener, ratio = 1) {
+async function openScene(
+  listener?: RequestListener,
+  sampling = following(1),
+  hasPropagators = false,
+) {
   await using opening = new AsyncDisposableStack();
   const { endpoint } = opening.use(await openCollector(listener));
   const lines: string[] = [];
@@ -49,7 +63,11 @@ async function openScene(listener?: RequestListener, ratio = 1) {
   const delivery = new SpanDelivery({ clock: systemClock, logger, endpoint, onLost });
   const resource = { 'service.name': 'test' };
   const tracer = opening.use(
-    openOtlpTracer({ endpoint, headers: HEADERS, ratio, resource, clock: systemClock, delivery }),
+    openOtlpTracer({
+      url: `${endpoint}/v1/traces`,
+      headers: HEADERS,
+      ...{ sampling, hasPropagators, resource, clock: systemClock, delivery },
+    }),
   );
   const opened = opening.move();
   return {
@@ -66,8 +84,8 @@ const sampling = suite('of the requests that a tracer sees');
 sampling(
   'the share that an operator names is recorded, and all have ids of their own',
   async () => {
-    await using scene = await openScene((_, response) => void response.end(), 0.25);
-    const traces = Array.from({ length: 4_000 }, () => scene.tracer.request(undefined));
+    await using scene = await openScene((_, response) => void response.end(), following(0.25));
+    const traces = Array.from({ length: 4_000 }, () => scene.tracer.request({}));
     const recorded = traces.filter(({ span }) => span !== undefined);
     // Six standard deviations.
     assert.ok(Math.abs(recorded.length - 1_000) < 165, `${recorded.length}`);
@@ -80,9 +98,11 @@ sampling(
 );
 
 sampling('those are recorded whose callers say so, up to a bound each second', async () => {
-  await using scene = await openScene((_, response) => void response.end(), 0);
+  await using scene = await openScene((_, response) => void response.end(), following(0));
   const asking = recordedSpan(7);
-  const answered = Array.from({ length: 1_000 }, () => scene.tracer.request(asking));
+  const answered = Array.from({ length: 1_000 }, () =>
+    scene.tracer.request({ traceparent: asking }),
+  );
   for (const { traceparent } of answered) assert.is(traceIdOf(traceparent), traceIdOf(asking));
   const count = answered.filter(({ span }) => span !== undefined).length;
   // Two, should a second end meanwhile.
@@ -92,21 +112,86 @@ sampling('those are recorded whose callers say so, up to a bound each second', a
 sampling(
   'those are not whose callers are refused, and they use nothing of the bound up',
   async () => {
-    await using scene = await openScene((_, response) => void response.end(), 0);
+    await using scene = await openScene((_, response) => void response.end(), following(0));
     const asking = recordedSpan(7);
     for (let n = 0; n < 1_000; n += 1)
-      assert.is(scene.tracer.request(asking, true).span, undefined);
-    const known = Array.from({ length: 50 }, () => scene.tracer.request(asking, false));
+      assert.is(scene.tracer.request({ traceparent: asking }, true).span, undefined);
+    const known = Array.from({ length: 50 }, () =>
+      scene.tracer.request({ traceparent: asking }, false),
+    );
     assert.is(known.filter(({ span }) => span !== undefined).length, 50);
   },
 );
 
 sampling('those are not whose callers say so, however many else are', async () => {
-  await using scene = await openScene((_, response) => void response.end(), 1);
+  await using scene = await openScene((_, response) => void response.end(), following(1));
   const refusing = recordedSpan(7).replace(/01$/, '00');
-  assert.is(scene.tracer.request(refusing).span, undefined);
+  assert.is(scene.tracer.request({ traceparent: refusing }).span, undefined);
   assert.is(scene.tracer.child(refusing, { name: 'part', kind: 'client' }), undefined);
 });
+
+sampling('those are whose trace ids lie in the share, where callers do not decide', async () => {
+  const byId = { ratio: 0.25, followsCallers: false, hasRareWork: true };
+  await using scene = await openScene((_, response) => void response.end(), byId);
+  const shareOf = (digit: string, flags: string) => {
+    const traceparent = `00-${digit.repeat(8)}${'0'.repeat(24)}-${'1'.repeat(16)}-${flags}`;
+    return scene.tracer.request({ traceparent }).span !== undefined;
+  };
+  for (const flags of ['00', '01']) {
+    assert.equal(
+      ['1', '3', '5', '9', 'f'].map((digit) => shareOf(digit, flags)),
+      BY_ID,
+    );
+  }
+});
+
+sampling('nothing is where an operator wants nothing, rare work neither', async () => {
+  const none = { ratio: 0, followsCallers: false, hasRareWork: false };
+  await using scene = await openScene((_, response) => void response.end(), none);
+  const rare = { name: 'takeover', kind: 'internal' } as const;
+  assert.is(scene.tracer.request({ traceparent: recordedSpan(7) }).span, undefined);
+  assert.is(scene.tracer.rare(rare), undefined);
+});
+
+const headers = suite('the headers in which callers name their traces');
+
+for (const [names, traceIds] of [
+  [undefined, ['w3c', undefined]],
+  ['tracecontext,baggage', ['w3c', undefined]],
+  ['b3', [undefined, 'b3']],
+  ['b3multi,tracecontext', ['w3c', 'b3']],
+  ['none', [undefined, undefined]],
+] as const) {
+  headers(`are those of OTEL_PROPAGATORS=${names ?? '(not set)'}`, async () => {
+    using _ = withVariable('OTEL_PROPAGATORS', names);
+    const always = following(1);
+    await using scene = await openScene(
+      (_, response) => void response.end(),
+      always,
+      names !== undefined,
+    );
+    const ids = { w3c: 'a'.repeat(32), b3: 'b'.repeat(32) };
+    const w3c = { traceparent: `00-${ids.w3c}-${'1'.repeat(16)}-01` };
+    const b3 = { 'x-b3-traceid': ids.b3, 'x-b3-spanid': '2'.repeat(16), 'x-b3-sampled': '1' };
+    const single = { b3: `${ids.b3}-${'2'.repeat(16)}-1` };
+    const found = [w3c, names === 'b3' ? single : b3].map((sent) => {
+      const traceId = traceIdOf(scene.tracer.request(sent).traceparent);
+      return Object.entries(ids).find(([, id]) => id === traceId)?.[0];
+    });
+    assert.equal(found, traceIds);
+  });
+}
+
+/** Sets a variable of this process for a while; undefined takes it away. */
+function withVariable(name: string, value: string | undefined): Disposable {
+  const before = process.env[name];
+  const set = (text: string | undefined) => {
+    if (text === undefined) delete process.env[name];
+    else process.env[name] = text;
+  };
+  set(value);
+  return { [Symbol.dispose]: () => set(before) };
+}
 
 const collector = suite('a tracer');
 
@@ -117,7 +202,7 @@ collector('sends what it has when it is closed', async () => {
       request.on('data', (chunk: Buffer) => bodies.push(chunk.length));
       request.on('end', () => response.end());
     });
-    scene.tracer.request(undefined).span?.end({ name: 'GET /' });
+    scene.tracer.request({}).span?.end({ name: 'GET /' });
   }
   assert.ok(bodies.length > 0);
 });
@@ -129,7 +214,7 @@ collector('names itself to the collector by the headers that it is given', async
       names.push(request.headers.authorization);
       response.end();
     });
-    scene.tracer.request(undefined).span?.end();
+    scene.tracer.request({}).span?.end();
   }
   assert.equal(names, [HEADERS.authorization]);
 });
@@ -137,7 +222,7 @@ collector('names itself to the collector by the headers that it is given', async
 collector('whose collector is away says so once, and loses what it cannot hold', async () => {
   await using scene = await openScene();
   for (let n = 0; n < SPANS_HELD_MAX + 100; n += 1) {
-    scene.tracer.request(undefined).span?.end();
+    scene.tracer.request({}).span?.end();
   }
   assert.is(scene.lost(), 100);
   await scene.reported;
@@ -147,7 +232,7 @@ collector('whose collector is away says so once, and loses what it cannot hold',
 
 collector('whose collector never answers closes in time all the same', async () => {
   const scene = await openScene(() => undefined);
-  scene.tracer.request(undefined).span?.end();
+  scene.tracer.request({}).span?.end();
   const startedMs = performance.now();
   await scene[Symbol.asyncDispose]();
   assert.ok(performance.now() - startedMs < 4_000);
@@ -168,7 +253,7 @@ collector(
       });
     });
     const spans = 600;
-    for (let n = 0; n < spans; n += 1) scene.tracer.request(undefined).span?.end();
+    for (let n = 0; n < spans; n += 1) scene.tracer.request({}).span?.end();
     await scene[Symbol.asyncDispose]();
     assert.is(scene.lost(), 9, 'of three messages');
     assert.equal(scene.lines, ['the collector refuses spans']);
@@ -227,4 +312,4 @@ delivery('says when it fails and when it works again, however often it fails bet
   ]);
 });
 
-for (const group of [sampling, collector, delivery]) group.run();
+for (const group of [sampling, headers, collector, delivery]) group.run();

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,13 +42,22 @@ function adminIn(text: string): string {
 
 const off = suite('without a collector');
 
-off('nothing is traced, and nothing of OpenTelemetry is loaded', async () => {
-  const { answer, code, log } = await observedWith({});
-  assert.is(answer.status, 200);
-  assert.is(answer.headers.get('traceparent'), null);
-  assert.is(code, 0);
-  assert.not.match(log, /loaded|trace_id/);
-});
+for (const [name, variables] of [
+  ['', {}],
+  ['and variables for other programs, ', { OTEL_TRACES_SAMPLER: 'xray', OTEL_PROPAGATORS: '?' }],
+  [
+    'because the SDK is disabled, ',
+    { OTEL_EXPORTER_OTLP_ENDPOINT: NOWHERE, OTEL_SDK_DISABLED: 'TRUE' },
+  ],
+] as const) {
+  off(`${name}nothing is traced, and nothing of OpenTelemetry is loaded`, async () => {
+    const { answer, code, log } = await observedWith(variables);
+    assert.is(answer.status, 200);
+    assert.is(answer.headers.get('traceparent'), null);
+    assert.is(code, 0);
+    assert.not.match(log, /loaded|trace_id/);
+  });
+}
 
 const away = suite('with a collector that is away');
 
@@ -66,26 +75,71 @@ away('requests are answered as usual, their trace is named, and the process ends
 
 const asked = suite('with a collector that asks who calls');
 
-asked('it hears what the file of headers says', async () => {
-  const heard = Promise.withResolvers<readonly unknown[]>();
-  const collector = createServer(({ headers, url }, response) => {
-    heard.resolve([url, headers.authorization, headers['x-scope']]);
-    response.end();
+/** A collector, and the first message that it hears. */
+async function openCollector() {
+  const heard = Promise.withResolvers<{
+    readonly said: readonly unknown[];
+    readonly body: string;
+  }>();
+  const collector = createServer((_, response) => void response.end());
+  collector.on('request', async (request: IncomingMessage) => {
+    const { headers, url } = request;
+    const body = Buffer.concat(await request.toArray()).toString('latin1');
+    heard.resolve({ said: [url, headers.authorization, headers['x-scope']], body });
   });
   collector.listen(0, '127.0.0.1');
   await once(collector, 'listening');
   const { port } = collector.address() as AddressInfo;
+  return {
+    address: `http://127.0.0.1:${port}`,
+    heard: heard.promise,
+    [Symbol.dispose]: () => {
+      collector.closeAllConnections();
+      collector.close();
+    },
+  };
+}
+
+asked('it hears what the file of headers says', async () => {
+  using collector = await openCollector();
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-headers-'));
   const file = join(folder.path, 'headers');
   writeFileSync(file, 'authorization=Basic dXNlcjp3b3Jk==,x-scope=acme\n');
   await observedWith({
-    SERVICE_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
+    SERVICE_OTLP_ENDPOINT: `${collector.address}/`,
     SERVICE_OTLP_HEADERS_FILE: file,
     SERVICE_TRACE_RATIO: '1',
   });
-  assert.equal(await heard.promise, ['/v1/traces', 'Basic dXNlcjp3b3Jk==', 'acme']);
-  collector.closeAllConnections();
-  collector.close();
+  const { said } = await collector.heard;
+  assert.equal(said, ['/v1/traces', 'Basic dXNlcjp3b3Jk==', 'acme']);
+});
+
+// Report 31: the service ignored the variables that operators set for every program.
+asked('it hears what the variables of OpenTelemetry say', async () => {
+  using collector = await openCollector();
+  await observedWith({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.address,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20b3BlcmF0b3I=,x-scope=night',
+    OTEL_SERVICE_NAME: 'engine-of-acme',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=night,service.version=9.9.9',
+    OTEL_TRACES_SAMPLER: 'always_on',
+  });
+  const { said, body } = await collector.heard;
+  assert.equal(said, ['/v1/traces', 'Basic b3BlcmF0b3I=', 'night']);
+  for (const text of ['engine-of-acme', 'deployment.environment.name', '9.9.9']) {
+    assert.match(body, text);
+  }
+  assert.not.match(body, 'identity-standalone');
+});
+
+asked('it hears nothing where the sampler of OpenTelemetry records nothing', async () => {
+  using collector = await openCollector();
+  const { answer } = await observedWith({
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.address}/somewhere`,
+    OTEL_TRACES_SAMPLER: 'parentbased_always_off',
+    SERVICE_TRACE_RATIO: '1',
+  });
+  assert.match(answer.headers.get('traceparent') ?? '', /-00$/);
 });
 
 const wrong = suite('when tracing is configured wrongly');
@@ -102,9 +156,16 @@ for (const [name, value] of [
   ['SERVICE_TRACE_RATIO', ''],
   ['SERVICE_TRACE_RATIO', '1.5'],
   ['SERVICE_TRACE_RATIO', '1%'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4317'],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
+  ['OTEL_TRACES_EXPORTER', 'zipkin'],
+  ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+  ['OTEL_TRACES_SAMPLER_ARG', '1%'],
+  ['OTEL_PROPAGATORS', 'tracecontext,xray'],
 ] as const) {
   wrong(`${name}=${value} is refused by name in one line`, async () => {
-    const run = runMain(['standalone'], { [name]: value });
+    const collector = name.startsWith('OTEL_') ? { SERVICE_OTLP_ENDPOINT: NOWHERE } : {};
+    const run = runMain(['standalone'], { ...collector, [name]: value });
     assert.is(await run.ended, 1);
     assert.match(run.stderr(), new RegExp(`^configuration: ${name}: .+\\n$`));
     assert.not.match(run.stderr(), /word@/);

@@ -96,9 +96,15 @@ export function runScript(
     ended,
     async says(pattern) {
       while (!pattern.test(all())) {
-        const more = [once(child.stdout, 'data'), once(child.stderr, 'data')];
+        // The stream that says nothing keeps no listener of each turn.
+        const turn = new AbortController();
+        const more = [child.stdout, child.stderr].map(async (stream) => {
+          await once(stream, 'data', { signal: turn.signal }).catch(() => undefined);
+        });
         const over = ended.then(() => 'over' as const);
-        if ((await Promise.race([...more, over])) !== 'over') continue;
+        const first = await Promise.race([...more, over]);
+        turn.abort();
+        if (first !== 'over') continue;
         if (pattern.test(all())) return;
         throw new Error(`ended without saying ${pattern}: ${all()}`);
       }
