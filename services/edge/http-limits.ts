@@ -1,3 +1,5 @@
+import { IDLE_CONNECTION_MS_MAX } from '#platform/idle-connection';
+
 /**
  * How the listener protects itself. Source: attacks, "Fastify hardening recipe"; times in
  * milliseconds, sizes in bytes.
@@ -10,8 +12,7 @@ export const HTTP_LIMITS = {
   forceCloseConnections: 'idle',
   /** The largest body, a batch's (decision 10); that of other endpoints is `BODY_BYTES_MAX`. */
   bodyLimit: 256 * 1_024,
-  /** Longer than a load balancer keeps an idle connection, so that it never reuses a dying one. */
-  keepAliveTimeout: 72_000,
+  keepAliveTimeout: IDLE_CONNECTION_MS_MAX,
   requestTimeout: 10_000,
   /**
    * How long nothing may move on a connection that has a request: longer than any call takes. While

@@ -33,6 +33,7 @@ import {
 } from '#limiter/cluster-routes';
 import { answerProcess, noAccounts } from '#limiter/process-routes';
 import { hasBody } from '#platform/has-body';
+import { IDLE_CONNECTION_MS_MAX } from '#platform/idle-connection';
 import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
 import type { ProcessControl } from '#platform/process-control';
 import type { ProcessPorts } from '#platform/process-ports';
@@ -71,7 +72,11 @@ export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): 
   }
   const nonces: Nonces = new WeakMap();
   const server = createServer(
-    { requestTimeout: ADMIN_REQUEST_MS_MAX, headersTimeout: ADMIN_REQUEST_MS_MAX },
+    {
+      keepAliveTimeout: IDLE_CONNECTION_MS_MAX,
+      requestTimeout: ADMIN_REQUEST_MS_MAX,
+      headersTimeout: ADMIN_REQUEST_MS_MAX,
+    },
     (request, response) => void answer(request, response, ports, nonces),
   );
   server.listen(listen.port, listen.host);

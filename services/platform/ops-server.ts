@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP, isIPv6 } from 'node:net';
+import { IDLE_CONNECTION_MS_MAX } from '#platform/idle-connection';
 import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
 import type { Metrics } from '#platform/metrics';
 import type { Running } from '#platform/run';
@@ -24,7 +25,7 @@ type OpsOptions = {
  * `/health/ready`. Neither probe asks a dependency (operations, "Probes"). Source: operations.
  */
 export async function serveOps(options: OpsOptions): Promise<Running> {
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: IDLE_CONNECTION_MS_MAX }, (request, response) => {
     const [path = ''] = (request.url ?? '').split('?');
     if (!isAddressed(request.headers.host, options)) {
       answer(response, 403, 'this port answers to its own address: SERVICE_METRICS_NAMES\n');

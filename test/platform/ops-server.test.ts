@@ -28,6 +28,14 @@ for (const [isReady, notes, status, text] of [
 
 const names = suite('the port of metrics and probes');
 
+names('keeps an idle connection longer than those who ask keep one', async () => {
+  const where = { host: '127.0.0.1', port: 0, metrics: createMetrics(), names: [] };
+  await using server = await serveOps({ ...where, isReady: () => true, notes: () => [] });
+  const response = await fetch(`${server.address}/health/live`);
+  await response.text();
+  assert.is(response.headers.get('keep-alive'), 'timeout=72');
+});
+
 /** The status for a `Host` header; undefined: without one. */
 async function statusFor(address: string, host: string | undefined): Promise<number | undefined> {
   const headers = host === undefined ? {} : { host };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
 import type { Topology } from '#test/runner/job';
 
 /*
@@ -55,7 +56,7 @@ for (const stream of [process.stdout, process.stderr]) {
 let running = 'no file';
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
-    output.push(`\n${event} in ${running}: ${(error as Error)?.stack ?? error}\n`);
+    output.push(`\n${event} in ${running}: ${inspect(error)}\n`);
     answer({ passed: 0, failed: 1, skipped: 0 }, true);
     // The answer leaves before the process does.
     setImmediate(() => process.exit(1));
@@ -97,7 +98,7 @@ async function runSuites(file: string, topology: Topology) {
       if (errors !== true) output.push(`\n${errors}\n`);
     }
   } catch (error) {
-    output.push(`\n${file} cannot be run: ${(error as Error)?.stack ?? error}\n`);
+    output.push(`\n${file} cannot be run: ${inspect(error)}\n`);
     queue.length = 0;
     counts.failed += 1;
   }
