@@ -8,7 +8,7 @@ const variables = suite('the variables');
 
 variables('all have a meaning, and none is a secret with a default', () => {
   for (const { name, fallback, meaning } of describeVariables()) {
-    assert.match(name, /^SERVICE_[A-Z_]+$/);
+    assert.match(name, /^(?:SERVICE|OTEL)_[A-Z_]+$/);
     assert.match(meaning, /^[A-Za-z`/].*\.$/, name);
     if (name.includes('SECRET')) assert.is(fallback, '');
   }
