@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { putLongLogAside } from '#deploy/local/log-rotation';
 import { birthOf } from '#deploy/local/process-birth';
 import {
   endProcess,
@@ -62,9 +63,6 @@ const ASKED_PART = 0.05;
 const LOG_LINES_SHOWN = 5;
 const STACK_FRAME = /^\s+(at |\.\.\.)/;
 
-/** A log that is longer when its server starts is put aside. */
-const LOG_BYTES_MAX = 10 * 1_024 * 1_024;
-
 const endingWithUs = new Set<ServerRecord>();
 process.once('exit', () => {
   for (const record of endingWithUs) signalProcess(record, 'SIGKILL');
@@ -120,12 +118,6 @@ function spawnInto(logFile: string, { program, args, env }: ServerCommand): Chil
   } finally {
     closeSync(log);
   }
-}
-
-/** One older log is kept, so that a folder that is used for months does not fill the disk. */
-function putLongLogAside(logFile: string): void {
-  const bytes = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes > LOG_BYTES_MAX) renameSync(logFile, `${logFile}.old`);
 }
 
 async function recordOf(

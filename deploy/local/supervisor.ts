@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClusterSize } from '#deploy/local/cluster-plan';
+import { type ClusterSize, clusterPlan } from '#deploy/local/cluster-plan';
 import { supervisorFolder, writeCluster } from '#deploy/local/cluster-record';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
+import { rotateLogs } from '#deploy/local/log-rotation';
 import { birthOf } from '#deploy/local/process-birth';
 import { claimFolder, runningServer } from '#deploy/local/server-record';
 import { STANDARD_OUTPUT } from '#platform/line-stream';
@@ -24,6 +25,9 @@ export type SupervisorMessage =
 /** How often the counts of restarts are written down, in milliseconds. */
 const WRITE_EVERY_MS = 500;
 
+/** How often long logs are looked for, in milliseconds. Chosen. */
+const ROTATE_EVERY_MS = 5_000;
+
 const size: ClusterSize = JSON.parse(process.argv[2] ?? '');
 const { folder } = size;
 
@@ -40,7 +44,7 @@ try {
   const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   await writeCluster(folder, { size, isReady: true, restarts: {} });
   send({ kind: 'ready' });
-  await Promise.race([stopping, keepCounting(cluster)]);
+  await Promise.race([stopping, keepCounting(cluster), keepRotating()]);
   log('ending everything');
   await cluster[Symbol.asyncDispose]();
   process.exit(0);
@@ -73,6 +77,19 @@ async function keepCounting(cluster: LocalCluster): Promise<never> {
     const text = JSON.stringify(restarts);
     if (text !== written && (await isCounted(restarts))) written = text;
     await sleep(WRITE_EVERY_MS);
+  }
+}
+
+/** Never fulfils. A full disk must not end the cluster. */
+async function keepRotating(): Promise<never> {
+  const { logFolder } = clusterPlan(size);
+  for (;;) {
+    try {
+      rotateLogs(logFolder);
+    } catch (error) {
+      log(`long logs cannot be put aside: ${(error as Error).message}`);
+    }
+    await sleep(ROTATE_EVERY_MS);
   }
 }
 

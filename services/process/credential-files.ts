@@ -26,6 +26,7 @@ type CredentialPorts = {
 };
 
 const KEPT = ': what was read before stays in use';
+const REFUSED = 'changed files are of no use: what was read before stays in use';
 
 /**
  * The files with certificates and secrets that a process watches: each use once, so that all its
@@ -52,7 +53,7 @@ export class CredentialFiles implements Disposable {
     const loaded = metrics.gauge('credential_loaded_timestamp_seconds').labels({ use });
     const onRefused = ({ message }: Error, isNews: boolean): void => {
       failures.inc();
-      if (isNews) logger.warn(`${message}${KEPT}`);
+      if (isNews) logger.warn({ use, why: message }, REFUSED);
     };
     const files = new WatchedFiles({ paths, parse, clock, onRefused });
     this.#watched.set(use, files);

@@ -109,10 +109,12 @@ async function servedFile(
     ),
   );
   opening.use(watchPlace(file, foundation));
-  const room = opening.use(new DiskRoom(path, clock, (notice) => logger.warn(notice)));
+  const room = opening.use(
+    new DiskRoom(path, clock, (notice) => logger.warn({ file: path }, notice)),
+  );
   const expire = () =>
     void deleteExpired(file, clock.wallMs()).catch((error: unknown) =>
-      logger.warn({ err: error }, `what is over in ${path} could not be deleted`),
+      logger.warn({ err: error, file: path }, 'what is over could not be deleted'),
     );
   expire();
   opening.use(every(clock, EXPIRY_PERIOD_MS, expire));
@@ -142,7 +144,7 @@ function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation)
     difference = place?.difference();
     if (difference === before) return;
     if (difference === undefined) logger.warn('the file is at its path again: calls are answered');
-    else logger.error(`${difference}: no change is answered; ${PLACE_STEP}`);
+    else logger.error({ why: difference }, `no change is answered; ${PLACE_STEP}`);
   });
 }
 

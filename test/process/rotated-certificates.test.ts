@@ -148,14 +148,14 @@ rotated('keep what they have when the pair is broken, and say so once', async ()
   assert.ok(await ask(engine, 'member'));
   const lines = engine.stderr().trimEnd().split('\n');
   assert.is(lines.length, 1, engine.stderr());
-  const { level, msg } = JSON.parse(lines[0] ?? '');
-  const why = `SERVICE_TLS_FOLDER: ${folder}/tls.key is not the key of tls.crt`;
-  assert.equal([level, msg], ['warn', `${why}: what was read before stays in use`]);
+  const { level, use, why } = JSON.parse(lines[0] ?? '');
+  const wanted = `SERVICE_TLS_FOLDER: ${folder}/tls.key is not the key of tls.crt`;
+  assert.equal([level, use, why], ['warn', 'wire', wanted]);
   const probe = async () => {
     const answer = await fetch(new URL('/health/ready', addressIn(engine, 'metrics')));
     return `${answer.status} ${await answer.text()}`;
   };
-  assert.is(await probe(), `200 ready\n${msg}\n`);
+  assert.is(await probe(), `200 ready\n${wanted}: what was read before stays in use\n`);
   await taken([engine], 'wire', () => files.show('engine', 'engine'));
   assert.is(await probe(), '200 ready\n');
   assert.ok(await ask(engine, 'member'));

@@ -52,9 +52,7 @@ export class DiskRoom implements Disposable {
   /** A write has found no room: what is reserved is given up for the next. */
   release(): void {
     if (!hasReleased(this.#file)) return;
-    this.#onNotice(
-      `the disk of ${this.#file} is full: meters and checkpoints use what was reserved`,
-    );
+    this.#onNotice('the disk of the file is full: meters and checkpoints use what was reserved');
   }
 
   [Symbol.dispose](): void {
@@ -65,9 +63,10 @@ export class DiskRoom implements Disposable {
     const isLow = freeBytes(this.#file) < FREE_BYTES_MIN;
     if (isLow === this.#isLow) return;
     this.#isLow = isLow;
-    const little = `less than ${FREE_BYTES_MIN / MIB} MiB free: instances are read and not changed`;
-    const what = isLow ? little : 'room again: instances are changed';
-    this.#onNotice(`the disk of ${this.#file} has ${what}`);
+    const what = isLow
+      ? 'is nearly full: instances are read and not'
+      : 'has room again: instances are';
+    this.#onNotice(`the disk of the file ${what} changed`);
   }
 
   #reserveAgain(): void {
