@@ -29,7 +29,7 @@ export function beginLog(logger: Logger, config: Config): void {
 }
 
 /** Logs warnings of Node.js and of libraries, which Node.js would print as text between JSON lines. */
-export function logWarnings(logger: Logger): void {
+function logWarnings(logger: Logger): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message, stack }) => {
     logger.warn({ warning: name, why: message, stack }, 'warning of the runtime');
@@ -55,7 +55,7 @@ export function printRefusal(text: string): void {
  * Ignores SIGUSR1, at which Node.js opens a port of the inspector: whoever reaches the port runs code as
  * this user. `ctl process` takes profiles without a port (decision 343).
  */
-export function refuseInspector(logger: Logger): void {
+function refuseInspector(logger: Logger): void {
   process.on('SIGUSR1', () => {
     logger.warn('SIGUSR1 opens no inspector in production: use ctl process');
   });

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { logWarnings } from '#process/start-log';
+import { readConfig } from '#config';
+import { beginLog } from '#process/start-log';
 import { runMain } from '#test/support/process-run';
 import { noteLogger } from '#test/support/test-logger';
 
@@ -46,11 +47,14 @@ lines('is JSON in production also where the process does not start', async () =>
 lines('has warnings of the runtime as lines', () => {
   const before = process.listeners('warning');
   const noted: string[] = [];
-  logWarnings(noteLogger((line) => void noted.push(line)));
+  beginLog(
+    noteLogger((line) => void noted.push(line)),
+    readConfig({}),
+  );
   process.emit('warning', new Error('too many listeners'));
   process.removeAllListeners('warning');
   for (const listener of before) process.on('warning', listener);
-  assert.match(noted[0] ?? '', /^warning of the runtime warning=Error why=too many listeners/);
+  assert.match(noted[1] ?? '', /^warning of the runtime warning=Error why=too many listeners/);
 });
 
 lines.run();

@@ -2,9 +2,10 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { readConfig } from '#config';
 import { createLogger } from '#platform/logger';
 import { ProcessControl } from '#platform/process-control';
-import { refuseInspector } from '#process/start-log';
+import { beginLog } from '#process/start-log';
 import { ManualClock } from '#test/support/manual-clock';
 import { addressIn, runMain } from '#test/support/process-run';
 import { refusalOf } from '#test/support/settled';
@@ -64,9 +65,17 @@ control('writes a CPU profile that only its user can read, one at a time', async
 control('in production ignores SIGUSR1 but for a line', async () => {
   const lines: string[] = [];
   const before = process.listeners('SIGUSR1');
-  refuseInspector(noteLogger((line) => void lines.push(line)));
+  const warned = process.listeners('warning');
+  const production = { ...readConfig({}), SERVICE_ENVIRONMENT: 'production' } as const;
+  beginLog(
+    noteLogger((line) => void lines.push(line)),
+    production,
+  );
+  process.removeAllListeners('warning');
+  for (const listener of warned) process.on('warning', listener);
+  // Without a listener the signal opens the inspector of this process.
   process.kill(process.pid, 'SIGUSR1');
-  await soon('the line', () => lines.length > 0);
+  await soon('the line', () => lines.some((line) => line.includes('SIGUSR1')));
   for (const listener of process.listeners('SIGUSR1')) {
     if (!before.includes(listener)) process.off('SIGUSR1', listener);
   }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,24 +75,24 @@ away('requests are answered as usual, their trace is named, and the process ends
 
 const asked = suite('with a collector that asks who calls');
 
-/** A collector, and the first message that it hears. */
+/** What a collector has heard: address and headers of the first message, and its body. */
+type Heard = { readonly said: readonly unknown[]; readonly body: string };
+
+/** A collector that answers what it has read, so that a process that has ended was heard. */
 async function openCollector() {
-  const heard = Promise.withResolvers<{
-    readonly said: readonly unknown[];
-    readonly body: string;
-  }>();
-  const collector = createServer((_, response) => void response.end());
-  collector.on('request', async (request: IncomingMessage) => {
+  let first: Heard | undefined;
+  const collector = createServer(async (request, response) => {
     const { headers, url } = request;
     const body = Buffer.concat(await request.toArray()).toString('latin1');
-    heard.resolve({ said: [url, headers.authorization, headers['x-scope']], body });
+    first ??= { said: [url, headers.authorization, headers['x-scope']], body };
+    response.end();
   });
   collector.listen(0, '127.0.0.1');
   await once(collector, 'listening');
   const { port } = collector.address() as AddressInfo;
   return {
     address: `http://127.0.0.1:${port}`,
-    heard: heard.promise,
+    heard: () => first,
     [Symbol.dispose]: () => {
       collector.closeAllConnections();
       collector.close();
@@ -110,8 +110,7 @@ asked('it hears what the file of headers says', async () => {
     SERVICE_OTLP_HEADERS_FILE: file,
     SERVICE_TRACE_RATIO: '1',
   });
-  const { said } = await collector.heard;
-  assert.equal(said, ['/v1/traces', 'Basic dXNlcjp3b3Jk==', 'acme']);
+  assert.equal(collector.heard()?.said, ['/v1/traces', 'Basic dXNlcjp3b3Jk==', 'acme']);
 });
 
 // Report 31: the service ignored the variables that operators set for every program.
@@ -124,7 +123,7 @@ asked('it hears what the variables of OpenTelemetry say', async () => {
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=night,service.version=9.9.9',
     OTEL_TRACES_SAMPLER: 'always_on',
   });
-  const { said, body } = await collector.heard;
+  const { said, body = '' } = collector.heard() ?? {};
   assert.equal(said, ['/v1/traces', 'Basic b3BlcmF0b3I=', 'night']);
   for (const text of ['engine-of-acme', 'deployment.environment.name', '9.9.9']) {
     assert.match(body, text);
@@ -140,6 +139,7 @@ asked('it hears nothing where the sampler of OpenTelemetry records nothing', asy
     SERVICE_TRACE_RATIO: '1',
   });
   assert.match(answer.headers.get('traceparent') ?? '', /-00$/);
+  assert.is(collector.heard(), undefined);
 });
 
 const wrong = suite('when tracing is configured wrongly');
