@@ -195,14 +195,14 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
  */
 export const BUDGETS: Readonly<Record<string, number>> = {
   browsers: 10,
-  clients: 2,
+  clients: 4,
   kills: 16,
   kubernetes: 10,
   processes: 28,
   simulations: 6,
   tools: 8,
   'clients/typescript/test': 1,
-  'test/api': 6,
+  'test/api': 7,
   'test/bus': 1,
   'test/clients': 4,
   'test/console': 1.5,
