@@ -4,11 +4,12 @@ import { z } from 'zod';
 import { BILLING_VARIABLES } from '#platform/billing-variables';
 import { CONSOLE_VARIABLES } from '#platform/console-variables';
 import { assertExporterFiles } from '#platform/exporter-files';
-import { collector, meantVariables, OTEL_VARIABLES } from '#platform/otel-variables';
+import { meantVariables, OTEL_VARIABLES } from '#platform/otel-variables';
 import { secretsInFiles } from '#platform/secret-file';
 import { SECRET_LINES_MAX, type SecretVariable } from '#platform/secret-variables';
 import {
   address,
+  collector,
   filled,
   flag,
   headers,
@@ -67,7 +68,7 @@ const VARIABLES = {
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe level that is logged; `debug` adds a line for every request.'),
-  SERVICE_OTLP_ENDPOINT: collector().describe(
+  SERVICE_OTLP_ENDPOINT: collector.describe(
     'Where a collector takes traces by OTLP over HTTP, as http://127.0.0.1:4318; `/v1/traces` is added. Left out: nothing is traced.',
   ),
   SERVICE_OTLP_HEADERS: headers

@@ -107,7 +107,7 @@ async function runProgram({ command: [program = '', ...args] }: Program): Promis
  * the short files, most of which compute: so neither the cores nor the places stand idle.
  */
 async function runJobs(servers: RunServers, jobs: readonly Job[], places: number): Promise<void> {
-  const waiting = new Set(jobs.toSorted((one, other) => Number(other.isLong) - Number(one.isLong)));
+  const waiting = new Set(jobs);
   // Files that need a server which is still starting let the others go first.
   const takeNext = (isLong: boolean): Job | undefined => {
     const ready = [...waiting].filter((job) => servers.isReady(job));

@@ -24,7 +24,7 @@ export type ServerPlace = {
   readonly lifetime?: 'caller' | 'own';
 };
 
-/** What is started, and how one knows that it answers. */
+/** The program of a server, and how its caller learns that the server answers. */
 export type ServerCommand = {
   readonly name: string;
   readonly program: string;

@@ -7,6 +7,7 @@ import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster
 import { rotateLogs } from '#deploy/local/log-rotation';
 import { birthOf } from '#deploy/local/process-birth';
 import { claimFolder, runningServer } from '#deploy/local/server-record';
+import { every, systemClock } from '#platform/clock';
 import { STANDARD_OUTPUT } from '#platform/line-stream';
 
 /*
@@ -44,7 +45,8 @@ try {
   const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   await writeCluster(folder, { size, isReady: true, restarts: {} });
   send({ kind: 'ready' });
-  await Promise.race([stopping, keepCounting(cluster), keepRotating()]);
+  every(systemClock, ROTATE_EVERY_MS, rotate);
+  await Promise.race([stopping, keepCounting(cluster)]);
   log('ending everything');
   await cluster[Symbol.asyncDispose]();
   process.exit(0);
@@ -80,16 +82,12 @@ async function keepCounting(cluster: LocalCluster): Promise<never> {
   }
 }
 
-/** Never fulfils. A full disk must not end the cluster. */
-async function keepRotating(): Promise<never> {
-  const { logFolder } = clusterPlan(size);
-  for (;;) {
-    try {
-      rotateLogs(logFolder);
-    } catch (error) {
-      log(`long logs cannot be put aside: ${(error as Error).message}`);
-    }
-    await sleep(ROTATE_EVERY_MS);
+/** Puts long logs aside; a full disk must not end the cluster. */
+function rotate(): void {
+  try {
+    rotateLogs(clusterPlan(size).logFolder);
+  } catch (error) {
+    log(`long logs cannot be put aside: ${(error as Error).message}`);
   }
 }
 

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { endsWithPath, isNameless } from '#platform/variable-values';
+import { collector } from '#platform/variable-values';
+
+const protocol = z
+  .enum(['http/protobuf'], 'must be http/protobuf: the service speaks no other')
+  .default('http/protobuf')
+  .describe('How the collector is spoken to; `http/protobuf` alone is known.');
 
 /**
  * Variables of OpenTelemetry that this service reads itself. The SDK reads further ones: headers,
@@ -12,14 +17,14 @@ export const OTEL_VARIABLES = {
     .default('false')
     .transform((text) => text.toLowerCase() === 'true')
     .describe('`true`: nothing is traced, whatever the other variables say.'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: collector().describe(
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.describe(
     'Like `SERVICE_OTLP_ENDPOINT`, which is stronger.',
   ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector().describe(
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.describe(
     'Where a collector takes traces, the whole path included. Stronger than `OTEL_EXPORTER_OTLP_ENDPOINT`.',
   ),
-  OTEL_EXPORTER_OTLP_PROTOCOL: protocol(),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol,
   OTEL_TRACES_EXPORTER: z
     .enum(['otlp', 'none'])
     .default('otlp')
@@ -77,20 +82,4 @@ export function meantVariables(environment: Variables): Variables {
 /** Whether spans go somewhere. */
 export function namesCollector(environment: Variables): boolean {
   return COLLECTORS.some((name) => (environment[name] ?? '').trim() !== '');
-}
-
-/** Where a collector takes OTLP over HTTP; undefined: nowhere. */
-export function collector() {
-  return z
-    .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
-    .refine(isNameless, 'must not name a user')
-    .refine(endsWithPath, 'must have no query and no fragment')
-    .optional();
-}
-
-function protocol() {
-  return z
-    .enum(['http/protobuf'], 'must be http/protobuf: the service speaks no other')
-    .default('http/protobuf')
-    .describe('How the collector is spoken to; `http/protobuf` alone is known.');
 }

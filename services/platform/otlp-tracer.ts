@@ -62,7 +62,7 @@ export type Sampling = {
   readonly hasRareWork: boolean;
 };
 
-/** What a tracer that speaks OTLP is made of. */
+/** Options of a tracer that sends spans by OTLP. */
 export type OtlpTracerOptions = {
   /** Where the collector takes traces; undefined: where OpenTelemetry's own variables say. */
   readonly url: string | undefined;

@@ -18,7 +18,7 @@ export type SpanEnd = {
   /** A better name than the first, where that is known only now: a request's route is. */
   readonly name?: string;
   readonly attributes?: SpanAttributes;
-  /** What went wrong, of a closed set of words. */
+  /** The kind of failure, one of a closed set of words. */
   readonly error?: string | undefined;
 };
 

@@ -72,9 +72,16 @@ export function isNameless(url: string): boolean {
 }
 
 /** Whether a URL ends with its path, so that a path can be added to it. */
-export function endsWithPath(url: string): boolean {
+function endsWithPath(url: string): boolean {
   return !/[?#]/.test(url);
 }
+
+/** Where a collector takes OTLP over HTTP; undefined: nowhere. */
+export const collector = z
+  .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
+  .refine(isNameless, 'must not name a user')
+  .refine(endsWithPath, 'must have no query and no fragment')
+  .optional();
 
 /** Headers of HTTP as `name=value`; a value has no commas. */
 export const headers = list(

@@ -18,7 +18,7 @@ export type CredentialUse =
   | 'billing_api_key'
   | 'billing_webhook_secret';
 
-/** What files of credentials need of their process. */
+/** Ports of the process that files of credentials use. */
 type CredentialPorts = {
   readonly clock: Clock;
   readonly logger: Logger;

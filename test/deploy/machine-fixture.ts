@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { keptEnvironment } from '#test/support/kept-environment';
 
 /** A machine on which only what a test puts there can be found: its own PATH, cache and Java home. */
 export type Machine = Disposable & {
@@ -9,11 +10,9 @@ export type Machine = Disposable & {
   place(program: string, script: string): string;
 };
 
-const VARIABLES = ['PATH', 'XDG_CACHE_HOME', 'JAVA_HOME'] as const;
-
 /** Pretends to be a bare machine until disposed. The environment is this process's own. */
 export function bareMachine(): Machine {
-  const before = VARIABLES.map((name) => [name, process.env[name]] as const);
+  const environment = keptEnvironment();
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-machine-'));
   process.env['PATH'] = folder;
   process.env['XDG_CACHE_HOME'] = join(folder, 'cache');
@@ -26,10 +25,7 @@ export function bareMachine(): Machine {
       return file;
     },
     [Symbol.dispose]: () => {
-      for (const [name, value] of before) {
-        if (value === undefined) delete process.env[name];
-        else process.env[name] = value;
-      }
+      environment[Symbol.dispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -21,6 +21,7 @@ import {
   publishAdminToken,
   readAdminToken,
 } from '#limiter/admin-token';
+import { keptEnvironment } from '#test/support/kept-environment';
 import { refusalOf } from '#test/support/settled';
 
 const PORT = 8_001;
@@ -28,7 +29,7 @@ const PORT = 8_001;
 /** A home and a folder for temporary files of a test's own, until disposed. */
 function ownFolders() {
   const root = mkdtempSync(join(tmpdir(), 'identity-engine-home-'));
-  const before = { HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'] };
+  const environment = keptEnvironment();
   const home = join(root, 'home');
   const temporary = join(root, 'tmp');
   for (const folder of [home, temporary]) mkdirSync(folder);
@@ -38,10 +39,7 @@ function ownFolders() {
     home,
     temporary,
     [Symbol.dispose]() {
-      for (const [name, value] of Object.entries(before)) {
-        if (value === undefined) delete process.env[name];
-        else process.env[name] = value;
-      }
+      environment[Symbol.dispose]();
       rmSync(root, { recursive: true });
     },
   };

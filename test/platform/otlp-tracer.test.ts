@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock';
 import { openOtlpTracer, type Sampling } from '#platform/otlp-tracer';
 import { SPANS_HELD_MAX, SpanDelivery } from '#platform/span-delivery';
 import { isSampled, traceIdOf } from '#platform/traceparent';
+import { keptEnvironment } from '#test/support/kept-environment';
 import { ManualClock } from '#test/support/manual-clock';
 import { recordedSpan } from '#test/support/recorded-spans';
 
@@ -163,7 +164,8 @@ for (const [names, traceIds] of [
   ['none', [undefined, undefined]],
 ] as const) {
   headers(`are those of OTEL_PROPAGATORS=${names ?? '(not set)'}`, async () => {
-    using _ = withVariable('OTEL_PROPAGATORS', names);
+    using _ = keptEnvironment();
+    if (names !== undefined) process.env['OTEL_PROPAGATORS'] = names;
     const always = following(1);
     await using scene = await openScene(
       (_, response) => void response.end(),
@@ -180,17 +182,6 @@ for (const [names, traceIds] of [
     });
     assert.equal(found, traceIds);
   });
-}
-
-/** Sets a variable of this process for a while; undefined takes it away. */
-function withVariable(name: string, value: string | undefined): Disposable {
-  const before = process.env[name];
-  const set = (text: string | undefined) => {
-    if (text === undefined) delete process.env[name];
-    else process.env[name] = text;
-  };
-  set(value);
-  return { [Symbol.dispose]: () => set(before) };
 }
 
 const collector = suite('a tracer');

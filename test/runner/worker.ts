@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import type { Topology } from '#test/runner/job';
+import { keptEnvironment } from '#test/support/kept-environment';
 
 /*
  * A long-lived process that runs one test file after the other, as the parent asks by messages. Files
@@ -67,14 +68,14 @@ process.on('disconnect', () => process.exit(0));
 process.on('message', (request: WorkerRequest) => void runFile(request));
 
 async function runFile({ file, topology, variables }: WorkerRequest): Promise<void> {
-  const before = { ...process.env };
+  const environment = keptEnvironment();
   const folder = process.cwd();
   const open = openResources();
   running = file;
   Object.assign(process.env, variables, { TEST_TOPOLOGY: topology });
   const counts = await runSuites(file, topology);
   const left = await leftOpen(open);
-  restoreEnvironment(before);
+  environment[Symbol.dispose]();
   process.chdir(folder);
   process.exitCode = 0;
   if (left.length > 0) {
@@ -117,11 +118,6 @@ function answer(
   const text = output.splice(0).join('');
   const memoryBytes = process.memoryUsage.rss();
   process.send?.({ ...counts, text, isSpoiled, memoryBytes } satisfies WorkerAnswer);
-}
-
-function restoreEnvironment(before: NodeJS.ProcessEnv): void {
-  for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
-  Object.assign(process.env, before);
 }
 
 /** How many resources of each kind keep the event loop alive. */
