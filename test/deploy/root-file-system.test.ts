@@ -119,7 +119,7 @@ content('has one program: no shell, no package manager, no tool', () => {
     system.filter((file) => /^\/lib/.test(file) && !/\.so(\.\d+)*$/.test(file)),
     [],
   );
-  for (const tool of ['npm', 'typescript', '@biomejs', 'esbuild', 'playwright-core', 'yaml']) {
+  for (const tool of ['npm', 'typescript', '@biomejs', 'esbuild', 'playwright-core', 'knip']) {
     assert.not.ok(
       files.some((file) => file.startsWith(`/service/node_modules/${tool}/`)),
       tool,
