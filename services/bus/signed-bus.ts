@@ -76,7 +76,12 @@ export function signedBus(options: SignedBusOptions): Bus {
     if (verdict === 'stale') return reportStranger(subject, envelope);
     if (verdict !== 'new') return verdict;
     senders.note(envelope);
-    return cluster !== undefined && envelope.cluster !== cluster ? 'cluster' : undefined;
+    return isOfAnother(envelope) ? 'cluster' : undefined;
+  }
+
+  /** Who does not know its cluster yet may be of ours: what it says names the cluster. */
+  function isOfAnother({ cluster: senders }: Envelope): boolean {
+    return cluster !== undefined && senders !== cluster && senders !== NO_CLUSTER;
   }
 
   /** A stranger is believed nothing but what its clock shows, and a recording of it once. */

@@ -1,5 +1,12 @@
 import { assignShards } from '#cluster/ring';
-import { type ClusterCommand, type ClusterPorts, CtlError, type Values } from '#ctl/command';
+import { callRoll, type PresentProcess } from '#cluster/roll-call';
+import {
+  type ClusterCommand,
+  type ClusterPorts,
+  CtlError,
+  type OptionSpec,
+  type Values,
+} from '#ctl/command';
 import { SERVICE_OPTION } from '#ctl/command-values';
 import { type Cell, table } from '#ctl/table';
 import { type ClusterSnapshot, hear, snapshotOf } from '#overview/cluster-snapshot';
@@ -12,62 +19,95 @@ const LISTEN_MS = 1_200;
 
 /** A service's shards by the table. Rejects with a CtlError when no node ever owned one. */
 export async function ownedShards(
-  { shards }: Pick<ClusterPorts, 'shards'>,
+  ports: Pick<ClusterPorts, 'shards'>,
   service: ShardedService,
 ): Promise<ShardTable> {
-  const table = await readShardTable(shards, service);
-  if (table === undefined) throw neverOwned([service]);
+  const [table] = await ownedTables(ports, [service]);
   return table;
 }
+
+/** What is heard of a cluster, beside its tables. */
+type HeardCluster = {
+  /** One for each service that was asked for and that has owned a shard. */
+  readonly snapshots: readonly ClusterSnapshot[];
+  /** Those that have answered to the roll call. */
+  readonly processes: readonly PresentProcess[];
+};
 
 /**
  * Reads the tables of the services that `--service` asks for (all without it) and listens to their
  * nodes for 1.2 s. A service that never owned a shard has no snapshot; with none at all it rejects
- * with a CtlError, else as the stores and the bus do.
+ * with a CtlError, else as the stores and the bus do. `callsRoll` asks edges and consoles for an
+ * answer too.
  */
 export async function readCluster(
   ports: ClusterPorts,
   { service: wanted }: Pick<Values, 'service'>,
-): Promise<readonly ClusterSnapshot[]> {
+  { callsRoll }: { readonly callsRoll: boolean } = { callsRoll: false },
+): Promise<HeardCluster> {
   const services = SERVICES.filter((one) => wanted === undefined || one === wanted);
-  const read = await Promise.all(services.map((service) => readShardTable(ports.shards, service)));
-  const tables = read.filter((table) => table !== undefined);
-  if (tables.length === 0) throw neverOwned(services);
+  // Any table names the cluster, where no node was asked for.
+  const [first, ...others] = await ownedTables(ports, services.length > 0 ? services : SERVICES);
   await using bus = await ports.openBus();
   using listening = new DisposableStack();
   const { clock, prefix } = ports;
+  const tables = [first, ...others].filter(({ service }) => services.includes(service));
   const heard = tables.map((table) => {
     return { table, heard: listening.use(hear({ bus, clock, prefix }, table)) };
   });
+  const roll = callsRoll
+    ? listening.use(callRoll({ bus, prefix, cluster: first.cluster }))
+    : undefined;
   await sleep(clock, LISTEN_MS);
-  return heard.map(({ table, heard: nodes }) =>
-    snapshotOf(table, nodes, (names) => ringOf(names, table.shardCount)),
-  );
+  const processes = roll?.present() ?? [];
+  return {
+    snapshots: heard.map(({ table, heard: nodes }) =>
+      snapshotOf(table, nodes, (names) => ringOf(names, table.shardCount)),
+    ),
+    processes: processes.filter(({ role }) => wanted === undefined || role === wanted),
+  };
+}
+
+/** The tables of those services that have owned a shard: of one at least, or it rejects with a CtlError. */
+async function ownedTables(
+  { shards }: Pick<ClusterPorts, 'shards'>,
+  services: readonly ShardedService[],
+): Promise<readonly [ShardTable, ...ShardTable[]]> {
+  const read = await Promise.all(services.map((service) => readShardTable(shards, service)));
+  const [first, ...others] = read.filter((table) => table !== undefined);
+  if (first === undefined) throw neverOwned(services);
+  return [first, ...others];
 }
 
 /**
  * A command that shows a row for each item of the services' snapshots, as one table under
- * `headings`, with remarks on odd views.
+ * `headings`, with remarks on odd views. With `called` it shows an item for each edge and console
+ * too.
  */
 export function snapshotCommand<Item>(command: {
   readonly words: readonly string[];
   readonly summary: string;
   readonly description: string;
   readonly items: (snapshot: ClusterSnapshot, ports: ClusterPorts) => Item[] | Promise<Item[]>;
+  readonly called?: (process: PresentProcess) => Item;
+  readonly options?: Readonly<Record<'service', OptionSpec>>;
   readonly headings: readonly string[];
   readonly row: (item: Item) => readonly Cell[];
 }): ClusterCommand {
-  const { words, summary, description, items, headings, row } = command;
+  const { words, summary, description, items, called, headings, row } = command;
   return {
     kind: 'cluster',
     words,
     summary,
     description,
     args: [],
-    options: SERVICE_OPTION,
+    options: command.options ?? SERVICE_OPTION,
     async run(ports, _args, values) {
-      const snapshots = await readCluster(ports, values);
-      const data = (await Promise.all(snapshots.map((one) => items(one, ports)))).flat();
+      const callsRoll = called !== undefined;
+      const { snapshots, processes } = await readCluster(ports, values, { callsRoll });
+      const ofNodes = await Promise.all(snapshots.map((one) => items(one, ports)));
+      const ofOthers = called === undefined ? [] : processes.map(called);
+      const data = [...ofNodes.flat(), ...ofOthers];
       return { data, text: `${table(headings, data.map(row))}${remarksOn(snapshots, ports)}` };
     },
   };

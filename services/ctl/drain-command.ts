@@ -31,7 +31,8 @@ export const DRAIN: ClusterCommand = {
     if (ports.file !== undefined) {
       throw new CtlError('the process that serves a file has no other to move shards to');
     }
-    const member = memberIn(await readCluster(ports, values), name);
+    const { snapshots } = await readCluster(ports, values);
+    const member = memberIn(snapshots, name);
     const { service, node, address } = member;
     const { incarnation } = await ports.adminAt(address).drain(operatorName());
     await drained(ports, { ...member, incarnation }, report);

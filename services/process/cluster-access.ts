@@ -36,9 +36,8 @@ export async function clusterAccess(
   };
   const [engines, limiters] = await Promise.all([factsOf('engine'), factsOf('limiter')]);
   const facts = { engines, limiters };
-  const { engine, limiter, accountNews } = opening.use(
-    watchedBackends(config, foundation, bus, facts),
-  );
+  const backends = opening.use(watchedBackends(config, foundation, bus, facts));
+  const { engine, limiter, accountNews, list } = backends;
   const ownerOf = (accountId: string) => {
     const address = limiter.addressOf(accountId);
     if (address === undefined) {
@@ -56,7 +55,7 @@ export async function clusterAccess(
   });
   const opened = opening.move();
   return {
-    ...{ admin, engine, limiter, accountNews },
+    ...{ admin, engine, limiter, accountNews, list },
     audit: auditTrailOf(foundation, stores.audit),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -3,11 +3,14 @@ import type { Bus } from '#bus/bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { Membership } from '#cluster/membership';
 import { strangerReports } from '#cluster/membership-options';
+import { answerRollCalls, type CalledRole } from '#cluster/roll-call';
 import { shardOf } from '#cluster/shard-of';
 import { ShardOwners } from '#cluster/shard-owners';
 import type { Config } from '#config';
+import { releaseOf } from '#platform/release';
 import { busAccountNews } from '#process/bus-account-news';
 import type { Foundation } from '#process/foundation';
+import { nodeNameOf } from '#process/node-name';
 import { patiently } from '#process/peers';
 import { clientObserver } from '#process/rpc-metrics';
 import type { Peer } from '#routing/peer';
@@ -76,6 +79,8 @@ type WatchedBackends = AsyncDisposable & {
   readonly engine: RoutedEngine;
   readonly limiter: RoutedLimiter;
   readonly accountNews: AccountNews;
+  /** Lets `ctl nodes` find this process, until disposed. */
+  readonly list: (role: CalledRole) => Disposable;
 };
 
 /** The same for a process that is no node of either: an edge, a console. */
@@ -91,9 +96,16 @@ export function watchedBackends(
   const connectLimiter = limiterConnector(config, foundation);
   const limiter = opened.use(watchedLimiters(config, foundation, bus, limiters, connectLimiter));
   const { cluster } = engines;
+  const { SERVICE_NATS_PREFIX: prefix } = config;
+  const { clock } = foundation;
+  const self = { node: nodeNameOf(config), release: releaseOf() };
   return {
     ...{ engine, limiter },
-    accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
+    accountNews: busAccountNews({ bus, prefix, cluster }),
+    list: (role) => {
+      const startedAtMs = Math.round(clock.wallMs());
+      return answerRollCalls({ bus, clock, prefix, cluster }, { ...self, role, startedAtMs });
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -56,6 +56,7 @@ export async function openConsole(config: Config, stop: AbortSignal): Promise<Op
   const port = await openProcessPort(config, foundation);
   if (port !== undefined) opening.use(port);
   opening.use(operators.ready());
+  opening.use(behind.list('console'));
   say(foundation, { console: running.origin, metrics: `${operators.address}/metrics` });
   return opening.move();
 }

@@ -1,5 +1,6 @@
 import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
+import type { CalledRole } from '#cluster/roll-call';
 import type { Config } from '#config';
 import { composeEdge, type EdgeConfig } from '#edge/compose';
 import { systemRandomness } from '#platform/randomness';
@@ -41,6 +42,7 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   const port = await openProcessPort(config, foundation);
   if (port !== undefined) opening.use(port);
   opening.use(operators.ready());
+  if (backends.list !== undefined) opening.use(backends.list('edge'));
   say(foundation, { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();
 }
@@ -69,6 +71,7 @@ type Backends = AsyncDisposable & {
   readonly limiter: LimiterClient;
   /** Undefined where there is no bus. */
   readonly accountNews: AccountNews | undefined;
+  readonly list: ((role: CalledRole) => Disposable) | undefined;
   /** Whom the edge cannot serve without. */
   readonly peers: readonly Peer[];
 };
@@ -83,7 +86,7 @@ function atFixedAddresses(config: Config, foundation: Foundation): Backends {
   return {
     engine: { ask: (call) => engine.ask(call) },
     limiter: { ask: (call) => limiter.ask(call) },
-    accountNews: undefined,
+    ...{ accountNews: undefined, list: undefined },
     peers: [
       { name: 'engine', address: SERVICE_ENGINE_ADDRESS, connection: engine },
       { name: 'limiter', address: SERVICE_LIMITER_ADDRESS, connection: limiter },
@@ -105,13 +108,12 @@ async function ofCluster(
     heardFacts('limiter', config, foundation, bus, signal),
   ]);
   const facts = { engines, limiters };
-  const { engine, limiter, accountNews } = opening.use(
-    watchedBackends(config, foundation, bus, facts),
-  );
+  const backends = opening.use(watchedBackends(config, foundation, bus, facts));
+  const { engine, limiter, accountNews, list } = backends;
   const address = natsUrls.join(',');
   const opened = opening.move();
   return {
-    ...{ engine, limiter, accountNews },
+    ...{ engine, limiter, accountNews, list },
     peers: [
       { name: 'owner of every shard', address, connection: engine },
       { name: 'limiter of every account', address, connection: limiter },

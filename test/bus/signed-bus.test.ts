@@ -211,6 +211,8 @@ dropped('is what another cluster says, unless ours is not known', () => {
   const [a, edge, foreign] = [open(), open({ cluster: undefined }), open({ cluster: 'other' })];
   say(foreign, 'x');
   assert.equal([a.heard, a.dropped, edge.heard], [[], ['cluster'], ['x']]);
+  say(edge, 'y');
+  assert.equal([a.heard, a.dropped], [['y'], ['cluster']]);
   assert.match(a.notices[0] ?? '', /another cluster speaks .* cluster=other/);
 });
 

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { answerRollCalls } from '#cluster/roll-call';
 import { OFFSET } from '#identity/state';
+import { systemClock } from '#platform/clock';
 import { changeHead } from '#test/ctl/changed-head';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctlOn, fenced, ID, serving, storedByMoving } from '#test/ctl/ctl-on-cluster';
@@ -10,7 +12,7 @@ import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';
 
 const pair = suite('ctl with two engines');
 
-pair('shows ring, shards and nodes', async () => {
+pair('shows ring, shards, nodes, edges and consoles', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   const ring = await ctlOn(cluster).text('ring');
@@ -24,6 +26,10 @@ pair('shows ring, shards and nodes', async () => {
   assert.is(shardsOfA.length, 4);
   const [{ state, address, epoch, due_at }] = shardsOfA;
   assert.equal([state, address, epoch, due_at], ['served', 'a:8100', 1, 'a']);
+  const place = { bus: cluster.bus, clock: systemClock, prefix: 'test', cluster: 'c1' };
+  const since = { release: '1.1.0', startedAtMs: 1_800_000_000_000 };
+  using _edge = answerRollCalls(place, { role: 'edge', node: 'e1', ...since });
+  using _console = answerRollCalls(place, { role: 'console', node: 'k1', ...since });
   const nodes = await ctlOn(cluster).data('nodes');
   const found = nodes.map(({ node, state, owns, serves, agrees }: Record<string, unknown>) => [
     node,
@@ -35,10 +41,16 @@ pair('shows ring, shards and nodes', async () => {
   assert.equal(found, [
     ['a', 'serving', 4, 4, true],
     ['b', 'serving', 4, 4, true],
+    ['e1', 'serving', undefined, undefined, undefined],
+    ['k1', 'serving', undefined, undefined, undefined],
   ]);
-  assert.match(
-    await ctlOn(cluster).text('nodes'),
-    /^engine +a +[0-9a-f]{16} +a:8100 +serving +4 +4 +\S+ +yes /m,
+  const text = await ctlOn(cluster).text('nodes');
+  assert.match(text, /^engine +a +[0-9a-f]{16} +a:8100 +serving +4 +4 +\S+ +yes /m);
+  assert.match(text, /\nedge +e1( +-){2} +serving( +-){4} +2027-01-15T08:00:00.000Z +1\.1\.0\n/);
+  const edges = await ctlOn(cluster).data('nodes', '--service', 'edge');
+  assert.equal(
+    edges.map(({ service, node, release }: Record<string, unknown>) => [service, node, release]),
+    [['edge', 'e1', '1.1.0']],
   );
 });
 

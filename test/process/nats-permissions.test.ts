@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { parseApiKey } from '#accounts/api-key';
 import { openNatsBus } from '#bus/nats-bus';
 import { announcementSubject, heartbeatSubject } from '#cluster/heartbeat';
+import { presentSubject, rollCallSubject } from '#cluster/roll-call';
 import { makeSetUpLink } from '#console/entry-links';
 import { systemClock } from '#platform/clock';
 import { systemRandomness } from '#platform/randomness';
+import { releaseOf } from '#platform/release';
 import { unchanging } from '#platform/reloadable';
 import { accountSubject } from '#process/bus-account-news';
 import { cassandraMemberStore } from '#storage/cassandra/cassandra-member-store';
@@ -82,16 +85,32 @@ permitted('a cluster serves, hears its nodes and takes over from a dead one', as
   for (const run of all()) assert.not.match(run.stderr(), /NATS: .*(refuses|not heard|not sent)/);
 });
 
-permitted('ctl hears every node', async () => {
-  if (cassandra === '') return;
-  const run = runMain(['ctl', 'nodes', '--json'], {
-    ...cluster.variables,
-    ...userOf('ctl'),
-  });
+/** What serves by `ctl nodes`, as kind, name and release. */
+async function servingNodes(...options: readonly string[]): Promise<readonly string[]> {
+  const variables = { ...cluster.variables, ...userOf('ctl') };
+  const run = runMain(['ctl', 'nodes', '--json', ...options], variables);
   assert.is(await run.ended, 0, run.stderr());
-  const nodes: { node: string; state: string }[] = JSON.parse(run.stdout());
-  const serving = nodes.filter(({ state }) => state === 'serving').map(({ node }) => node);
-  assert.equal(serving.sort(), ['b', 'l1', 'l2']);
+  const nodes: Record<'service' | 'node' | 'state' | 'release', string>[] = JSON.parse(
+    run.stdout(),
+  );
+  return nodes
+    .filter(({ state }) => state === 'serving')
+    .map(({ service, node, release }) => `${service} ${node} ${release}`);
+}
+
+permitted('ctl hears every node, and the edge', async () => {
+  if (cassandra === '') return;
+  const release = releaseOf();
+  const nodes = [
+    'engine b',
+    'limiter l1',
+    'limiter l2',
+    `edge ${hostname()}:${cluster.edge.child.pid}`,
+  ];
+  assert.equal(
+    await servingNodes(),
+    nodes.map((node) => `${node} ${release}`),
+  );
 });
 
 permitted('a console reaches the nodes, and every process hears what it changes', async () => {
@@ -108,6 +127,9 @@ permitted('a console reaches the nodes, and every process hears what it changes'
   await owner.expect(201, 'POST', '/setup', { ...ada, token });
   await owner.expect(200, 'GET', '/usage');
   const { data } = await owner.expect(201, 'POST', '/keys', { name: 'one', scope: 'full' });
+  assert.equal(await servingNodes('--service', 'console'), [
+    `console ${hostname()}:${run.child.pid} ${releaseOf()}`,
+  ]);
   const caller = callerOf(cluster.service(), accountId, String(data['key']));
   assert.is((await caller.send('GET', '/instances')).status, 200);
   await owner.expect(200, 'DELETE', `/keys/${data['id']}`);
@@ -125,12 +147,13 @@ permitted('no role publishes what is another’s to say', async () => {
   if (cassandra === '') return;
   const prefix = keyspace.name;
   const [heartbeat, shard] = [heartbeatSubject, announcementSubject];
+  const heartbeats = [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter')];
   const foreign = {
-    engine: [heartbeat(prefix, 'limiter'), accountSubject(prefix)],
-    limiter: [heartbeat(prefix, 'engine'), shard(prefix, 'engine')],
-    edge: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), accountSubject(prefix)],
-    console: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), shard(prefix, 'engine')],
-    ctl: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), shard(prefix, 'engine')],
+    engine: [heartbeat(prefix, 'limiter'), accountSubject(prefix), presentSubject(prefix)],
+    limiter: [heartbeat(prefix, 'engine'), shard(prefix, 'engine'), presentSubject(prefix)],
+    edge: [...heartbeats, accountSubject(prefix), rollCallSubject(prefix)],
+    console: [...heartbeats, shard(prefix, 'engine'), rollCallSubject(prefix)],
+    ctl: [...heartbeats, shard(prefix, 'engine'), presentSubject(prefix)],
   };
   for (const role of ROLES) {
     const notices: string[] = [];
