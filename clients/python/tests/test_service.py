@@ -11,6 +11,7 @@ import pytest
 
 from both_clients import Kind, client_of, raised
 from identity_engine import Observation, errors
+from test_buffer import buffer_of
 
 START = datetime(2026, 1, 15, 8, 0, tzinfo=timezone.utc)
 
@@ -66,6 +67,19 @@ def test_a_key_counts_a_call_once(instance: Any) -> None:
     other = raised(lambda: instance.process(observation(5), idempotency_key=key))
     assert isinstance(other, errors.InvalidRequestError)
     assert other.reason == "idempotency_key_reused"
+
+
+# Report 2: a buffer wrote an observation in another order than the call that may have failed
+# before, and got 422.
+def test_a_buffer_takes_over_an_observation_of_a_call(client: Any, instance: Any) -> None:
+    fields = {"signal_strength": 0.5, "timestamp": START.isoformat(), "mode_target": "ORDER"}
+    seen = {**fields, "context": {"b": 1, "a": [{"d": 2, "c": 3}]}}
+    instance.process(seen, idempotency_key="k")
+    with buffer_of(client) as buffer:
+        buffer.add(instance.id, {"idempotency_key": "k", **seen})
+        closed = buffer.close()
+    assert (closed.acknowledged, closed.rejected) == (1, ())
+    assert instance.snapshot().data.cycle == 1
 
 
 def test_too_early_is_a_value_unless_it_is_asked_to_be_an_error(instance: Any) -> None:

@@ -229,6 +229,19 @@ real('a log that is sent again after a crash counts once', async () => {
   assert.equal([single.isReplayed, (await instance.snapshot()).data.cycle], [true, 80]);
 });
 
+// Report 2: a buffer wrote an observation in another order than the call that may have failed before, and got 422.
+real('a buffer takes over an observation that a call has sent, in whatever order', async () => {
+  const instance = await newInstance();
+  const timestamp = new Date(Date.now() - 60_000).toISOString();
+  const context = { b: 1, a: [{ d: 2, c: 3 }] };
+  const observation = { signal_strength: 0.5, timestamp, mode_target: 'ORDER', context } as const;
+  await instance.process(observation, { idempotencyKey: 'k' });
+  const buffer = new ObservationBuffer(client, { delayMaxMs: 0 });
+  await buffer.add(instance.id, { idempotency_key: 'k', ...observation });
+  const { acknowledged, replayed } = await buffer.close();
+  assert.equal([acknowledged, replayed], [1, 1]);
+});
+
 // Report 2: a buffer moved explicit timestamps that the service throttled.
 real('a buffer reports what is too early by its own timestamp', async () => {
   const instance = await newInstance();

@@ -3,7 +3,6 @@ import { fromJson, toJson } from '../json.ts';
 import type { BatchObservation } from '../models.ts';
 import { uuid7 } from '../uuid7.ts';
 import type { Moment } from './buffer-clock.ts';
-import { canonical } from './canonical.ts';
 import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
 
 /** One observation that the buffer has taken in. */
@@ -63,7 +62,7 @@ export function itemOf(observation: BatchObservation, addedAt: Moment): (ordinal
   const text = toJson(observation, 'observation');
   if (!text.startsWith('{')) throw new IdentityEngineError('an observation is an object');
   const added = fromJson(text) as BatchObservation;
-  const copy = canonical({ ...added, idempotency_key: keyOf(added) });
+  const copy = { ...added, idempotency_key: keyOf(added) };
   const bytes = new TextEncoder().encode(text).length + FRAME_BYTES;
   const { unixMs: addedAtMs, steadyMs: addedAtSteadyMs } = addedAt;
   const timestampFrom = copy.timestamp === undefined ? 'buffer' : 'caller';
@@ -113,7 +112,7 @@ export function cutBatch(
       nextMs = placed.ms + INTERVAL_MS;
       floor = Math.max(floor ?? nextMs, nextMs);
     }
-    observations.push(canonical({ ...item.observation, timestamp: placed.timestamp }));
+    observations.push({ ...item.observation, timestamp: placed.timestamp });
   }
   if (observations.length === 0) return undefined;
   return {

@@ -3,7 +3,6 @@ import { uuid7 } from '../uuid7.ts';
 import { type Batch, type Item, placedAt } from './batch.ts';
 import type { Moment } from './buffer-clock.ts';
 import type { UnacknowledgedBatch } from './buffer-types.ts';
-import { canonical } from './canonical.ts';
 import { KEY_AGE_MS_MAX } from './instance-queue.ts';
 import { RecentFloors } from './recent-floors.ts';
 import { INTERVAL_MS } from './spacing.ts';
@@ -90,7 +89,7 @@ export class BufferSpool {
 
   #timed(instanceId: string, item: Item, floorMs: number | undefined): Item {
     const { ms, timestamp } = placedAt(item, floorMs);
-    const observation = canonical({ ...item.observation, timestamp });
+    const observation = { ...item.observation, timestamp };
     if (ms !== undefined) {
       this.#next.keep(instanceId, Math.max(floorMs ?? 0, ms + INTERVAL_MS));
     }

@@ -1,6 +1,5 @@
 import { fromJson, toJson } from '../json.ts';
 import type { TimestampFrom } from './batch.ts';
-import { canonical } from './canonical.ts';
 import { type SpoolEntry, SpoolError } from './spool.ts';
 
 /*
@@ -77,5 +76,5 @@ function parsed(bytes: Uint8Array): Line | undefined {
   if (typeof observation?.idempotency_key !== 'string') return undefined;
   if (typeof observation.timestamp !== 'string' || typeof addedAtMs !== 'number') return undefined;
   const timestampFrom = written.timestamp_from === 'buffer' ? 'buffer' : 'caller';
-  return { instanceId, observation: canonical(observation), timestampFrom, addedAtMs };
+  return { instanceId, observation, timestampFrom, addedAtMs };
 }

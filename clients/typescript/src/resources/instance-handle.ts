@@ -8,6 +8,7 @@ import type {
   ResetOptions,
 } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
+import { canonical } from '../canonical.ts';
 import { EventStream, type EventsOptions } from '../events/event-stream.ts';
 import { ContractGuard, type GuardOptions } from '../guard.ts';
 import { HeldContract } from '../held-contract.ts';
@@ -220,7 +221,7 @@ export class InstanceHandle {
     const prefer = options.strict === true ? 'handling=strict' : undefined;
     const headers = { ...keyOf(options), prefer };
     return await this.#caller.call({
-      ...{ method: 'POST', path: this.#path(below), body, headers, options },
+      ...{ method: 'POST', path: this.#path(below), body: canonical(body), headers, options },
       ...{ repeatable: 'always', isChange: true },
     });
   }

@@ -74,6 +74,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             idempotency_key=idempotency_key,
             request_id=request_id,
             strict=strict,
+            in_order=True,
         )
         answer = await self._caller.send(call, timeout_s, attempts_max)
         result = observed_of(answer, _PROCESSED)
@@ -160,6 +161,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             idempotency_key=idempotency_key,
             request_id=request_id,
             strict=strict,
+            in_order=True,
         )
         answer = await self._caller.send(call, timeout_s, attempts_max)
         if include_intermediate:

@@ -46,10 +46,10 @@ class Item:
     @property
     def body(self) -> dict[str, Any]:
         """The observation as it is sent."""
-        fields = [*self.fields.items(), ("timestamp", self.text)]
+        fields = {**self.fields, "timestamp": self.text}
         if self.key is not None:
-            fields.append(("idempotency_key", self.key))
-        return _sorted(fields)
+            fields["idempotency_key"] = self.key
+        return fields
 
     def move(self, at_ms: int) -> None:
         """Gives the observation another time, which must not be the caller's own."""
@@ -63,7 +63,7 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
     or key.
     """
     text = json_of(observation)
-    fields = json.loads(text, object_pairs_hook=_sorted)
+    fields = json.loads(text)
     if not isinstance(fields, dict):
         raise ValueError("an observation is an object")
     own = fields.pop("timestamp", None)
@@ -82,16 +82,12 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
 
 def item_as_sent(body: Mapping[str, Any], *, is_own_time: bool, added_ms: int) -> Item:
     """An observation that was sent, or would have been, with its time and key as they were."""
-    fields = json.loads(json_of(body), object_pairs_hook=_sorted)
+    text_of_body = json_of(body)
+    fields = json.loads(text_of_body)
     text = fields.pop("timestamp")
     key = fields.pop("idempotency_key", None)
-    size = len(json_of(body)) + ADDED_BYTES
+    size = len(text_of_body) + ADDED_BYTES
     return Item(fields, key, time_ms(text), text, is_own_time, size, added_ms)
-
-
-def _sorted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Fields in one order: a store that keeps them in another does not change the body of a key."""
-    return dict(sorted(pairs))
 
 
 def time_ms(text: object) -> int:

@@ -69,8 +69,11 @@ def send(
     is_keyed: bool = False,
     if_match: str | None = None,
     strict: bool = False,
+    in_order: bool = False,
 ) -> Call:
-    """A call with a body, keyed with a new UUIDv7 unless another key is given."""
+    """A call with a body, keyed with a new UUIDv7 unless another key is given; ``in_order`` as
+    ``json_of`` takes it.
+    """
     key = (idempotency_key or uuid7()) if is_keyed else None
     headers = _headers(
         {
@@ -81,7 +84,7 @@ def send(
             "Prefer": "handling=strict" if strict else None,
         }
     )
-    content = None if body is None else json_of(body)
+    content = None if body is None else json_of(body, in_order=in_order)
     return Call(method, path, repeatable, headers=headers, content=content)
 
 
@@ -106,14 +109,15 @@ LEVELS_NAMED = 8
 """Levels of the path that an error names."""
 
 
-def json_of(value: object) -> bytes:
-    """JSON in UTF-8. Fields of models that were never set are left out.
+def json_of(value: object, *, in_order: bool = False) -> bytes:
+    """JSON in UTF-8. Fields of models that were never set are left out. With ``in_order`` all
+    objects have their fields by name: the service knows the body of a key by its bytes.
 
     Raises ``ConfigurationError`` with the path of a value that JSON cannot carry: NaN, an infinite
     number, a lone surrogate, a cycle, an object of no known type.
     """
     try:
-        return to_json(plain(value))
+        return to_json(plain(value, in_order=in_order))
     except _UnsendableError as error:
         raise ConfigurationError(f"{error.path or 'the body'} cannot be sent: {error}") from None
     except (ValueError, RecursionError) as error:
@@ -126,7 +130,7 @@ class _UnsendableError(Exception):
     path = ""
 
 
-def plain(value: object, level: int = 0) -> object:
+def plain(value: object, level: int = 0, *, in_order: bool = False) -> object:
     """The value with every model in it as a dict of the fields that were set."""
     if isinstance(value, str):
         if not is_text(value):
@@ -135,22 +139,27 @@ def plain(value: object, level: int = 0) -> object:
         if not math.isfinite(value):
             raise _UnsendableError(f"{value} is no number of JSON")
     elif isinstance(value, BaseModel):
-        return plain(value.model_dump(exclude_unset=True), level)
+        return plain(value.model_dump(exclude_unset=True), level, in_order=in_order)
     elif isinstance(value, Mapping):
-        return {key: _item(value, key, item, level) for key, item in value.items()}
+        fields = sorted(value.items(), key=_name) if in_order else value.items()
+        return {key: _item(value, key, item, level, in_order) for key, item in fields}
     elif isinstance(value, (list, tuple)):
-        return [_item(value, index, item, level) for index, item in enumerate(value)]
+        return [_item(value, index, item, level, in_order) for index, item in enumerate(value)]
     return value
 
 
-def _item(container: object, key: object, item: object, level: int) -> object:
+def _name(field: tuple[object, object]) -> str:
+    return str(field[0])
+
+
+def _item(container: object, key: object, item: object, level: int, in_order: bool) -> object:
     """One value of a container. Adds its key to the path of an error."""
     if level >= LEVELS_MAX:
         raise _UnsendableError(f"it contains itself, or has more than {LEVELS_MAX} levels")
     if isinstance(key, str) and not is_text(key):
         raise _UnsendableError("a key has a lone surrogate")
     try:
-        return plain(item, level + 1)
+        return plain(item, level + 1, in_order=in_order)
     except _UnsendableError as error:
         if level < LEVELS_NAMED:
             step = f"[{key}]" if isinstance(container, (list, tuple)) else f".{key}"
