@@ -98,6 +98,7 @@ async function servingNodes(...options: readonly string[]): Promise<readonly str
     .map(({ service, node, release }) => `${service} ${node} ${release}`);
 }
 
+// Report 36: the releases of edges and consoles could not be seen.
 permitted('ctl hears every node, and the edge', async () => {
   if (cassandra === '') return;
   const release = releaseOf();

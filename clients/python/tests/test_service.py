@@ -69,8 +69,7 @@ def test_a_key_counts_a_call_once(instance: Any) -> None:
     assert other.reason == "idempotency_key_reused"
 
 
-# Report 2: a buffer wrote an observation in another order than the call that may have failed
-# before, and got 422.
+# Report 2: a buffer wrote the fields of an observation in another order than a call.
 def test_a_buffer_takes_over_an_observation_of_a_call(client: Any, instance: Any) -> None:
     fields = {"signal_strength": 0.5, "timestamp": START.isoformat(), "mode_target": "ORDER"}
     seen = {**fields, "context": {"b": 1, "a": [{"d": 2, "c": 3}]}}

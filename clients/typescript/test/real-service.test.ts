@@ -229,7 +229,7 @@ real('a log that is sent again after a crash counts once', async () => {
   assert.equal([single.isReplayed, (await instance.snapshot()).data.cycle], [true, 80]);
 });
 
-// Report 2: a buffer wrote an observation in another order than the call that may have failed before, and got 422.
+// Report 2: a buffer wrote the fields of an observation in another order than a call.
 real('a buffer takes over an observation that a call has sent, in whatever order', async () => {
   const instance = await newInstance();
   const timestamp = new Date(Date.now() - 60_000).toISOString();
