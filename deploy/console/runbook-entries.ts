@@ -19,7 +19,7 @@ export function runbookEntries(file = 'docs/runbook.md'): Readonly<Record<string
 }
 
 function partsOf(text: string): Parts {
-  const [, ...pieces] = text.split(/^\*\*(Means|Look at|Do)\.\*\* /m);
+  const [, ...pieces] = text.split(/^\*\*(Means|Look at|Do)\.\*\*\s/m);
   const titles = pieces.filter((_, index) => index % 2 === 0);
   return titles.map((title, index) => [title, plain(pieces[2 * index + 1] ?? '')]);
 }
