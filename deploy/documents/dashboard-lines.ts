@@ -1,7 +1,7 @@
 import { tableLines } from '#deploy/documents/markdown-table';
 import { DASHBOARDS } from '#deploy/observe/dashboards/all';
 
-/** A chapter for every dashboard: what it is for, its picture, what each panel says. */
+/** A chapter for every dashboard: its purpose, its picture, and the meaning of each panel. */
 export function dashboardLines(): string[] {
   return DASHBOARDS.flatMap(({ id, title, about, panels }, place) => [
     ...(place === 0 ? [] : ['']),
@@ -12,7 +12,7 @@ export function dashboardLines(): string[] {
     `![the dashboard ${title}](pictures/dashboard-${id}.svg)`,
     '',
     ...tableLines(
-      ['Panel', 'Says'],
+      ['Panel', 'Shows'],
       panels.map((panel) => [panel.title, panel.about]),
     ),
   ]);

@@ -11,7 +11,7 @@ export type Unit = 'seconds' | 'perSecond' | 'share' | 'count' | 'bytes';
 /** A chart over time. */
 export type Panel = {
   readonly title: string;
-  /** What a reader learns from it, in a sentence or two. */
+  /** Meaning of the panel, in one short sentence. */
   readonly about: string;
   readonly unit: Unit;
   readonly queries: readonly Query[];

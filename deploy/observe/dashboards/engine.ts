@@ -1,14 +1,14 @@
 import { type Dashboard, perSecond, quantiles } from '#deploy/observe/dashboards/dashboard';
 
-/** What the engines do: cycles, actors, mailboxes, journals, shards. */
+/** Dashboard of the engines: cycles, actors, mailboxes, journals, shards. */
 export const ENGINE: Dashboard = {
   id: 'engine',
   title: 'Engine',
-  about: 'What the engines do: cycles, actors in memory, waiting calls, journals and shards.',
+  about: 'Cycles, actors, waiting calls, journals and shards of the engines.',
   panels: [
     {
       title: 'Cycles',
-      about: 'Observations applied a second, and those that came within the minimum interval.',
+      about: 'Observations per second, applied and throttled.',
       unit: 'perSecond',
       queries: [
         perSecond('identity_cycles_total', ['result']),
@@ -17,21 +17,20 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Drift events',
-      about: 'Cycles whose drift level was not D0, a second.',
+      about: 'Cycles per second with another drift level than D0.',
       unit: 'perSecond',
       queries: [perSecond('identity_drift_events_total', ['level'])],
       mayBeEmpty: 'no instance has drifted',
     },
     {
       title: 'Actors in memory',
-      about:
-        'By engine; they leave by age, and the least recently used first when memory is short.',
+      about: 'By engine; idle actors leave by age, or by least recent use when memory is short.',
       unit: 'count',
       queries: [{ expr: 'identity_actors_active{job="engine"}', legend: '{{instance}} {{actor}}' }],
     },
     {
       title: 'Bytes of actors',
-      about: 'Estimated, by engine, against SERVICE_ACTOR_MEMORY_MIB.',
+      about: 'Estimate by engine; SERVICE_ACTOR_MEMORY_MIB bounds each kind of idle actor.',
       unit: 'bytes',
       queries: [
         { expr: 'sum by (instance) (identity_actor_bytes{job="engine"})', legend: '{{instance}}' },
@@ -39,33 +38,33 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Activations',
-      about: 'How long it takes to load an actor.',
+      about: 'Time to load an actor.',
       unit: 'seconds',
       queries: quantiles('identity_activation_seconds', ['source']),
     },
     {
       title: 'Mailbox wait',
-      about: 'How long calls that met others waited for their turn.',
+      about: 'Time that calls waited for the turn of their instance.',
       unit: 'seconds',
       queries: quantiles('identity_mailbox_wait_seconds', ['job']),
       limit: 0.25,
     },
     {
       title: 'Model step',
-      about: 'Time of one step of the model; one in 64 is timed.',
+      about: 'Time of one model step; one in 64 is timed.',
       unit: 'seconds',
       queries: quantiles('identity_advance_seconds'),
     },
     {
       title: 'Journal appends',
-      about: 'Every answer waits for one.',
+      about: 'Every answer waits for an append.',
       unit: 'seconds',
       queries: quantiles('journal_append_seconds', ['service']),
       limit: 0.1,
     },
     {
       title: 'Records in no checkpoint',
-      about: 'The tail that a new owner would have to replay; intake stops at 200,000.',
+      about: 'Tail that a new owner must replay; at 200,000, calls get 503.',
       unit: 'count',
       queries: [{ expr: 'sum by (instance) (journal_unflushed_records)', legend: '{{instance}}' }],
     },
@@ -80,13 +79,13 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Shards moved',
-      about: 'Gained or given up a second, by reason: takeover is what a failure leaves.',
+      about: 'Gained or given up per second; takeover follows a failure.',
       unit: 'perSecond',
       queries: [perSecond('shard_moves_total', ['service', 'reason'])],
     },
     {
       title: 'Sealed and fenced',
-      about: 'Journals sealed by others, incarnations ended by it, calls sent to the wrong node.',
+      about: 'Journals sealed by others, fenced nodes, calls to the wrong node.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('shard_seals_total', ['reason']), legend: 'sealed, {{reason}}' },

@@ -1,34 +1,33 @@
 import { type Dashboard, perSecond, quantiles } from '#deploy/observe/dashboards/dashboard';
 
-/** What the limiters decide, how fast, and what failures cost the accounts. */
+/** Dashboard of the limiters: decisions, durations, and the cost of failures. */
 export const LIMITER: Dashboard = {
   id: 'limiter',
   title: 'Limiter',
-  about: 'What the limiters decide, how fast, and what failures cost the accounts.',
+  about: 'Decisions of the limiters, their duration, and the cost of failures.',
   panels: [
     {
       title: 'Decisions',
-      about: 'Admissions a second, by what was decided.',
+      about: 'Admissions per second, by decision.',
       unit: 'perSecond',
       queries: [perSecond('limiter_checks_total', ['decision'])],
     },
     {
       title: 'Duration of a check',
-      about:
-        'As the edge sees it; above its time-out (100 ms unless configured) calls are refused.',
+      about: 'As edges measure it; above the timeout (100 ms unless set), edges refuse calls.',
       unit: 'seconds',
       queries: quantiles('limiter_check_duration_seconds'),
       limit: 0.1,
     },
     {
       title: 'Fail closed by reason',
-      about: 'Calls refused because no limiter gave an answer.',
+      about: 'Calls refused because no limiter answered.',
       unit: 'perSecond',
       queries: [perSecond('edge_fail_closed_total', ['reason'])],
     },
     {
       title: 'Refused without asking',
-      about: 'Calls of keys known to be over their limit, and of addresses with many refused keys.',
+      about: 'Calls of keys over their limit, and of addresses with many refused keys.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('edge_refused_unasked_total'), legend: 'limited' },
@@ -37,20 +36,19 @@ export const LIMITER: Dashboard = {
     },
     {
       title: 'Raising watermarks',
-      about: 'Time until the journal held a raise; calls above the old one wait for it.',
+      about: 'Time until the journal held a raise; calls above the old watermark wait.',
       unit: 'seconds',
       queries: quantiles('limiter_watermark_raise_seconds', ['watermark']),
     },
     {
       title: 'Messages in a frame',
-      about: 'How many calls of one event-loop turn arrive together.',
+      about: 'Calls of one event-loop turn that arrive together.',
       unit: 'count',
       queries: quantiles('limiter_frame_messages'),
     },
     {
       title: 'Cycles charged and not used',
-      about:
-        'By cause: reservations that expired, and crashes; beside them settlements that were lost.',
+      about: 'Expired reservations, crashes, and lost settlements.',
       unit: 'perSecond',
       queries: [
         perSecond('limiter_lost_cycles_total', ['cause']),
@@ -59,7 +57,7 @@ export const LIMITER: Dashboard = {
     },
     {
       title: 'Meters in memory',
-      about: 'Accounts whose counts a limiter holds.',
+      about: 'Accounts whose usage a limiter holds.',
       unit: 'count',
       queries: [{ expr: 'identity_actors_active{job="limiter"}', legend: '{{instance}}' }],
     },

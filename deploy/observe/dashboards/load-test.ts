@@ -2,28 +2,28 @@ import { type Dashboard, perSecond, quantiles } from '#deploy/observe/dashboards
 
 const OF_K6 = 'k6 writes it while a load test runs, by remote write';
 
-/** What a load test sends beside what the service sees of it. */
+/** Dashboard of a load test: figures of k6 beside those of the service. */
 export const LOAD_TEST: Dashboard = {
   id: 'load-test',
   title: 'Load test',
-  about: 'What k6 sends, beside what the service sees of it: both should say the same.',
+  about: 'k6 beside the service: both should show the same.',
   panels: [
     {
       title: 'Requests as k6 counts them',
-      about: 'Begun a second, by route.',
+      about: 'Begun per second, by route.',
       unit: 'perSecond',
       queries: [perSecond('k6_http_reqs_total', ['name'])],
       mayBeEmpty: OF_K6,
     },
     {
       title: 'Requests as the edges count them',
-      about: 'Answered a second.',
+      about: 'Answered per second.',
       unit: 'perSecond',
       queries: [perSecond('http_server_request_duration_seconds_count', ['http_route'])],
     },
     {
       title: 'Duration as k6 sees it',
-      about: 'The 99th percentile, network and waiting included.',
+      about: '99th percentile, with network and waiting.',
       unit: 'seconds',
       queries: [{ expr: 'max by (name) (k6_http_req_duration_p99)', legend: '{{name}}' }],
       mayBeEmpty: OF_K6,
@@ -36,14 +36,14 @@ export const LOAD_TEST: Dashboard = {
     },
     {
       title: 'Dropped iterations',
-      about: 'Any at all voids a result: k6 could not begin calls when they were due.',
+      about: 'Any value above 0 voids a result: k6 began calls late.',
       unit: 'perSecond',
       queries: [{ ...perSecond('k6_dropped_iterations_total'), legend: 'dropped' }],
       mayBeEmpty: OF_K6,
     },
     {
       title: 'Virtual users',
-      about: 'How many calls k6 has under way at once.',
+      about: 'Calls that k6 has open at once.',
       unit: 'count',
       queries: [{ expr: 'sum(k6_vus)', legend: 'users' }],
       mayBeEmpty: OF_K6,
@@ -56,7 +56,7 @@ export const LOAD_TEST: Dashboard = {
     },
     {
       title: 'Cores in use',
-      about: 'Processor seconds a second, by process.',
+      about: 'CPU seconds per second, by process.',
       unit: 'count',
       queries: [{ expr: 'rate(process_cpu_seconds_total[1m])', legend: '{{instance}}' }],
     },

@@ -3,28 +3,27 @@ import { allowedOf, errorRatio } from '#deploy/observe/slo-rules';
 
 const COUNT = 'http_server_request_duration_seconds_count';
 
-/** Rate, errors and durations, as callers meet them, and how fast the promises' allowances are spent. */
+/** Dashboard of callers: rates, errors, durations, and how fast error budgets are spent. */
 export const SERVICE: Dashboard = {
   id: 'service',
   title: 'Service',
-  about:
-    'What callers meet: how many calls, how many fail, how long they take, and what was promised; last, the console.',
+  about: 'Calls, errors, durations and objectives, as callers meet them; and the console.',
   panels: [
     {
       title: 'Requests by route',
-      about: 'Answers a second, of all edges.',
+      about: 'Answers per second, all edges.',
       unit: 'perSecond',
       queries: [perSecond(COUNT, ['http_route'])],
     },
     {
       title: 'Answers by status',
-      about: '429 and 402 are limits of accounts; 503 is what the objective counts.',
+      about: 'Availability counts 500, 502, 503 and 504; 429 is a limit of a caller.',
       unit: 'perSecond',
       queries: [perSecond(COUNT, ['http_response_status_code'])],
     },
     {
       title: 'Duration of process calls',
-      about: '99 % are promised within 50 ms.',
+      about: 'The objective is 99 % within 50 ms.',
       unit: 'seconds',
       queries: quantiles(
         'http_server_request_duration_seconds',
@@ -35,8 +34,7 @@ export const SERVICE: Dashboard = {
     },
     {
       title: 'Where the time goes',
-      about:
-        'The 99th percentile of the parts of a call: limiter, engine as the edge sees it, journal.',
+      about: '99th percentile of limiter check, engine call and journal append.',
       unit: 'seconds',
       queries: [
         part('limiter_check_duration_seconds', 'limiter check'),
@@ -46,7 +44,7 @@ export const SERVICE: Dashboard = {
     },
     {
       title: 'Errors by route and status',
-      about: '5xx a second.',
+      about: '5xx per second.',
       unit: 'perSecond',
       queries: [
         perSecond(
@@ -59,8 +57,7 @@ export const SERVICE: Dashboard = {
     },
     {
       title: 'Errors by reason',
-      about:
-        'What the edge could not get: an answer of a limiter, or of an engine at the first try.',
+      about: 'Refusals without an answer of a limiter, and retries, per second.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('edge_fail_closed_total', ['reason']), legend: 'fail closed, {{reason}}' },
@@ -69,8 +66,7 @@ export const SERVICE: Dashboard = {
     },
     ...(['availability', 'latency'] as const).map((objective) => ({
       title: `Burn rate of ${objective}`,
-      about:
-        'How many times too fast the allowance is spent; 1 leaves nothing at the end of a month.',
+      about: 'Speed at which the error budget is spent; at 1 it lasts a month.',
       unit: 'count' as const,
       queries: ['5m', '1h', '6h'].map((window) => ({
         expr: `${errorRatio(objective, window)} / ${allowedOf(objective)}`,
@@ -80,29 +76,27 @@ export const SERVICE: Dashboard = {
     })),
     {
       title: 'Calls under way',
-      about: 'Admitted and not answered, by edge.',
+      about: 'Admitted calls without an answer, by edge.',
       unit: 'count',
       queries: [{ expr: 'edge_inflight{job="edge"}', legend: '{{instance}}' }],
     },
     {
       title: 'Event loops',
-      about:
-        'Share of the time in which each process computes; above 0.85 calls wait for each other.',
+      about: 'Busy share of the time; above 0.85, calls wait for each other.',
       unit: 'share',
       queries: [{ expr: 'nodejs_eventloop_utilization', legend: '{{instance}}' }],
       limit: 0.85,
     },
     {
       title: 'Console: answers by status',
-      about:
-        'A second, of all consoles; 401 is a sign-in that was refused, 503 an audit trail away.',
+      about: 'Per second; 401 is a refused sign-in, 503 an unavailable audit trail.',
       unit: 'perSecond',
       queries: [perSecond('console_request_duration_seconds_count', ['http_response_status_code'])],
       mayBeEmpty: 'no one has opened the console',
     },
     {
       title: 'Console: sign-ins by outcome',
-      about: 'Tries a second; too_early: before the wait after a failure was over.',
+      about: 'Tries per second; too_early came before the end of a wait.',
       unit: 'perSecond',
       queries: [perSecond('console_sign_ins_total', ['step', 'outcome'])],
       mayBeEmpty: 'no one has signed in',

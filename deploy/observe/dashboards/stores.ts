@@ -2,42 +2,41 @@ import { type Dashboard, perSecond, quantiles } from '#deploy/observe/dashboards
 
 const DURATION = 'db_client_operation_duration_seconds';
 
-/** Cassandra and NATS as the service meets them. */
+/** Dashboard of the stores: Cassandra and NATS, as the service sees them. */
 export const STORES: Dashboard = {
   id: 'stores',
   title: 'Stores',
-  about: 'Cassandra and NATS as the service meets them.',
+  about: 'Cassandra and NATS, as the service sees them.',
   panels: [
     {
       title: 'Statements',
-      about: 'A second, by what they do.',
+      about: 'Per second, by operation.',
       unit: 'perSecond',
       queries: [perSecond(`${DURATION}_count`, ['db_operation_name'])],
     },
     {
       title: 'Duration of statements',
-      about: 'The 99th percentile, by what they do.',
+      about: '99th percentile, by operation.',
       unit: 'seconds',
       queries: quantiles(DURATION, ['db_operation_name'], '{error_type=""}').slice(1),
     },
     {
       title: 'Failed statements by type',
-      about: 'A second. refused: the server will never take it; all others pass.',
+      about: 'Per second; only refused is permanent.',
       unit: 'perSecond',
       queries: [perSecond(`${DURATION}_count`, ['error_type'], '{error_type!=""}')],
       mayBeEmpty: 'no statement has failed',
     },
     {
       title: 'Second server asked',
-      about: 'Statements answered after a second server had been asked (decision 220).',
+      about: 'Statements sent to a second server, because the first was slow or failed.',
       unit: 'perSecond',
       queries: [perSecond('db_client_second_server_total', ['reason'])],
       mayBeEmpty: 'there is one server, or all have been quick',
     },
     {
       title: 'Appends and groups',
-      about:
-        'Slots written a second, and records a second: their ratio is what a group commit saves.',
+      about: 'Appends and records per second; their ratio is the gain of group commit.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('journal_append_seconds_count', ['service']), legend: 'slots, {{service}}' },
@@ -45,32 +44,32 @@ export const STORES: Dashboard = {
       ],
     },
     {
-      title: 'Age of what is checkpointed',
-      about: 'How long actors had been dirty; they are due after two minutes.',
+      title: 'Age at a checkpoint',
+      about: 'Time since the first unstored change of an actor; due after two minutes.',
       unit: 'seconds',
       queries: quantiles('checkpoint_dirty_age_seconds', ['service']),
     },
     {
       title: 'Failed checkpoints',
-      about: 'A second; what fails stays in memory and is tried again.',
+      about: 'Per second; the actors stay in memory and are retried.',
       unit: 'perSecond',
       queries: [perSecond('checkpoint_failures_total', ['service'])],
     },
     {
       title: 'Take-overs',
-      about: 'Records recovered from the journals of failed nodes, a second.',
+      about: 'Records recovered from failed nodes, per second.',
       unit: 'perSecond',
       queries: [perSecond('recovered_records_total', ['service'])],
     },
     {
       title: 'NATS connected',
-      about: '1 or 0 by process.',
+      about: '1 or 0, by process.',
       unit: 'count',
       queries: [{ expr: 'bus_connected', legend: '{{instance}}' }],
     },
     {
       title: 'Messages dropped',
-      about: 'Messages from NATS that were not believed, a second, by reason.',
+      about: 'Messages from NATS that failed verification, per second, by reason.',
       unit: 'perSecond',
       queries: [perSecond('bus_dropped_total', ['reason'])],
       mayBeEmpty: 'there is no NATS',
