@@ -4,7 +4,7 @@ import { FAULTS } from '#fault/error-codes';
 import { REASONS } from '#fault/error-reasons';
 
 /*
- * What the section "What the labels can say" of docs/metrics.md says, to be compared with the code and with
+ * What the section "Label values" of docs/metrics.md says, to be compared with the code and with
  * what processes show.
  */
 
@@ -26,7 +26,7 @@ const OF_METRIC = /\bfor `(\w+_\w+)`/;
 /** The rows of the section, by label. */
 export function documentedRows(): ReadonlyMap<string, string> {
   const document = readFileSync('docs/metrics.md', 'utf8');
-  const [, section = ''] = document.split('## What the labels can say');
+  const [, section = ''] = document.split('## Label values');
   const rows = [...section.matchAll(/^\| `(\w+)` \| (.*) \|$/gm)];
   return new Map(rows.map(([, label = '', text = '']) => [label, text]));
 }

@@ -28,7 +28,7 @@ const SETS: readonly (readonly [metric: string, label: string, values: readonly 
   ],
 ];
 
-const documented = suite('docs/metrics.md, "What the labels can say"');
+const documented = suite('docs/metrics.md, "Label values"');
 
 documented('has a row for every label of the catalog, and for no other', () => {
   const labels = Object.values(METRICS).flatMap((metric): readonly string[] => metric.labels);
