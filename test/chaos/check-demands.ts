@@ -3,7 +3,7 @@ import { percent } from '#test/chaos/check-quota';
 import type { Fault } from '#test/chaos/fault';
 import type { Findings } from '#test/chaos/findings';
 import { checkStoreOutage, type StoreOutage } from '#test/chaos/store-outage';
-import { type Disturbance, errorShareOf, timeOf } from '#test/chaos/timeline';
+import { type Disturbance, errorShareOf, isError, timeOf } from '#test/chaos/timeline';
 
 /** What was done to a cluster, and the calls of its load. */
 type SeenFaults = {
@@ -12,7 +12,7 @@ type SeenFaults = {
   readonly storeOutages: readonly StoreOutage[];
 };
 
-/** What was demanded of faults themselves: how many calls they may cost, and what may happen meanwhile. */
+/** Checks the limits of faults: the share of failed calls, and no acknowledged change in an outage. */
 export function checkDemands(
   faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
   seen: SeenFaults,
@@ -20,11 +20,11 @@ export function checkDemands(
 ): void {
   const { log, disturbances, storeOutages } = seen;
   for (const { name, errorShareMax = 1 } of faults) {
-    const share = errorShareOf(timeOf(name, disturbances, log.calls)?.calls ?? []);
+    const { calls } = timeOf(name, disturbances, log.calls) ?? { calls: [] };
+    const share = errorShareOf(calls);
     if (share <= errorShareMax) continue;
-    findings.add(
-      `${name}: ${percent(share)} of the calls failed, of at most ${percent(errorShareMax)}`,
-    );
+    const failed = `${calls.filter(isError).length} of ${calls.length} calls failed`;
+    findings.add(`${name}: ${failed} (${percent(share)}); the limit is ${percent(errorShareMax)}`);
   }
   for (const outage of storeOutages) checkStoreOutage(log.calls, outage, findings);
 }

@@ -99,7 +99,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'nats-down',
-    title: 'NATS away for a minute',
+    title: 'NATS stopped for 60 s',
     async run(scene) {
       await scene.disturb('nats stopped for 60 s', async () => {
         await scene.cluster.stop('nats');
@@ -120,15 +120,15 @@ export const FAULTS: readonly Fault[] = [
       await sleep(BACK_MS);
     },
   },
-  proxyFault('store-latency', 'Cassandra 300 ms away', {
+  proxyFault('store-latency', 'Cassandra with 300 ms more latency', {
     type: 'latency',
     attributes: { latency: 300, jitter: 100 },
   }),
-  proxyFault('store-bandwidth', 'Cassandra behind 64 kB/s', {
+  proxyFault('store-bandwidth', 'Cassandra limited to 64 kB/s', {
     type: 'bandwidth',
     attributes: { rate: 64 },
   }),
-  proxyFault('store-half-open', 'connections to Cassandra half open', {
+  proxyFault('store-half-open', 'half-open connections to Cassandra', {
     type: 'timeout',
     attributes: { timeout: 0 },
   }),
@@ -156,11 +156,11 @@ export const FAULTS: readonly Fault[] = [
   MANIFEST_RESTART,
   addAndDrain('engine', {
     name: 'add-and-drain',
-    title: 'an engine added, another taken away',
+    title: 'an engine added, another removed',
   }),
   addAndDrain('limiter', {
     name: 'add-and-drain-limiter',
-    title: 'a limiter added, another taken away',
+    title: 'a limiter added, another removed',
     isTimed: true,
   }),
   // Last: a Cassandra that has just been started compiles for minutes, which every fault after it would
@@ -178,7 +178,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'full-store',
-    title: 'no room on Cassandra’s disk, then kill -9 and room',
+    title: 'disk of Cassandra full for 5 s, then kill -9',
     async run(scene) {
       await scene.disturb('cassandra cannot write until it answers again', () =>
         fillStore(scene, 'cassandra'),

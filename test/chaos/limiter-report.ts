@@ -1,12 +1,9 @@
+import type { Usage } from '#test/chaos/account-usage';
 import type { ChaosResult } from '#test/chaos/chaos-run';
 import { type LimiterOutage, outageFigures, refusalTimes } from '#test/chaos/limiter-outage';
 
-/** What callers met while limiters were gone, and what every account was charged, in Markdown. */
-export function limiterLines(result: ChaosResult): string[] {
-  return [...outageLines(result), ...chargeLines(result)];
-}
-
-function outageLines({ log: { calls }, outages }: ChaosResult): string[] {
+/** Refusals while limiters were down, in Markdown; none without such a fault. */
+export function limiterLines({ log: { calls }, outages }: ChaosResult): string[] {
   if (outages.length === 0) return [];
   const lines = outages.map((outage) =>
     outage.cyclesMeanwhile === undefined
@@ -14,7 +11,7 @@ function outageLines({ log: { calls }, outages }: ChaosResult): string[] {
       : everyoneGone(calls, outage, outage.cyclesMeanwhile),
   );
   return [
-    'Without a limiter, counting calls without a key, of which the caller sees a single try:',
+    'Calls without an idempotency key while a limiter was down, paused or leaving:',
     '',
     ...lines,
     '',
@@ -26,10 +23,9 @@ function oneGone(calls: ChaosResult['log']['calls'], outage: LimiterOutage): str
   const others = outageFigures(calls, outage, 'others');
   const { longest } = refusalTimes(calls, outage);
   return (
-    `- ${outage.limiters} gone: its ${outage.accounts.size} accounts were refused until ` +
-    `${Math.round(own.refusedUntilMs)} ms after that (${own.refused} of ${own.calls} calls, the longest ` +
-    `refusal after ${Math.round(longest)} ms); of the other accounts ${others.refused} of ${others.calls} ` +
-    'calls were refused.'
+    `- ${outage.limiters}: refusals of its ${outage.accounts.size} accounts ended after ` +
+    `${Math.round(own.refusedUntilMs)} ms (${own.refused} of ${own.calls} calls, longest wait ` +
+    `${Math.round(longest)} ms);\n  of other accounts, ${others.refused} of ${others.calls} calls were refused.`
   );
 }
 
@@ -43,26 +39,23 @@ function everyoneGone(
   const after = outageFigures(calls, { accounts, fromMs: backMs, toMs }, 'own');
   const [p50, p99, longest] = Object.values(refusalTimes(calls, outage)).map(Math.round);
   return (
-    `- ${outage.limiters.join(' and ')} gone: until the first was started again after ` +
-    `${Math.round(backMs - fromMs)} ms, ${meanwhile.refused} of ${meanwhile.calls} calls were refused, ` +
-    `after ${p50} ms at the median, ${p99} ms at the 99th percentile and ${longest} ms at most; engines ` +
-    `applied ${cyclesMeanwhile} observations; the last call was refused ` +
-    `${Math.round(after.refusedUntilMs)} ms after that start.`
+    `- ${outage.limiters.join(' and ')} for ${Math.round(backMs - fromMs)} ms: ` +
+    `${meanwhile.refused} of ${meanwhile.calls} calls refused, after ${p50} ms (p50), ${p99} ms (p99), ` +
+    `${longest} ms (longest).\n  Engines applied ${cyclesMeanwhile} observations. The last refusal came ` +
+    `${Math.round(after.refusedUntilMs)} ms after the first limiter started again.`
   );
 }
 
-function chargeLines({ usages, check }: ChaosResult): string[] {
-  const rows = usages.map(({ account_id, cycles_used, cycles_lost, cycles_expired }) => {
-    const committed = check.committed.get(account_id) ?? 0;
-    return `| ${account_id} | ${committed} | ${cycles_used} | ${cycles_lost} | ${cycles_expired} |`;
-  });
+/** Committed and charged cycles of all accounts together, in Markdown. */
+export function chargeLines({ usages, check }: ChaosResult): string[] {
+  const sumOf = (read: (usage: Usage) => number) =>
+    usages.reduce((sum, usage) => sum + read(usage), 0);
+  const committed = sumOf(({ account_id }) => check.committed.get(account_id) ?? 0);
+  const charged = sumOf(({ cycles_used }) => cycles_used);
+  const lost = sumOf(({ cycles_lost }) => cycles_lost);
+  const expired = sumOf(({ cycles_expired }) => cycles_expired);
   return [
-    'Cycles by account: what was committed was charged, and no more than crashes of limiters and expired',
-    'reservations explain.',
-    '',
-    '| Account | Committed | Charged | Lost in crashes | Expired unsettled |',
-    '|---|---:|---:|---:|---:|',
-    ...rows,
-    '',
+    `Committed cycles: ${committed}; charged: ${charged}. Limiter crashes explain at most ${lost} of the difference, expired`,
+    `reservations at most ${expired}.`,
   ];
 }

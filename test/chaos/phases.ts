@@ -19,27 +19,27 @@ export type Phase = {
 
 const USUAL = {
   name: 'chaos',
-  title: 'The cluster as it is',
+  title: 'One Cassandra node, limiter timeout of 1 s',
   about:
-    'Edges wait a second for a limiter, as in `make cluster`: all processes share the cores of this\n' +
-    'machine, and one that has to wait for them is not broken.',
+    'Edges wait 1 s for a limiter, as in `make cluster`: all processes share the cores of one machine, so a healthy\n' +
+    'limiter can answer late.',
 };
 
 const STRICT = {
   name: 'chaos-strict',
-  title: 'With edges that wait 100 ms for a limiter',
+  title: 'One Cassandra node, limiter timeout of 100 ms',
   about:
-    'As in production, where a limiter has its own cores: what is not answered within 100 ms is\n' +
-    'refused (architecture 4). Here that is also so when a process that starts has both cores.',
+    'Edges refuse a call if the limiter does not answer within 100 ms, as in production. Here the limiter has no cores\n' +
+    'of its own, so a starting process also causes refusals.',
   limiterTimeoutMs: LIMITER_TIMEOUT_MS,
 };
 
 const REPLICATED = {
   name: 'chaos-three-nodes',
-  title: 'On three Cassandra nodes',
+  title: 'Three Cassandra nodes',
   about:
-    'Each has a copy of everything (`make cluster CASSANDRA=3`), and two make a majority. Demanded: with\n' +
-    `one of them away at most ${100 * ONE_AWAY_SHARE_MAX} % of the calls fail; with two away nothing is acknowledged.`,
+    'Each node has a copy of all data (`make cluster CASSANDRA=3`), and two nodes are a majority. With one node down, at\n' +
+    `most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. With two nodes down, no change may be acknowledged.`,
   cassandraNodes: 3,
 } as const;
 

@@ -1,7 +1,8 @@
 import { percent } from '#test/chaos/check-quota';
 import type { QuotaResult } from '#test/chaos/quota-run';
+import { resultLines } from '#test/chaos/report';
 
-/** What a quota came to under kills of its limiter, as a section of the report in Markdown. */
+/** Result of a quota run while its limiter is killed, as a section of the report in Markdown. */
 export function quotaText(result: QuotaResult): string {
   const { demand, committed, acknowledged, usage, check, load, log } = result;
   const { quota, clients, cyclesPerCall, cyclesPerSecond, cyclesWanted, kills, shareMin } = demand;
@@ -9,38 +10,27 @@ export function quotaText(result: QuotaResult): string {
   const again = log.calls.filter(({ tries }) => tries > 1);
   const longestMs = Math.max(0, ...again.map(({ startMs, endMs }) => endMs - startMs));
   const lines = [
-    '## A quota under kills of its limiter',
+    '## Quota while its limiter is killed',
     '',
-    `${clients} clients want ${cyclesWanted} cycles of one account whose quota is ${quota}, ${cyclesPerSecond} a second in all,`,
-    `${cyclesPerCall} with each call, and the limiter that owns the account is killed (-9) ${kills} times while the`,
-    `quota lasts. Demanded: never above the quota, and at least ${percent(shareMin)} of it used.`,
+    `${clients} clients request ${cyclesWanted} cycles of one account with a quota of ${quota}: ${cyclesPerSecond} a second in all, ${cyclesPerCall} per`,
+    `call. The limiter that owns the account is killed with \`kill -9\` ${kills} times before the quota is used up. The account`,
+    `must never get more than the quota, and at least ${percent(shareMin)} of it.`,
     '',
-    findings.count === 0
-      ? `**${percent(committed / quota)} of the quota were used, and never more than the quota.**`
-      : `**${findings.count} things are wrong**, see below.`,
+    ...resultLines(findings),
     '',
-    '| Cycles | |',
+    '| Measure | Value |',
     '|---|---:|',
-    `| wanted | ${load.wanted} |`,
-    `| acknowledged | ${acknowledged} |`,
-    `| in history | ${committed} (${percent(committed / quota)}) |`,
-    `| charged | ${usage.cycles_used} |`,
-    `| of these lost in crashes, at most | ${usage.cycles_lost} |`,
-    `| of these expired unsettled, at most | ${usage.cycles_expired} |`,
-    `| acknowledged a second while the quota lasted | ${usedPerSecond(result)} |`,
-    `| wanted a second, from beginning to end | ${perSecond(load.wanted, load.toMs - load.fromMs)} |`,
-    '',
-    '| Calls and kills | |',
-    '|---|---:|',
-    `| limiters killed while the quota lasted | ${result.kills} |`,
-    `| clients refused because the quota is used up | ${result.refusedClients} of ${clients} |`,
-    `| calls acknowledged, creates of ${clients} instances among them | ${calls.acknowledged} |`,
-    `| calls refused because the quota was used up | ${calls.refused} |`,
+    `| cycles acknowledged | ${acknowledged} |`,
+    `| cycles in history | ${committed} (${percent(committed / quota)} of the quota) |`,
+    `| cycles charged | ${usage.cycles_used} |`,
+    `| charged and lost in crashes, at most | ${usage.cycles_lost} |`,
+    `| charged and expired unsettled, at most | ${usage.cycles_expired} |`,
+    `| cycles acknowledged a second, until the quota was used up | ${usedPerSecond(result)} |`,
+    `| kills of the limiter until then | ${result.kills} |`,
+    `| clients that got the refusal of a used-up quota | ${result.refusedClients} of ${clients} |`,
     `| calls of unknown outcome | ${calls.unknown} |`,
-    `| calls refused for the time being, and asked again | ${again.length} |`,
-    `| the longest of these took | ${(longestMs / 1_000).toFixed(1)} s |`,
-    ...(findings.count === 0 ? [] : ['', '### Findings', '']),
-    ...findings.lines.map((line) => `- ${line}`),
+    `| calls refused temporarily and sent again | ${again.length} |`,
+    `| longest of these | ${(longestMs / 1_000).toFixed(1)} s |`,
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -1,7 +1,11 @@
 import { cpus, loadavg, totalmem } from 'node:os';
+import { checkoutCommit } from '#deploy/local/checkout-commit';
+import type { Call } from '#test/chaos/call-log';
 import type { ChaosResult } from '#test/chaos/chaos-run';
+import { percent } from '#test/chaos/check-quota';
 import type { Fault } from '#test/chaos/fault';
-import { limiterLines } from '#test/chaos/limiter-report';
+import type { Findings } from '#test/chaos/findings';
+import { chargeLines, limiterLines } from '#test/chaos/limiter-report';
 import type { Phase } from '#test/chaos/phases';
 import { storeOutageLines } from '#test/chaos/store-outage';
 import {
@@ -14,21 +18,32 @@ import {
   timeOf,
 } from '#test/chaos/timeline';
 
-/** The beginning of the report, in Markdown. */
+/** The beginning of the report, in Markdown. To be made before the report is written. */
 export function headText(): string {
   const [cpu] = cpus();
   const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
-  return `# Chaos
+  return `# Chaos test
 
-Clusters of real processes on one machine (2 edges, 2 limiters, 3 engines, NATS, Cassandra), disturbed
-under an open-model load. Made by \`make chaos\`; the checker reads the stores after everything has
-been stopped.
+This page shows what callers meet while parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2 limiters,
+3 engines, NATS and Cassandra on one machine, stops everything after the load, and checks the stores:
 
-Machine: ${machine}.
+- Every acknowledged call is stored once, with the answered state.
+- Every account is charged for its committed cycles; only crashes and expired reservations may add to them.
+- Each fault keeps its limit of failed calls.
+
+| | |
+|---|---|
+| Command | \`make chaos\` |
+| Commit | ${checkoutCommit()} |
+| Machine | ${machine} |
+
+The tables count calls that were due from the start of a fault until ${AFTERMATH_MS / 1_000} s after its end. Latency runs from the due
+time to the acknowledgement, with retries of the caller. "Errors after" is the time from the end of a fault until the
+last failed call was due.
 `;
 }
 
-/** What a phase came to, in Markdown; `picture` is the file name of its timeline. */
+/** Result of a phase, in Markdown; `picture` is the file name of its timeline. */
 export function phaseText(
   result: ChaosResult,
   { title, about, faults }: Phase,
@@ -39,73 +54,78 @@ export function phaseText(
   const seconds = Math.round((toMs - fromMs) / 1_000);
   const quietS = Math.round(((disturbances[0]?.fromMs ?? toMs) - fromMs) / 1_000);
   const rate = Math.round(log.calls.length / seconds);
+  const load = loadavg()[1]?.toFixed(1);
   const lines = [
     `## ${title}`,
     '',
     about,
     '',
-    `${rate} calls a second for ${seconds} s, the first ${quietS} s without faults; load average ${loadavg()[1]?.toFixed(1)} over the`,
-    'last 5 min.',
+    ...resultLines(findings),
     '',
-    findings.count === 0
-      ? '**Nothing is wrong**: every acknowledged call is stored once, with the answered state,\nand every account was charged for what it got.'
-      : `**${findings.count} things are wrong**, see below.`,
+    `![Throughput, errors, latency and faults over time](${picture})`,
     '',
-    `![Throughput, errors, latency and disturbances over time](${picture})`,
-    '',
-    '| Checked | |',
-    '|---|---:|',
-    `| calls | ${log.calls.length} |`,
-    `| acknowledged | ${calls.acknowledged + calls.superseded} |`,
-    `| throttled | ${calls.throttled} |`,
-    `| definitely refused | ${calls.refused} |`,
-    `| of unknown outcome | ${calls.unknown} |`,
-    `| due and not sent by the load | ${unsent} |`,
-    `| instances (deleted of these) | ${check.instances} (${check.deleted}) |`,
-    `| observations in history | ${check.observations} |`,
+    `${rate} calls a second for ${seconds} s, the first ${quietS} s without faults; 5-minute load average ${load}. Of ${log.calls.length} calls,`,
+    `${calls.acknowledged + calls.superseded} were acknowledged, ${calls.throttled} throttled, ${calls.refused} refused, ${calls.unknown} have an unknown outcome; ${unsent} due calls were`,
+    'not sent.',
+    ...chargeLines(result),
+    ...answerLines(result),
     '',
     ...faultTable(result, faults),
     '',
     ...storeOutageLines(log.calls, result.storeOutages),
     ...limiterLines(result),
-    ...errorTable(result),
-    ...(findings.count === 0 ? [] : ['', '### Findings', '']),
-    ...findings.lines.map((line) => `- ${line}`),
-    ...(disturbances.length === 0 ? ['No fault was asked for.'] : []),
+    ...(disturbances.length === 0 ? ['No fault was requested.'] : []),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** The findings of a check, a line each. */
+export function resultLines({ count, lines }: Findings): string[] {
+  if (count === 0) return ['**No findings.**'];
+  return [
+    `**Findings: ${count}.** Checks that are not listed passed.`,
+    '',
+    ...lines.map((line) => `- ${line}`),
+  ];
 }
 
 function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]): string[] {
   const rows = faults.flatMap(({ name, title }) => {
     const time = timeOf(name, disturbances, log.calls);
     if (time === undefined) return [];
-    const { disturbances: own, overMs, calls } = time;
-    const errors = calls.filter(isError).length;
+    const { overMs, calls } = time;
     const latencies = calls
       .filter(({ outcome }) => outcome.kind === 'acknowledged')
       .map(({ dueMs, endMs }) => endMs - dueMs);
     const failedMs = failedAfterMs(log.calls, overMs, overMs + AFTERMATH_MS);
-    const share = 100 * errorShareOf(calls);
-    const times = [0.5, 0.99, 1].map((at) => milliseconds(quantile(latencies, at)));
-    return `| ${title} | ${servedText(own)} | ${milliseconds(failedMs)} | ${calls.length} | ${errors} (${share.toFixed(2)} %) | ${times.join(' | ')} |`;
+    const p99 = milliseconds(quantile(latencies, 0.99));
+    return `| ${title} | ${failedText(calls)} | ${p99} | ${milliseconds(failedMs)} |`;
   });
   return [
-    'Calls that were due from the beginning of a fault until 5 s after its end. Latency counts from',
-    'when a call was due to its acknowledgement, retries of the caller included.',
-    '',
-    '| Fault | Every shard served again after | Errors until so long after its end | Calls | Errors | p50 | p99 | longest |',
-    '|---|---:|---:|---:|---:|---:|---:|---:|',
+    '| Fault | Failed calls | p99 | Errors after |',
+    '|---|---:|---:|---:|',
     ...rows,
+    ...servedLines(disturbances, faults),
   ];
 }
 
-function servedText(disturbances: readonly Disturbance[]): string {
-  const times = disturbances.flatMap(({ servedAfterMs }) => servedAfterMs ?? []);
-  return times.length === 0 ? '-' : milliseconds(Math.max(...times));
+function failedText(calls: readonly Call[]): string {
+  const failed = calls.filter(isError).length;
+  return failed === 0 ? '0' : `${failed} (${percent(errorShareOf(calls))})`;
 }
 
-function errorTable({ log }: ChaosResult): string[] {
+/** When every shard was served again after faults that moved shards. */
+function servedLines(disturbances: readonly Disturbance[], faults: readonly Fault[]): string[] {
+  const times = faults.flatMap(({ name, title }) => {
+    const own = disturbances.filter(({ fault }) => fault === name);
+    const served = own.flatMap(({ servedAfterMs }) => servedAfterMs ?? []);
+    return served.length === 0 ? [] : [`- ${milliseconds(Math.max(...served))} after ${title}`];
+  });
+  return times.length === 0 ? [] : ['', 'Every shard was served again:', '', ...times];
+}
+
+/** How often each answer of a failed call came. */
+function answerLines({ log }: ChaosResult): string[] {
   const errors = Map.groupBy(log.calls.filter(isError), ({ outcome }) =>
     outcome.kind === 'unknown'
       ? `unknown: ${outcome.why}`
@@ -114,8 +134,8 @@ function errorTable({ log }: ChaosResult): string[] {
         : outcome.kind,
   );
   if (errors.size === 0) return [];
-  const rows = [...errors].map(([what, calls]) => `| ${what} | ${calls.length} |`);
-  return ['| What callers met | Calls |', '|---|---:|', ...rows];
+  const rows = [...errors].map(([what, calls]) => `- ${what}: ${calls.length}`);
+  return ['', 'Failed calls by answer:', '', ...rows];
 }
 
 function milliseconds(ms: number): string {

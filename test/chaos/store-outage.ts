@@ -41,22 +41,25 @@ export function checkStoreOutage(
   }
 }
 
-/** What callers met while most Cassandra nodes were gone, a line each, in Markdown. */
+/** Answers while most Cassandra nodes were down, an item each, in Markdown. */
 export function storeOutageLines(
   calls: readonly Call[],
   outages: readonly StoreOutage[],
 ): string[] {
-  return outages.flatMap((outage) => {
+  const items = outages.map((outage) => {
     const { nodes, fromMs, toMs } = outage;
     const meanwhile = callsMeanwhile(calls, outage);
     const happened = meanwhile.filter((call) => isWrite(call) && hasHappened(call)).length;
     const others = meanwhile.filter((call) => !isError(call)).length - happened;
     const seconds = ((toMs - fromMs) / 1_000).toFixed(1);
-    return [
-      `With ${nodes.join(' and ')} gone, until the first of them listened again after ${seconds} s: of`,
-      `${meanwhile.length} calls that were sent and answered meanwhile ${happened} changes were acknowledged,`,
-      `and ${others} other calls answered, from memory under a read lease of 2 s; the rest was 503.`,
-      '',
-    ];
+    return `- ${seconds} s without ${nodes.join(' and ')}: ${meanwhile.length} calls, ${happened} changes acknowledged, ${others} other answers`;
   });
+  if (items.length === 0) return [];
+  return [
+    'Calls that were sent and answered while two nodes were down, until the first one listened again. Other answers come',
+    'from memory under the read lease of 2 s. The rest got 503.',
+    '',
+    ...items,
+    '',
+  ];
 }

@@ -59,7 +59,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   },
   ofOne({
     name: 'full-store-node',
-    title: 'no room on the disk of one Cassandra node, then kill -9 and room',
+    title: 'disk of one Cassandra node full for 5 s, then kill -9',
     what: 'cannot write until it answers again',
     index: 2,
     act: fillStore,
@@ -85,7 +85,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   }),
   ofTwo({
     name: 'full-store-nodes',
-    title: 'no room on the disks of two Cassandra nodes, then kill -9 and room',
+    title: 'disks of two Cassandra nodes full for 5 s, then kill -9',
     what: 'cannot write until both answer again',
     async act(scene, nodes) {
       for (const node of nodes) await fillUpStore(scene, node);

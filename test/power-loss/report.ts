@@ -1,8 +1,12 @@
 import { cpus, loadavg, totalmem } from 'node:os';
+import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { ImagesResult } from '#test/power-loss/image-check';
 import type { KillsResult } from '#test/power-loss/kill-run';
 
-/** What a whole run came to. */
+/** Read before a report is written, which would be a change of the checkout. */
+const COMMIT = checkoutCommit();
+
+/** Result of a whole run. */
 export type PowerLossResult = {
   readonly images: (ImagesResult & { readonly syncUs: number; readonly calls: number })[];
   readonly kills: KillsResult[];
@@ -19,30 +23,34 @@ export function findingsOf({ images, kills }: PowerLossResult): string[] {
   ];
 }
 
-/** The report of what is known of a run, in Markdown. */
+/** The report of a run so far, in Markdown. */
 export function reportText(result: PowerLossResult, seconds: number): string {
   const { images, kills } = result;
   const findings = findingsOf(result);
   const readyMs = kills.flatMap((file) => file.readyMs).toSorted((left, right) => left - right);
   const [cpu] = cpus();
   const lines = [
-    '# Kills and power loss of a file',
+    '# Power-loss test of one file',
     '',
-    'The service on one SQLite file (`SERVICE_STORAGE=sqlite`), killed and robbed of its power under load.',
-    'Made by `make power-loss`; how: decision 274.',
+    'This page shows whether a service on one SQLite file (`SERVICE_STORAGE=sqlite`) loses data after `kill -9` or a',
+    'power loss under load.',
     '',
-    `Machine: ${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB; load average`,
-    `${loadavg()[1]?.toFixed(1)} over the last 5 min; ${Math.round(seconds / 60)} min for all of it.`,
+    '| | |',
+    '|---|---|',
+    '| Command | `make power-loss` |',
+    `| Commit | ${COMMIT} |`,
+    `| Machine | ${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB; load average ${loadavg()[1]?.toFixed(1)} over 5 min |`,
+    `| Duration | ${Math.round(seconds / 60)} min |`,
     '',
     findings.length === 0
-      ? '**Nothing is wrong**: what was acknowledged is there once, with the answered state, every head follows\nfrom its history, and no account has more than its plan.'
-      : `**${findings.length} things are wrong**, see below.`,
+      ? '**No findings.** Every acknowledged call is stored once, with the answered state. Every head follows from its history.\nNo account has more than its plan.'
+      : `**Findings: ${findings.length}**, listed below.`,
     '',
     '## Power loss',
     '',
-    'Images of what a disk may hold at a moment: all that was synced, and of what was written since any part.',
+    'Each image is a disk as it may be after a power loss: all synced writes, and any part of the later writes.',
     '',
-    '| A sync takes longer by | Calls | Images | Observations found in them | Heads run again | Findings |',
+    '| Added time of a sync | Calls | Images | Observations in them | Heads recomputed | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
     ...images.map(
       (run) =>
@@ -51,9 +59,10 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     '',
     '## kill -9',
     '',
-    'A copy of the file is checked after each kill, and the file itself at the end.',
+    'The test checks a copy of the file after each kill, and the file itself at the end. A call is not acknowledged',
+    'while the process is down or starting, or once the quota of its account is used up.',
     '',
-    '| Kills (in a start) | Calls | Acknowledged | Observations at the end | Heads run again, in all copies | Findings |',
+    '| Kills (during a start) | Calls | Acknowledged | Observations at the end | Heads recomputed | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
     ...kills.map((file) => {
       const { calls, observations, findings: last } = file.last;
@@ -61,8 +70,8 @@ export function reportText(result: PowerLossResult, seconds: number): string {
       return `| ${file.kills} (${file.inStart}) | ${all} | ${calls.acknowledged} | ${observations} | ${file.verified} | ${file.findings.length + last.count} |`;
     }),
     '',
-    `From the start of the process after a kill until it served: ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms at`,
-    `the median, ${Math.round(readyMs.at(-1) ?? 0)} ms at most, of ${readyMs.length} starts, beside the load and the check.`,
+    `After a kill, a start took ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms (p50) and at most ${Math.round(readyMs.at(-1) ?? 0)} ms until the process served, beside`,
+    `the load and the check (${readyMs.length} starts).`,
     ...(findings.length === 0 ? [] : ['', '### Findings', '']),
     ...findings.slice(0, LISTED_MAX).map((line) => `- ${line}`),
   ];
