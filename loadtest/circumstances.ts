@@ -1,4 +1,5 @@
 import { availableParallelism, cpus, loadavg } from 'node:os';
+import { checkoutCommit } from '#deploy/local/checkout-commit';
 import { type Demand, instancesOf } from '#loadtest/profile';
 import type { SloScope } from '#loadtest/slo';
 import type { PlanLeft, Target } from '#loadtest/target';
@@ -35,6 +36,7 @@ export function circumstancesOf(
   const load = loadavg().map((value) => value.toFixed(1));
   return [
     ['Command', `\`make load ${given.join(' ')}\``],
+    ['Checkout', checkoutCommit()],
     ['Began', new Date().toISOString().replace(/\.\d+Z$/, 'Z')],
     ['Target', cluster === undefined ? baseUrl : `${baseUrl} (\`make cluster\`)`],
     ['Load', `${loadText(demand)}, ${instancesOf(demand)} instances`],

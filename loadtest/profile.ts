@@ -124,18 +124,18 @@ const steady = (perS: number, seconds: number): Phase[] => [held('steady', perS,
 /** Every profile by its name, as `PROFILE` gives it. */
 export const PROFILES = {
   smoke: {
-    title: 'does everything work at all: a little of every call',
+    title: 'a few calls of every kind: does everything work',
     ...{ load: 'mixed', perS: 10, seconds: 15, secondsMin: 1, patienceS: 3 },
     phases: steady,
   },
   average: {
-    title: 'an ordinary day',
+    title: 'a usual load that stays the same',
     ...{ load: 'mixed', perS: 100, seconds: 300, secondsMin: 10, patienceS: 2 },
     phases: warmed(steady),
     isSteady: true,
   },
   stress: {
-    title: 'twice the ordinary day, and back',
+    title: 'twice the usual load, and back',
     ...{ load: 'mixed', perS: 100, seconds: 300, secondsMin: 20, patienceS: 2 },
     phases: warmed(stressPhases),
   },
@@ -145,13 +145,13 @@ export const PROFILES = {
     phases: warmed(spikePhases),
   },
   soak: {
-    title: 'the same load for hours: does anything grow or slow down',
+    title: 'the same load for hours: nothing may grow or slow down',
     ...{ load: 'mixed', perS: 70, seconds: 7_200, secondsMin: 20, patienceS: 2 },
     phases: warmed(soakPhases),
     isSteady: true,
   },
   breakpoint: {
-    title: 'more and more until an objective breaks',
+    title: 'ten rising steps: the highest rate that keeps every objective',
     ...{ load: 'mixed', perS: 600, seconds: 300, secondsMin: 20, patienceS: 2 },
     phases: breakpointPhases,
   },
@@ -161,12 +161,12 @@ export const PROFILES = {
     phases: warmed(failoverPhases),
   },
   limiter: {
-    title: 'twice as much as the plan allows: never more is admitted',
+    title: 'twice the limits of a plan: never more than the plan is admitted',
     ...{ load: 'limits', perS: 40, seconds: 130, secondsMin: 10, patienceS: 3 },
     phases: steady,
   },
   'hot-instance': {
-    title: 'one instance observed many times a second, with timestamps of the caller',
+    title: 'many observations a second of one instance, with timestamps of the caller',
     ...{ load: 'hot', perS: 20, seconds: 60, secondsMin: 5, patienceS: 5 },
     phases: warmed(steady),
   },

@@ -51,7 +51,7 @@ export function textSummary({
     verdict.voidBecause.map((reason) => `**Void:** ${reason}.`).join('\n'),
     heldText(scope, verdict),
     circumstances.map(([name, value]) => `- ${name}: ${value}`).join('\n'),
-    tableOf(['Objective', 'Wanted', 'Seen', 'Verdict'], verdict.judgements.map(judgementRow)),
+    tableOf(['Objective', 'Target', 'Measured', 'Verdict'], verdict.judgements.map(judgementRow)),
     balanceTable(verdict.balances),
     slopeTable(verdict.slopes),
     phaseTable(scope, metrics),
@@ -107,7 +107,7 @@ function balanceTable(balances: readonly Balance[]): string {
     const bound = slack === 0 ? `${wanted}` : least;
     return [text, bound, `${seen ?? '-'}`, WORDS[outcome]];
   });
-  return tableOf(['Count', 'Wanted', 'Seen', 'Verdict'], rows);
+  return tableOf(['Count', 'Target', 'Measured', 'Verdict'], rows);
 }
 
 function slopeTable(slopes: readonly Slope[]): string {
@@ -117,7 +117,7 @@ function slopeTable(slopes: readonly Slope[]): string {
     const grown = `${perHour < 0 ? '' : '+'}${perHour.toFixed(1)}`;
     return [name, mean.toFixed(1), `<= +${perHourMax.toFixed(1)}`, grown, WORDS[outcome]];
   });
-  return tableOf(['What must not grow', 'Mean', 'Wanted an hour', 'Seen an hour', 'Verdict'], rows);
+  return tableOf(['Growth of', 'Mean', 'Target an hour', 'Measured an hour', 'Verdict'], rows);
 }
 
 function phaseTable({ phases }: SloScope, metrics: Metrics): string {
@@ -156,9 +156,9 @@ function latencies(metrics: Metrics, metric: string): string[] {
 function countsText(metrics: Metrics): string {
   const counts = [
     ['cycles', 'cycles'],
-    ['cycles of calls without a certain answer', 'cycles_unknown'],
+    ['cycles of calls with an unknown outcome', 'cycles_unknown'],
     ['throttled', 'throttled'],
-    ['503 because the limiter was not sure', 'fail_closed'],
+    ['503 limiter_unavailable', 'fail_closed'],
     ['wrong answers', 'wrong_answers'],
   ] as const;
   const said = counts.map(([text, metric]) => `${text} ${countOf(metrics, metric)}`);
