@@ -1,30 +1,26 @@
 /**
  * Whether a change costs throughput: this checkout and another commit side by side. Both are up and
  * take turns every two seconds, so that whatever else the machine does hits both alike, and both are
- * started several times; what counts is the median of the pairs' ratios. Every full run replaces
- * bench/AGAINST.md, or with `--traces` bench/TRACES.md: then this checkout sends traces of that share of
- * the requests.
+ * started several times; the median of the pairs' ratios decides. Every full run replaces its section of
+ * bench/AGAINST.md. With `--traces` this checkout sends traces of that share of the requests.
  *
  *   node bench/against.ts <commit> [--quick] [--traces 0.01]
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONNECTIONS } from '#bench/closed-rounds';
 import { openCollector } from '#bench/collector';
 import { describeRun } from '#bench/machine';
-import { reportPage, tableOf, verdict } from '#bench/report-table';
+import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
+import { tableOf, verdict } from '#bench/report-table';
 import { prepareService, type Server } from '#bench/servers';
 import { MAIN, type Service, startStandalone, startThreeProcesses } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { findWrk } from '#bench/tool-path';
 import { type ClosedResult, runWrk } from '#bench/wrk';
-
-const FILE = 'bench/AGAINST.md';
-const TRACES_FILE = 'bench/TRACES.md';
 
 /** The least median ratio of requests a second that is not a loss. */
 const RATIO_MIN = 0.97;
@@ -104,7 +100,6 @@ function rowOf(
 type Variant = {
   readonly title: string;
   readonly args: string;
-  readonly file: string;
   readonly ratioMin: number;
   readonly variables: Readonly<Record<string, string>>;
 };
@@ -112,15 +107,23 @@ type Variant = {
 /** `ratio`: the share of the requests that are traced; undefined for none. */
 function variantOf(ratio: string | undefined, endpoint: string): Variant {
   if (ratio === undefined) {
-    return { title: '', args: '', file: FILE, ratioMin: RATIO_MIN, variables: {} };
+    return { title: 'Change of the code', args: '', ratioMin: RATIO_MIN, variables: {} };
   }
   return {
-    title: `, tracing ${ratio} of the requests,`,
+    title: 'Tracing',
     args: ` --traces ${ratio}`,
-    file: TRACES_FILE,
     ratioMin: TRACED_RATIO_MIN,
     variables: { SERVICE_OTLP_ENDPOINT: endpoint, SERVICE_TRACE_RATIO: ratio },
   };
+}
+
+/** What is divided by what. */
+function aboutOf(hash: string, ratio: string | undefined): string {
+  const traced = ratio === undefined ? '' : `, which traces ${ratio} of its requests,`;
+  return (
+    `The ratios are this checkout${traced} divided by ${hash}. Each variant is started several ` +
+    'times. A higher request rate and less CPU are better.'
+  );
 }
 
 /** What is started of either version. */
@@ -180,7 +183,7 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
   print(`checking out ${hash}`);
   const main = join(checkOut(hash), MAIN);
   await using collector = await openCollector();
-  const { title: variant, args, file, ratioMin, variables } = variantOf(ratio, collector.endpoint);
+  const { title, args, ratioMin, variables } = variantOf(ratio, collector.endpoint);
   const rows: { cells: string[]; isMet: boolean }[] = [];
   for (const topology of TOPOLOGIES) {
     const found = await pairsOfTopology(wrk, topology, { main, variables, sizes });
@@ -191,15 +194,12 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
     }
   }
   const heading = {
-    title: `This checkout${variant} against ${hash}`,
-    about:
-      'Both versions are up and take turns, and are started several times; a ' +
-      'pair is two runs one after the other, in changing order. Quartiles of the pairs’ ratios, this ' +
-      `checkout divided by ${hash}: more requests a second is better, less CPU a request is better.`,
+    title,
+    about: aboutOf(hash, ratio),
     command: `node bench/against.ts ${hash}${isQuick ? ' --quick' : ''}${args}`,
     circumstances,
   };
-  const report = reportPage(heading, [
+  const report = reportSection(heading, [
     tableOf(
       [
         '',
@@ -213,7 +213,7 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
   ]);
   process.stdout.write(`${report}\n`);
   print(`${collector.bytes()} bytes of traces`);
-  if (!isQuick) await writeFile(file, `${report}\n`);
+  if (!isQuick) await keepSection(AGAINST_PAGE, report);
   process.exitCode = isQuick || rows.every(({ isMet }) => isMet) ? 0 : 1;
 }
 

@@ -1,20 +1,18 @@
 /**
  * What the TypeScript client adds to a bare `fetch` that does the same, with 64 calls under way, in turns on one
  * service; and how many more observations a second go through the buffer than through single calls. Every
- * full run replaces bench/CLIENTS.md.
+ * full run replaces its section of bench/AGAINST.md.
  *
  *   node bench/clients.ts [--quick]
  */
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/machine';
-import { reportPage, tableOf, verdict } from '#bench/report-table';
+import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
+import { tableOf, verdict } from '#bench/report-table';
 import { startStandalone } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
 import { IdentityEngine, ObservationBuffer } from '#clients/typescript/src/identity-engine';
-
-const FILE = 'bench/CLIENTS.md';
 
 /** Calls under way. Chosen. */
 const CALLS_IN_FLIGHT = 64;
@@ -162,10 +160,10 @@ async function measured(sizes: typeof FULL): Promise<string[]> {
   const isGained = quartilesOf(gains)[1] >= BUFFER_GAIN_MIN;
   const head = ['time a call, ratio (25 / 50 / 75 %)', 'CPU of the caller, ratio'];
   return [
-    tableOf(['client to bare fetch', 'pairs', ...head, `median ≤ ${OVERHEAD_MAX}`], rows),
+    tableOf(['client / bare fetch', 'pairs', ...head, `median ≤ ${OVERHEAD_MAX}`], rows),
     tableOf(
       ['', 'pairs', 'observations/s, ratio (25 / 50 / 75 %)', `median ≥ ${BUFFER_GAIN_MIN}`],
-      [['buffer to single calls', `${sizes.pairs}`, textOf(gains), verdict(isGained)]],
+      [['buffer / single calls', `${sizes.pairs}`, textOf(gains), verdict(isGained)]],
     ),
   ];
 }
@@ -186,15 +184,14 @@ const circumstances = await describeRun({
 });
 const tables = await measured(values.quick ? QUICK : FULL);
 const about =
-  'One standalone service is called by one process ' +
-  `with ${CALLS_IN_FLIGHT} calls under way, through the client and by a bare fetch with the same key, body ` +
-  'and parsing, in turns and in changing order.';
+  `One process has ${CALLS_IN_FLIGHT} calls to one standalone service in flight. The ratios are calls through the ` +
+  'client divided by a bare `fetch` with the same key, body and parsing.';
 const heading = {
-  title: 'What the TypeScript client costs',
+  title: 'TypeScript client',
   about,
   command: 'node bench/clients.ts',
   circumstances,
 };
-const text = reportPage(heading, tables);
+const text = reportSection(heading, tables);
 process.stdout.write(`${text}\n`);
-if (!values.quick) await writeFile(FILE, `${text}\n`);
+if (!values.quick) await keepSection(AGAINST_PAGE, text);

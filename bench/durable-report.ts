@@ -2,6 +2,7 @@ import { closedOf } from '#bench/closed-report';
 import type { DurableFindings } from '#bench/durable';
 import { DURABLE_CONNECTIONS } from '#bench/durable-rounds';
 import { tableOf } from '#bench/report-table';
+import type { Label } from '#bench/servers';
 import { numberText } from '#bench/statistics';
 import { TIMER_SLACK_NS } from '#deploy/local/cassandra-server';
 
@@ -21,21 +22,32 @@ export function durableReport(
 function noteOf(findings: readonly DurableFindings[], checkpointS: number): string {
   const comparisons = findings.map(({ instanceCount, rounds }) => {
     const { size } = new Set(rounds.flatMap(({ results }) => [...results.keys()]));
-    return `${size} servers in turns, ${numberText(instanceCount, 0)} instances each`;
+    return `${size} servers in turns with ${numberText(instanceCount, 0)} instances each`;
   });
+  const runs = findings.flatMap(({ rounds }) => rounds);
+  const labels = new Set(runs.flatMap(({ results }) => [...results.keys()]));
+  const isAny = (...some: readonly Label[]) => some.some((label) => labels.has(label));
+  const isBesidePostgres = isAny('pg', 'cas', 'pg50', 'cas50');
+  const settings = [
+    ...(isAny('d', 'd3', 'k', 'd50', 'k50') ? [CASSANDRA_SETTINGS] : []),
+    ...(isBesidePostgres ? ['PostgreSQL has `fsync` and `synchronous_commit` on'] : []),
+    ...(isAny('e', 'ke') ? ['SQLite has a WAL with `synchronous` FULL'] : []),
+  ];
   return [
     '## Durable comparison',
-    `${comparisons.join('; then ')}; everything on this machine: Cassandra with ` +
-      '`commitlog_sync: batch` and a timer slack of ' +
-      `${TIMER_SLACK_NS / 1_000} µs, PostgreSQL with \`fsync\` and \`synchronous_commit\` on, ` +
-      'SQLite in WAL with `synchronous` FULL. ' +
-      'A run goes on in the row of instances where the one before ended, so that each is observed ' +
-      'once in as many answers as there are instances. (pg) and (cas) run the same model and answer ' +
-      'the same bytes after a look at the API key; they have no limiter. A durable service writes ' +
-      `its checkpoints up to 2 min late: it is loaded for ${checkpointS} s before it is measured, ` +
-      'and what is left is written before the next server has its turn.',
+    `${comparisons.join('; then ')}. All stores sync before they answer: ${settings.join(', ')}. ` +
+      `The load observes all instances in turn. ${isBesidePostgres ? POSTGRES_NOTE : ''}` +
+      'The service writes checkpoints up to 2 min late: it gets load for ' +
+      `${checkpointS} s before the measurement, and writes its last checkpoint before the load ` +
+      'of the next server.',
   ].join('\n\n');
 }
+
+const CASSANDRA_SETTINGS = `Cassandra has \`commitlog_sync: batch\` and a timer slack of ${TIMER_SLACK_NS / 1_000} µs`;
+
+const POSTGRES_NOTE =
+  '(pg) and (cas) run the same model, check the API key and answer the same bytes, but have no ' +
+  'limiter. ';
 
 function roundsOf({ instanceCount, rounds }: DurableFindings, connections: number): string {
   const heading = `Durable, ${numberText(instanceCount, 0)} instances, ${connections} connections`;
@@ -64,11 +76,9 @@ function diskOf({ instanceCount, disk }: DurableFindings): string {
   ];
   return [
     `## Bytes on disk per observation, ${numberText(instanceCount, 0)} instances`,
-    'All files of the tables after the run, each table flushed and compacted into one file, divided ' +
-      'by all observations that the instances ever had; of a SQLite file the pages of each table and ' +
-      'its indexes once the service has ended. The newest rows of history lie in the heads. The ' +
-      'commit log is not in it, and the answers to calls with a key stand apart, divided by these ' +
-      'calls.',
+    'Size of all table files, flushed and compacted, divided by all observations of the instances; ' +
+      'for SQLite the pages of each table with its indexes. `heads` holds the newest history rows. ' +
+      'The commit log is not counted. Answers to calls with a key are divided by these calls.',
     tableOf(head, rows),
   ].join('\n\n');
 }

@@ -46,7 +46,7 @@ const MORE_RATIOS: readonly Compared[] = [
   { ours: 'ke', theirs: 'e', connections: 256 },
 ];
 
-const LIMITERS_SHARE = "the limiter's share of all CPU but the load generator's";
+const LIMITERS_SHARE = "the limiter's share of the servers' CPU";
 
 /** The most that a service may take. Source: the project's targets. */
 const LIMITS: readonly {

@@ -1,23 +1,21 @@
 /**
  * What open streams of events cost: the throughput of observations with 1,000 idle streams and without,
- * in turns on two services, and the memory of a stream. Every full run replaces bench/EVENTS.md.
+ * in turns on two services, and the memory of a stream. Every full run replaces its section of bench/AGAINST.md.
  *
  *   node bench/events.ts [--quick]
  */
-import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { type Followable, followables, openStreams } from '#bench/event-readers';
 import { Inspector } from '#bench/inspector';
 import { describeRun } from '#bench/machine';
-import { reportPage, tableOf, verdict } from '#bench/report-table';
+import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
+import { tableOf, verdict } from '#bench/report-table';
 import { prepareService, type Server } from '#bench/servers';
 import { type AdministeredService, startStandalone, startThreeProcesses } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { findWrk } from '#bench/tool-path';
 import { runWrk } from '#bench/wrk';
-
-const FILE = 'bench/EVENTS.md';
 
 /** Idle streams. Source: the project's target. */
 const STREAMS = 1_000;
@@ -169,15 +167,14 @@ const circumstances = await describeRun({
 });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const about =
-  'Two services are loaded by 64 connections in ' +
-  'turns, in changing order; first one and then the other has 1,000 idle streams open, which are of other ' +
-  'accounts and instances. Quartiles of the ratios of a run with streams to one without.';
+  'Two services get load from 64 connections. First one, then the other service has 1,000 idle streams ' +
+  'open, of other accounts and instances. The ratios are a run with streams divided by a run without.';
 const heading = {
-  title: 'What open streams of events cost',
+  title: 'Open event streams',
   about,
   command: 'node bench/events.ts',
   circumstances,
 };
-const text = reportPage(heading, tables);
+const text = reportSection(heading, tables);
 process.stdout.write(`${text}\n`);
-if (!values.quick) await writeFile(FILE, `${text}\n`);
+if (!values.quick) await keepSection(AGAINST_PAGE, text);

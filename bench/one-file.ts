@@ -1,18 +1,16 @@
 /**
  * What one file carries: a million instances with ten million observations, and a page of the history,
  * a start after a good end and after a crash, the bytes of each, and the size of the journal under a
- * steady load. A full run replaces bench/ONE_FILE.md.
+ * steady load. A full run replaces its section of bench/SCALE.md.
  *
  *   node bench/one-file.ts [--quick] [--instances 1000000] [--rate 1000] [--seconds 300] [--memory 20000]
  */
-import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/machine';
 import { measureOneFile, type Sizes } from '#bench/one-file/measure';
 import { oneFileReport } from '#bench/one-file/report';
+import { keepSection, SCALE_PAGE } from '#bench/report-page';
 import { findWrk } from '#bench/tool-path';
-
-const FILE = 'bench/ONE_FILE.md';
 
 // The load lasts more than twice as long as a checkpoint may be late.
 const FULL: Sizes = {
@@ -69,5 +67,5 @@ const duration = { name: 'Duration', value: `${secondsSoFar().toFixed(0)} s` };
 const report = oneFileReport(found, command, [...circumstances, duration]);
 process.stdout.write(report);
 const isWhole = sizes.instances >= FULL.instances && sizes.seconds >= FULL.seconds;
-if (isWhole) await writeFile(FILE, report);
-else print(`not a complete run: ${FILE} stays as it is`);
+if (isWhole) await keepSection(SCALE_PAGE, report);
+else print(`not a complete run: ${SCALE_PAGE.file} stays as it is`);

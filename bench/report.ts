@@ -49,18 +49,33 @@ export function reportOf(findings: Findings): string {
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-function headOf({ command, circumstances, answerBytes, seconds }: Findings): string {
-  const rows = circumstances.map(({ name, value }) => [name, value]);
-  if (answerBytes !== undefined) rows.push(['Answer', `${numberText(answerBytes, 0)} bytes`]);
-  rows.push(['Duration', `${numberText(seconds, 0)} s`]);
-  return [
-    '# Benchmark results',
-    'Written by the benchmark itself; every run replaces it. Figures are medians over alternating ' +
-      'rounds with (smallest..largest). Load generator and servers share the machine, nothing is ' +
-      'pinned. Authentication, limiter, headers, metrics and the model are on in everything that is this service.',
-    `    ${command}`,
-    tableOf(['', ''], rows),
-  ].join('\n\n');
+function headOf(findings: Findings): string {
+  const { command, circumstances, answerBytes, seconds } = findings;
+  const rows = [
+    ['Command', `\`${command}\``],
+    ...circumstances.map(({ name, value }) => [name, value]),
+    ...(answerBytes === undefined ? [] : [['Answer', `${numberText(answerBytes, 0)} bytes`]]),
+    ['Duration', `${numberText(seconds, 0)} s`],
+  ];
+  return [`# ${titleOf(findings)}`, READING, tableOf(['', ''], rows)].join('\n\n');
+}
+
+const READING = [
+  'This page compares the service with reference servers on one machine. Each figure is the median of alternating',
+  'rounds, with (smallest..largest). The load generator and all servers share the machine; no process is pinned to a',
+  'core. The service runs with authentication, limiter, limit headers, metrics and model.',
+  '',
+  'Letters name the servers of the tables: `s / c` is the throughput of (s) divided by the throughput of (c) in the same',
+  'round. [docs/scale.md](../docs/scale.md#targets-not-met) explains targets that are not met.',
+].join('\n');
+
+/** The subject of a run; a run of durable servers alone is named after their store. */
+function titleOf({ rounds, durable }: Findings): string {
+  if (rounds.length > 0 || durable.length === 0) return 'Benchmark results';
+  const runs = durable.flatMap((comparison) => comparison.rounds);
+  const labels = new Set(runs.flatMap(({ results }) => [...results.keys()]));
+  const isOnFile = labels.has('e') && !labels.has('d') && !labels.has('d50');
+  return isOnFile ? 'Benchmark of one SQLite file' : 'Benchmark of durable storage';
 }
 
 function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Findings): string {
@@ -114,9 +129,8 @@ function openOf(open: readonly OpenRow[]): string {
     return [`(${label})`, numberText(requestsPerS, 0), ...figures, `${attempts}`];
   });
   const note =
-    'Requests start at a fixed rate, whatever the answers do (k6, constant arrival rate). The ' +
-    'latencies hold what k6 itself takes on the same cores. A run with a dropped or wrong request ' +
-    'is void and repeated once.';
+    'k6 starts requests at a fixed rate, however slowly the servers answer. The latencies include ' +
+    'the time of k6 on the same cores. A run with a dropped or wrong request is void and repeated once.';
   const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms', 'attempts'], rows);
   return `## Open model\n\n${note}\n\n${table}`;
 }
@@ -143,11 +157,11 @@ function memoryOf(memory: MemoryResult | undefined): string {
   const last = memory.stages[3];
   const residentBytes = (last?.residentBytes ?? 0) - (first?.residentBytes ?? 0);
   const sentence =
-    `${numberText(memory.instances, 0)} instances in one standalone process, ` +
-    `${numberText(memory.active, 0)} of them active at the end. One idle active instance takes ` +
-    `${numberText(memory.bytesPerInstance, 0)} live bytes without its history row ` +
-    `(${numberText(residentBytes / memory.instances, 0)} resident bytes with it); one more cycle ` +
-    `leaves ${numberText(memory.bytesPerRow, 0)} bytes behind, its history row.`;
+    `${numberText(memory.instances, 0)} instances joined one warm standalone process; ` +
+    `${numberText(memory.active, 0)} were active at the end. One idle active instance takes ` +
+    `${numberText(memory.bytesPerInstance, 0)} live bytes without its history row, and ` +
+    `${numberText(residentBytes / memory.instances, 0)} resident bytes with the row. One more cycle ` +
+    `adds a history row of ${numberText(memory.bytesPerRow, 0)} bytes.`;
   const head = ['', 'resident MiB', 'resident MiB after collection', 'live MiB (heap, buffers)'];
   return `## Memory\n\n${sentence}\n\n${tableOf(head, rows)}`;
 }

@@ -20,12 +20,11 @@ const RATIO_MIN = 1.5;
 const P99_MS_MAX = 5;
 
 const NOTE =
-  'One durable limiter process owns every shard (Cassandra and NATS below it), 1,000 accounts are ' +
-  'asked about in turn by two caller processes, everything on this machine. A decision is an ' +
-  '`Admit`; the Settle of (l) is sent besides and no caller waits for it, as an edge does it. Both ' +
-  'sides send what one turn of the event loop brings in one write. Redis appends to a file that is ' +
-  'synced every second; the limiter grants nothing that is not durable. At a fixed rate a decision ' +
-  'is late from when it was due, the timer of the caller (1 ms) included.';
+  'One durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ask ' +
+  'about 1,000 accounts in turn. A decision is an `Admit`; callers of (l) also send a `Settle` and ' +
+  'do not wait for it, as edges do. Each side sends all messages of one event-loop turn in one write. ' +
+  'Redis syncs its append-only file every second; the limiter grants only what is durable. In the ' +
+  'open model, latency counts from the due time and includes the timer of the caller (1 ms).';
 
 /** What was reached of the limiter's targets; nothing without findings. */
 export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {
@@ -87,7 +86,7 @@ function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] 
     );
     // What one core takes that the limiter need not share with its callers and the store.
     const perCore = rowsOf(rows, label).map(({ result }) => 1e6 / limiterMicros(result));
-    const ofCore = `${label}: decisions in a second of the limiter's own CPU time, ${load}`;
+    const ofCore = `${label}: decisions per CPU second of the limiter, ${load}`;
     return [
       atLeast(`${label}: decisions/s, ${load}`, DECISIONS_PER_S_MIN, rates, 0),
       atLeast(ofCore, DECISIONS_PER_S_MIN, perCore, 0),

@@ -7,9 +7,6 @@ const LOOK_EVERY_MS = 5_000;
 
 /** What stood in a served file at one time. */
 export type FileLook = {
-  /** Seconds after the first look. */
-  readonly atS: number;
-  readonly fileBytes: number;
   readonly walBytes: number;
   readonly journalRows: number;
   readonly journalBytes: number;
@@ -23,7 +20,6 @@ export class FileWatch implements Disposable {
   readonly #file: string;
   readonly #metricsUrls: readonly string[];
   readonly #database: DatabaseSync;
-  readonly #startedMs = performance.now();
   readonly #timer: NodeJS.Timeout;
 
   constructor(file: string, metricsUrls: readonly string[]) {
@@ -42,14 +38,11 @@ export class FileWatch implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const atS = (performance.now() - this.#startedMs) / 1_000;
     const unflushed = sumOf(await metricsOf(this.#metricsUrls), 'journal_unflushed_records');
     const journal = this.#database
       .prepare('SELECT count(*) AS rows, total(length(records)) AS bytes FROM journal')
       .get();
     this.looks.push({
-      atS,
-      fileBytes: statSync(this.#file).size,
       walBytes: statSync(`${this.#file}-wal`).size,
       journalRows: Number(journal?.['rows']),
       journalBytes: Number(journal?.['bytes']),

@@ -63,15 +63,18 @@ export const accounts: ScalePart = {
     const kept = bytesEach(before, after, active);
     return [
       atMost('live bytes of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
-      figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
-      figure('resident, all active', mebibytes(full.residentBytes)),
-      figure('resident, none active, collected', mebibytes(before.collected.residentBytes)),
+      figure('resident bytes of the meter, after collection', each.resident.toFixed(0)),
+      figure('resident memory, all active', mebibytes(full.residentBytes)),
+      figure(
+        'resident memory, none active, after collection',
+        mebibytes(before.collected.residentBytes),
+      ),
       figure('accounts becoming active', `${Math.round(active / tookS).toLocaleString('en')}/s`),
       figure(
-        `no meter was left in memory, idle after ${idleS} s`,
+        `last meter left memory, idle after ${idleS} s`,
         `${leftS.toFixed(0)} s after the last decision`,
       ),
-      figure('live bytes an account then left behind', kept.live.toFixed(0)),
+      figure('live bytes that an account then left in memory', kept.live.toFixed(0)),
     ];
   },
 };

@@ -22,7 +22,7 @@ const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
 /** How soon the process of a file answers again after a SIGKILL, by what it had not stored. */
 export const file: ScalePart = {
   name: 'file',
-  title: 'The process of a file is killed',
+  title: 'Restart of a process on one file',
   async measure({ isQuick, print }) {
     const count = isQuick ? INSTANCES_QUICK : INSTANCES;
     const tail = isQuick ? TAIL_QUICK : TAIL;
@@ -47,11 +47,11 @@ export const file: ScalePart = {
     // The same start with nothing to take over: what the tail has added is the difference.
     const stoppedMs = await firstAnswerMs(service, first);
     return [
-      figure('records not stored', unflushed.toLocaleString('en')),
-      figure('file and its WAL then', mebibytes(bytes + walBytes)),
+      figure('records without a checkpoint at the SIGKILL', unflushed.toLocaleString('en')),
+      figure('size of the file with its WAL then', mebibytes(bytes + walBytes)),
       figure('after SIGTERM: start to first answer', `${stoppedMs.toFixed(0)} ms`),
       figure('after SIGKILL: start to first answer', `${killedMs.toFixed(0)} ms`),
-      atMost('what the tail has added', killedMs - stoppedMs, takeOverMsMax(unflushed), 'ms'),
+      atMost('added by these records', killedMs - stoppedMs, takeOverMsMax(unflushed), 'ms'),
     ];
   },
 };

@@ -48,19 +48,19 @@ export const history: ScalePart = {
 
     const [first = 0, last = 0] = [cpuPerObservation[0], cpuPerObservation.at(-1)];
     return [
-      rateFigure('observations taken in the last tenth', ratesOf(taken.answeredMs), BATCH),
+      rateFigure('observations accepted in the last tenth', ratesOf(taken.answeredMs), BATCH),
       figure(
         'CPU of the engine per observation, first and last tenth',
         `${(first / BATCH).toFixed(1)} µs, then ${(last / BATCH).toFixed(1)} µs`,
       ),
-      figure('a batch of 100 observations, longest', `${taken.longestMs.toFixed(0)} ms`),
+      figure('longest batch of 100 observations', `${taken.longestMs.toFixed(0)} ms`),
       figure(
-        'from the last answer until all is checkpointed',
+        'last answer until everything is checkpointed',
         `${(storedMs / 1_000).toFixed(1)} s`,
       ),
-      ...pageFigures(`a page of ${PAGE_ROWS} at any depth`, times),
+      ...pageFigures(`page of ${PAGE_ROWS} rows at any depth`, times),
       figure(
-        'memory of the engine: resident at the last batch; after all, collected; live',
+        'memory of the engine: resident at the last batch; resident after collection; live',
         [afterLoad, residentBytes, liveBytes].map((bytes) => mebibytes(bytes)).join('; '),
       ),
     ];

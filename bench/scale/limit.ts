@@ -47,7 +47,7 @@ export const limit: ScalePart = {
 
     await others.during(() => sleep(1_000 * sizes.warmUpS));
     const before = await stage('before');
-    print('others alone');
+    print('other accounts without the load');
     const calm = await others.during(() => sleep(1_000 * sizes.calmS));
     print('the listing is loaded');
     let loadMs = 0;
@@ -71,19 +71,22 @@ export const limit: ScalePart = {
     const each = bytesEach(before, loaded, sizes.limit).live.toFixed(0);
     const highest = mib(await engine.highestBytes());
     return [
-      ...othersFigures('others alone', calm),
-      figure('the first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
+      ...othersFigures('other accounts without the load', calm),
+      figure('first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
       ...waitFigures(loading),
-      ...othersFigures('others beside the hostile account', disturbed),
-      figure('the same, p50 and p99 as multiples of those alone', ratiosOf(disturbed, calm)),
-      figure(`what the hostile account was answered in ${sizes.hostileS} s`, answersOf(hostile)),
-      figure('live bytes a listed instance, its name 100 characters outside the BMP', each),
+      ...othersFigures('other accounts beside the load', disturbed),
       figure(
-        'the engine, resident: before; loaded; at the end of the load; after',
+        'p50 and p99 beside the load, as multiples of those without',
+        ratiosOf(disturbed, calm),
+      ),
+      figure(`answers to the hostile account in ${sizes.hostileS} s`, answersOf(hostile)),
+      figure('live bytes of a listed instance with a name of 100 characters outside the BMP', each),
+      figure(
+        'resident memory of the engine: before; listing loaded; end of the load; after',
         `${resident} MiB`,
       ),
-      atMost('highest resident size of the run', highest, ENGINE_MIB_MAX, 'MiB'),
-      atMost('live after the load, beyond what was before it', mib(left), LEFT_MIB_MAX, 'MiB', 1),
+      atMost('highest resident memory of the run', highest, ENGINE_MIB_MAX, 'MiB'),
+      atMost('live memory that the load left', mib(left), LEFT_MIB_MAX, 'MiB', 1),
     ];
   },
 };
@@ -128,8 +131,13 @@ function ratiosOf(disturbed: Observed, calm: Observed): string {
 function waitFigures({ times, failed }: Observed): ScaleFigure[] {
   const { longest } = latenciesOf(times);
   return [
-    atMost('others while it is loaded, longest', longest, LOAD_WAIT_MS_MAX, 'ms'),
-    atMost('others while it is loaded, not answered', failed, 0, 'calls'),
+    atMost(
+      'longest call of other accounts while the listing loads',
+      longest,
+      LOAD_WAIT_MS_MAX,
+      'ms',
+    ),
+    atMost('calls of other accounts not answered while the listing loads', failed, 0, 'calls'),
   ];
 }
 

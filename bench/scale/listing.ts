@@ -57,8 +57,8 @@ export const listing: ScalePart = {
     }
     return [
       rateFigure('instances created in the last tenth', rates),
-      figure('the first page after a restart, which loads the listing', `${firstMs.toFixed(0)} ms`),
-      ...pageFigures(`a page of ${PAGE_ITEMS} at the middle, its heads cold`, times),
+      figure('first page after a restart, which loads the listing', `${firstMs.toFixed(0)} ms`),
+      ...pageFigures(`page of ${PAGE_ITEMS} from the middle, heads not in memory`, times),
     ];
   },
 };

@@ -5,9 +5,9 @@
  *   node bench/scale/main.ts [--quick] [--only history,listing]
  */
 import { execFileSync } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { keepSection, SCALE_PAGE } from '#bench/report-page';
 import { accounts } from '#bench/scale/accounts';
 import { file } from '#bench/scale/file';
 import { growth } from '#bench/scale/growth';
@@ -30,13 +30,6 @@ const PARTS: readonly ScalePart[] = [
   accounts,
   growth,
 ];
-const FILE = 'bench/SCALE.md';
-
-const HEAD = `# Figures of size
-
-Written by \`node bench/scale/main.ts\`, part by part (\`--only\`). Cassandra, NATS, the service and the
-caller share the machine. What the figures mean: [docs/scale.md](../docs/scale.md).
-`;
 
 const { values } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } },
@@ -62,9 +55,9 @@ for (const part of PARTS.filter(({ name }) => names.includes(name))) {
   isAllMet &&= figures.every(({ isMet }) => isMet);
   const section = sectionOf(part, figures, (performance.now() - beganMs) / 60_000);
   console.log(section);
-  if (!values.quick) await keep(part, section);
+  if (!values.quick) await keepSection(SCALE_PAGE, section);
 }
-if (values.quick) print(`a quick run: ${FILE} stays as it is`);
+if (values.quick) print(`a quick run: ${SCALE_PAGE.file} stays as it is`);
 process.exitCode = isAllMet || values.quick ? 0 : 1;
 
 function sectionOf(
@@ -85,16 +78,4 @@ function sectionOf(
     ...rows,
     '',
   ].join('\n');
-}
-
-/** Puts a section into the file, in the order of the parts. */
-async function keep({ title }: ScalePart, section: string): Promise<void> {
-  const kept = new Map<string, string>();
-  const text = await readFile(FILE, 'utf8').catch(() => '');
-  for (const found of text.split(/^(?=## )/m).slice(1)) {
-    kept.set(/^## (.*)$/m.exec(found)?.[1] ?? '', `${found.trimEnd()}\n`);
-  }
-  kept.set(title, section);
-  const sections = PARTS.map((part) => kept.get(part.title)).filter((one) => one !== undefined);
-  await writeFile(FILE, [HEAD, ...sections].join('\n'));
 }

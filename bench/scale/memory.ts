@@ -75,23 +75,23 @@ export const memory: ScalePart = {
     const many = total.toLocaleString('en');
     const some = sizes.active.toLocaleString('en');
     const residentMib = (title: string, { residentBytes }: MemoryStage) =>
-      atMost(`resident, ${title}`, residentBytes / BYTES_PER_MIB, ENGINE_MIB_MAX, 'MiB');
+      atMost(`resident memory, ${title}`, residentBytes / BYTES_PER_MIB, ENGINE_MIB_MAX, 'MiB');
     return [
       atMost('live bytes of an idle active instance', each.live, INSTANCE_BYTES_MAX, 'bytes'),
-      figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
+      figure('resident bytes of the instance, after collection', each.resident.toFixed(0)),
       residentMib(`${some} active, all idle`, active),
       residentMib(
         `${many} known, ${activeAtEnd.toLocaleString('en')} active, just observed`,
         known,
       ),
       atMost(
-        'highest resident size of the whole run',
+        'highest resident memory of the run',
         (await engine.highestBytes()) / BYTES_PER_MIB,
         ENGINE_MIB_MAX,
         'MiB',
       ),
-      figure('the engine before, 1,000 active', mebibytes(before.residentBytes)),
-      figure('instances known and not active that answered right', `${sizes.checked}`),
+      figure('resident memory before, 1,000 active', mebibytes(before.residentBytes)),
+      figure('known instances, not active, that answered correctly', `${sizes.checked}`),
     ];
   },
 };

@@ -36,7 +36,7 @@ type Start = {
 /** How soon the only engine answers after it has ended, with many instances and with a tail. */
 export const restart: ScalePart = {
   name: 'restart',
-  title: 'The only engine is started again',
+  title: 'Restart of the only engine',
   async measure({ isQuick, print }) {
     const count = isQuick ? INSTANCES_QUICK : INSTANCES;
     const observed = isQuick ? OBSERVED_QUICK : OBSERVED;
@@ -74,9 +74,12 @@ export const restart: ScalePart = {
 
     const name = count.toLocaleString('en');
     return [
-      figure(`SIGTERM with ${name} instances stored: time to end`, `${stoppedMs.toFixed(0)} ms`),
+      figure(
+        `SIGTERM to the end of the process, with ${name} instances`,
+        `${stoppedMs.toFixed(0)} ms`,
+      ),
       ...figuresOf('after SIGTERM', stopped),
-      figure('SIGKILL: records not stored', unflushed.toLocaleString('en')),
+      figure('SIGKILL: records without a checkpoint', unflushed.toLocaleString('en')),
       ...figuresOf('after SIGKILL', killed),
     ];
   },
@@ -133,8 +136,8 @@ function figuresOf(when: string, { readyMs, firstMs, answersMs }: Start): ScaleF
     figure(`${when}: start to ready`, `${readyMs.toFixed(0)} ms`),
     figure(`${when}: start to first answer`, `${firstMs.toFixed(0)} ms`),
     atMost(`${when}: ready to first answer`, firstMs - readyMs, FIRST_MS_MAX, 'ms'),
-    figure(`${when}: ${answersMs.length} others, p50`, `${p50.toFixed(1)} ms`),
-    figure(`${when}: ${answersMs.length} others, p99`, `${p99.toFixed(1)} ms`),
-    atMost(`${when}: ${answersMs.length} others, longest`, longest, LONGEST_MS_MAX, 'ms'),
+    figure(`${when}: ${answersMs.length} other instances, p50`, `${p50.toFixed(1)} ms`),
+    figure(`${when}: ${answersMs.length} other instances, p99`, `${p99.toFixed(1)} ms`),
+    atMost(`${when}: ${answersMs.length} other instances, longest`, longest, LONGEST_MS_MAX, 'ms'),
   ];
 }

@@ -57,7 +57,7 @@ type Scene = {
 /** How soon the shards of a killed engine answer again, by the length of its tail. */
 export const takeover: ScalePart = {
   name: 'takeover',
-  title: 'One engine of three is killed',
+  title: 'Takeover from a killed engine, one of three',
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();
     await using service = await startDurable({ engines: ENGINES, folder, print });
@@ -174,21 +174,24 @@ function figuresOf({ records, answeredMsMax }: Tail, rounds: readonly Round[]): 
     spreadText(spreadOf(rounds.map(of)), decimals);
   const latency = (round: Round) => latenciesOf(round.answeredMs);
   const last = rounds.map((round) => latency(round).longest);
-  const name = `a tail of ${records.toLocaleString('en')}`;
+  const name = `tail of ${records.toLocaleString('en')}`;
   const wanted = atMost(`${name}: last shard answers`, Math.max(...last), answeredMsMax, 'ms');
   return [
     figure(
-      `${name}: records not stored`,
+      `${name}: records without a checkpoint`,
       spread((round) => round.unflushed),
     ),
     figure(
       `${name}: records recovered`,
       spread((round) => round.recovered),
     ),
-    figure(`${name}: journal`, `${spread((round) => round.stored.bytes / BYTES_PER_MIB, 1)} MiB`),
+    figure(
+      `${name}: size of the journal`,
+      `${spread((round) => round.stored.bytes / BYTES_PER_MIB, 1)} MiB`,
+    ),
     figure(`${name}: every shard owned`, `${spread((round) => round.ownedMs)} ms`),
-    figure(`${name}: shards answer, p50`, `${spread((round) => latency(round).p50)} ms`),
-    figure(`${name}: shards answer, p99`, `${spread((round) => latency(round).p99)} ms`),
+    figure(`${name}: shard answers, p50`, `${spread((round) => latency(round).p50)} ms`),
+    figure(`${name}: shard answers, p99`, `${spread((round) => latency(round).p99)} ms`),
     { ...wanted, reached: `${spread((round) => latency(round).longest)} ms` },
     figure(`${name}: longest wait at other engines`, `${spread((round) => round.bystanderMs)} ms`),
   ];

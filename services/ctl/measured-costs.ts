@@ -24,12 +24,12 @@ const SPREAD_256 = {
 const KEYED_256 = { ...SPREAD_256, row: '(k50)' } as const;
 const BYTES_1000 = {
   source: 'bench/DURABLE.md',
-  chapter: "Bytes on Cassandra's disk per observation, 1,000 instances",
+  chapter: 'Bytes on disk per observation, 1,000 instances',
   row: '(d) and (k)',
 } as const;
 const BYTES_50000 = {
   source: 'bench/DURABLE.md',
-  chapter: "Bytes on Cassandra's disk per observation, 50,000 instances",
+  chapter: 'Bytes on disk per observation, 50,000 instances',
   row: '(d50) and (k50)',
 } as const;
 const GROWTH = {

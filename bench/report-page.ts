@@ -1,0 +1,63 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { tableOf } from '#bench/report-table';
+
+/** A page of several measurements. Each measurement replaces its own section. */
+type ReportPage = { readonly file: string; readonly head: string };
+
+const NOT_MET = '[docs/scale.md](../docs/scale.md#targets-not-met)';
+
+/** Costs of a change or a feature, measured in turns with a variant without them. */
+export const AGAINST_PAGE: ReportPage = {
+  file: 'bench/AGAINST.md',
+  head: `# Costs of changes and features
+
+This page shows what a change of the code, tracing, open event streams and the TypeScript client cost. Each section
+names its command; a full run replaces its section. Two variants take turns on one machine, so that a slower machine
+slows both. A pair is one run of each variant, in changing order. The tables give the quartiles (25 / 50 / 75 %) of the
+pairs' ratios. ${NOT_MET} explains targets that are not met.`,
+};
+
+/** Growth with instances, histories, accounts, engines and the size of a file. */
+export const SCALE_PAGE: ReportPage = {
+  file: 'bench/SCALE.md',
+  head: `# Scale measurements
+
+This page shows how time and memory grow with instances, histories, accounts, engines and the size of a file. Each
+section names its command and commit; a full run replaces its section. Cassandra, NATS, the service and the caller
+share the machine. ${NOT_MET} explains targets that are not met.`,
+};
+
+/** What stands above the tables of a section. */
+type Heading = {
+  readonly title: string;
+  /** Compared variants and method. */
+  readonly about: string;
+  /** Command that measures the section again. */
+  readonly command: string;
+  readonly circumstances: readonly { readonly name: string; readonly value: string }[];
+};
+
+/** A section in Markdown: heading, method, circumstances of the run, tables. */
+export function reportSection(
+  { title, about, command, circumstances }: Heading,
+  tables: readonly string[],
+): string {
+  const rows = circumstances.map(({ name, value }) => [name, value]);
+  const facts = tableOf(['', ''], [['Command', `\`${command}\``], ...rows]);
+  return [`## ${title}`, about, facts, ...tables].join('\n\n');
+}
+
+/** Replaces the section with the same heading in the file of a page, or appends it. */
+export async function keepSection({ file, head }: ReportPage, section: string): Promise<void> {
+  const page = await readFile(file, 'utf8').catch(() => '');
+  const sections = page.split(/^(?=## )/m).slice(1);
+  const place = sections.findIndex((one) => headingOf(one) === headingOf(section));
+  if (place < 0) sections.push(section);
+  else sections[place] = section;
+  const parts = [head, ...sections].map((part) => part.trim());
+  await writeFile(file, `${parts.join('\n\n')}\n`);
+}
+
+function headingOf(section: string): string {
+  return section.split('\n', 1)[0] ?? '';
+}
