@@ -24,7 +24,8 @@ export const SCALE_PAGE: ReportPage = {
 
 This page shows how time and memory grow with instances, histories, accounts, engines and the size of a file. Each
 section names its command and commit; a full run replaces its section. Cassandra, NATS, the service and the caller
-share the machine. ${NOT_MET} explains targets that are not met.`,
+share the machine. A row such as \`2 × 10,000\` is 2 engines and 10,000 instances.
+${NOT_MET} explains targets that are not met.`,
 };
 
 /** What stands above the tables of a section. */
