@@ -58,7 +58,7 @@ async function once(start: Start): Promise<number> {
     }),
   });
   await untilAnswered(child, async () => {
-    // The service prints the key of its local account when it is ready (decision 32).
+    // The service prints the key of its local account when it is ready.
     const key = /svc_sk_\w{50}/.exec(child.output)?.[0];
     if (key === undefined) return undefined;
     using caller = new HttpCaller(`http://127.0.0.1:${api}`, key);

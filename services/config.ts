@@ -186,7 +186,7 @@ const VARIABLES = {
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
     .describe(
-      'Standalone makes the enterprise account `local` unless the store has it, and prints its key where it was made (decision 141).',
+      'Standalone makes the enterprise account `local` unless the store has it, and prints its key where it was made.',
     ),
   SERVICE_ENGINE_LISTEN: address
     .default('127.0.0.1:8100')
@@ -277,7 +277,7 @@ export function assertStorageNamed(
 
 /**
  * Reads the environment and the files that it names. Throws `ConfigError` for a value out of bounds,
- * a file that is of no use, and a `SERVICE_` variable that does not exist (decision 76).
+ * a file that is of no use, and a `SERVICE_` variable that does not exist.
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const unknown = Object.keys(environment).find(

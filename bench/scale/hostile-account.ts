@@ -1,7 +1,7 @@
 import { at } from '#bench/process-answer';
 import type { KnownAccount } from '#bench/scale/known-accounts';
 
-/** As long as names and descriptions may be (interface 2.4, decision 37), of characters that take most. */
+/** As long as names and descriptions may be (interface 2.4), of characters that take most. */
 const NAME_LENGTH = 100;
 const DESCRIPTION = '😀'.repeat(2_000);
 

@@ -4,7 +4,7 @@ import { at, isObject, type JsonObject } from '#bench/process-answer';
 import { withProgress } from '#bench/progress';
 import { MODE_TARGETS } from '#identity/modes';
 
-/** Observations of one batch, the most that the API takes (decision 10). */
+/** Observations of one batch, the most that the API takes. */
 export const BATCH = 100;
 
 /** Batches under way at once. The instance takes them in turn; more would only wait there. */

@@ -7,7 +7,7 @@ import { Fault } from '#fault/fault';
 /** `Authorization` headers of callers who are refused for different reasons. */
 export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hurried', string>>;
 
-/** A byte more than any body may have. Source: decision 10. */
+/** A byte more than any body may have. */
 const TOO_MANY_BYTES = 256 * 1_024 + 1;
 
 /** Asks with some parts of the usual request exchanged. */

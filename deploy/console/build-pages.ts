@@ -26,7 +26,7 @@ const BUNDLES: readonly Bundle[] = [
 /**
  * Builds the pages of the console into `folder`, and the page of the cluster into `cluster` below it:
  * each a document, and beside it in `assets` one script, one style and one picture, whose names change
- * with their contents. The folder is complete or not there. Source: decisions 251, 261.
+ * with their contents. The folder is complete or not there. Source: decisions 251 and 261.
  */
 export async function buildPages(folder: string): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true });

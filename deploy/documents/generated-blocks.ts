@@ -2,7 +2,6 @@ import { describeVariables } from '#config';
 import type { Command } from '#ctl/command';
 import { synopsis } from '#ctl/command-line';
 import { COMMANDS } from '#ctl/ctl';
-import { boundLines } from '#deploy/documents/bounds-document';
 import { plannedClusterLines, unitCostLines } from '#deploy/documents/capacity-lines';
 import { dashboardLines } from '#deploy/documents/dashboard-lines';
 import { tableLines } from '#deploy/documents/markdown-table';
@@ -18,7 +17,7 @@ type GeneratedBlock = {
   readonly lines: () => readonly string[];
 };
 
-/** Every generated part of a document: the tables of variables, commands, bounds, layers, metrics, dashboards, reports. */
+/** Every generated part of a document: the tables of variables, commands, layers, metrics, dashboards, reports. */
 export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
@@ -28,7 +27,6 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/ctl.md', name: 'planning commands', lines: () => commandLines('planning') },
   { document: 'docs/scale.md', name: 'unit costs', lines: unitCostLines },
   { document: 'docs/scale.md', name: 'planned clusters', lines: plannedClusterLines },
-  { document: 'docs/bounds.md', name: 'bounds', lines: boundLines },
   { document: 'docs/architecture.md', name: 'layers', lines: layerLines },
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
   { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },

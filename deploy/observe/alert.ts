@@ -19,7 +19,7 @@ export type Alert = {
   readonly expr: string;
   /** Id of the dashboard that shows more; `service` unless given. */
   readonly dashboard?: 'engine' | 'limiter' | 'stores';
-  /** How long the fault must last, in seconds; windows of `expr` are added (decision 344). */
+  /** How long the fault must last, in seconds; windows of `expr` are added. */
   readonly forS: number;
   /** One line for a phone; may name labels as `{{ $labels.service }}`. */
   readonly summary: string;

@@ -3,13 +3,13 @@ import type { KeyScope } from '#accounts/key-scope';
 import type { Limits, Plan, PlanChange } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 
-/** What an operator may make of an account. A suspended one is answered 403 (decision 20). */
+/** What an operator may make of an account. A suspended one is answered 403. */
 export type SetStatus = 'active' | 'suspended';
 
 /**
  * Whether an account's keys may do anything: those of an active one alone. One that is being
- * imported is not there yet for its callers; one that is being deleted has no usable key (decisions
- * 232, 233).
+ * imported is not there yet for its callers; one that is being deleted has no usable key
+ * (decisions 232 and 233).
  */
 type AccountStatus = SetStatus | 'importing' | 'deleting';
 
@@ -21,7 +21,7 @@ export type Account = {
   readonly plan: Plan;
   readonly status: AccountStatus;
   readonly limits: Limits;
-  /** The plan that follows at a time; absent: none does (decision 247). */
+  /** The plan that follows at a time; absent: none does (decision 300). */
   readonly planChange?: PlanChange;
   /** The model that it has chosen for its instances; absent: none (decision 238). */
   readonly modelVersion?: string;
@@ -74,8 +74,8 @@ export type ApiKeyRecord = {
 export const KEY_NETWORKS_MAX = 20;
 
 /**
- * What a key is called: 1 to 64 characters, none of which may steer a terminal. Source: decision
- * 242.
+ * What a key is called: 1 to 64 characters, none of which may steer a terminal.
+ * Source: decision 242.
  */
 export const KEY_NAME = /^\P{C}{1,64}$/u;
 

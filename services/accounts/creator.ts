@@ -1,6 +1,6 @@
 /**
  * Who made a key or a link: a member by the id of the user, or an operator by the name that `ctl`
- * sends. Source: decision 311.
+ * sends.
  */
 export type Creator = { readonly kind: 'user' | 'operator'; readonly id: string };
 

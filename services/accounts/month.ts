@@ -1,6 +1,6 @@
 /**
  * Unix milliseconds at which the UTC month of `atMs` ends and the next begins. It names the month,
- * too: two times lie in the same month exactly when this is equal. Source: decision 26.
+ * too: two times lie in the same month exactly when this is equal. Source: decision 25.
  */
 export function monthEndOf(atMs: number): number {
   const at = new Date(atMs);

@@ -1,4 +1,4 @@
-/** One of the tiers of interface 8.1. Enterprise is agreed, not bought (decision 28). */
+/** One of the tiers of interface 8.1. Enterprise is agreed, not bought. */
 export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';
 
 /** What a plan allows. */
@@ -9,7 +9,7 @@ export type Limits = {
   readonly instances: number;
 };
 
-/** A plan that an account goes over to at a time. Source: decision 247. */
+/** A plan that an account goes over to at a time. Source: decision 300. */
 export type PlanChange = {
   readonly plan: Plan;
   readonly limits: Limits;
@@ -56,13 +56,13 @@ export const INSTANCES_OF: Readonly<Record<Plan, number>> = {
   enterprise: CUSTOM_LIMITS_MAX.instances,
 };
 
-/** The account that a local run creates: the first hour should not be a 429. Source: decision 32. */
+/** The account that a local run creates: the first hour should not be a 429. */
 export const LOCAL_PLAN: PlanChoice = {
   plan: 'enterprise',
   limits: { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 },
 };
 
-/** What a plan allows. Source: interface 8.1, decisions 28 and 154. */
+/** What a plan allows. Source: interface 8.1, decision 154. */
 export function limitsOf(choice: PlanChoice): Limits {
   if (choice.plan !== 'enterprise') return BOUGHT[choice.plan];
   return { ...choice.limits, instances: choice.limits.instances ?? INSTANCES_OF.enterprise };

@@ -21,7 +21,7 @@ export function retentionDaysOf(
 
 /**
  * Months that plans keep the audit trail, the present one not counted; a plan that is not named keeps
- * it for ever. Source: decision 250.
+ * it for ever. Source: decision 249.
  */
 const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   free: 3,

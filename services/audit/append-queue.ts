@@ -90,7 +90,7 @@ export class AppendQueue {
     throw new Fault('service_unavailable', 'others append to the audit trail all the time');
   }
 
-  /** Refuses those of the waiting entries whose month is full. Source: decision 313. */
+  /** Refuses those of the waiting entries whose month is full. */
   #refuseBeyond({ lines }: AuditHead, waiting: Append[]): void {
     const isFull = ({ linesMax }: Append) => linesMax !== undefined && lines >= linesMax;
     const refused = waiting.filter(isFull);

@@ -108,7 +108,7 @@ export class AuditTrail {
   }
 }
 
-/** Lines of a month from which on writes to instances are refused. Source: decision 313. */
+/** Lines of a month from which on writes to instances are refused. */
 export function monthLinesMax(cyclesPerMonth: number): number {
   return Math.max(MONTH_LINES_MIN, LINES_PER_CYCLE * cyclesPerMonth);
 }

@@ -238,7 +238,7 @@ async function planBrought(
   const found = (await ports.accounts.find(accountId))?.account;
   if (bought === undefined || found === undefined) return false;
   const account = accountAt(found, nowMs);
-  // What was agreed is changed by those who agreed on it (decision 28).
+  // What was agreed is changed by those who agreed on it.
   if (account.plan === 'enterprise') return false;
   const before = planStateOf(account);
   if (isDeepStrictEqual(before, bought)) return false;

@@ -48,7 +48,7 @@ const SENDERS_MAX = 8_192;
 /**
  * A bus on which everything is signed and everything heard is verified: the one place that decides
  * whom of those who can publish a process listens to. Each sender has a key of its own and is named
- * by it, so that knowing the secret is not enough to speak as another. Source: decisions 135, 179.
+ * by it, so that knowing the secret is not enough to speak as another. Source: decisions 135 and 179.
  */
 export function signedBus(options: SignedBusOptions): Bus {
   const { bus, clock, secrets, cluster } = options;

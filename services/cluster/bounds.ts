@@ -15,7 +15,7 @@ export const MOVES_IN_FLIGHT_MAX = 8;
 /**
  * Over how long a node that leaves spreads its handoffs, in milliseconds: at once, every actor is
  * stored here and read there in the same second, and on a busy machine callers of all wait for all.
- * A quarter of what leaving may take. Source: decision 133.
+ * A quarter of what leaving may take.
  */
 export const LEAVE_SPREAD_MS = 2_500;
 
@@ -36,7 +36,7 @@ export const WATCH_PERIOD_MS = 250;
 
 /**
  * How long after its last heartbeat (one a second) a node whose address accepts connections is not
- * asked who it is: asking costs several times what connecting does. Source: decision 128.
+ * asked who it is: asking costs several times what connecting does.
  */
 export const HEARD_MS = 1_250;
 

@@ -114,7 +114,7 @@ export class ClockWatch implements Disposable {
 
   /**
    * Whether the servers' clocks agree with this one where fewer than two others are heard, and one
-   * does not contradict. Two or more decide alone (decision 180).
+   * does not contradict. Two or more decide alone (decision 138).
    */
   #hasServersWith(own: number, others: readonly number[]): boolean {
     if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;

@@ -235,8 +235,8 @@ export class Membership implements Disposable {
     const before = this.#heard.get(incarnation);
     if (before === undefined && this.#heard.size >= KNOWN_MAX) this.#dropLongestSilent();
     // A leaving node stays leaving where an older heartbeat may come later. Where senders are
-    // numbered none does, and the last one counts: a forged one lasts until the next (decision
-    // 135).
+    // numbered none does, and the last one counts: a forged one lasts until the next
+    // (decision 135).
     const staysLeaving = speaker === undefined && before?.isLeaving === true;
     const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();

@@ -14,7 +14,7 @@ const ASKING_MS_MAX = 10_000;
 /** What the servers' clocks showed, each less this process's monotonic clock, and when (monotonic). */
 type Answer = { readonly aheadMs: readonly number[]; readonly atMs: number };
 
-/** Whether the clocks of the data's servers agree with that of this process (decision 180). */
+/** Whether the clocks of the data's servers agree with that of this process (decision 138). */
 export class ServerAgreement {
   readonly #servers: ServerClocks;
   readonly #clock: Clock;

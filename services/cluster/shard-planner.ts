@@ -160,7 +160,7 @@ function mayClaim(facts: ShardFacts, nowMs: number): boolean {
 /**
  * Whether a node that has just started has listened long enough to claim: at once when every owner
  * is heard or sealed and as many nodes are present as there are owners, because then it waits for
- * none (decision 104).
+ * none.
  */
 function isStartupOver({ rows, view }: ShardFacts, nowMs: number): boolean {
   const sinceMs = nowMs - view.startedMs;

@@ -31,7 +31,7 @@ type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness
  * Makes who comes by a link a member of its account, and signs them in, as a user of that account: what
  * users other accounts have makes no difference, and so cannot be found out. Who was a user of the
  * account before needs the password of then, and a code where there is a second factor. The link is
- * used by the last step only, so a try that was cut can be made again. Source: decisions 245, 312.
+ * used by the last step only, so a try that was cut can be made again. Source: decisions 245 and 312.
  */
 export async function enterBy(
   parts: EntryParts,

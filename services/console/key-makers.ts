@@ -14,7 +14,7 @@ type MakerPorts = Pick<ConsolePorts, 'users' | 'members' | 'clock'>;
 
 /**
  * Keys as the console shows them: with the name of who made each, and the hint `maker_gone` on keys
- * that their maker could not make today. Source: decision 311.
+ * that their maker could not make today.
  */
 export async function keyViews(ports: MakerPorts, accountId: string, keys: readonly UsedKey[]) {
   const { users, members, clock } = ports;

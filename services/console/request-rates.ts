@@ -36,7 +36,7 @@ export type RouteRate = {
 
 /**
  * Requests a minute of the console's own routes. Calls of instances count as requests of their account
- * instead. Of this process only: n consoles allow n times as much. Source: decision 313.
+ * instead. Of this process only: n consoles allow n times as much.
  */
 export class RequestRates {
   readonly #clock: Pick<Clock, 'monotonicMs'>;

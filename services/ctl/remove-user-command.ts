@@ -40,7 +40,7 @@ type Written = { readonly trace: Trace; readonly end: EndAction };
 /** Who is removed: a user, or an email that only invitations name. */
 type Person = { readonly stored: StoredUser | undefined; readonly email: string };
 
-/** `ctl users remove`: a person goes from every account. Source: decision 258. */
+/** `ctl users remove`: a person goes from every account. */
 export const REMOVE_USER: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'remove'],

@@ -68,8 +68,8 @@ export type Admitted = {
 };
 
 /**
- * Asks the limiter about every call and believes nothing else: no answer is a refusal (decision
- * 24). The one answer that counts for later calls too is `rate_limited` (architecture 4).
+ * Asks the limiter about every call and believes nothing else: no answer is a refusal
+ * (decision 24). The one answer that counts for later calls too is `rate_limited` (architecture 4).
  */
 export class Admission {
   readonly #limiter: LimiterClient;

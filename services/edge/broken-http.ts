@@ -76,7 +76,7 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
   };
 }
 
-/** Whether Node throws away what came together with the request (decision 182). */
+/** Whether Node throws away what came together with the request. */
 function asksForUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /\bupgrade\b/i.test(headers.connection ?? '');
 }

@@ -37,7 +37,7 @@ export const INSTANCE_ID: PathId = {
 
 /** A request that its endpoint's schemas have accepted. */
 export type CheckedRequest<Body, Query> = {
-  /** The path's `id`, not checked for form: an id of the wrong form is unknown (decision 3). */
+  /** The path's `id`, not checked for form: an id of the wrong form is unknown (decision 19). */
   readonly id: string;
   readonly body: Body;
   readonly query: Query;
@@ -127,7 +127,7 @@ export type Endpoint = {
   readonly summary: string;
   /** What it promises beyond its summary, in Markdown. */
   readonly description: string;
-  /** The right that a key needs; `none`: there is no key. Source: decisions 20, 248 and 310. */
+  /** The right that a key needs; `none`: there is no key. Source: decisions 248 and 310. */
   readonly scope: NeededRight | 'none';
   /** Whether calls advance cycles and so cost quota. Source: interface 1.5. */
   readonly isBilled: boolean;

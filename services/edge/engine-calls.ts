@@ -53,7 +53,7 @@ export class EngineCalls {
   }
 
   /**
-   * Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 3). What is
+   * Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 19). What is
    * `audited` begins before the engine is asked, with the id of the instance.
    */
   ask(
@@ -89,7 +89,7 @@ export class EngineCalls {
   }
 
   /**
-   * A write to what does not exist changes nothing and leaves no line (decision 313): it is looked up
+   * A write to what does not exist changes nothing and leaves no line: it is looked up
    * before its line is written. Such writes are rare, so that the second call costs little.
    */
   async #askedAudited(call: EngineCall, audited: AuditedCall): Promise<EngineAnswer> {

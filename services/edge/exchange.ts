@@ -18,7 +18,7 @@ export type Caller = {
 
 /** One request and what the edge knows of it from its first hook on. */
 export type Exchange = {
-  /** Source: decision 42. */
+  /** The caller's `X-Request-Id`, or a new one. */
   readonly requestId: string;
   /** Monotonic time of the first byte, in milliseconds. */
   readonly startedMs: number;

@@ -32,7 +32,7 @@ type GatePorts = {
 /**
  * The first hook of every request, in the order in which they came on their connection: gives it an
  * id, refuses what is not HTTP/1.1, and finds out who calls, all before its body is read. A
- * caller that fails here costs the limiter nothing and learns nothing (decisions 23, 35 and 159).
+ * caller that fails here costs the limiter nothing and learns nothing (decisions 35 and 159).
  * Returns a hook that answers what it refuses.
  */
 export function gate(ports: GatePorts) {

@@ -10,7 +10,7 @@ export const HTTP_LIMITS = {
   requestIdHeader: false,
   return503OnClosing: false,
   forceCloseConnections: 'idle',
-  /** The largest body, a batch's (decision 10); that of other endpoints is `BODY_BYTES_MAX`. */
+  /** The largest body, a batch's; that of other endpoints is `BODY_BYTES_MAX`. */
   bodyLimit: 256 * 1_024,
   keepAliveTimeout: IDLE_CONNECTION_MS_MAX,
   requestTimeout: 10_000,

@@ -5,7 +5,7 @@ import { endOfString } from '#edge/json-scan';
 import { invalid } from '#fault/fault';
 import { illFormedPlace } from '#platform/well-formed-json';
 
-/** How deep a body may nest: a context of 16 (decision 37) inside a batch item, and some room. */
+/** How deep a body may nest: a context of 16 inside a batch item, and some room. */
 const BODY_DEPTH_MAX = 24;
 
 /** A mark that RFC 8259 keeps out of JSON between systems; some editors write it. */
@@ -18,9 +18,9 @@ const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
 
 /**
  * The JSON value of a request body, contexts as `ContextSource`. Throws `invalid_request` (400) for
- * bytes that are not UTF-8, for text that is not JSON and for an object with the same key twice
- * (decision 37), and 422 for half a surrogate pair in a string or key, nesting beyond any use, which is refused before it is parsed, and for
- * keys that reach for a prototype.
+ * bytes that are not UTF-8, for text that is not JSON and for an object with the same key twice.
+ * Throws 422 for half a surrogate pair in a string or key, for nesting beyond any use (before the
+ * text is parsed), and for keys that reach for a prototype.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');

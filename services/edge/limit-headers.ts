@@ -6,7 +6,7 @@ export type Headers = Record<string, string | number>;
 /** Length of the window of requests. Its end is shown in whole seconds, up to one later. Source: interface 8.1. */
 const WINDOW_S = 60;
 
-/** Seconds after which an unknown caller may look again. Source: decision 23. */
+/** Seconds after which an unknown caller may look again. */
 const UNKNOWN_RESET_S = 60;
 
 /** Seconds after which a limiter that was not sure may be asked again. Source: decision 24. */
@@ -43,7 +43,7 @@ export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   };
 }
 
-/** The headers where no caller is known: never another account's numbers. Source: decision 23. */
+/** The headers where no caller is known: never another account's numbers. */
 export function unknownHeaders(nowMs: number): Headers {
   return {
     'x-ratelimit-limit': 0,

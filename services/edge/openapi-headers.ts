@@ -5,7 +5,7 @@ import { EVENT_ID } from '#edge/last-event-id';
 import type { Json } from '#edge/openapi-schemas';
 import { REQUEST_ID } from '#edge/request-id';
 
-/** Every response header. Source: interface 8.2, limiter-headers, decisions 1, 14, 21, 22, 42. */
+/** Every response header. Source: interface 8.2, limiter-headers, decisions 1, 21 and 22. */
 export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
   'X-RateLimit-Limit': integer(
     'Requests per minute that the plan allows; 0 where no caller is known.',

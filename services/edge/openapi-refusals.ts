@@ -12,7 +12,7 @@ export type RefusalsOfStatus = {
   readonly reasons: readonly FaultReason[];
 };
 
-/** What any request may meet, whatever it asks for. Source: decisions 24, 35, 36 and 159. */
+/** What any request may meet, whatever it asks for. Source: decisions 24, 35 and 159. */
 const ANYWHERE: readonly FaultReason[] = [
   'malformed_request',
   'unknown_parameter',

@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * Which keys this edge has reported the client of in the present minute, so that the limiter hears
- * of each once a minute and not with every call. Source: decision 243.
+ * of each once a minute and not with every call.
  */
 export class ReportedClients {
   readonly #minutes = new Map<string, number>();

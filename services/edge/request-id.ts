@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 
-/** What a request's id looks like, a caller's and a new one. Source: decision 42. */
+/** What a request's id looks like, a caller's and a new one. */
 export const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 
 /** Bytes of randomness in an id. */
@@ -12,7 +12,7 @@ const IDS_PER_DRAW = 512;
 const pool = Buffer.alloc(ID_BYTES * IDS_PER_DRAW);
 let used = pool.length;
 
-/** The caller's `X-Request-Id` if it is well-formed, else a new one. Source: decision 42. */
+/** The caller's `X-Request-Id` if it is well-formed, else a new one. */
 export function requestIdFrom(header: string | string[] | undefined): string {
   if (typeof header === 'string' && REQUEST_ID.test(header)) return header;
   if (used === pool.length) {

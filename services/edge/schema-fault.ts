@@ -6,7 +6,7 @@ type Issue = z.core.$ZodIssue;
 
 /**
  * The refusal for a body that breaks a field rule: 422 with the JSON path of the first broken field
- * and a reason of the closed set. Source: decisions 2 and 12.
+ * and a reason of the closed set. Source: decision 2.
  */
 export function bodyFault(error: z.ZodError): Fault {
   const [issue] = error.issues;
@@ -16,7 +16,7 @@ export function bodyFault(error: z.ZodError): Fault {
   return invalid(reason, field === '' ? undefined : field, messageOf(issue, field));
 }
 
-/** The refusal for a query that breaks a rule: always 400 (decisions 2 and 13). */
+/** The refusal for a query that breaks a rule: always 400 (decision 2). */
 export function queryFault(error: z.ZodError): Fault {
   const [issue] = error.issues;
   const field = issue === undefined ? 'query' : pathOf(issue);

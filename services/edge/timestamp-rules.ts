@@ -20,7 +20,7 @@ export function assertNoneFuture(observations: readonly ObservationInput[], nowM
 
 /**
  * Throws `invalid_request` unless all observations of a batch carry a timestamp, ascending and at
- * least 1.000 s apart, or none does. Source: decision 9.
+ * least 1.000 s apart, or none does. Source: decision 8.
  */
 export function assertAscending(observations: readonly ObservationInput[]): void {
   const misplaced = firstMisplaced(observations.map(({ timestampMs }) => timestampMs));

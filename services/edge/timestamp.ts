@@ -14,8 +14,7 @@ const ZERO = '0'.charCodeAt(0);
 /**
  * Unix milliseconds of an RFC 3339 date-time with offset, fraction digits beyond the third cut off;
  * undefined for anything else, for dates that do not exist and for leap seconds. Parts are read
- * where they stand, because capturing them costs more than all the rest. Source: decisions 8 and
- * 37.
+ * where they stand, because capturing them costs more than all the rest. Source: decision 8.
  */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC_3339.test(text)) return undefined;

@@ -9,7 +9,7 @@ import { type InstancesCursor, unusableCursor } from '#wire/list-cursor';
 /** Creates of one account under way at once. Source: decision 154. */
 const PLACES_MAX = 1_024;
 
-/** How long a search works before others get their turn, in milliseconds. Source: decision 326. */
+/** How long a search works before others get their turn, in milliseconds. Source: decision 254. */
 const SEARCH_SLICE_MS = 2;
 
 /** Rows between two looks at the clock: names of 100 characters of any alphabet take half a slice. */
@@ -18,7 +18,7 @@ const SEARCHED_ROWS_PER_LOOK = 64;
 /** How long a place is kept for a create: twice the longest call, in milliseconds. */
 const PLACE_AGE_MS = 20_000;
 
-/** Which part of a listing is wanted, and in which order. Source: interface 4.1, decision 40. */
+/** Which part of a listing is wanted, and in which order. Source: interface 4.1. */
 export type ListingPage = {
   readonly limit: number;
   readonly offset: number;
@@ -311,7 +311,7 @@ export class AccountListing {
     }
   }
 
-  /** By code point (decision 40), in JavaScript's own way where that is the same: it is several times as fast. */
+  /** By code point, in JavaScript's own way where that is the same: it is several times as fast. */
   #compareNames(a: ListedInstance, b: ListedInstance): number {
     if (this.#hasSurrogates) return compareCodePoints(a.name, b.name) || byCreation(a, b);
     if (a.name === b.name) return byCreation(a, b);

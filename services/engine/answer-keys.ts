@@ -17,7 +17,7 @@ export function fingerprintOfObservation(observation: ObservationInput): string 
 
 /**
  * The name of the row that a call on an instance leaves under its key. A batch's item leaves a row of the
- * same name, so that single calls and batches find each other's keys (decisions 22, 280).
+ * same name, so that single calls and batches find each other's keys (decisions 22 and 280).
  */
 export function callKeyOf(key: string): string {
   return `call:${key}`;

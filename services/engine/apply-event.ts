@@ -169,7 +169,7 @@ function removed(state: InstanceState, atMs: number, version: number): InstanceS
   };
 }
 
-/** A new generation that starts now, with no observation to keep a distance from (decision 34). */
+/** A new generation that starts now, with no observation to keep a distance from. */
 function reset(
   head: InstanceHead,
   { mode }: Of<'reset'>,

@@ -13,7 +13,7 @@ const SURROGATE_RISE = 0x1_0000 - SURROGATE_END;
 const SINK = SURROGATE_END - SURROGATE_FIRST;
 
 /**
- * Orders two strings by code point: negative, zero or positive (decision 40). JavaScript's own
+ * Orders two strings by code point: negative, zero or positive. JavaScript's own
  * comparison goes by UTF-16 code unit, which puts U+1F600 before U+FF5E.
  */
 export function compareCodePoints(a: string, b: string): number {

@@ -26,7 +26,7 @@ export type DirectoryAnswer = ListedPage & {
   readonly searched?: () => Promise<ListedPage>;
 };
 
-/** Searches under way at once in a process: each has a copy of its rows, 8 bytes for each. Decision 326. */
+/** Searches under way at once in a process: each has a copy of its rows, 8 bytes for each. Decision 254. */
 const SEARCHES_MAX = 16;
 
 /**

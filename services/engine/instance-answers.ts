@@ -111,7 +111,7 @@ export function renamedAnswer(id: string, head: InstanceHead): EngineAnswer {
   return objectAnswer({ id, name, description, updated_at }, etagOf(id, head.version));
 }
 
-/** Answer of `DELETE /instances/{id}` (decision 14). */
+/** Answer of `DELETE /instances/{id}`. */
 export function removedAnswer(id: string): EngineAnswer {
   return objectAnswer({ id, deleted: true }, '');
 }
@@ -167,7 +167,7 @@ export function contractAnswer(id: string, head: InstanceHead, models: Models): 
 
 /**
  * What a stream says of the present state: the report, and what the modes are compared with, which no
- * answer of an observation takes the time for (decision 262).
+ * answer of an observation takes the time for.
  */
 export function followedState(
   id: string,

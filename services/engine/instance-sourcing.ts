@@ -132,7 +132,7 @@ export class InstanceSourcing
     await this.#ports.store.checkpoint(copies);
   }
 
-  /** A deletion or a trim takes stored rows, and its caller was promised when (decisions 201, 234). */
+  /** A deletion or a trim takes stored rows, and its caller was promised when (decisions 200 and 234). */
   isUrgent({ head, unstored }: InstanceState): boolean {
     return head?.deletedAtMs !== undefined || unstored?.isTrimming === true;
   }

@@ -98,7 +98,7 @@ export function sortItems(
 }
 
 /**
- * Checks the times of the items that are applied (decision 9). The edge cannot: it does not know which
+ * Checks the times of the items that are applied (decision 8). The edge cannot: it does not know which
  * items are replayed. Throws `invalid_request` with the field of the first item that breaks the rule.
  */
 export function assertFreshOrder({ fresh, statuses }: SortedItems): void {

@@ -18,7 +18,7 @@ export type Timing =
 
 /**
  * The time now by a wall clock that never steps back: what has passed by the monotonic clock since
- * the anchor has passed. Source: decision 33.
+ * the anchor has passed. Source: decision 152.
  */
 export function presentOf(anchor: Instant, now: Instant): number {
   return Math.max(now.wallMs, anchor.wallMs + now.monotonicMs - anchor.monotonicMs);
@@ -27,7 +27,7 @@ export function presentOf(anchor: Instant, now: Instant): number {
 /**
  * The time of the first of `count` observations that came together. `callerMs` is the caller's own
  * timestamp of the first one, if it gave any; then the others have theirs too. Without timestamps
- * the others follow at one second each, ending now where there is room. Source: decisions 1, 8, 9.
+ * the others follow at one second each, ending now where there is room. Source: decisions 1 and 8.
  */
 export function timingOf(
   callerMs: number | undefined,
@@ -52,7 +52,7 @@ export function timingOf(
  * The engine's own stamp: now. A wall clock that stands before the earliest allowed time although
  * that time has come (it stepped back, or a former owner's was ahead) freezes no instance: then the
  * stamp is that earliest time. A previous observation that lies ahead for another reason, because
- * its batch was spread or its caller said so, is waited for. Source: decisions 33, 152.
+ * its batch was spread or its caller said so, is waited for. Source: decision 152.
  */
 function stampOf({ nowMs, presentMs }: IntervalBasis, earliestMs: number | undefined): number {
   if (earliestMs === undefined || nowMs >= earliestMs) return nowMs;

@@ -19,7 +19,7 @@ type Observed =
   | Extract<Timing, { kind: 'throttled' }>;
 
 /**
- * Gives the observations of a call their times, by the rules of decisions 1, 8, 9 and 33. `items`: keys and
+ * Gives the observations of a call their times, by the rules of decisions 1, 8 and 152. `items`: keys and
  * outcomes of a batch's items, where one has a key.
  */
 export function observedEvent(
@@ -42,7 +42,7 @@ export function observedEvent(
   return { ...observed, items: { keys, statuses } };
 }
 
-/** Observations with their own times, or else one second apart from `firstMs` on (decision 9). */
+/** Observations with their own times, or else one second apart from `firstMs` on (decision 8). */
 export function timedFrom(
   firstMs: number,
   observations: readonly ObservationInput[],

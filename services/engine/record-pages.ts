@@ -9,7 +9,7 @@ import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 import { type EngineAnswer, plainAnswer, type RecordPage } from '#wire/engine-messages';
 import { type RecordsCursor, recordsCursorText } from '#wire/list-cursor';
 
-/** Drift events in an answer whose caller asked for no page. Source: decision 31. */
+/** Drift events in an answer whose caller asked for no page. Source: decision 162. */
 const DRIFT_EVENTS_MAX = 1_000;
 
 /** Bytes of a page's rows, but for the first, which always fits. Source: decision 162. */
@@ -21,7 +21,7 @@ const READ_ROWS = 128;
 /** The least that is read, where few seem to fit. */
 const READ_ROWS_MIN = 16;
 
-/** A page of the observation history, newest first. Source: interface 4.2, decisions 7, 39. */
+/** A page of the observation history, newest first. Source: interface 4.2. */
 export async function historyPage(
   instanceId: string,
   state: InstanceState,

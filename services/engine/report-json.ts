@@ -62,7 +62,7 @@ const IS_COOLED = between('', ['false', 'true'], '}}');
 
 const LEVEL = between('{"level":', quoted(DRIFT_LEVELS), ',"deviation":');
 
-/** Why the level is what it is, in a sentence and a word. Source: model 3.6, decision 15. */
+/** Why the level is what it is, in a sentence and a word. Source: model 3.6. */
 const REASON = [
   reason('within_band', 'Behaviour stays within what is usual for this identity.'),
   reason('situational_departure', 'The present state departs from the set-point.'),
@@ -117,7 +117,7 @@ export function driftJson(report: Report): string {
   return textUpTo(putDrift(report, 0));
 }
 
-/** The deviation alone, as a drift event carries it too. Source: decision 15. */
+/** The deviation alone, as a drift event carries it too. */
 export function deviationJson({ deviation }: Report): string {
   return textUpTo(putDeviation(deviation, 0));
 }

@@ -22,7 +22,7 @@ type Simulation = {
  * What observations would make of an instance, state by state. They are applied to a copy, which is thrown
  * away: nothing of the instance changes, and no cycle is charged. Observations without times of their
  * own follow each other at one second, the first as soon as the instance takes one; others keep the
- * rules of a batch (decision 241). Throws `invalid_request` when the first comes too early.
+ * rules of a batch. Throws `invalid_request` when the first comes too early.
  */
 export function simulatedAnswer(
   state: InstanceState,

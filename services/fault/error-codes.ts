@@ -1,8 +1,8 @@
 /**
  * The closed set of error codes and the only place where a code meets a status. Adding a code is
  * adding a row; TypeScript then points at every switch to revisit. `grpc` is the numeric gRPC
- * status; `isRetryable` is for callers and for the edge itself. Source: interface 7, decisions 2, 4
- * and 36. The last three belong to billing (decision 248).
+ * status; `isRetryable` is for callers and for the edge itself. Source: interface 7, decision 2.
+ * The last three belong to billing (decision 248).
  */
 export const FAULTS = {
   unauthorized: { http: 401, grpc: 16, isRetryable: false },

@@ -4,7 +4,7 @@ import type { FaultCode } from '#fault/error-codes';
 type ReasonRow = { readonly code: FaultCode; readonly http?: number };
 
 /**
- * The closed set of `details.reason` (decision 36), with the code each belongs to and, where it
+ * The closed set of `details.reason`, with the code each belongs to and, where it
  * differs from the code's own, the HTTP status. The API document lists the same rows.
  */
 export const REASONS = {
@@ -14,7 +14,7 @@ export const REASONS = {
   invalid_utf8: { code: 'invalid_request', http: 400 },
   body_too_large: { code: 'invalid_request', http: 413 },
   unsupported_media_type: { code: 'invalid_request', http: 415 },
-  // the body's fields, decisions 2, 8, 9, 10, 12 and 37
+  // the body's fields, decisions 2 and 8
   missing_field: { code: 'invalid_request' },
   unknown_field: { code: 'invalid_request' },
   wrong_type: { code: 'invalid_request' },
@@ -32,25 +32,25 @@ export const REASONS = {
   duplicate_question: { code: 'invalid_request' },
   too_few_answers: { code: 'invalid_request' },
   idempotency_key_reused: { code: 'invalid_request' },
-  // query and headers, decisions 2 and 13
+  // query and headers, decision 2
   invalid_parameter: { code: 'invalid_request', http: 400 },
   unknown_parameter: { code: 'invalid_request', http: 400 },
   invalid_header: { code: 'invalid_request', http: 400 },
-  // HTTP itself, decision 36
+  // HTTP itself
   malformed_request: { code: 'invalid_request', http: 400 },
   request_timeout: { code: 'invalid_request', http: 408 },
   uri_too_long: { code: 'invalid_request', http: 414 },
   expectation_failed: { code: 'invalid_request', http: 417 },
   headers_too_large: { code: 'invalid_request', http: 431 },
   http_version_not_supported: { code: 'invalid_request', http: 505 },
-  // who may do what, decisions 20, 242 and 310
+  // who may do what, decisions 242 and 310
   address_not_allowed: { code: 'forbidden' },
   read_only_key: { code: 'forbidden' },
   missing_scope: { code: 'forbidden' },
   account_suspended: { code: 'forbidden' },
   // what a plan allows, decision 154
   instance_limit: { code: 'forbidden' },
-  // how long an audit trail grows, decision 313
+  // how long an audit trail grows
   audit_full: { code: 'quota_exceeded' },
   // streams of events, decision 244
   too_many_streams: { code: 'rate_limited' },
@@ -59,7 +59,7 @@ export const REASONS = {
   already_exists: { code: 'conflict' },
   deleted: { code: 'conflict' },
   min_cycle_interval: { code: 'throttled' },
-  // fail closed and bounds, decisions 24, 159, 160 and architecture 3.7
+  // fail closed and bounds, decisions 24, 159 and 160 and architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },
   // no action without its line in the audit trail, decision 249

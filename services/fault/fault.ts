@@ -12,7 +12,7 @@ export type ShardOwner = {
 
 /** What a refusal may add to its code and message. */
 export type FaultOptions = {
-  /** Why, from the closed set of decision 36; it may move the HTTP status (400 instead of 422). */
+  /** Why, from a closed set; it may move the HTTP status (400 instead of 422). */
   reason?: AnyReason | undefined;
   /** JSON path, parameter or header that is wrong. */
   field?: string | undefined;

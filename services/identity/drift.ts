@@ -4,7 +4,7 @@ import { DRIFT_LIMIT, uncertaintyOf } from '#identity/learning';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 import { OFFSET, type State } from '#identity/state';
 
-/** Drift levels in rising order. Source: decision 16. */
+/** Drift levels in rising order. */
 export const DRIFT_LEVELS = ['D0', 'D1', 'D2', 'D3'] as const;
 
 /** Positions in `DRIFT_LEVELS`, from the level at which nothing happened. Source: model 3.4. */

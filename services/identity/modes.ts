@@ -1,4 +1,4 @@
-/** The seven modes as contracts display them, in the order every vector here follows. Decision 30. */
+/** The seven modes as contracts display them, in the order every vector here follows. */
 export const MODE_NAMES = [
   'Perception',
   'Exploration',

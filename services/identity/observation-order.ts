@@ -1,6 +1,6 @@
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 
-/** The first observation of a batch whose time breaks a rule of decision 9, and the rule. */
+/** The first observation of a batch whose time breaks a rule of decision 8, and the rule. */
 export type Misplaced = {
   /** Index in the list of times. */
   readonly index: number;
@@ -9,7 +9,7 @@ export type Misplaced = {
 
 /**
  * Checks the times of a batch: all observations carry one, ascending and at least 1.000 s apart, or
- * none does. Times are Unix milliseconds. Returns undefined if the rule holds. Source: decision 9.
+ * none does. Times are Unix milliseconds. Returns undefined if the rule holds. Source: decision 8.
  */
 export function firstMisplaced(timesMs: readonly (number | undefined)[]): Misplaced | undefined {
   const isTimed = timesMs[0] !== undefined;

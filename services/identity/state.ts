@@ -164,7 +164,7 @@ export function rollBack(state: State): void {
   state[OFFSET.run] = 0;
 }
 
-/** The state `state` was created with, as a new one. Source: decision 5, model 3.5. */
+/** The state `state` was created with, as a new one. Source: model 3.5. */
 export function resetToInitial(state: State): State {
   return createState({
     modeStrengths: [...state.subarray(OFFSET.home, OFFSET.home + MODE_COUNT)],
@@ -172,7 +172,7 @@ export function resetToInitial(state: State): State {
   });
 }
 
-/** The last rollback point of `state`, as a new one at cycle 0. Source: decision 6, model 3.5. */
+/** The last rollback point of `state`, as a new one at cycle 0. Source: model 3.5. */
 export function resetToDefault(state: State): State {
   const next = state.slice();
   rollBack(next);

@@ -3,7 +3,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 /*
  * How `ctl` shows the admin port that it has the token without sending it: the port may be another
  * user's while the service is down. The service gives every connection a nonce, `ctl` answers with a
- * MAC of its request under the token, and the service proves its answer likewise (decision 181).
+ * MAC of its request under the token, and the service proves its answer likewise (decision 142).
  */
 
 /** Header of an answer that carries the service's own proof. */

@@ -12,7 +12,7 @@ import { ACCOUNTS_PAGE_MAX } from '#storage/account-store';
  * schemas, so that neither side can change alone.
  */
 
-/** Names are printed by `ctl`, so nothing in them may steer a terminal. Length: decision 37. */
+/** Names are printed by `ctl`, so nothing in them may steer a terminal. */
 export const AccountName = z
   .string()
   .regex(/^\P{C}{1,100}$/u, '1 to 100 characters, none of them invisible');
@@ -32,7 +32,7 @@ const Agreed = z.strictObject({
   limits: LimitsWire.partial({ instances: true }),
 });
 
-/** Body of `PUT /accounts/{id}/plan`. Enterprise brings its own numbers (decision 28). */
+/** Body of `PUT /accounts/{id}/plan`. Enterprise brings its own numbers. */
 export const PlanBody = z.discriminatedUnion('plan', [Bought, Agreed]);
 
 /** Body of `POST /accounts`. */

@@ -7,7 +7,7 @@
 export const RESERVATION_AGE_MS = 60_000;
 
 /**
- * Open reservations of one account: a second of the fastest account of decision 32, each call
+ * Open reservations of one account: a second of the fastest account, the local one, each call
  * taking a second. About 2.5 MiB.
  */
 export const RESERVATIONS_MAX = 16_384;

@@ -19,7 +19,7 @@ type Noted = { readonly accountId: string; readonly use: KeyUse };
 /**
  * Notes when and from where keys are used, and stores the notes in the background, a bounded number
  * of them a second. No call waits for a note: one that finds no room, or no store, is dropped, and a
- * crash loses those that are not stored yet. Source: decision 243.
+ * crash loses those that are not stored yet.
  */
 export class KeyUses implements AsyncDisposable {
   readonly #store: Pick<KeyUseStore, 'note'>;

@@ -10,10 +10,10 @@ import type { KeyUse } from '#storage/key-use-store';
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** The age from which a key that was never used is worth a hint, in days. Source: decision 243. */
+/** The age from which a key that was never used is worth a hint, in days. */
 const UNUSED_DAYS = 7;
 
-/** How long a key must not have been used for a hint, in days. Source: decision 243. */
+/** How long a key must not have been used for a hint, in days. */
 const IDLE_DAYS = 90;
 
 /** A key for the admin port, without secret or digest. */

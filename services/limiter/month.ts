@@ -24,7 +24,7 @@ type MonthRecord = Omit<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'res
 
 /**
  * The cycles of one account's UTC month: used, and reserved until their calls are settled. A
- * reservation belongs to the month in which it was granted (decision 26).
+ * reservation belongs to the month in which it was granted (decision 25).
  */
 export class Month {
   /** How many cycles of the present month records allow. */

@@ -11,7 +11,7 @@ type WriteBytes = (bytes: Uint8Array) => number;
 
 /**
  * One stream of lines for people and collectors. A line that cannot be written is dropped and counted:
- * a full disk or a closed pipe must not end the process. Source: decision 330.
+ * a full disk or a closed pipe must not end the process. Source: decision 341.
  */
 export class LineStream {
   readonly #writeBytes: WriteBytes;

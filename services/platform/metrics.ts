@@ -14,7 +14,7 @@ import { acceptsOpenMetrics, OPEN_METRICS_TYPE, openMetricsText } from '#platfor
 /** Bounds of durations, in seconds. Source: operations, "buckets that fit us". */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Ages of dirty actors, in seconds; they are due at 10 s or at 120 (decisions 200, 201). */
+/** Ages of dirty actors, in seconds; they are due at 10 s or at 120 (decision 200). */
 const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120, 240];
 
 /** Times of one model step, in seconds. */

@@ -8,7 +8,7 @@ const PLACES_KEPT = 256;
  * Values by number, for what comes and goes with every call. Of a `Map` that is used so, V8 (Node
  * 24) keeps what was deleted long ago: a map that needs another table leaves the one before it
  * pointing at it, and once one of these is old, all that come after it outlive every small
- * collection, with whatever they held when they were left (decision 130). This one has no such
+ * collection, with whatever they held when they were left. This one has no such
  * chain, and no order either. It gets no smaller before it is empty.
  *
  * A hash table with open addressing and linear probing, at most half full; what is deleted is

@@ -20,7 +20,7 @@ type ProcessControlOptions = {
 
 /**
  * Operations on a running process for its operator: log level, effective configuration, CPU profile and
- * heap snapshot. No port of the inspector is opened. Source: decision 343.
+ * heap snapshot. No port of the inspector is opened.
  */
 export class ProcessControl {
   readonly #options: ProcessControlOptions;

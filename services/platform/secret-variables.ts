@@ -1,6 +1,6 @@
 /**
  * The variables that are secrets, each of which may be the content of a file instead, and of how many
- * lines: a line of the file is a part of a list (decisions 221, 231).
+ * lines: a line of the file is a part of a list (decisions 134 and 230).
  */
 export const SECRET_LINES_MAX = {
   SERVICE_CASSANDRA_PASSWORD: 1,

@@ -8,7 +8,7 @@ const FOLDER = '.cache/identity-engine/node';
 /**
  * Has Node keep what it compiles from here on for the next start of this user's, which is much faster
  * then. Another folder comes in `NODE_COMPILE_CACHE`; where nothing can be written, or there is no home,
- * every start compiles. Source: decision 276.
+ * every start compiles.
  */
 export function keepCompiledCode(): void {
   const home = ownHome();

@@ -6,7 +6,7 @@ import type { Administration } from '#process/admin-port';
 
 /**
  * The id of the local account, which follows from its name: it is found without a search, and the
- * store itself sees to it that two starts at once make one (decision 141).
+ * store itself sees to it that two starts at once make one.
  */
 export const LOCAL_ACCOUNT_ID = 'localAccount';
 
@@ -18,7 +18,7 @@ export type LocalAccount =
   | { readonly kind: 'found'; readonly id: string };
 
 /**
- * The one account of a local run (decision 32): made with a key if the store
+ * The one account of a local run: made with a key if the store
  * has none, else found again. Rejects as `AccountAdmin` does.
  */
 export async function localAccount({ admin, audit }: Administration): Promise<LocalAccount> {

@@ -53,7 +53,7 @@ export function printRefusal(text: string): void {
 
 /**
  * Ignores SIGUSR1, at which Node.js opens a port of the inspector: whoever reaches the port runs code as
- * this user. `ctl process` takes profiles without a port (decision 343).
+ * this user. `ctl process` takes profiles without a port.
  */
 function refuseInspector(logger: Logger): void {
   process.on('SIGUSR1', () => {

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 
 /**
  * Signals that ask a process to end in good order. SIGHUP is one: the terminal was closed. Certificates
- * and secrets need no signal to be read again, because their files are watched. Source: decision 331.
+ * and secrets need no signal to be read again, because their files are watched.
  */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

@@ -14,13 +14,13 @@ export const LIMITER_PAUSE_MS_MAX = 20;
 
 /**
  * How long an admission may wait when a living limiter has said that it hands the meter over, or
- * that it ends, in milliseconds: three conditional writes, on a busy store. Source: decision 118.
+ * that it ends, in milliseconds: three conditional writes, on a busy store. Source: decision 24.
  */
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
  * The same as a multiple of an admission's time, where an operator grants that more than 100 ms: a
- * machine on which one step takes that long needs it for each of the three. Source: decision 118.
+ * machine on which one step takes that long needs it for each of the three. Source: decision 24.
  */
 export const LIMITER_MOVING_STEPS = 3;
 

@@ -17,7 +17,7 @@ export const CHECKPOINT_AGE_MS = 120_000;
 
 /**
  * The age at which a state is stored that a promise depends on, as a deletion: half of the 20 s that
- * are promised, which leaves time for another try (decision 201).
+ * are promised, which leaves time for another try (decision 200).
  */
 export const URGENT_CHECKPOINT_AGE_MS = 10_000;
 
@@ -95,7 +95,7 @@ export const RECORD_BYTES_MAX = 300 * 1_024;
 
 /**
  * Journal groups in flight at once: the next is written while the seal is looked for after the one
- * before (decision 193).
+ * before (decision 191).
  */
 export const APPENDS_IN_FLIGHT_MAX = 2;
 

@@ -18,7 +18,7 @@ import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
  * Stores dirty actors late (architecture 3.2): when one has been dirty for two minutes, or for 10 s
  * if a promise depends on it, or is the oldest while the unflushed tail is over half its bound, or is
  * about to leave memory; and with each those of its bucket, in one write. Of many the oldest begin
- * earlier, so that the store has about the same to do all the time (decision 127). A failed write
+ * earlier, so that the store has about the same to do all the time. A failed write
  * leaves its actors dirty and is tried again.
  */
 export class Checkpointer<State, Call extends ActorCall, Answer, Event> {

@@ -26,7 +26,7 @@ type Waiter = {
 /**
  * Group commit: while as many appends are in flight as may be, further records gather, then they go
  * together, so that the journal's price is paid once per group (architecture 3.1). Records that no caller waits for
- * gather a little longer (decision 119). Offsets count the records of this process from 1;
+ * gather a little longer. Offsets count the records of this process from 1;
  * `durable` is the last that the journal holds.
  */
 export class CommitLog {

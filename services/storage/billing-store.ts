@@ -1,4 +1,4 @@
-/** The plans that are bought; free is what an account has without (decision 28). */
+/** The plans that are bought; free is what an account has without. */
 export type BoughtPlan = 'indie' | 'pro';
 
 /**

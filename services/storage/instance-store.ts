@@ -1,6 +1,6 @@
 import type { Floor, RowCounts } from '#storage/floor';
 
-/** One processed observation. Source: interface 2.7, decision 39. */
+/** One processed observation. Source: interface 2.7. */
 export type HistoryRow = {
   /** Counts the instance's observations for life, from 1: the place of the row in the whole history. */
   readonly ordinal: number;

@@ -1,4 +1,4 @@
-/** When and from where a key was used last, as of a minute. Source: decision 243. */
+/** When and from where a key was used last, as of a minute. */
 export type KeyUse = {
   /** Of the key. */
   readonly digest: string;

@@ -10,7 +10,7 @@ export type ListingRow = {
   readonly createdAtMs: number;
 };
 
-/** What a directory keeps of a row: descriptions would fill its node (decision 155). */
+/** What a directory keeps of a row: descriptions would fill its node (decision 97). */
 export type ListedInstance = Omit<ListingRow, 'description'>;
 
 /**

@@ -108,7 +108,7 @@ function withoutMember(people: People, userId: string, removal: Removal = {}): P
 
 /**
  * The links that stay when a member may invite no more: none that the member made, none of the member's
- * own address, and, of one who could invite, none without a recorded maker. Source: decision 311.
+ * own address, and, of one who could invite, none without a recorded maker.
  */
 function linksLeft(
   links: readonly EntryLink[],

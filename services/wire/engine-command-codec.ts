@@ -42,13 +42,13 @@ type ListCommand = Extract<EngineCommand, { kind: 'list' }>;
 
 /** 100 code points (interface 2.4) in UTF-16 units. */
 const NAME_LENGTH_MAX = 200;
-/** 2,000 code points (decision 37) in UTF-16 units. */
+/** 2,000 code points in UTF-16 units. */
 const DESCRIPTION_LENGTH_MAX = 4_000;
 /** 64 code points (decision 254) in UTF-16 units. */
 const SEARCH_LENGTH_MAX = 128;
 /** Longest id, in UTF-16 units. */
 const ID_LENGTH_MAX = 255;
-/** Records and instances on one page. Source: interface 8.4, decisions 13 and 31. */
+/** Records and instances on one page. Source: interface 8.4, decisions 2 and 162. */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
 /** Bytes of a model's state: several times those of the present one. */

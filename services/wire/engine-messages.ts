@@ -6,7 +6,7 @@
 import type { Traced } from '#platform/traceparent';
 import type { InstancesCursor, RecordsCursor } from '#wire/list-cursor';
 
-/** A valid observation. `timestampMs` is Unix time; left out, the engine stamps it (decision 33). */
+/** A valid observation. `timestampMs` is Unix time; left out, the engine stamps it (decision 152). */
 export type ObservationInput = {
   /** Index of the mode in the fixed order of the model. */
   readonly mode: number;
@@ -29,7 +29,7 @@ export type IdempotencyKey = {
   readonly isNameUnsure?: true;
 };
 
-/** Which records of a list: `all` generations or only the current one. Source: decision 39. */
+/** Which records of a list: `all` generations or only the current one. */
 export type RecordPage = {
   readonly limit: number;
   readonly offset: number;
@@ -118,7 +118,7 @@ export type EngineCommand =
        */
       readonly itemKeys?: readonly (IdempotencyKey | undefined)[] | undefined;
     }
-  /** What observations would do; they are applied to a copy (decision 241). */
+  /** What observations would do; they are applied to a copy. */
   | { readonly kind: 'simulate'; readonly observations: readonly ObservationInput[] }
   | { readonly kind: 'readSnapshot' }
   | { readonly kind: 'readContract' }

@@ -28,7 +28,7 @@ export type AdmitCall = Traced &
      * key, and `keyDigest` names the session. Source: decision 253.
      */
     readonly isOfMember?: true | undefined;
-    /** The right that the call needs. Source: decisions 20 and 310. */
+    /** The right that the call needs. Source: decision 310. */
     readonly scope: 'read' | 'full' | 'audit' | 'billing' | 'any';
     /** Cycles to reserve; one request is always asked for. */
     readonly cycles: number;
@@ -38,7 +38,7 @@ export type AdmitCall = Traced &
     readonly address?: string | undefined;
     /**
      * The caller's program in printable ASCII, empty: not known. Sent until the edge has had a call
-     * of the key admitted in the present minute (decision 243).
+     * of the key admitted in the present minute.
      */
     readonly client?: string | undefined;
   };

@@ -16,9 +16,9 @@ type WireCommand = NonNullable<EngineRequest['command']>;
 
 /** Modes of the model. Source: interface 2.2. */
 export const MODE_COUNT = 7;
-/** 8 KiB serialized (decision 37); a UTF-16 unit is at least one byte. */
+/** 8 KiB serialized; a UTF-16 unit is at least one byte. */
 const CONTEXT_LENGTH_MAX = 8_192;
-/** Observations of one call. Source: decision 10. */
+/** Observations of one call. */
 export const OBSERVATIONS_MAX = 100;
 /** The last millisecond that a date can name (ECMA-262). */
 export const TIME_MS_MAX = 8.64e15;

@@ -1,6 +1,6 @@
 /** Every bound of the wire with unit and reason. Full means a fault at once (architecture 3.7). */
 
-/** Largest frame of requests, in bytes: gRPC's default; many times the batch of decision 10. */
+/** Largest frame of requests, in bytes: gRPC's default; many times the largest batch. */
 export const REQUEST_FRAME_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Largest frame of replies, in bytes: many times the largest page (decision 162). */
@@ -75,13 +75,13 @@ export const TOKEN_LENGTH_MAX = 255;
 /** Longest text of a caller's address, in UTF-16 units: what is longer is none. */
 export const ADDRESS_LENGTH_MAX = 64;
 
-/** Longest name of a caller's program, in UTF-16 units. Source: decision 243. */
+/** Longest name of a caller's program, in UTF-16 units. */
 export const CLIENT_LENGTH_MAX = 120;
 
 /** Call ids and tags are below 2^52. Source: engine-messages, limiter-messages. */
 export const CALL_ID_MAX = 2 ** 52 - 1;
 
-/** Cycles of one call. Source: decision 10. */
+/** Cycles of one call. */
 export const CYCLES_MAX = 100;
 
 /** Fields of fixed size, tags and ids of one message, in bytes, rounded up. */

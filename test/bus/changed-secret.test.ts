@@ -8,7 +8,7 @@ import { SILENT } from '#test/support/test-logger';
 
 const [OLD, NEW] = ['the old secret of a cluster', 'the new secret of a cluster'];
 
-/** The contents of the file, step by step. Source: decision 231. */
+/** The contents of the file, step by step. Source: decision 134. */
 const STEPS = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]] as const;
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));

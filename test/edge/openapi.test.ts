@@ -94,7 +94,7 @@ committed('says with every parameter and every header what it is for', () => {
   }
 });
 
-/** Headers of every answer (interface 8.2, decision 42), and those that come with a status. */
+/** Headers of every answer (interface 8.2), and those that come with a status. */
 const ALWAYS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'].concat([
   'X-Monthly-Remaining',
   'X-Request-Id',

@@ -214,7 +214,7 @@ function rowOf(instanceId: string, version: number): ListedInstance {
   return { instanceId, version, name: `name ${version}`, createdAtMs: 5 };
 }
 
-/** Decision 40, written down once more. */
+/** The order of a listing, written down once more. */
 function plainOrder({
   sort,
   order,

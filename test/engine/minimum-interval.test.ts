@@ -54,7 +54,7 @@ for (const [text, basis, expected] of [
   ['exactly 1.000 s after it is of now', observed(1_000), accepted(NOW)],
   ['0.999 s after it waits one second', observed(999), throttled(1)],
   ['right after it waits one second', observed(0), throttled(1)],
-  // Decision 33: the wall clock stands before the previous observation.
+  // Decision 152: the wall clock stands before the previous observation.
   [
     'follows it by 1 s when the clock stepped back',
     observed(-60_000, 1_000),

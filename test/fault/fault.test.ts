@@ -10,7 +10,7 @@ import {
 } from '#fault/error-reasons';
 import { Fault, invalid, toFault } from '#fault/fault';
 
-/** Code and status, as interface 7 and decisions 2, 4, 20 and 36 have it. */
+/** Code and status, as interface 7 and decision 2 have it. */
 const STATUSES: Record<keyof typeof FAULTS, number> = {
   unauthorized: 401,
   forbidden: 403,
@@ -27,7 +27,7 @@ const STATUSES: Record<keyof typeof FAULTS, number> = {
   invalid_plan: 422,
 };
 
-/** Reasons whose status is not their code's own: syntax and HTTP itself (decisions 2, 13, 36). */
+/** Reasons whose status is not their code's own: syntax and HTTP itself (decision 2). */
 const STATUSES_OF_REASONS: Partial<Record<FaultReason, number>> = {
   malformed_json: 400,
   duplicate_key: 400,

@@ -26,16 +26,16 @@ const UNSAYABLE = new Map([
     'timestamp_in_future',
     'how far ahead of us a time lies depends on when it is sent (decision 8)',
   ],
-  ['timestamp_order', 'times of a batch rise by a second at least (decision 10)'],
-  ['timestamps_mixed', 'all observations of a batch carry a time, or none (decision 10)'],
+  ['timestamp_order', 'times of a batch rise by a second at least'],
+  ['timestamps_mixed', 'all observations of a batch carry a time, or none'],
   ['too_few_answers', 'each mode needs three of its five questions (model 6)'],
   ['duplicate_question', 'a question is answered once (model 6)'],
   [
     'duplicate_key',
     'a parser of JSON has dropped the second key before a schema sees it (decision 2)',
   ],
-  ['too_deep', 'a context has 16 levels at most (decision 37)'],
-  ['too_long', 'a context has 8 KiB at most, as it is serialized (decision 37)'],
+  ['too_deep', 'a context has 16 levels at most'],
+  ['too_long', 'a context has 8 KiB at most, as it is serialized'],
 ]);
 
 /** Names that no object of a body may have, at any depth (services/edge/json-body). */

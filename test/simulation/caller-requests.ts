@@ -6,7 +6,7 @@ import type { EngineCommand, ObservationInput } from '#wire/engine-messages';
 /** Where callers' own timestamps begin: long before any instance is created. Unix milliseconds. */
 const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);
 
-/** Largest page of a history. Source: decision 31. */
+/** Largest page of a history. Source: decision 162. */
 const HISTORY_MAX = 1_000;
 
 /** How often callers ask for what; the rest is a single observation. */

@@ -21,7 +21,7 @@ const LATE_WRITES_MS = 16_000;
 /** How long a caller waits whose account may do no more, in milliseconds. */
 const LIMITED_MS = [200, 2_000] as const;
 
-/** How long after the last fault a deletion may take to be stored, in ms. Source: decision 201. */
+/** How long after the last fault a deletion may take to be stored, in ms. Source: decision 200. */
 const DELETED_MS_MAX = 20_000;
 
 /** How long a process may be unsure when all is calm, in milliseconds: two calls to the store. */

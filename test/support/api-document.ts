@@ -82,7 +82,7 @@ export function assertRefusalShape(answer: Answer): void {
   assert.ok(validate(answer.body), `${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** What every answer under `/v1` carries: limiter-headers, decision 42, attacks (ASVS 4.1.1). */
+/** What every answer under `/v1` carries: limiter-headers, attacks (ASVS 4.1.1). */
 function assertCommon({ headers, status, text, body }: Answer): void {
   for (const name of ['limit', 'remaining', 'reset'].map((part) => `x-ratelimit-${part}`)) {
     assert.match(headers.get(name) ?? 'missing', WHOLE, name);

@@ -60,7 +60,7 @@ export class ModelReplay {
     this.#observedAtMs = atMs;
   }
 
-  /** A reset at a time of the server's clock. Source: decisions 5, 6 and 34. */
+  /** A reset at a time of the server's clock. */
   reset(mode: 'initial' | 'default', atMs: number): void {
     this.#state = mode === 'initial' ? resetToInitial(this.#state) : resetToDefault(this.#state);
     this.#observedAtMs = atMs;

@@ -6,7 +6,7 @@ import { readReport } from '#pages/cluster-api';
 /** How long after an answer the next is asked for, in milliseconds: one report counts for a second. */
 const PAUSE_MS = 1_000;
 
-/** How long the token is kept while no report is asked for, in milliseconds. Source: decision 264. */
+/** How long the token is kept while no report is asked for, in milliseconds. */
 const IDLE_MS_MAX = 15 * 60_000;
 
 /** Why the token is forgotten that was not used for a while. */

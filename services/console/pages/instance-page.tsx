@@ -25,7 +25,7 @@ type Begun = {
   readonly generation: number | undefined;
 };
 
-/** One instance, live: its state, what led to it, and what may be done with it. Source: decision 256. */
+/** One instance, live: its state, what led to it, and what may be done with it. */
 export function InstancePage({ id }: { readonly id: string }) {
   const begun = useLoaded(() => begin(id), id);
   const name = begun.loaded.kind === 'ready' ? begun.loaded.value.instance.name : undefined;

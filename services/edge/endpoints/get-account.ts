@@ -14,7 +14,7 @@ const Usage = (what: string) =>
     reset: Count.describe('When the next one begins, in Unix seconds.'),
   });
 
-/** Source: interface 4.5, decision 183. */
+/** Source: interface 4.5. */
 const Account = z
   .strictObject({
     plan: z.strictObject({
@@ -36,7 +36,7 @@ const Account = z
   })
   .meta({ id: 'Account' });
 
-/** Plan and usage of the caller's account, and its own key. Source: interface 4.5, decision 183. */
+/** Plan and usage of the caller's account, and its own key. Source: interface 4.5. */
 export const getAccount = endpoint({
   name: 'getAccount',
   method: 'GET',

@@ -1,7 +1,7 @@
 import { endpoint } from '#edge/endpoint';
 import { AuditAnswer, AuditQuery, auditAnswer } from '#edge/schemas/audit';
 
-/** Source: decision 250. */
+/** Source: decision 249. */
 export const getAudit = endpoint({
   name: 'getAudit',
   method: 'GET',

@@ -8,7 +8,7 @@ import {
 } from '#edge/schemas/observation-body';
 import { assertAscending, assertNoneFuture } from '#edge/timestamp-rules';
 
-/** Source: decision 241. */
+/** `POST /instances/{id}/simulate`. */
 export const simulateObservations = endpoint({
   name: 'simulateObservations',
   method: 'POST',

@@ -80,7 +80,7 @@ export const Instance = named('Instance', {
 /** Source: interface 2.4. */
 export const RenamedInstance = CreatedInstance.omit({ created_at: true });
 
-/** Source: decision 14. */
+/** Answer of a deletion. */
 export const RemovedInstance = z.strictObject({ id: InstanceId, deleted: z.literal(true) });
 
 const snapshot = {
@@ -128,7 +128,7 @@ export const Contract = named('Contract', {
 const PersonaId = z.enum(PERSONA_PROFILES.map(({ id }) => id));
 const CompositeKey = z.enum(COMPOSITES.map(({ key }) => key));
 
-/** Source: model 3.6, decision 15. */
+/** Source: model 3.6. */
 const Deviation = named('Deviation', {
   description: z.string(),
   reason: z.enum(['within_band', 'situational_departure', 'sustained_shift', 'identity_breach']),
@@ -178,7 +178,7 @@ export const ProcessedBatch = z.union([
   z.strictObject({ states: z.array(Processed), ...processed }),
 ]);
 
-/** Source: decision 241: the state after each observation. */
+/** Answer of a simulation: the state after each observation. */
 export const Simulated = z.strictObject({ states: z.array(Processed), processed_count: Count });
 
 /** Source: interface 4.2. */
@@ -214,7 +214,7 @@ const DriftEvent = named('DriftEvent', {
   ...generation,
 });
 
-/** Drift events: `pagination` has all four fields only when a page was asked for (decision 31). */
+/** Drift events: `pagination` has all four fields only when a page was asked for (decision 162). */
 export const DriftEvents = z.strictObject({
   data: z.array(DriftEvent),
   pagination: z.union([Pagination, z.strictObject({ total: Count })]),

@@ -22,7 +22,7 @@ const time = z.iso
   .optional()
   .meta({ type: 'string', format: 'date-time' });
 
-/** The query of `GET /audit`. Source: decision 250. */
+/** The query of `GET /audit`. Source: decision 249. */
 export const AuditQuery = z.strictObject({
   limit: integer(1, PAGE_ENTRIES_MAX, 20),
   cursor: z.string().regex(AUDIT_CURSOR, 'must be a next_cursor of an earlier answer').optional(),

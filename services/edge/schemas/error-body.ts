@@ -7,7 +7,7 @@ import { MODE_KEYS } from '#identity/modes';
 const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
 
-/** Source: interface 7, decisions 4, 12 and 36. */
+/** Source: interface 7, decision 2. */
 export const ErrorBody = z
   .strictObject({
     error: z.enum(codes),

@@ -3,7 +3,7 @@ import { textOf, Unit } from '#edge/schemas/json-values';
 import { MODE_KEYS } from '#identity/modes';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** Code points of a description. Source: decision 37. */
+/** Code points of a description. */
 const DESCRIPTION_MAX = 2_000;
 
 /** Code points of a name. Source: interface 2.4. */
@@ -40,7 +40,7 @@ export const CreateInstance = z
     ],
   });
 
-/** The body of `PATCH /instances/{id}`: metadata only. Source: interface 4.1, decision 12. */
+/** The body of `PATCH /instances/{id}`: metadata only. Source: interface 4.1, decision 2. */
 export const RenameInstance = z
   .strictObject({ name: Name.optional(), description: Description.optional() })
   .meta({ id: 'RenameInstance', examples: [{ name: 'Ada the second' }] });

@@ -3,16 +3,16 @@ import { ContextSource } from '#edge/context-source';
 import { parseTimestamp, RFC_3339 } from '#edge/timestamp';
 import type { FaultReason } from '#fault/error-reasons';
 
-/** Serialized size of a context. Source: decision 37. */
+/** Serialized size of a context. */
 const CONTEXT_BYTES_MAX = 8 * 1_024;
 
-/** Nesting of a context, its own braces counted. Source: decision 37. */
+/** Nesting of a context, its own braces counted. */
 const CONTEXT_DEPTH_MAX = 16;
 
 /** A number in [0, 1]: signal, confidence, energy, mode strengths. Source: interface 8.4. */
 export const Unit = z.number().min(0).max(1);
 
-/** Text of at most `max` code points, none of them half a surrogate pair. Source: decision 37. */
+/** Text of at most `max` code points, none of them half a surrogate pair. */
 export const textOf = (min: number, max: number) =>
   z
     .string()
@@ -67,7 +67,7 @@ function flawOf(value: unknown, depthLeft: number): 'too_deep' | 'out_of_range' 
   return undefined;
 }
 
-/** An observation's time as Unix milliseconds. Source: decisions 8 and 37. */
+/** An observation's time as Unix milliseconds. Source: decision 8. */
 export const TimestampMs = z
   .string()
   .meta({

@@ -11,7 +11,7 @@ import type { FaultReason } from '#fault/error-reasons';
 import { MODE_TARGETS, type ModeTarget } from '#identity/modes';
 import type { IdempotencyKey, ObservationInput } from '#wire/engine-messages';
 
-/** Observations in one batch. Source: decision 10. */
+/** Observations in one batch. */
 const BATCH_OBSERVATIONS_MAX = 100;
 
 /** How a list of observations may be wrong, beside what its size says. */
@@ -84,7 +84,7 @@ const BatchObservation = Observation.extend({ idempotency_key: ItemKey.optional(
   examples: [EXAMPLE],
 });
 
-/** The body of process/batch. Source: interface 4.2, decision 10. */
+/** The body of process/batch. Source: interface 4.2. */
 export const Batch = z
   .strictObject({
     observations: z.array(BatchObservation).min(1).max(BATCH_OBSERVATIONS_MAX),
@@ -92,10 +92,10 @@ export const Batch = z
   })
   .meta({ id: 'Batch', examples: [{ observations: [EXAMPLE], include_intermediate: false }] });
 
-/** Observations of one simulation. Source: decision 241. */
+/** Observations of one simulation. */
 const SIMULATED_OBSERVATIONS_MAX = 20;
 
-/** The body of simulate. Source: decision 241. */
+/** The body of simulate. */
 export const Simulation = z
   .strictObject({
     observations: z.array(Observation).min(1).max(SIMULATED_OBSERVATIONS_MAX),

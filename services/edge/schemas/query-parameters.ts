@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EVENT_ID } from '#edge/last-event-id';
 import { textOf } from '#edge/schemas/json-values';
 
-/** An integer written in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 13. */
+/** An integer written in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 2. */
 export const integer = (min: number, max: number, fallback: number) =>
   z
     .string()
@@ -42,7 +42,7 @@ export const ListQuery = z.strictObject({
 
 const Generation = z.enum(['current', 'all']).default('current');
 
-/** The query of history. Source: interface 4.2, decisions 7 and 39. */
+/** The query of history. Source: interface 4.2. */
 export const HistoryQuery = z.strictObject({
   limit: integer(1, 1_000, 100),
   offset: Offset,
@@ -50,7 +50,7 @@ export const HistoryQuery = z.strictObject({
   generation: Generation,
 });
 
-/** The query of drift; without `limit` and `offset` the newest 1,000. Source: decision 31. */
+/** The query of drift; without `limit` and `offset` the newest 1,000. Source: decision 162. */
 export const DriftQuery = z.strictObject({
   limit: integer(1, 1_000, 1_000),
   offset: Offset,
@@ -69,7 +69,7 @@ export const EventsQuery = z.strictObject({
     .meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
 });
 
-/** The query of `GET /personas`. Source: decision 18. */
+/** The query of `GET /personas`. */
 export const PersonasQuery = z.strictObject({ version: z.enum(['v1']).default('v1') });
 
 /** A call that takes no query. */

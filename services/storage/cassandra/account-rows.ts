@@ -91,7 +91,7 @@ function instancesOf(row: types.Row): number {
 
 /**
  * What stands in the column of the scope while a key may do less than its scope says: a program of
- * release 1.0 refuses the keys of a scope that it does not know. Source: decisions 240, 242.
+ * release 1.0 refuses the keys of a scope that it does not know. Source: decisions 240 and 242.
  */
 const LIMITED_SCOPE = 'limited';
 

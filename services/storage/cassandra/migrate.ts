@@ -96,8 +96,8 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
 
 /**
  * Makes sure that the session's keyspace has the tables that this program needs, for a process that
- * starts. Tables of a newer version are fine if they say that this program bears them (decision
- * 237). Rejects with `conflict` and one line that says what to do. `known`: for tests.
+ * starts. Tables of a newer version are fine if they say that this program bears them
+ * (decision 239). Rejects with `conflict` and one line that says what to do. `known`: for tests.
  */
 export async function assertSchema(
   session: CassandraSession,

@@ -5,7 +5,7 @@ import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { FakeLife } from '#test/console/pages/fake-life';
 import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
 
-/** What the page must keep up with: observations a second, one by one and in bursts. Source: decision 256. */
+/** What the page must keep up with: observations a second, one by one and in bursts. */
 const PER_SECOND = 50;
 /** For how long, each. */
 const SECONDS = 6;
@@ -15,7 +15,7 @@ const TOTAL = PER_SECOND * SECONDS;
 const BURST = 5;
 const BURSTS = TOTAL / BURST;
 
-/** Draws a second at most, whatever happens. Source: decision 256. */
+/** Draws a second at most, whatever happens. */
 const DRAWS_PER_SECOND = 20;
 
 /** Draws that a count may have more: it begins and ends within a second. */

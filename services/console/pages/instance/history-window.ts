@@ -2,7 +2,7 @@ import type { HistoryRow } from '#pages/instance/instance-events';
 
 /**
  * The tallest that a scrolled list is made, in pixels: browsers draw nothing beyond 17 million. A list of
- * more rows is scrolled by several rows a pixel. Source: decision 256.
+ * more rows is scrolled by several rows a pixel.
  */
 const SCROLL_PX_MAX = 10_000_000;
 

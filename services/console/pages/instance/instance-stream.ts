@@ -30,10 +30,10 @@ type Listeners = {
 /**
  * The events of an instance for as long as it is open. The browser itself comes back behind the last event
  * when a stream ends; one that is refused it gives up, so that is opened again here, once it is clear
- * that someone is signed in and the instance is not gone. Source: decision 256.
+ * that someone is signed in and the instance is not gone.
  *
  * A browser has six connections to a console for all of its tabs: a tab that is hidden has no stream, and
- * goes on behind the last event once it is shown. Source: decision 264.
+ * goes on behind the last event once it is shown.
  */
 export class InstanceStream implements Disposable {
   readonly #id: string;

@@ -38,7 +38,7 @@ export type InstanceView = {
 
 /**
  * What the events of a stream say of an instance, bounded. The service sends a state with the newest
- * observation only, so there may be fewer states than observations. Source: decision 256.
+ * observation only, so there may be fewer states than observations.
  */
 export class LiveInstance {
   #now: FollowedState | undefined;

@@ -19,7 +19,7 @@ const DRAW_MS_MIN = 50;
 
 /**
  * Follows an instance for as long as the component is there. However much happens, what is drawn changes
- * twenty times a second at most, and in a tab that is not looked at not at all. Source: decision 256.
+ * twenty times a second at most, and in a tab that is not looked at not at all.
  */
 export function useLiveInstance(id: string): LiveModel {
   const [model] = useState(makeModel);

@@ -45,7 +45,7 @@ type Extent = { readonly newest: number; readonly total: number };
 
 /**
  * The history of a generation, of which rows are loaded when they are seen, one request at a time. New
- * observations come from the stream: none is asked for. Source: decision 256.
+ * observations come from the stream: none is asked for.
  */
 export function useHistory(id: string, view: InstanceView): History {
   const { now } = view;

@@ -12,7 +12,7 @@ import { DeviationPart } from '#view/instance/deviation-part';
 import { LineChart } from '#view/instance/line-chart';
 import { RefusalNotice } from '#view/notice';
 
-/** Observations of one simulation. Source: decision 241. */
+/** Observations of one simulation. */
 const OBSERVATIONS_MAX = 20;
 
 /** What a simulation began with, and the state after each observation. */

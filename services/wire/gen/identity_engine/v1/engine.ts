@@ -162,10 +162,10 @@ export interface ResetInstance {
 
 export interface ReadRecords {
   limit: number;
-  /** Decision 13 bounds it by 2^53 - 1. */
+  /** Decision 2 bounds it by 2^53 - 1. */
   offset: number;
   everyGeneration: boolean;
-  /** Whether the caller named limit or offset (drift only, decision 31). */
+  /** Whether the caller named limit or offset (drift only, decision 162). */
   paged: boolean;
 }
 
