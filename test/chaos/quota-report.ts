@@ -4,7 +4,7 @@ import { resultLines } from '#test/chaos/report';
 
 /** Result of a quota run while its limiter is killed, as a section of the report in Markdown. */
 export function quotaText(result: QuotaResult): string {
-  const { demand, committed, acknowledged, usage, check, load, log } = result;
+  const { demand, committed, acknowledged, usage, check, log } = result;
   const { quota, clients, cyclesPerCall, cyclesPerSecond, cyclesWanted, kills, shareMin } = demand;
   const { findings, calls } = check;
   const again = log.calls.filter(({ tries }) => tries > 1);

@@ -1,4 +1,12 @@
-import { copyFileSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
@@ -57,6 +65,41 @@ for (const end of ['', '-wal']) {
       },
     );
   }
+}
+
+// Report 26: the first long read after a move removed the WAL, with acknowledged data.
+place('is not opened again, so that its WAL stays, and is when it is back', async () => {
+  const path = files.path();
+  await using file = served(path);
+  await putFacts(file, 1, 'acknowledged');
+  const wal = readFileSync(`${path}-wal`);
+  // SQLite makes a file where none is, and removes the WAL of an empty file.
+  for (const act of [renamed, replace]) {
+    act(path);
+    const isMissing = !existsSync(path);
+    for (const ask of [() => file.read(COUNT), () => file.check()]) {
+      assert.match(String(causeOf(await rejection(ask))), /while it is served/);
+    }
+    assert.equal([!existsSync(path), readFileSync(`${path}-wal`)], [isMissing, wal]);
+    renameSync(`${path}.moved`, path);
+    assert.is(file.place?.difference(), undefined);
+  }
+  assert.equal(await file.read(COUNT), [[1]]);
+  await file.check();
+  await putFacts(file, 1, 'back');
+});
+
+/** A read of the thread that is opened by the first long read. */
+const COUNT = {
+  ...{ operation: 'count', isLong: true, values: [] },
+  sql: "SELECT count(*) AS rows FROM cluster_facts WHERE fact LIKE 'fact %'",
+};
+
+const causeOf = (error: unknown): unknown =>
+  error instanceof Error ? (error.cause ?? error) : error;
+
+function renamed(path: string): void {
+  renameSync(path, `${path}.moved`);
 }
 
 function replace(path: string): void {

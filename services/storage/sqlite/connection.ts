@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import type { SqlValue } from '#storage/sqlite/database';
 import { checksumOf } from '#storage/sqlite/row-checksum';
 
@@ -13,10 +14,13 @@ const WAL_BYTES_KEPT = 64 * 1_024 * 1_024;
 
 /**
  * A connection to the file whose commits are on disk when they return: in WAL, with an `fsync` for each.
- * SQL may call `row_checksum(table, columns …)` there.
+ * SQL may call `row_checksum(table, columns …)` there. Throws where no file is: SQLite would make one,
+ * and remove the WAL beside an empty file.
  */
 export function openConnection(file: string): DatabaseSync {
-  const database = new DatabaseSync(file, { timeout: BUSY_MS });
+  const url = pathToFileURL(file);
+  url.search = 'mode=rw';
+  const database = new DatabaseSync(url, { timeout: BUSY_MS });
   database.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;

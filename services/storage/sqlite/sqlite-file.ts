@@ -103,7 +103,8 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
    * may take minutes for a file of many gigabytes.
    */
   async check(): Promise<void> {
-    const thread = new FileThread({ file: this.#file }, this.#clock);
+    const opened = this.#served?.opened;
+    const thread = new FileThread({ file: this.#file, opened }, this.#clock);
     try {
       const query = { operation: 'quick_check', sql: 'PRAGMA quick_check(1)', values: [] };
       const answer = await thread.ask({ kind: 'read', query }, LONG_MS_MAX);

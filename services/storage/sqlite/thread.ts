@@ -23,12 +23,15 @@ import { WriteQueue } from '#storage/sqlite/write-queue';
 /** How often a thread that reads looks whether the file is at its path, in milliseconds. Chosen. */
 const LOOK_MS = 100;
 
-function serve(
+type Take = (request: ThreadRequest) => void;
+
+/** Serves requests with a connection of the file. */
+function serverOf(
   port: MessagePort,
-  { file, opened, closes }: ThreadData,
+  { file, closes }: ThreadData,
+  place: FilePlace | undefined,
   database: DatabaseSync,
-): void {
-  const place = opened && new FilePlace(file, opened);
+): Take {
   const queue = new WriteQueue(database, place);
   let lookedMs = Number.NEGATIVE_INFINITY;
   const assertHere = () => {
@@ -55,7 +58,7 @@ function serve(
     isScheduled = true;
   };
 
-  const take = (request: ThreadRequest): void => {
+  return (request) => {
     const { id } = request;
     switch (request.kind) {
       case 'read': {
@@ -82,13 +85,6 @@ function serve(
         port.close();
     }
   };
-  port.on('message', (request: ThreadRequest) => {
-    try {
-      take(request);
-    } catch (error) {
-      fail(request.id, error);
-    }
-  });
 }
 
 function failureOf(error: unknown, isOutcomeUnknown: boolean): ThreadFailure {
@@ -96,27 +92,41 @@ function failureOf(error: unknown, isOutcomeUnknown: boolean): ThreadFailure {
   return { message, code: resultCodeOf(error), isOutcomeUnknown };
 }
 
-/** Answers every request with the reason why the file cannot be opened. */
-function refuseAll(port: MessagePort, error: unknown): void {
-  const failure = failureOf(error, false);
-  port.on('message', ({ id, kind }: ThreadRequest) => {
-    const answer: ThreadAnswer =
-      kind === 'close' ? { id, kind: 'done' } : { id, kind: 'failed', failure };
-    port.postMessage(answer);
-    if (kind === 'close') port.close();
-  });
-}
-
-/** Opens the file and serves it; a file that cannot be opened refuses every request. */
+/**
+ * Opens the file and serves requests. A file that cannot be opened, or that is not the one that the
+ * process serves, refuses each request; the next request tries again.
+ */
 function start(port: MessagePort, data: ThreadData): void {
-  let database: DatabaseSync;
+  const place = data.opened && new FilePlace(data.file, data.opened);
+  let serving: Take | undefined;
+  const open = (): Take => {
+    // SQLite would take the WAL of the served file for that of the file at the path.
+    place?.assertHere();
+    return serverOf(port, data, place, openConnection(data.file));
+  };
+  const take = (request: ThreadRequest): void => {
+    const { id, kind } = request;
+    if (kind === 'close' && serving === undefined) {
+      port.postMessage({ id, kind: 'done' } satisfies ThreadAnswer);
+      port.close();
+      return;
+    }
+    serving ??= open();
+    serving(request);
+  };
+  port.on('message', (request: ThreadRequest) => {
+    try {
+      take(request);
+    } catch (error) {
+      const failure = failureOf(error, false);
+      port.postMessage({ id: request.id, kind: 'failed', failure } satisfies ThreadAnswer);
+    }
+  });
   try {
-    database = openConnection(data.file);
-  } catch (error) {
-    refuseAll(port, error);
-    return;
+    serving = open();
+  } catch {
+    // The first request says why.
   }
-  serve(port, data, database);
 }
 
 if (parentPort !== null) start(parentPort, workerData as ThreadData);
