@@ -54,10 +54,7 @@ export const history: ScalePart = {
         `${(first / BATCH).toFixed(1)} µs, then ${(last / BATCH).toFixed(1)} µs`,
       ),
       figure('longest batch of 100 observations', `${taken.longestMs.toFixed(0)} ms`),
-      figure(
-        'last answer until everything is checkpointed',
-        `${(storedMs / 1_000).toFixed(1)} s`,
-      ),
+      figure('last answer until everything is checkpointed', `${(storedMs / 1_000).toFixed(1)} s`),
       ...pageFigures(`page of ${PAGE_ROWS} rows at any depth`, times),
       figure(
         'memory of the engine: resident at the last batch; resident after collection; live',
