@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
+import fc from 'fast-check';
 import type { Topology } from '#test/runner/job';
 import { keptEnvironment } from '#test/support/kept-environment';
 
@@ -53,6 +54,14 @@ for (const stream of [process.stdout, process.stderr]) {
     return true;
   };
 }
+
+/**
+ * Time of one property with the search for a small counterexample, in milliseconds. Without a limit the
+ * search may go on until the file is ended, and nobody sees which property failed.
+ */
+const PROPERTY_MS_MAX = 120_000;
+
+fc.configureGlobal({ interruptAfterTimeLimit: PROPERTY_MS_MAX, markInterruptAsFailure: true });
 
 let running = 'no file';
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {

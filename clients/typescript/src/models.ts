@@ -404,19 +404,19 @@ export interface AuditLine {
   [k: string]: unknown;
 }
 export interface AuditQuery {
-  /** How many entries the page has at most. 1 to 100; default 20. */
+  /** Maximum number of entries on the page. 1 to 100; default 20. */
   limit?: number;
   /**
-   * Where to go on: the `next_cursor` of the page before. Pattern `^(\d{4}-\d{2})\.(\d{1,15})$`.
+   * Start of the page: `next_cursor` of the previous page. Pattern `^(\d{4}-\d{2})\.(\d{1,15})$`.
    */
   cursor?: string;
   /**
-   * What was done, or the first words of it: `key` is `key.create` and all others on keys. At most 48 characters; pattern `^[a-z]+(?:[._][a-z]+)*\.?$`.
+   * Action, or its first words: `key` matches `key.create` and all other actions on keys. At most 48 characters; pattern `^[a-z]+(?:[._][a-z]+)*\.?$`.
    */
   action?: string;
-  /** Id of the key, user or token that did it. 1 to 128 characters. */
+  /** Id of the key, user or token that acted. 1 to 128 characters. */
   actor?: string;
-  /** Id of what it was done to. 1 to 128 characters. */
+  /** Id of the object acted on. 1 to 128 characters. */
   target?: string;
   outcome?: AuditOutcome;
   /** No lines before this time (RFC 3339). RFC 3339. */
@@ -708,13 +708,13 @@ export interface DeletedInstance {
   [k: string]: unknown;
 }
 export interface DriftQuery {
-  /** How many entries the page has at most. 1 to 1000; default 1000. */
+  /** Maximum number of entries on the page. 1 to 1000; default 1000. */
   limit?: number;
   /**
-   * How many entries to skip: for the next page, those of this one and of all before it. At least 0; default 0.
+   * Number of entries to skip: for the next page, all entries received so far. At least 0; default 0.
    */
   offset?: number;
-  /** Where to go on: the `next_cursor` of the page before. 1 to 1024 characters. */
+  /** Start of the page: `next_cursor` of the previous page. 1 to 1024 characters. */
   cursor?: string;
   generation?: GenerationChoice;
 }
@@ -737,7 +737,7 @@ export interface ErrorDetails {
   [k: string]: unknown;
 }
 export interface EventsQuery {
-  /** Id of the last event that you have; 0 for all of them. At least 0. */
+  /** Id of the last event received; 0 for all events. At least 0. */
   after?: number;
 }
 /** Cycles that were asked for and are no longer kept. */
@@ -749,13 +749,13 @@ export interface GapEventData {
   [k: string]: unknown;
 }
 export interface HistoryQuery {
-  /** How many entries the page has at most. 1 to 1000; default 100. */
+  /** Maximum number of entries on the page. 1 to 1000; default 100. */
   limit?: number;
   /**
-   * How many entries to skip: for the next page, those of this one and of all before it. At least 0; default 0.
+   * Number of entries to skip: for the next page, all entries received so far. At least 0; default 0.
    */
   offset?: number;
-  /** Where to go on: the `next_cursor` of the page before. 1 to 1024 characters. */
+  /** Start of the page: `next_cursor` of the previous page. 1 to 1024 characters. */
   cursor?: string;
   generation?: GenerationChoice;
 }
@@ -778,18 +778,18 @@ export interface Instance {
   [k: string]: unknown;
 }
 export interface InstancesQuery {
-  /** How many entries the page has at most. 1 to 100; default 20. */
+  /** Maximum number of entries on the page. 1 to 100; default 20. */
   limit?: number;
   /**
-   * How many entries to skip: for the next page, those of this one and of all before it. At least 0; default 0.
+   * Number of entries to skip: for the next page, all entries received so far. At least 0; default 0.
    */
   offset?: number;
-  /** Where to go on: the `next_cursor` of the page before. 1 to 1024 characters. */
+  /** Start of the page: `next_cursor` of the previous page. 1 to 1024 characters. */
   cursor?: string;
   sort?: InstancesSort;
   order?: SortOrder;
   /**
-   * Only instances whose name has this text in it, in whatever case, or whose id it is; `total` counts these. 1 to 64 characters.
+   * Only instances whose name contains this text, in any case, or whose id equals it. 1 to 64 characters.
    */
   search?: string;
 }
