@@ -55,7 +55,8 @@ for (const { name } of unsteady) console.log(`UNSTEADY: ${name} failed, and pass
 end(report.finished.map((finished) => judged(finished)));
 
 /**
- * First what `make test` runs, then the other parts. Programs run beside the files of their part.
+ * First what `make test` runs, then the other parts. Programs run beside the files of their part,
+ * and so do the files that wait most of their time, one at a time.
  * Returns the unsteady files.
  */
 async function runEverything(): Promise<Finished[]> {
@@ -63,8 +64,21 @@ async function runEverything(): Promise<Finished[]> {
   for (const isLater of [false, true]) {
     const isDue = ({ part }: Pick<Task, 'part'>) => (part !== 'test') === isLater;
     const running = programs.filter(isDue).map(followProgram);
-    await runJobs(servers, jobs.filter(isDue), isLater ? PLACES_LATER : PLACES);
-    await Promise.all(running);
+    const due = jobs.filter(isDue);
+    const places = isLater ? PLACES_LATER : PLACES;
+    await Promise.all([
+      runJobs(
+        servers,
+        due.filter(({ isIdle }) => !isIdle),
+        numbersFrom(0, places),
+      ),
+      runJobs(
+        servers,
+        due.filter(({ isIdle }) => isIdle),
+        numbersFrom(places, 1),
+      ),
+      ...running,
+    ]);
   }
   return await runAgain(servers);
 }
@@ -106,7 +120,11 @@ async function runProgram({ command: [program = '', ...args] }: Program): Promis
  * Half of the places begin with the long files, most of which wait for servers, and the other half with
  * the short files, most of which compute: so neither the cores nor the places stand idle.
  */
-async function runJobs(servers: RunServers, jobs: readonly Job[], places: number): Promise<void> {
+async function runJobs(
+  servers: RunServers,
+  jobs: readonly Job[],
+  places: readonly number[],
+): Promise<void> {
   const waiting = new Set(jobs);
   // Files that need a server which is still starting let the others go first.
   const takeNext = (isLong: boolean): Job | undefined => {
@@ -115,7 +133,7 @@ async function runJobs(servers: RunServers, jobs: readonly Job[], places: number
     if (next !== undefined) waiting.delete(next);
     return next;
   };
-  const work = async (_: unknown, place: number): Promise<void> => {
+  const work = async (place: number): Promise<void> => {
     const worker = new TestWorker({ TMPDIR: servers.temporary });
     const isLong = place % 2 === 0;
     for (let job = takeNext(isLong); job !== undefined; job = takeNext(isLong)) {
@@ -125,7 +143,11 @@ async function runJobs(servers: RunServers, jobs: readonly Job[], places: number
     }
     await worker.stop();
   };
-  await Promise.all(Array.from({ length: places }, work));
+  await Promise.all(places.map(work));
+}
+
+function numbersFrom(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => first + index);
 }
 
 async function runJob(

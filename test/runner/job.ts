@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import {
   ALONE,
   type FileName,
+  IDLE,
   LATER,
   LONG,
   ON_EVERY_STORE,
@@ -19,6 +20,8 @@ export type Job = {
   readonly part: PartName;
   /** Whether the file runs in a process of its own. */
   readonly isAlone: boolean;
+  /** Whether the file waits most of its time. */
+  readonly isIdle: boolean;
   /** Whether the file takes so long that it starts before the others. */
   readonly isLong: boolean;
 };
@@ -45,8 +48,9 @@ export function jobsOf(files: readonly string[]): Job[] {
     const isAlone = ALONE.some(({ files }) => isNamed(file, files));
     const later = LATER.find(({ files }) => isNamed(file, files))?.name ?? 'test';
     const part = isNamed(file, SOONER) ? 'test' : later;
+    const isIdle = isNamed(file, IDLE);
     const isLong = isNamed(file, LONG);
-    const job = { file, isAlone, isLong, part, topology: 'memory' } as const;
+    const job = { file, isAlone, isIdle, isLong, part, topology: 'memory' } as const;
     if (!file.startsWith('test/api/')) return [job];
     const stores = isNamed(file, ON_EVERY_STORE) ? (['sqlite', 'cassandra'] as const) : [];
     return [

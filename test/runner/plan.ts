@@ -116,6 +116,15 @@ export const ALONE: readonly { readonly why: string; readonly files: readonly Fi
   },
 ];
 
+/** Files of the further parts that wait most of their time: they run beside the others, one at a time. */
+export const IDLE: readonly FileName[] = [
+  'test/edge/slow-readers.test.ts',
+  'test/process/account-deletion.test.ts',
+  'test/process/account-move.test.ts',
+  'test/process/cluster-secret.test.ts',
+  'test/process/history-retention.test.ts',
+];
+
 /** Files that take 10 s or longer. They start first, so that the run does not wait for one of them. */
 export const LONG: readonly FileName[] = [
   /\blive(Heap)?Bytes\(/,
