@@ -1,4 +1,4 @@
-import { reportJson } from '#engine/report-json';
+import { reportJson } from '#engine/json';
 import { advance, type Observation } from '#identity/advance';
 import { MODE_COUNT } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';

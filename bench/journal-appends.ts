@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { flushTables, keepInMemory } from '#bench/flushed-tables';
 import { spreadOf } from '#bench/statistics';
-import { cassandraJournalStore } from '#storage/cassandra/cassandra-journal-store';
-import type { JournalStore } from '#storage/journal-store';
+import { cassandraJournalStore } from '#storage/cassandra/journals';
+import type { JournalStore } from '#storage/ports/journal';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 
 /** A group as it gathers while the append before it is under way (architecture 3.1). Bytes. */

@@ -1,5 +1,5 @@
-import { singleAnswer } from '#engine/instance-answers';
-import { timingOf } from '#engine/minimum-interval';
+import { singleAnswer } from '#engine/instance/answers';
+import { timingOf } from '#engine/instance/interval';
 import { advance } from '#identity/advance';
 import { MODE_NAMES } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';

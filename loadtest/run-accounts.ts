@@ -1,7 +1,7 @@
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
 import { adminClient } from '#ctl/admin-client';
 import { newAccount } from '#deploy/local/new-account';
-import { AccountView } from '#limiter/admin-schema';
+import { AccountView } from '#limiter/admin/schema';
 import { limiterPlans } from '#loadtest/fit';
 import { type Demand, PROFILES } from '#loadtest/profile';
 

@@ -1,14 +1,12 @@
 import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { BILLING_VARIABLES } from '#platform/billing-variables';
-import { CONSOLE_VARIABLES } from '#platform/console-variables';
 import { assertExporterFiles } from '#platform/exporter-files';
-import { meantVariables, OTEL_VARIABLES } from '#platform/otel-variables';
-import { secretsInFiles } from '#platform/secret-file';
-import { SECRET_LINES_MAX, type SecretVariable } from '#platform/secret-variables';
+import { secretsInFiles } from '#platform/files';
 import {
   address,
+  BILLING_VARIABLES,
+  CONSOLE_VARIABLES,
   collector,
   filled,
   flag,
@@ -16,11 +14,15 @@ import {
   hostNames,
   isNameless,
   list,
+  meantVariables,
   networks,
+  OTEL_VARIABLES,
   port,
   retentionDays,
+  SECRET_LINES_MAX,
+  type SecretVariable,
   whole,
-} from '#platform/variable-values';
+} from '#platform/variables';
 
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 

@@ -1,5 +1,5 @@
 import { keepCompiledCode } from '#process/code-cache';
-import { listenForStop } from '#process/stop-signals';
+import { listenForStop } from '#process/life';
 
 const stop = listenForStop();
 keepCompiledCode();

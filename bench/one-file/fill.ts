@@ -4,14 +4,13 @@ import { withProgress } from '#bench/progress';
 import { seededId, seededName } from '#bench/scale/seed';
 import { systemClock } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
-import { bucketsOf } from '#storage/bucket-of';
-import { HEADS_MAX, type InstanceStore } from '#storage/instance-store';
-import type { ListingStore } from '#storage/listing-store';
+import { bucketsOf, HEADS_MAX, type InstanceStore } from '#storage/ports/instances';
+import type { ListingStore } from '#storage/ports/listings';
 import type { SqliteDatabase, Transaction } from '#storage/sqlite/database';
+import { sqliteInstanceStore } from '#storage/sqlite/instances';
+import { sqliteListingStore } from '#storage/sqlite/listings';
 import { openServedFile } from '#storage/sqlite/open-file';
-import { sqliteInstanceStore } from '#storage/sqlite/sqlite-instance-store';
-import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
-import { sqliteShardStore } from '#storage/sqlite/sqlite-shard-store';
+import { sqliteShardStore } from '#storage/sqlite/shards';
 
 /** Writes under way at once: the writer always has the next transaction. */
 const WRITES_IN_FLIGHT = 8;

@@ -1,14 +1,13 @@
-import { applyEvent } from '#engine/apply-event';
-import { CHUNK_BOUNDS, cutChunks } from '#engine/cut-chunks';
-import type { InstanceChange, TimedObservation } from '#engine/instance-event';
-import type { ModelPorts } from '#engine/instance-model';
-import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
-import { StepTimer } from '#engine/step-timer';
+import { applyEvent } from '#engine/instance/apply';
+import type { InstanceChange, TimedObservation } from '#engine/instance/event';
+import { StepTimer } from '#engine/instance/interval';
+import { CHUNK_BOUNDS, cutChunks } from '#engine/instance/rows';
+import { headOf, type InstanceState, instanceFrom, type ModelPorts } from '#engine/instance/state';
 import { MODELS } from '#identity/models';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { systemClock } from '#platform/clock';
-import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
 /** Seconds from an observation to the next, as the model expects of an agent (model 0). */
 const STEP_MS = 60_000;

@@ -3,11 +3,10 @@ import { SHARDS } from '#bench/durable-service';
 import { withProgress } from '#bench/progress';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, MODEL_VERSION } from '#identity/state';
-import { bucketsOf } from '#storage/bucket-of';
-import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
-import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
+import { cassandraInstanceStore } from '#storage/cassandra/instances';
+import { cassandraListingStore } from '#storage/cassandra/listings';
 import type { CassandraSession } from '#storage/cassandra/session';
-import { type InstanceHead, NO_ROWS } from '#storage/instance-store';
+import { bucketsOf, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 
 /** Instances that are being written at once: Cassandra is busy and none of its queues grows long. */
 const WRITES_IN_FLIGHT = 64;

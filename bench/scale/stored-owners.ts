@@ -1,9 +1,9 @@
 import type { DurableService } from '#bench/durable-service';
-import { slotsOf } from '#node/tail-reader';
+import { slotsOf } from '#node/tail-recovery';
 import { systemClock } from '#platform/clock';
-import { cassandraJournalStore } from '#storage/cassandra/cassandra-journal-store';
-import { cassandraShardStore } from '#storage/cassandra/cassandra-shard-store';
+import { cassandraJournalStore } from '#storage/cassandra/journals';
 import { openSession } from '#storage/cassandra/session';
+import { cassandraShardStore } from '#storage/cassandra/shards';
 
 /** The data center of a local server. */
 const LOCAL_DATA_CENTER = 'datacenter1';

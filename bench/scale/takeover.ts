@@ -10,7 +10,7 @@ import { storeWorkBetween, storeWorkIn } from '#bench/scale/store-work';
 import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/scale/stored-owners';
 import { BYTES_PER_MIB, mebibytes, spreadOf, spreadText } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
-import { shardOf } from '#cluster/shard-of';
+import { shardOf } from '#cluster/ring';
 import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 
 const ENGINES = 3;

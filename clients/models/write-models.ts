@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { type ApiDocument, modelDocument } from '#clients/models/model-document';
-import { openApiDocument } from '#edge/openapi';
+import { openApiDocument } from '#edge/document/openapi';
 
 /* Writes the models of the client libraries from the API document before it is opened (`npm run generate`). */
 const api = openApiDocument([]) as ApiDocument;

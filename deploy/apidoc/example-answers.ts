@@ -1,4 +1,4 @@
-import { WHOLE_SCOPE } from '#accounts/key-scope';
+import { WHOLE_SCOPE } from '#accounts/api-key';
 import { ExampleDay } from '#deploy/apidoc/example-day';
 import {
   EXAMPLE_REQUEST_ID,
@@ -6,11 +6,11 @@ import {
   openExampleService,
 } from '#deploy/apidoc/example-service';
 import { Probes } from '#deploy/apidoc/refusal-probes';
-import type { Endpoint } from '#edge/endpoint';
+import type { ExampleAnswer } from '#edge/document/openapi';
+import { refusalFor, refusalsOf, statusOf } from '#edge/document/refusals';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { faultReply } from '#edge/fault-reply';
-import type { ExampleAnswer } from '#edge/openapi';
-import { refusalFor, refusalsOf, statusOf } from '#edge/openapi-refusals';
+import type { Endpoint } from '#edge/endpoints/endpoint';
+import { faultReply } from '#edge/serve/reply';
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault } from '#fault/fault';
 

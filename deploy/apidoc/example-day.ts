@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleService } from '#deploy/apidoc/example-service';
-import type { Endpoint } from '#edge/endpoint';
+import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { createCheckout } from '#edge/endpoints/create-checkout';
-import { createInstance } from '#edge/endpoints/create-instance';
-import { deleteInstance } from '#edge/endpoints/delete-instance';
-import { getHistory } from '#edge/endpoints/get-history';
-import { notifyBilling } from '#edge/endpoints/notify-billing';
-import { openPortal } from '#edge/endpoints/open-portal';
-import { processBatch } from '#edge/endpoints/process-batch';
-import { processObservation } from '#edge/endpoints/process-observation';
-import { resetInstance } from '#edge/endpoints/reset-instance';
-import { simulateObservations } from '#edge/endpoints/simulate-observations';
-import { updateInstance } from '#edge/endpoints/update-instance';
-import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi';
+import { createCheckout, notifyBilling, openPortal } from '#edge/endpoints/billing';
+import type { Endpoint } from '#edge/endpoints/endpoint';
+import {
+  createInstance,
+  deleteInstance,
+  resetInstance,
+  updateInstance,
+} from '#edge/endpoints/instances';
+import {
+  processBatch,
+  processObservation,
+  simulateObservations,
+} from '#edge/endpoints/observations';
+import { getHistory } from '#edge/endpoints/reads';
 
 /** A key as our clients make it: a UUIDv7. */
 const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };

@@ -1,20 +1,19 @@
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { AuditTrail } from '#audit/audit-trail';
+import { AuditTrail } from '#audit/trail';
 import { signatureOf } from '#billing/signed-notification';
 import { readConfig } from '#config';
-import { type AppConfig, buildApp, type EdgePorts } from '#edge/app';
-import { composeEdge } from '#edge/compose';
-import { composeEngine } from '#engine/compose';
-import { composeLimiter, type Limiter } from '#limiter/compose';
+import { type AppConfig, buildApp, composeEdge, type EdgePorts } from '#edge/app';
+import { composeEngine } from '#engine/engine-node';
+import { composeLimiter, type Limiter } from '#limiter/limiter-node';
 import { type Clock, systemClock } from '#platform/clock';
+import { unchanging } from '#platform/files';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { type Randomness, randomnessFrom } from '#platform/randomness';
-import { unchanging } from '#platform/reloadable';
 import type { Running } from '#platform/run';
-import { openBillingDesk } from '#process/billing';
 import { foundationOf } from '#process/foundation';
+import { openBillingDesk } from '#process/limiter';
 import { openStores } from '#process/ports';
 
 /** The request id of every example. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleRequest, ExampleService } from '#deploy/apidoc/example-service';
-import type { Endpoint } from '#edge/endpoint';
-import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi';
+import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
+import type { Endpoint } from '#edge/endpoints/endpoint';
 import { Fault } from '#fault/fault';
 
 /** `Authorization` headers of callers who are refused for different reasons. */

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { exampleAnswers } from '#deploy/apidoc/example-answers';
-import { DOCUMENT_FILE } from '#edge/document-routes';
-import { openApiDocument } from '#edge/openapi';
-import { openedDocument } from '#edge/openapi-open';
+import { openApiDocument } from '#edge/document/openapi';
+import { DOCUMENT_FILE } from '#edge/document/routes';
+import { openedDocument } from '#edge/document/schemas';
 
 /*
  * Writes the API document (`npm run generate`). It is made above the edge because its examples are

@@ -1,6 +1,6 @@
-import { CAPACITY } from '#ctl/capacity-command';
+import { UNIT_COSTS } from '#ctl/capacity/capacity';
+import { CAPACITY } from '#ctl/capacity/command';
 import type { Values } from '#ctl/command';
-import { UNIT_COSTS } from '#ctl/unit-costs';
 import { tableLines } from '#deploy/documents/markdown-table';
 
 /** What the parts spend on one unit of each kind of work, as `ctl capacity` computes with it. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { table } from '#ctl/table';
+import { table } from '#ctl/text';
 import { cassandraNodesOf } from '#deploy/local/cassandra-ring';
 import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';

@@ -1,6 +1,6 @@
-import { WHOLE_SCOPE } from '#accounts/key-scope';
+import { WHOLE_SCOPE } from '#accounts/api-key';
 import { adminClient } from '#ctl/admin-client';
-import { AccountView, NewKeyView } from '#limiter/admin-schema';
+import { AccountView, NewKeyView } from '#limiter/admin/schema';
 
 /** An account and a key that may do everything with it. */
 export type NewAccount = { readonly accountId: string; readonly apiKey: string };

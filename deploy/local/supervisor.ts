@@ -8,7 +8,7 @@ import { rotateLogs } from '#deploy/local/log-rotation';
 import { birthOf } from '#deploy/local/process-birth';
 import { claimFolder, runningServer } from '#deploy/local/server-record';
 import { every, systemClock } from '#platform/clock';
-import { STANDARD_OUTPUT } from '#platform/line-stream';
+import { STANDARD_OUTPUT } from '#platform/logger';
 
 /*
  * The process that owns a local cluster and keeps every process of it running, as an orchestrator

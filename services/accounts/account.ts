@@ -1,7 +1,5 @@
-import type { Creator } from '#accounts/creator';
-import type { KeyScope } from '#accounts/key-scope';
-import type { Limits, Plan, PlanChange } from '#accounts/plan';
-import type { Retention } from '#accounts/retention';
+import type { KeyScope } from '#accounts/api-key';
+import type { Limits, Plan, PlanChange, Retention } from '#accounts/plan';
 
 /** What an operator may make of an account. A suspended one is answered 403. */
 export type SetStatus = 'active' | 'suspended';
@@ -102,4 +100,39 @@ export const EXPIRED_KEY_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
 /** Whether a key is kept at `nowMs`. One that never expires is, revoked or not. */
 export function isKept({ expiresAtMs }: ApiKeyRecord, nowMs: number): boolean {
   return expiresAtMs === undefined || nowMs < expiresAtMs + EXPIRED_KEY_KEPT_MS;
+}
+
+/**
+ * Who made a key or a link: a member by the id of the user, or an operator by the name that `ctl`
+ * sends.
+ */
+export type Creator = { readonly kind: 'user' | 'operator'; readonly id: string };
+
+/** Longest text of a creator, in UTF-16 units: `operator ` and a name of 64. */
+const TEXT = /^(?<kind>user|operator) (?<id>.{1,64})$/u;
+
+/** A creator as one text, for stores that keep texts. */
+export function creatorText({ kind, id }: Creator): string {
+  return `${kind} ${id}`;
+}
+
+/** The creator that a text names; undefined: it names none that this release knows. */
+export function creatorFrom(text: string | undefined): Creator | undefined {
+  const { kind, id } = TEXT.exec(text ?? '')?.groups ?? {};
+  if ((kind !== 'user' && kind !== 'operator') || id === undefined) return undefined;
+  return { kind, id };
+}
+
+/**
+ * News that an account has changed: its plan, its status or one of its keys. Only that it has,
+ * never how: a listener reads the account again. It may come late, twice or not at all, so every
+ * listener has another way to find out in time. Source: architecture 4.
+ */
+export interface AccountNews {
+  /** Whether news comes through now, as far as is known: what is announced meanwhile is lost. */
+  readonly isHeard: boolean;
+  /** Notifies every listener, those of this process included. Called once the change is stored. */
+  announce(accountId: string): void;
+  /** Calls `listener` for every change, until disposed. It must not throw. */
+  onChange(listener: (accountId: string) => void): Disposable;
 }

@@ -2,22 +2,22 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Account } from '#accounts/account';
 import type { PlanChoice } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
-import type {
-  AccountEvent,
-  BillingEvent,
-  BillingProvider,
-  ChargeEvent,
-  ProviderPage,
-  ReturnEvent,
-} from '#billing/billing-provider';
 import { type BillingStanding, standingOf } from '#billing/billing-standing';
-import { assertCallerUrl } from '#billing/caller-url';
 import { type Entitlement, entitlementOf, isLiving } from '#billing/entitlement';
+import {
+  type AccountEvent,
+  assertCallerUrl,
+  type BillingEvent,
+  type BillingProvider,
+  type ChargeEvent,
+  type ProviderPage,
+  type ReturnEvent,
+} from '#billing/provider';
 import { applied, NO_BILLING } from '#billing/subscription';
 import { Fault, faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { AccountStore } from '#storage/account-store';
-import type { BillingStore, BoughtPlan, StoredBilling } from '#storage/billing-store';
+import type { AccountStore } from '#storage/ports/accounts';
+import type { BillingStore, BoughtPlan, StoredBilling } from '#storage/ports/billing';
 
 /** Tries of a change that notifications of the same account get in front of. Chosen. */
 const TRIES_MAX = 8;

@@ -65,7 +65,7 @@ export const StandingAnswer = z.object({
 });
 
 /** The answer to `billing.checkout` and `billing.portal`. */
-export const PageAnswer = z.object({ url: z.string() });
+export const LinkAnswer = z.object({ url: z.string() });
 
 /** Body of `billing.notified`: the bytes as they came, and the header that signs them. */
 export const NotifiedQuestion = z.object({

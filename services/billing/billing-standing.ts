@@ -1,13 +1,13 @@
 import type { Account } from '#accounts/account';
 import type { Plan } from '#accounts/plan';
 import { isLiving, keptUntilMs } from '#billing/entitlement';
-import { stateOf } from '#billing/subscription-state';
+import { stateOf } from '#billing/subscription';
 import type {
   BilledSubscription,
   BillingRecord,
   BoughtPlan,
   SubscriptionTerms,
-} from '#storage/billing-store';
+} from '#storage/ports/billing';
 
 /** What an account has of the plans that are sold. Times are Unix milliseconds. */
 export type BillingStanding = {

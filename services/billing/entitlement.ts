@@ -1,10 +1,5 @@
-import {
-  type Payment,
-  type SubscriptionState,
-  stateOf,
-  takenBack,
-} from '#billing/subscription-state';
-import type { BilledSubscription, BillingRecord, BoughtPlan } from '#storage/billing-store';
+import { type Payment, type SubscriptionState, stateOf, takenBack } from '#billing/subscription';
+import type { BilledSubscription, BillingRecord, BoughtPlan } from '#storage/ports/billing';
 
 /** The plan that an account has bought. */
 export type Entitlement = {

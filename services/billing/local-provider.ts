@@ -1,9 +1,9 @@
-import type { BillingProvider } from '#billing/billing-provider';
+import type { BillingProvider } from '#billing/provider';
 import { signatureOf, verifiedNotification } from '#billing/signed-notification';
 import { billingEventOf } from '#billing/stripe-event';
 import { Fault } from '#fault/fault';
-import type { Reloadable } from '#platform/reloadable';
-import type { BoughtPlan } from '#storage/billing-store';
+import type { Reloadable } from '#platform/files';
+import type { BoughtPlan } from '#storage/ports/billing';
 
 /** The prices of the local provider. */
 const PRICES: Readonly<Record<BoughtPlan, string>> = { indie: 'price_indie', pro: 'price_pro' };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
-import type { BillingEvent } from '#billing/billing-provider';
+import type { BillingEvent } from '#billing/provider';
 import { invalid } from '#fault/fault';
 import type {
   BoughtPlan,
@@ -9,7 +9,7 @@ import type {
   ReturnFact,
   SubscriptionStatus,
   SubscriptionTerms,
-} from '#storage/billing-store';
+} from '#storage/ports/billing';
 
 /*
  * The parts of Stripe's events that say something of a plan. The version of an event is that of its

@@ -5,13 +5,13 @@ import type {
   ChargeEvent,
   CheckoutRequest,
   ProviderPage,
-} from '#billing/billing-provider';
+} from '#billing/provider';
 import { verifiedNotification } from '#billing/signed-notification';
 import { ACCOUNT_METADATA, billingEventOf } from '#billing/stripe-event';
 import { Fault, faultFor } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
-import { derivedFrom, type Reloadable } from '#platform/reloadable';
-import type { BoughtPlan } from '#storage/billing-store';
+import { derivedFrom, type Reloadable } from '#platform/files';
+import type { BoughtPlan } from '#storage/ports/billing';
 
 /** One try of a call, and all of them: less than an edge waits for an answer. Milliseconds. */
 const TRY_MS_MAX = 3_500;

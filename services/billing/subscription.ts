@@ -1,11 +1,16 @@
-import type { AccountEvent, PaymentEvent, SubscriptionEvent } from '#billing/billing-provider';
+import type { AccountEvent, PaymentEvent, SubscriptionEvent } from '#billing/provider';
 import type {
   BilledCustomer,
   BilledSubscription,
   BillingRecord,
+  BoughtPlan,
+  DescriptionFact,
+  InvoiceFact,
+  InvoiceLine,
   ReturnFact,
   SubscriptionFact,
-} from '#storage/billing-store';
+  SubscriptionTerms,
+} from '#storage/ports/billing';
 
 /*
  * The facts about an account's subscriptions, from notifications in whatever order and however often
@@ -92,4 +97,212 @@ function newsMsOf({ facts }: BilledSubscription): number {
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
+}
+
+/** A time of a plan that was paid, or credited. Undefined invoice: known from a description only. */
+export type Payment = InvoiceLine & { readonly invoiceId: string | undefined };
+
+/** A subscription after all of its facts. Times are Unix milliseconds. */
+export type SubscriptionState = {
+  /** The newest terms; undefined: only invoices are known. */
+  readonly terms: SubscriptionTerms | undefined;
+  /** Time of the newest terms. */
+  readonly atMs: number;
+  readonly payments: readonly Payment[];
+  /** The trial, with its actual end; undefined: there was none. */
+  readonly trial: { readonly plan: BoughtPlan; readonly throughMs: number } | undefined;
+  /** Unpaid invoices with the time of the first failed payment. Empty id: invoice is not known. */
+  readonly failures: ReadonlyMap<string, number>;
+  /** Plans whose newest invoice was written off. */
+  readonly writtenOff: ReadonlySet<BoughtPlan>;
+};
+
+const NOTHING: SubscriptionState = {
+  terms: undefined,
+  atMs: 0,
+  payments: [],
+  trial: undefined,
+  failures: new Map(),
+  writtenOff: new Set(),
+};
+
+/** Evaluates the facts about a subscription in the order in which they happened. */
+export function stateOf(
+  { facts }: BilledSubscription,
+  returns: readonly ReturnFact[],
+): SubscriptionState {
+  let state = NOTHING;
+  for (const second of secondsOf(facts)) {
+    let descriptions = second.filter((fact) => fact.kind === 'description');
+    while (descriptions.length > 0) {
+      const next = followingOf(descriptions, state.terms);
+      descriptions = descriptions.filter((fact) => fact !== next);
+      state = described(state, next);
+    }
+    const invoices = second.filter((fact) => fact.kind === 'invoice');
+    for (const outcome of ['failed', 'written_off', 'paid'] as const) {
+      for (const fact of invoices) if (fact.outcome === outcome) state = invoiced(state, fact);
+    }
+  }
+  return { ...state, payments: remaining(state.payments, returns) };
+}
+
+/** Groups facts by time: Stripe dates events by the second. */
+function secondsOf(facts: readonly SubscriptionFact[]): SubscriptionFact[][] {
+  return [...Map.groupBy(facts, ({ atMs }) => atMs).values()];
+}
+
+/**
+ * The description that comes first among those of one second. A creation precedes changes, and a
+ * deletion follows them. A change comes first if it starts from the present terms, or if no other
+ * change of the second leads to the terms from which it starts.
+ */
+function followingOf(
+  candidates: readonly DescriptionFact[],
+  present: SubscriptionTerms | undefined,
+): DescriptionFact {
+  const rank = { created: 0, updated: 1, deleted: 2 } as const;
+  const lowest = Math.min(...candidates.map(({ change }) => rank[change]));
+  const open = candidates.filter(({ change }) => rank[change] === lowest);
+  const starts = open.filter(({ before }) => before && present && isSame(before, present));
+  const roots = open.filter(
+    (one) => !open.some((other) => other !== one && one.before && isSame(one.before, other)),
+  );
+  const [first] = [...starts, ...roots.toSorted(byProgress), ...open];
+  if (first === undefined) throw new Error('a second without descriptions');
+  return first;
+}
+
+/** Without better evidence, a subscription becomes active after it was inactive. */
+function byProgress(a: DescriptionFact, b: DescriptionFact): number {
+  return Number(b.status === 'inactive') - Number(a.status === 'inactive');
+}
+
+function isSame(a: SubscriptionTerms, b: SubscriptionTerms): boolean {
+  return (
+    a.plan === b.plan &&
+    a.status === b.status &&
+    a.periodEndsAtMs === b.periodEndsAtMs &&
+    a.endsAtMs === b.endsAtMs &&
+    a.isPaused === b.isPaused
+  );
+}
+
+function described(state: SubscriptionState, fact: DescriptionFact): SubscriptionState {
+  const { plan, status, periodEndsAtMs, endsAtMs, isPaused } = fact;
+  const terms: SubscriptionTerms = {
+    ...{ plan, status, periodEndsAtMs },
+    ...(endsAtMs !== undefined && { endsAtMs }),
+    ...(isPaused === true && { isPaused }),
+  };
+  const earlier = state.terms ?? fact.before;
+  const proof = firstPayment(state, fact);
+  return {
+    ...state,
+    terms,
+    atMs: fact.atMs,
+    payments: proof === undefined ? state.payments : [...state.payments, proof],
+    trial: trialAfter(state, earlier, fact),
+    failures: failuresAfter(state, fact),
+  };
+}
+
+/**
+ * The first payment, as far as a description proves it: Stripe makes a subscription active when its
+ * first invoice is paid. Later periods and other plans are paid by invoices alone.
+ */
+function firstPayment(state: SubscriptionState, fact: DescriptionFact): Payment | undefined {
+  if (state.payments.length > 0 || fact.isInvoiced === true) return undefined;
+  const earlier = state.terms ?? fact.before;
+  const isStart = earlier === undefined || earlier.status === 'inactive';
+  const terms = isStart ? fact : state.terms === undefined ? earlier : undefined;
+  if (terms?.status !== 'active') return undefined;
+  const { plan, periodEndsAtMs: throughMs } = terms;
+  const invoiceId = isStart ? fact.invoiceId : undefined;
+  return { plan, fromMs: Math.min(fact.atMs, throughMs), throughMs, invoiceId };
+}
+
+function trialAfter(
+  { trial }: SubscriptionState,
+  earlier: SubscriptionTerms | undefined,
+  { plan, status, periodEndsAtMs, endsAtMs = periodEndsAtMs, atMs }: DescriptionFact,
+): SubscriptionState['trial'] {
+  if (status === 'trial') return { plan, throughMs: Math.min(periodEndsAtMs, endsAtMs) };
+  const last =
+    trial ??
+    (earlier?.status === 'trial'
+      ? { plan: earlier.plan, throughMs: earlier.periodEndsAtMs }
+      : undefined);
+  return last && { ...last, throughMs: Math.min(last.throughMs, atMs) };
+}
+
+function failuresAfter(
+  { failures }: SubscriptionState,
+  { status, atMs }: DescriptionFact,
+): ReadonlyMap<string, number> {
+  if (status === 'active' || status === 'trial') return NOTHING.failures;
+  return status === 'overdue' && failures.size === 0 ? new Map([['', atMs]]) : failures;
+}
+
+function invoiced(state: SubscriptionState, fact: InvoiceFact): SubscriptionState {
+  const { invoiceId, outcome, lines, atMs } = fact;
+  const sold = lines.filter(({ isCredit }) => isCredit !== true).map(({ plan }) => plan);
+  if (outcome === 'failed') {
+    const isPaid = state.payments.some((payment) => payment.invoiceId === invoiceId);
+    if (isPaid || state.failures.has(invoiceId)) return state;
+    // A description in the same second, or before, may have reported the failure without its invoice.
+    const sinceMs = Math.min(atMs, state.failures.get('') ?? atMs);
+    const failures = new Map([...state.failures, [invoiceId, sinceMs]] as const);
+    failures.delete('');
+    return { ...state, failures };
+  }
+  const failures = new Map(state.failures);
+  failures.delete(invoiceId);
+  failures.delete('');
+  if (outcome === 'written_off') {
+    return { ...state, failures, writtenOff: new Set([...state.writtenOff, ...sold]) };
+  }
+  const writtenOff = new Set([...state.writtenOff].filter((plan) => !sold.includes(plan)));
+  const payments = [...state.payments, ...lines.map((line) => ({ ...line, invoiceId }))];
+  return { ...state, failures, writtenOff, payments };
+}
+
+/** Payments without the time that was credited, or whose money was taken back. */
+function remaining(payments: readonly Payment[], returns: readonly ReturnFact[]): Payment[] {
+  const takenAtMs = takenBack(returns);
+  const takenMs = ({ invoiceId }: Payment) =>
+    invoiceId === undefined ? undefined : takenAtMs.get(invoiceId);
+  const credits = payments.filter((one) => one.isCredit === true && takenMs(one) === undefined);
+  const sold = payments.filter(({ isCredit }) => isCredit !== true);
+  return sold
+    .filter((payment) => !isInvoicedToo(payment, sold))
+    .map((payment) => {
+      const ends = credits
+        .filter(({ plan, invoiceId }) => plan === payment.plan && invoiceId !== payment.invoiceId)
+        .filter(({ fromMs }) => fromMs >= payment.fromMs && fromMs < payment.throughMs)
+        .map(({ fromMs }) => fromMs);
+      const throughMs = Math.min(
+        payment.throughMs,
+        takenMs(payment) ?? Number.POSITIVE_INFINITY,
+        ...ends,
+      );
+      return { ...payment, throughMs };
+    });
+}
+
+/** Whether an invoice reports a payment that is else known from a description without an invoice. */
+function isInvoicedToo({ plan, invoiceId, throughMs }: Payment, sold: readonly Payment[]): boolean {
+  if (invoiceId !== undefined) return false;
+  const invoiced = sold.filter((one) => one.plan === plan && one.invoiceId !== undefined);
+  return invoiced.some((one) => one.throughMs >= throughMs);
+}
+
+/** Invoices whose money is with the customer again, and since when. */
+export function takenBack(returns: readonly ReturnFact[]): ReadonlyMap<string, number> {
+  const taken = new Map<string, number>();
+  for (const { invoiceId, outcome, atMs } of returns) {
+    if (outcome === 'reinstated') taken.delete(invoiceId);
+    else if (!taken.has(invoiceId)) taken.set(invoiceId, atMs);
+  }
+  return taken;
 }

@@ -7,12 +7,12 @@ import {
 } from '@nats-io/transport-node';
 import type { Bus } from '#bus/bus';
 import { Fault } from '#fault/fault';
-import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
+import { type ClientTls, tlsOptionsOf } from '#platform/certificates';
 import { type Clock, withinMs } from '#platform/clock';
 import { Dependency } from '#platform/dependency';
-import { LogRateLimit } from '#platform/log-rate-limit';
+import type { Reloadable } from '#platform/files';
+import { LogRateLimit } from '#platform/log-limits';
 import type { Logger } from '#platform/logger';
-import type { Reloadable } from '#platform/reloadable';
 
 type UserAndPassword = { readonly username: string; readonly password: string };
 

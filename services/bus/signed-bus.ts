@@ -11,9 +11,9 @@ import {
 import { judgeReplay } from '#bus/replay-guard';
 import { newSenderKey } from '#bus/sender-key';
 import type { Clock } from '#platform/clock';
-import { LogRateLimit } from '#platform/log-rate-limit';
+import { derivedFrom, type Reloadable } from '#platform/files';
+import { LogRateLimit } from '#platform/log-limits';
 import type { Logger } from '#platform/logger';
-import { derivedFrom, type Reloadable } from '#platform/reloadable';
 
 /** Why a message that was heard goes no further. */
 export const DROP_REASONS = [

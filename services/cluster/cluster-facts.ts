@@ -2,7 +2,7 @@ import type { Bus, Sender } from '#bus/bus';
 import { decodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
-import type { ShardedService } from '#storage/shard-store';
+import type { ShardedService } from '#storage/ports/cluster';
 
 /** What every process of a cluster must agree on. */
 export type ClusterFacts = { readonly cluster: string; readonly shardCount: number };

@@ -1,6 +1,6 @@
 import { OPEN_AFTER_SEAL_MS, SUSPECT_MS } from '#cluster/bounds';
 import { JournalProgress, type ReadTimes } from '#cluster/journal-progress';
-import type { JournalHead } from '#storage/journal-store';
+import type { JournalHead } from '#storage/ports/journal';
 
 /** The node that watches. */
 export type Watcher = {

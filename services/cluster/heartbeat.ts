@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isHostPort } from '#platform/host-port';
-import type { ShardedService } from '#storage/shard-store';
+import { isHostPort } from '#platform/network';
+import type { ShardedService } from '#storage/ports/cluster';
 
 /** A shard that the sender owns, and the epoch at which it does. */
 export type OwnedShard = readonly [shard: number, epoch: number];

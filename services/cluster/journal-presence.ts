@@ -1,5 +1,5 @@
 import type { Clock } from '#platform/clock';
-import type { JournalStore } from '#storage/journal-store';
+import type { JournalStore } from '#storage/ports/journal';
 
 /** What looking for journals takes. */
 type JournalPresenceOptions = {

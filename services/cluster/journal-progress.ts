@@ -1,5 +1,5 @@
 import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/bounds';
-import type { JournalHead } from '#storage/journal-store';
+import type { JournalHead } from '#storage/ports/journal';
 
 type Progress = {
   readonly head: JournalHead;

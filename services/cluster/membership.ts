@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { Sender } from '#bus/bus';
+import type { Bus, Sender } from '#bus/bus';
 import { senderMarkOf } from '#bus/sender-key';
 import {
   announcementSubject,
@@ -12,11 +12,12 @@ import {
   type ShardAnnouncement,
 } from '#cluster/heartbeat';
 import { JournalPresence } from '#cluster/journal-presence';
-import { Listeners } from '#cluster/listeners';
-import type { MembershipOptions } from '#cluster/membership-options';
-import { every } from '#platform/clock';
-import { LogRateLimit } from '#platform/log-rate-limit';
-import { hashText } from '#platform/text-hash';
+import { type Clock, every } from '#platform/clock';
+import { hashText } from '#platform/hash';
+import { LogRateLimit } from '#platform/log-limits';
+import type { Logger } from '#platform/logger';
+import type { ShardedService } from '#storage/ports/cluster';
+import type { JournalStore } from '#storage/ports/journal';
 
 /** One incarnation, as it was last heard. */
 export type Member = Heartbeat & {
@@ -299,4 +300,67 @@ export class Membership implements Disposable {
 function isLater(one: Member, other: Member): boolean {
   if (one.startedAtMs !== other.startedAtMs) return one.startedAtMs > other.startedAtMs;
   return one.incarnation > other.incarnation;
+}
+
+/** What a process reports of itself; the rest of its heartbeat is known here. */
+export type SelfReport = Omit<Heartbeat, 'cluster' | 'service' | 'viewHash'>;
+
+/** The process that has the view, and what it is a view of. */
+type MembershipOptions = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** Id of the cluster; what comes from another one is not believed. */
+  readonly cluster: string;
+  /** First part of all subjects. */
+  readonly prefix: string;
+  readonly service: ShardedService;
+  /** Undefined: this process watches the service and is none of it. */
+  readonly self: (() => SelfReport) | undefined;
+  /** Where every node has a journal: others are not present (decision 179). Undefined: not known here. */
+  readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
+  /** Whether the shards that members serve are kept: for who looks on, and hears heartbeats alone. */
+  readonly keepsShards?: boolean;
+  /** Called at most once in 30 s when another cluster uses the same prefix. */
+  readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
+  /** Called at most once in 30 s when a process sends a heartbeat for an incarnation of another. */
+  readonly onImpostor?: (forged: Heartbeat) => void;
+};
+
+/** Log lines about heartbeats that are not believed. */
+export function strangerReports(
+  logger: Logger,
+): Required<Pick<MembershipOptions, 'onForeignCluster' | 'onImpostor'>> {
+  return {
+    onForeignCluster: ({ cluster }) =>
+      logger.error(
+        { cluster },
+        'another cluster speaks under the same NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX',
+      ),
+    onImpostor: ({ incarnation, node }) =>
+      logger.error(
+        { otherIncarnation: incarnation, otherNode: node },
+        'a process speaks for another one and is ignored there: one that knows SERVICE_CLUSTER_SECRET is wrong or of another cluster',
+      ),
+  };
+}
+
+/** Functions that are called when something happens, until they are disposed. */
+export class Listeners<Arguments extends readonly unknown[]> {
+  readonly #listeners = new Set<(...args: Arguments) => void>();
+
+  /** Adds a listener until disposed. */
+  add(listener: (...args: Arguments) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Calls every listener, in the order in which they were added. */
+  notify(...args: Arguments): void {
+    for (const listener of this.#listeners) listener(...args);
+  }
+
+  /** Drops every listener. */
+  clear(): void {
+    this.#listeners.clear();
+  }
 }

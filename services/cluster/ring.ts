@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { mixBits } from '#platform/bit-mixer';
-import { hashText } from '#platform/text-hash';
+import { hashText, mixBits } from '#platform/hash';
 
 /** Spreads shard numbers before they meet a node's hash: 2^32 over the golden ratio. */
 const SHARD_SPREAD = 0x9e3779b1;
@@ -88,4 +87,12 @@ function pairsByWeight(nodes: readonly string[], shardCount: number): Float64Arr
   pairs.sort();
   // The weight's part is a multiple of PAIRS_MAX, so the rest is the pair.
   return pairs.map((sorted) => sorted - Math.floor(sorted / PAIRS_MAX) * PAIRS_MAX);
+}
+
+/**
+ * The shard of an actor, 0 to `shardCount` - 1. Never changes for an id and a count, in any
+ * version: routers and owners must agree. Source: architecture 3.
+ */
+export function shardOf(actorId: string, shardCount: number): number {
+  return hashText(actorId) % shardCount;
 }

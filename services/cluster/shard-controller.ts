@@ -1,16 +1,20 @@
 import { LOOK_PERIOD_MS, OUTAGE_GRACE_MS } from '#cluster/bounds';
 import type { FailureWatch } from '#cluster/failure-watch';
-import { Handoff } from '#cluster/handoff';
 import type { Membership } from '#cluster/membership';
-import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
 import { cachedRing } from '#cluster/ring';
-import { ShardClaims, type TakeOver } from '#cluster/shard-claims';
+import { Handoff, ShardClaims, type TakeOver } from '#cluster/shard-claims';
 import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
-import { planShards, ringNodes, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
+import {
+  planShards,
+  RebalancingThrottle,
+  ringNodes,
+  type ShardAction,
+  type ShardFacts,
+} from '#cluster/shard-planner';
 import { toFault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
-import type { JournalStore } from '#storage/journal-store';
-import type { ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardRow, ShardStore } from '#storage/ports/cluster';
+import type { JournalStore } from '#storage/ports/journal';
 
 /** Why a shard was opened here or given away. */
 export const MOVE_REASONS = ['first', 'takeover', 'given', 'handed_off'] as const;

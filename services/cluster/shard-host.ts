@@ -1,4 +1,4 @@
-import type { ShardedService } from '#storage/shard-store';
+import type { ShardedService } from '#storage/ports/cluster';
 
 /** The incarnation that owns shards, and the service of which they are. */
 export type OwnerConfig = { readonly service: ShardedService; readonly incarnation: string };

@@ -1,8 +1,7 @@
-import { Listeners } from '#cluster/listeners';
-import type { Member, Membership } from '#cluster/membership';
+import { Listeners, type Member, type Membership } from '#cluster/membership';
 import type { ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardRow, ShardStore } from '#storage/ports/cluster';
 
 /** What a routing table is fed by. */
 type ShardOwnersOptions = {

@@ -1,7 +1,13 @@
-import { ACCOUNT_COMMANDS } from '#ctl/account-commands';
+import { ACCOUNT_COMMANDS, USAGE_INSTANCES } from '#ctl/accounts/accounts';
+import { AUDIT_COMMANDS } from '#ctl/accounts/audit';
+import { DELETE_ACCOUNT } from '#ctl/accounts/delete';
+import { LIST_USERS, REMOVE_USER, SETUP_LINK } from '#ctl/accounts/users';
 import { adminClient } from '#ctl/admin-client';
-import { AUDIT_COMMANDS } from '#ctl/audit-commands';
-import { CAPACITY } from '#ctl/capacity-command';
+import { CAPACITY } from '#ctl/capacity/command';
+import { DRAIN } from '#ctl/cluster/drain';
+import { INSTANCE } from '#ctl/cluster/instance';
+import { JOURNAL } from '#ctl/cluster/journal';
+import { NODES, RING, SHARDS } from '#ctl/cluster/snapshot';
 import {
   type ClusterPorts,
   type Command,
@@ -10,31 +16,19 @@ import {
   EXIT,
   type FilePorts,
   type Printout,
+  type StorePlaces,
 } from '#ctl/command';
 import { type Chosen, readCommandLine } from '#ctl/command-line';
-import { completionCommand } from '#ctl/completion-command';
-import type { StorePlaces } from '#ctl/copied-stores';
-import { COPY } from '#ctl/copy-command';
+import { completionCommand } from '#ctl/completion';
+import { COPY } from '#ctl/copy/command';
 import { Deadline, SILENT_MS_MAX } from '#ctl/deadline';
-import { DELETE_ACCOUNT } from '#ctl/delete-command';
-import { DRAIN } from '#ctl/drain-command';
-import { EXPORT } from '#ctl/export-command';
-import { BACKUP, RESTORE, VACUUM } from '#ctl/file-commands';
-import { IMPORT } from '#ctl/import-command';
-import { INSTANCE } from '#ctl/instance-command';
-import { USAGE_INSTANCES } from '#ctl/instance-usage-command';
-import { JOURNAL } from '#ctl/journal-command';
-import { LIST_USERS } from '#ctl/list-users-command';
-import { NODES } from '#ctl/nodes-command';
-import { escapedJson, escapedText } from '#ctl/printed-text';
-import { PROCESS_COMMANDS } from '#ctl/process-commands';
-import { REMOVE_USER } from '#ctl/remove-user-command';
-import { APPLY_RETENTION } from '#ctl/retention-command';
-import { RING } from '#ctl/ring-command';
-import { SETUP_LINK } from '#ctl/setup-link-command';
-import { SHARDS } from '#ctl/shards-command';
-import { VERIFY } from '#ctl/verify-command';
-import { VERSION } from '#ctl/version-command';
+import { EXPORT } from '#ctl/export/command';
+import { IMPORT } from '#ctl/export/import';
+import { BACKUP, RESTORE, VACUUM } from '#ctl/file';
+import { PROCESS_COMMANDS, VERSION } from '#ctl/process';
+import { escapedJson, escapedText } from '#ctl/text';
+import { VERIFY } from '#ctl/verify/command';
+import { APPLY_RETENTION } from '#ctl/verify/retention';
 import { toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
 

@@ -1,33 +1,32 @@
-import Fastify, { type FastifyInstance } from 'fastify';
-import type { AccountNews } from '#accounts/account-news';
-import { AccountAudit } from '#edge/account-audit';
-import { AccountBilling } from '#edge/account-billing';
-import { Admission } from '#edge/admission';
-import { API_PREFIX } from '#edge/api-path';
-import { brokenHttp } from '#edge/broken-http';
-import { CallIds } from '#edge/call-identity';
-import { connectionLimits } from '#edge/connection-limits';
-import { drainOf } from '#edge/drain';
-import { edgeMetrics, streamMetrics } from '#edge/edge-metrics';
-import { endpointRoute } from '#edge/endpoint-route';
+import type { FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
+import type { AccountNews } from '#accounts/account';
+import { Admission } from '#edge/callers/admission';
+import { LimitedKeys } from '#edge/callers/limited-keys';
+import { documentRoutes } from '#edge/document/routes';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { EngineCalls } from '#edge/engine-calls';
-import { EventLoopQueue } from '#edge/event-loop-queue';
-import { EventStreams } from '#edge/event-streams';
-import { gate } from '#edge/gate';
-import { HTTP_LIMITS } from '#edge/http-limits';
-import { LimitedKeys } from '#edge/limited-keys';
-import { type NotificationPorts, Notifications, serveNotification } from '#edge/notifications';
-import { refusals } from '#edge/refusals';
-import { Reply } from '#edge/reply';
-import { type ServePorts, serve } from '#edge/serve';
+import { EventStreams } from '#edge/events/event-streams';
+import { API_PREFIX, HTTP_LIMITS } from '#edge/http';
+import { brokenHttp, connectionLimits, drainOf } from '#edge/listen/listener';
+import { AccountAudit, AccountBilling } from '#edge/serve/account';
+import { CallIds, EngineCalls } from '#edge/serve/engine-calls';
+import { EventLoopQueue, endpointRoute, gate } from '#edge/serve/gate';
+import { edgeMetrics, streamMetrics } from '#edge/serve/metrics';
+import {
+  type NotificationPorts,
+  Notifications,
+  serveNotification,
+} from '#edge/serve/notifications';
+import { refusals } from '#edge/serve/refusals';
+import { Reply } from '#edge/serve/reply';
+import { type ServePorts, serve } from '#edge/serve/serve';
 import type { Clock } from '#platform/clock';
+import type { Reloadable } from '#platform/files';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
 import type { Randomness } from '#platform/randomness';
-import type { Reloadable } from '#platform/reloadable';
-import { traceFields } from '#platform/traceparent';
-import type { Tracer } from '#platform/tracer';
+import type { Running } from '#platform/run';
+import { type Tracer, traceFields } from '#platform/tracer';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -142,4 +141,22 @@ function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): Even
   const streams = new EventStreams({ clock, randomness, accountNews, onEnd });
   metrics.beforeScrape(() => reported.open(streams.open));
   return streams;
+}
+
+/** What an operator decides about an edge. */
+export type EdgeConfig = AppConfig & {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly isDocumented: boolean;
+};
+
+/** A listening edge. Its address has no path; the API is under `/v1`. */
+export async function composeEdge(config: EdgeConfig, ports: EdgePorts): Promise<Running> {
+  await using opening = new AsyncDisposableStack();
+  const app = opening.adopt(buildApp(config, ports), (open) => open.close());
+  if (config.isDocumented) await app.register(documentRoutes);
+  const address = await app.listen({ host: config.host, port: config.port });
+  const opened = opening.move();
+  return { address, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

@@ -1,7 +1,7 @@
-import { StepTimer } from '#engine/step-timer';
+import { StepTimer } from '#engine/instance/interval';
 import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
-import type { DriftRow } from '#storage/instance-store';
+import type { DriftRow } from '#storage/ports/instances';
 
 /** What the engine reports of the identities it moves; every label bound in advance. */
 export type EngineMetrics = {

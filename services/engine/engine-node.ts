@@ -1,16 +1,23 @@
-import { shardOf } from '#cluster/shard-of';
-import type { EnginePorts } from '#engine/compose';
-import { EngineActors } from '#engine/engine-actors';
-import { summariesOfOwners } from '#engine/owners-summaries';
-import { storedHeadOf } from '#engine/stored-head';
-import { MODELS } from '#identity/models';
+import { shardOf } from '#cluster/ring';
+import { EngineActors } from '#engine/actors';
+import { summariesOfOwners } from '#engine/directory/owners';
+import { storedHeadOf } from '#engine/instance/kind';
+import type { ChunkBounds } from '#engine/instance/rows';
+import { MODELS, type Models } from '#identity/models';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
+import type { Metrics } from '#platform/metrics';
+import type { ProcessPorts } from '#platform/variables';
 import { inProcessPeer, type Peer } from '#routing/peer';
-import { RoutedEngine } from '#routing/routed-engine';
-import type { RetryReason } from '#routing/routing-policy';
+import type { RetryReason } from '#routing/policy';
+import { RoutedEngine } from '#routing/routed-service';
+import { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';
-import { gatheredHeads } from '#storage/gathered-heads';
+import { ONE_SHARD } from '#runtime/shard-gate';
+import { gatheredHeads } from '#storage/ports/heads';
+import type { InstanceStore } from '#storage/ports/instances';
+import type { Journal } from '#storage/ports/journal';
+import type { ListingStore } from '#storage/ports/listings';
 import {
   type AdminTarget,
   type DrainProgress,
@@ -129,4 +136,44 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       end: () => void engines[Symbol.asyncDispose]().catch(onBug),
     };
   }
+}
+
+/** What an engine needs of its process, wherever it keeps its data. */
+type EnginePorts = ProcessPorts & {
+  readonly metrics: Metrics;
+  readonly instances: InstanceStore;
+  readonly listings: ListingStore;
+  /** Undefined: those of this program. */
+  readonly models?: Models | undefined;
+  /** When rows leave a head; undefined: as the service's bounds say. */
+  readonly chunkBounds?: ChunkBounds | undefined;
+};
+
+/** An engine that is the only one: on memory, where a crash leaves nothing to take over. */
+export function composeEngine(
+  config: ActorHostConfig,
+  {
+    clock,
+    metrics,
+    instances,
+    listings,
+    models,
+    onBug,
+    tracer,
+    journal,
+  }: EnginePorts & { readonly journal: Journal },
+): EngineActors {
+  return new EngineActors(config, {
+    clock,
+    metrics,
+    log: new CommitLog(journal, clock),
+    gate: ONE_SHARD,
+    instances,
+    listings,
+    models,
+    engines: undefined,
+    summariesOf: undefined,
+    onBug,
+    tracer,
+  });
 }

@@ -1,8 +1,6 @@
-import { at } from '#identity/at';
 import { classifyDrift, IDENTITY_BREACH, stabilityOf, WITHIN_BAND } from '#identity/drift';
 import { bearStress, effortOf, spendEnergy } from '#identity/effort';
 import { flow } from '#identity/flow';
-import { energyBandAfter, stressLevelAfter } from '#identity/ladder';
 import {
   attentionTo,
   DRIFT_LIMIT,
@@ -12,7 +10,9 @@ import {
   gatherEvidence,
   learn,
 } from '#identity/learning';
+import { at } from '#identity/numbers';
 import { OFFSET, rollBack, type State, saveRollbackPoint } from '#identity/state';
+import { energyBandAfter, stressLevelAfter } from '#identity/stress';
 
 /** A noisy reading of one mode. */
 export type Observation = {

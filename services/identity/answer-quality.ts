@@ -1,7 +1,12 @@
-import type { AnswerSheet, MarkedItem } from '#identity/answer-sheet';
-import { clamp } from '#identity/clamp';
-import { ANSWER_MAX, ANSWER_MIN, INVENTORY } from '#identity/inventory';
+import {
+  ANSWER_MAX,
+  ANSWER_MIN,
+  type AnswerSheet,
+  INVENTORY,
+  type MarkedItem,
+} from '#identity/inventory';
 import { MODE_KEYS } from '#identity/modes';
+import { clamp } from '#identity/numbers';
 
 /** How far a protocol can be trusted. Source: model 6. */
 export type Verdict = 'ok' | 'caution' | 'invalid';

@@ -1,10 +1,7 @@
-import { ACTIONS, sortActions } from '#identity/actions';
-import { at } from '#identity/at';
-import { type DecisionStyle, readStyle } from '#identity/decision-style';
-import { rankDominant, rankSuppressed } from '#identity/dominance';
+import { newRanking, place, type Ranking, rankDominant, rankSuppressed } from '#identity/dominance';
 import { IDENTITY_BREACH } from '#identity/drift';
 import { MODE_COUNT } from '#identity/modes';
-import { newRanking, type Ranking } from '#identity/ranking';
+import { at } from '#identity/numbers';
 import { isCooldownRequired, isSupportRequired, recoveryPathOf } from '#identity/recovery';
 import type { Snapshot } from '#identity/snapshot';
 import { OFFSET, type State } from '#identity/state';
@@ -50,4 +47,227 @@ export function readContract(state: State, snapshot: Snapshot, into: Contract): 
   into.path = recoveryPathOf(stressLevel, band, state, OFFSET.setPoint);
   into.isSupportRequired = isSupportRequired(stressLevel, band, at(state, OFFSET.load));
   into.isCooldownRequired = isCooldownRequired(stressLevel, band, isBreached);
+}
+
+/** How fast it moves, in rising order like all four; `paused` stands apart. Source: model 4. */
+export const TEMPOS = ['slow', 'measured', 'brisk', 'rapid', 'paused'] as const;
+/** How much is ventured. Source: model 4. */
+export const RISKS = ['avoidant', 'cautious', 'balanced', 'bold'] as const;
+/** How much is shown. Source: model 4. */
+export const EXPRESSIVENESSES = ['minimal', 'low', 'medium', 'high'] as const;
+/** How much evidence is wanted before committing. Source: model 4. */
+export const COMMITMENTS = ['low', 'medium', 'high', 'very_high'] as const;
+
+/** Stress from which behaviour shows pressure. Source: model 4. */
+const STRESS_THRESHOLD = 0.3;
+
+/** Energy around which style turns from lively to spared. Source: model 4. */
+const ENERGY_PIVOT = 0.5;
+
+/** Where each score passes to the next label. Source: model 4. */
+const TEMPO_CUTS = Float64Array.of(0.25, 0.46, 0.64);
+const RISK_CUTS = Float64Array.of(0.18, 0.38, 0.62);
+const EXPRESSIVENESS_CUTS = Float64Array.of(0.2, 0.4, 0.62);
+const COMMITMENT_CUTS = Float64Array.of(0.32, 0.52, 0.66);
+
+const HIGH = 2;
+const OVER = 3;
+const PAUSED = TEMPOS.indexOf('paused');
+const MEASURED = TEMPOS.indexOf('measured');
+const CAUTIOUS = RISKS.indexOf('cautious');
+const AVOIDANT = RISKS.indexOf('avoidant');
+
+/** How an identity decides, as positions in the four enumerations. */
+type DecisionStyle = {
+  tempo: number;
+  risk: number;
+  expressiveness: number;
+  commitment: number;
+};
+
+/**
+ * Writes the style that follows from reported strengths, stress, energy and stability. A high
+ * stress level caps tempo and risk whatever the strengths say. Source: model 4.
+ */
+function readStyle(state: State, snapshot: Snapshot, into: DecisionStyle): void {
+  const { strengths, energy, stressLevel, stability } = snapshot;
+  const p = at(strengths, 0);
+  const x = at(strengths, 1);
+  const o = at(strengths, 2);
+  const a = at(strengths, 3);
+  const k = at(strengths, 4);
+  const i = at(strengths, 5);
+  const pressure = Math.max(0, at(state, OFFSET.stress) - STRESS_THRESHOLD);
+  const tiredness = Math.max(0, ENERGY_PIVOT - energy);
+  const vigour = 0.2 * (energy - ENERGY_PIVOT);
+  const tempo = 0.38 + 0.35 * a + 0.25 * x - 0.25 * p - 0.15 * o + vigour - 0.3 * pressure;
+  const drive = 0.45 + 0.35 * x + 0.35 * a - 0.35 * o - 0.15 * p - 0.1 * i;
+  const warmth = 0.35 + 0.4 * k + 0.3 * a + 0.15 * x - 0.15 * o - 0.15 * p;
+  const caution = 0.45 + 0.25 * p + 0.15 * o + 0.1 * x - 0.35 * a - 0.1 * i;
+  into.tempo = tempoUnder(stressLevel, stepOf(tempo, TEMPO_CUTS));
+  into.risk = riskUnder(stressLevel, stepOf(drive - 0.6 * pressure - 0.4 * tiredness, RISK_CUTS));
+  into.expressiveness = stepOf(warmth + vigour - 0.4 * pressure, EXPRESSIVENESS_CUTS);
+  into.commitment = stepOf(caution + 0.5 * pressure + 0.3 * (1 - stability), COMMITMENT_CUTS);
+}
+
+function tempoUnder(stressLevel: number, tempo: number): number {
+  if (stressLevel === OVER) return PAUSED;
+  return stressLevel === HIGH ? Math.min(tempo, MEASURED) : tempo;
+}
+
+function riskUnder(stressLevel: number, risk: number): number {
+  if (stressLevel === OVER) return AVOIDANT;
+  return stressLevel === HIGH ? Math.min(risk, CAUTIOUS) : risk;
+}
+
+/** How many of the three `cuts` the score has reached. */
+function stepOf(score: number, cuts: Float64Array): number {
+  if (score < at(cuts, 1)) return score < at(cuts, 0) ? 0 : 1;
+  return score < at(cuts, 2) ? 2 : 3;
+}
+
+/** What an identity may do, in vocabulary order. Source: interface 2.3. */
+export const ACTIONS = [
+  'explore',
+  'question',
+  'elaborate',
+  'suggest',
+  'execute',
+  'pivot',
+  'challenge',
+  'comfort',
+  'clarify',
+  'stabilize',
+  'defer',
+  'withdraw',
+] as const;
+/** One word of that vocabulary. */
+export type Action = (typeof ACTIONS)[number];
+
+const STABILIZE = ACTIONS.indexOf('stabilize');
+const DEFER = ACTIONS.indexOf('defer');
+const WITHDRAW = ACTIONS.indexOf('withdraw');
+
+/** How readily each action comes to a neutral identity. Source: model 4. */
+const READINESS = Float64Array.of(
+  ...[0.05, 0.05, 0.05, 0.05, 0, -0.05, -0.1, 0, 0.05, 0.05, 0, -0.1],
+);
+
+/** How far each mode favours each action, row by row. Source: model 4. */
+const AFFINITY = Float64Array.of(
+  ...[0.1, 0.8, -0.45, 0.1, 0, -0.15, -0.2],
+  ...[0.6, 0.3, 0.05, -0.05, 0.15, 0, 0],
+  ...[0.35, 0.2, 0.1, 0.05, 0.15, 0.15, -0.1],
+  ...[0.15, 0.25, 0.15, 0.3, 0.2, 0.1, -0.1],
+  ...[0, -0.1, 0.5, 0.45, -0.05, 0.15, -0.15],
+  ...[0, 0.6, -0.55, 0.2, 0, -0.35, 0.1],
+  ...[0.15, 0.15, 0, 0.65, -0.5, 0.25, -0.1],
+  ...[0.1, -0.05, 0, -0.25, 0.75, 0.05, 0],
+  ...[0.5, -0.05, 0.4, 0, 0.1, 0.1, 0.1],
+  ...[0.05, -0.35, 0.4, -0.05, 0.15, 0.35, 0.4],
+  ...[0.2, -0.05, 0.05, -0.55, 0.1, -0.1, 0.25],
+  ...[0.05, -0.1, -0.05, -0.35, -0.5, -0.05, 0.55],
+);
+
+/** Risk and energy demand of each action, and how stress inclines to it. Source: model 4. */
+const RISK = Float64Array.of(0.6, 0.2, 0.2, 0.3, 0.6, 0.7, 0.8, 0.15, 0.1, 0, 0.05, 0.1);
+const DEMAND = Float64Array.of(0.6, 0.25, 0.4, 0.35, 0.6, 0.65, 0.7, 0.4, 0.25, 0.1, 0.05, 0.05);
+const STRESS_BIAS = Float64Array.of(
+  ...[-0.5, 0, -0.1, -0.1, -0.1, -0.5, -0.5, 0.1, 0.2, 0.5, 0.4, 0.5],
+);
+
+/** Most risk that each stress level admits, most demand that each energy band does. Model 4. */
+const RISK_CEILING = Float64Array.of(1, 0.75, 0.35, 0.12);
+const DEMAND_CEILING = Float64Array.of(0.2, 0.4, 0.65, 1);
+
+/** Energy below which demanding actions lose appeal. Source: model 4. */
+const TIRED_ENERGY = 0.5;
+
+/** An action at or below this propensity contradicts the identity. Source: model 4. */
+const CONTRADICTION = -0.15;
+
+/** An action counts as allowed from this share of the best one, measured above its offset. */
+const THRESHOLD_SHARE = 0.35;
+const THRESHOLD_OFFSET = 0.1;
+
+const LOW_ENERGY = 1;
+
+/** Written and read within one call of `sortActions`; nothing is carried to the next. */
+const propensities = new Float64Array(ACTIONS.length);
+
+/**
+ * Fills `allowed` (strongest propensity first) and `forbidden` (weakest first). Disjoint; `allowed`
+ * never stays empty; an action in neither list is at the caller's discretion. Source: model 4.
+ */
+function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidden: Ranking): void {
+  const { stressLevel } = snapshot;
+  const energyBand = at(state, OFFSET.energyBand);
+  const threshold = weigh(state, snapshot);
+  allowed.count = 0;
+  forbidden.count = 0;
+  for (let action = 0; action < ACTIONS.length; action++) {
+    const propensity = at(propensities, action);
+    if (isAlwaysOpen(action, stressLevel, energyBand)) {
+      place(allowed, action, propensity);
+    } else if (isGated(action, stressLevel, energyBand) || isContradiction(action, propensity)) {
+      place(forbidden, action, -propensity);
+    } else if (propensity >= threshold) {
+      place(allowed, action, propensity);
+    }
+  }
+  if (allowed.count === 0) place(allowed, STABILIZE, at(propensities, STABILIZE));
+}
+
+/** Fills `propensities` and returns the propensity from which an action is allowed. */
+function weigh(state: State, snapshot: Snapshot): number {
+  const { strengths, stressLevel } = snapshot;
+  const energyBand = at(state, OFFSET.energyBand);
+  const pressure = Math.max(0, at(state, OFFSET.stress) - STRESS_THRESHOLD);
+  const tiredness = Math.max(0, TIRED_ENERGY - snapshot.energy);
+  let best = Number.NEGATIVE_INFINITY;
+  for (let action = 0; action < ACTIONS.length; action++) {
+    let propensity = at(READINESS, action);
+    for (let mode = 0; mode < MODE_COUNT; mode++) {
+      propensity += affinityOf(action, mode) * at(strengths, mode);
+    }
+    propensity += at(STRESS_BIAS, action) * pressure - at(DEMAND, action) * tiredness;
+    propensities[action] = propensity;
+    if (propensity > best && !isGated(action, stressLevel, energyBand)) best = propensity;
+  }
+  return Math.max(0, THRESHOLD_SHARE * (best - THRESHOLD_OFFSET));
+}
+
+function isGated(action: number, stressLevel: number, energyBand: number): boolean {
+  return isTooRisky(action, stressLevel) || isTooDemanding(action, energyBand);
+}
+
+/** Whether an action ventures more than a stress level permits. Source: model 4. */
+export function isTooRisky(action: number, stressLevel: number): boolean {
+  return at(RISK, action) > at(RISK_CEILING, stressLevel);
+}
+
+/** Whether an action takes more out of an identity than an energy band permits. Source: model 4. */
+export function isTooDemanding(action: number, energyBand: number): boolean {
+  return at(DEMAND, action) > at(DEMAND_CEILING, energyBand);
+}
+
+/** Whether an action is open whatever else holds, under high stress or with little energy. Model 4. */
+export function isAlwaysOpen(action: number, stressLevel: number, energyBand: number): boolean {
+  const isCore = stressLevel >= HIGH || energyBand <= LOW_ENERGY;
+  return isCore && isCoreAction(action, stressLevel);
+}
+
+/** How far a mode of strength 1 inclines to an action, or against it. Source: model 4. */
+export function affinityOf(action: number, mode: number): number {
+  return at(AFFINITY, action * MODE_COUNT + mode);
+}
+
+/** An identity may always stabilize, whatever its character says. */
+function isContradiction(action: number, propensity: number): boolean {
+  return propensity <= CONTRADICTION && action !== STABILIZE;
+}
+
+/** What stays open to an identity under high stress or with little energy. */
+function isCoreAction(action: number, stressLevel: number): boolean {
+  return action === STABILIZE || action === DEFER || (action === WITHDRAW && stressLevel === OVER);
 }

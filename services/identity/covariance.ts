@@ -1,5 +1,5 @@
-import { at } from '#identity/at';
 import { MODE_COUNT } from '#identity/modes';
+import { at } from '#identity/numbers';
 
 /** Within-person standard deviation per mode, as a share of the range [0, 1]. Source: model 2.6. */
 export const SIGMA = Float64Array.of(0.18, 0.2, 0.18, 0.2, 0.18, 0.16, 0.2);

@@ -1,10 +1,10 @@
-import { at } from '#identity/at';
-import { chiSquareTail } from '#identity/chi-square';
 import { CORRELATION_INVERSE, quadraticShares } from '#identity/covariance';
+import { newRanking, place, type Ranking } from '#identity/dominance';
 import { breachOf, IDENTITY_BREACH, WITHIN_BAND } from '#identity/drift';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import { at } from '#identity/numbers';
 import { matchPersonas, type PersonaMatch } from '#identity/persona-match';
-import { newRanking, place, type Ranking } from '#identity/ranking';
+import { chiSquareTail } from '#identity/scoring';
 import type { Snapshot } from '#identity/snapshot';
 import { OFFSET, type State } from '#identity/state';
 

@@ -1,7 +1,7 @@
-import { at } from '#identity/at';
 import { CORRELATION_INVERSE, quadraticShares, SIGMA } from '#identity/covariance';
 import { DRIFT_LIMIT, uncertaintyOf } from '#identity/learning';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import { at } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
 /** Drift levels in rising order. */

@@ -1,6 +1,5 @@
-import { at } from '#identity/at';
-import { clamp } from '#identity/clamp';
 import { STRESS_RESPONSE } from '#identity/modes';
+import { at, clamp } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
 /** What acting in a mode does to stress and energy, per mode. Source: model 2.4. */

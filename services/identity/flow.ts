@@ -1,6 +1,5 @@
-import { at } from '#identity/at';
-import { clamp } from '#identity/clamp';
 import { MODE_COUNT } from '#identity/modes';
+import { at, clamp } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
 /** Half-lives of what fades with time, in seconds. Source: model 2.6. */

@@ -1,7 +1,6 @@
-import { at } from '#identity/at';
-import { clamp } from '#identity/clamp';
 import { COUPLING, SIGMA } from '#identity/covariance';
 import { MODE_COUNT } from '#identity/modes';
+import { at, clamp } from '#identity/numbers';
 import { EVIDENCE_MAX, OFFSET, type State } from '#identity/state';
 
 /** Noise of a fully certain reading relative to the variance of its mode. Source: model 2.6. */

@@ -1,10 +1,15 @@
-import { at } from '#identity/at';
 import { SIGMA, whiten } from '#identity/covariance';
-import { DOMINANT_STRENGTH, rankDominant, strongestOf } from '#identity/dominance';
+import {
+  DOMINANT_STRENGTH,
+  itemAt,
+  newRanking,
+  rankDominant,
+  strongestOf,
+} from '#identity/dominance';
 import { BAND_LIMIT } from '#identity/drift';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import { at } from '#identity/numbers';
 import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
-import { itemAt, newRanking } from '#identity/ranking';
 
 /** Blends of two personas that the engine detects, with their pairs. Source: interface 2.8, model 5. */
 export const COMPOSITES = [

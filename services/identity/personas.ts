@@ -1,12 +1,18 @@
-import { ACTIONS, type Action } from '#identity/actions';
-import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
-import type { StressState } from '#identity/ladder';
+import {
+  ACTIONS,
+  type Action,
+  COMMITMENTS,
+  EXPRESSIVENESSES,
+  RISKS,
+  TEMPOS,
+} from '#identity/contract';
 import { MODE_KEYS, type ModeKey } from '#identity/modes';
 import { PERSONA_PROFILES, type PersonaId } from '#identity/persona-profiles';
 import { PERSONA_TEXTS, type PersonaText } from '#identity/persona-texts';
 import { copingPathOf, RECOVERY_PATHS, type RecoveryPath } from '#identity/recovery';
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, OFFSET, stressHalfLifeSeconds } from '#identity/state';
+import type { StressState } from '#identity/stress';
 
 /** A reference archetype: written texts, and fields that follow from its profile. Interface 2.8. */
 export type Persona = PersonaText & {

@@ -1,5 +1,4 @@
-import { at } from '#identity/at';
-import { clamp } from '#identity/clamp';
+import { at, clamp } from '#identity/numbers';
 
 /** The ways back from strain, in order of preference on ties. Source: model 4. */
 export const RECOVERY_PATHS = [

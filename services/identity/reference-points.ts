@@ -1,6 +1,5 @@
-import { at } from '#identity/at';
-import { clamp } from '#identity/clamp';
 import { MODE_COUNT } from '#identity/modes';
+import { at, clamp } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
 /** What the modes of a state are compared with: strengths in mode order, brought into [0, 1]. */

@@ -1,7 +1,6 @@
-import { at } from '#identity/at';
-import { clamp } from '#identity/clamp';
 import { stabilityOf } from '#identity/drift';
 import { MODE_COUNT } from '#identity/modes';
+import { at, clamp } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
 /** What the caller sees of a state. Source: interface 2.5. */

@@ -1,7 +1,6 @@
-import { at } from '#identity/at';
-import { clamp } from '#identity/clamp';
-import { bandOf } from '#identity/ladder';
 import { IDENTITY, MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import { at, clamp } from '#identity/numbers';
+import { bandOf } from '#identity/stress';
 
 /**
  * The state of one identity: a fixed row of doubles, and the only thing about it that is persisted.

@@ -1,14 +1,27 @@
-import type { AccountNews } from '#accounts/account-news';
-import type { AuditTrail } from '#audit/audit-trail';
+import type { AccountNews } from '#accounts/account';
+import type { AuditTrail } from '#audit/trail';
+import type { BillingDesk } from '#billing/billing-desk';
 import { Fault, toFault } from '#fault/fault';
-import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
-import { AccountCalls } from '#limiter/account-calls';
-import type { LimiterPorts } from '#limiter/compose';
-import { KeyUses } from '#limiter/key-uses';
-import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
-import { beginUnrecorded, endUnrecorded, type UnrecordedReads } from '#limiter/unrecorded-reads';
+import { LimiterActors, type LimiterConfig } from '#limiter/actors';
+import { type AccountAdmin, accountAdmin } from '#limiter/admin/accounts';
+import { AccountCalls } from '#limiter/calls';
+import { KeyUses } from '#limiter/keys/uses';
+import {
+  beginUnrecorded,
+  endUnrecorded,
+  type UnrecordedReads,
+} from '#limiter/meter/unrecorded-reads';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
+import type { Metrics } from '#platform/metrics';
+import type { Randomness } from '#platform/randomness';
+import type { ProcessPorts } from '#platform/variables';
+import { CommitLog } from '#runtime/commit-log';
+import { ONE_SHARD } from '#runtime/shard-gate';
+import type { AccountStore, KeyUseStore } from '#storage/ports/accounts';
+import type { DirtyFlag } from '#storage/ports/cluster';
+import type { Journal } from '#storage/ports/journal';
+import type { MeterStore, MonthStore } from '#storage/ports/meters';
 import {
   type AdminTarget,
   type DrainProgress,
@@ -172,4 +185,72 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     });
     return { served: { actors, context }, hosts: actors.hosts, end: () => undefined };
   }
+}
+
+/** What a limiter needs of its process, wherever it keeps its data. */
+type LimiterPorts = ProcessPorts & {
+  readonly accounts: AccountStore;
+  readonly meters: MeterStore & MonthStore;
+  readonly audit: AuditTrail;
+  readonly keyUses: KeyUseStore;
+  /** Of data that has no other process; undefined: nothing is granted without a record. */
+  readonly dirtyFlag?: DirtyFlag | undefined;
+  /** Where plans are bought; undefined: nowhere. */
+  readonly billingDesk?: BillingDesk | undefined;
+  /** News of accounts for the other processes; undefined: there is none. */
+  readonly accountNews: AccountNews | undefined;
+  readonly randomness: Randomness;
+  readonly metrics: Metrics;
+};
+
+/** A limiter: its checks, and the administration of the accounts it checks. */
+export type Limiter = AsyncDisposable & {
+  readonly client: LimiterClient;
+  readonly admin: AccountAdmin;
+  readonly audit: AuditTrail;
+  /** What is in memory here. */
+  readonly load: () => LimiterActors['load'];
+};
+
+/** A limiter that is the only one: on memory, where a crash leaves nothing to take over. */
+export function composeLimiter(
+  config: LimiterConfig,
+  ports: LimiterPorts & { readonly journal: Journal },
+): Limiter {
+  const { accounts, meters, keyUses, accountNews, clock, randomness } = ports;
+  const { metrics, onBug, tracer } = ports;
+  const opened = new AsyncDisposableStack();
+  const noted = opened.use(new KeyUses(keyUses, clock));
+  const actors = new LimiterActors(config, {
+    accounts,
+    meters,
+    accountCalls: new AccountCalls(ports.audit, ports.billingDesk),
+    keyUses: noted,
+    clock,
+    metrics,
+    log: new CommitLog(ports.journal, clock),
+    gate: ONE_SHARD,
+    onBug,
+    tracer,
+  });
+  opened.use(actors);
+  return {
+    client: actors,
+    audit: ports.audit,
+    load: () => actors.load,
+    admin: accountAdmin({
+      accounts,
+      keyUses,
+      months: meters,
+      clock,
+      randomness,
+      announce: async (accountId) => {
+        accountNews?.announce(accountId);
+        await actors.accountChanged(accountId);
+      },
+      usage: (accountId) => actors.usage(accountId),
+      resetUsage: (accountId) => actors.resetUsage(accountId),
+    }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }

@@ -1,8 +1,7 @@
 import { senderMarkOf } from '#bus/sender-key';
 import { faultFor } from '#fault/fault';
 import { APPEND_RETRY_MS, REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#node/bounds';
-import { buildIncarnation } from '#node/build-incarnation';
-import type { Incarnation } from '#node/incarnation';
+import { buildIncarnation, type Incarnation } from '#node/incarnation';
 import type { HostServices, NodeConfig, NodePorts } from '#node/node-context';
 import { sleep } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';

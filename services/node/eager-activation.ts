@@ -6,7 +6,7 @@ import {
   EAGER_STUCK_MS,
 } from '#node/bounds';
 import type { OpenShards } from '#node/open-shards';
-import type { RecoveredRecords } from '#node/recovered-records';
+import type { RecoveredRecords } from '#node/tail-recovery';
 import { type Clock, sleep } from '#platform/clock';
 import type { CommitLog } from '#runtime/commit-log';
 

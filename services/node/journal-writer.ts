@@ -10,9 +10,12 @@ import {
 import { type Clock, sleep } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import { encodeGroup } from '#runtime/record-codec';
-import type { Journal } from '#storage/journal';
-import type { Append, JournalStore } from '#storage/journal-store';
-import { SLOTS_UNDER_WAY_MAX } from '#storage/seal-journal';
+import {
+  type Append,
+  type Journal,
+  type JournalStore,
+  SLOTS_UNDER_WAY_MAX,
+} from '#storage/ports/journal';
 
 /** What a journal's writer needs of its node. */
 export type JournalWriterPorts = {

@@ -1,16 +1,15 @@
 import type { Bus } from '#bus/bus';
-import type { ClockWatch } from '#cluster/clock-watch';
+import type { ClockWatch } from '#cluster/clocks';
 import type { Probe } from '#cluster/failure-watch';
 import type { ShardOwners } from '#cluster/shard-owners';
-import type { ShardedHost } from '#node/hosted-shards';
 import type { NodeMetrics } from '#node/node-metrics';
+import type { ShardedHost } from '#node/shards';
 import type { Logger } from '#platform/logger';
-import type { ProcessPorts } from '#platform/process-ports';
+import type { ProcessPorts } from '#platform/variables';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ShardGate } from '#runtime/shard-gate';
-import type { Journal } from '#storage/journal';
-import type { JournalStore } from '#storage/journal-store';
-import type { ShardedService, ShardStore } from '#storage/shard-store';
+import type { ShardedService, ShardStore } from '#storage/ports/cluster';
+import type { Journal, JournalStore } from '#storage/ports/journal';
 
 /** What a node is in its cluster. */
 export type NodeConfig = {

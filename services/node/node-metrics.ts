@@ -1,7 +1,7 @@
 import { SEAL_REASONS, type SealReason } from '#cluster/failure-detector';
 import { MOVE_REASONS, type MoveReason } from '#cluster/shard-controller';
 import type { Metrics } from '#platform/metrics';
-import type { ShardedService } from '#storage/shard-store';
+import type { ShardedService } from '#storage/ports/cluster';
 
 /** What a node of the cluster reports of itself, with most labels bound in advance. */
 export function nodeMetrics(metrics: Metrics, service: ShardedService) {

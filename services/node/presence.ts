@@ -1,5 +1,5 @@
-import type { ClockWatch } from '#cluster/clock-watch';
-import type { SelfReport } from '#cluster/membership-options';
+import type { ClockWatch } from '#cluster/clocks';
+import type { SelfReport } from '#cluster/membership';
 import type { OpenShards } from '#node/open-shards';
 
 /** What an incarnation says of itself, besides what changes. */

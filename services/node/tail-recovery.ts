@@ -1,14 +1,135 @@
 import type { ShardClaim } from '#cluster/shard-host';
 import { toFault } from '#fault/fault';
-import type { RecoveredRecords } from '#node/recovered-records';
-import { readTail } from '#node/tail-reader';
+import {
+  TAIL_READ_BYTES,
+  TAIL_READ_SLOTS_MAX,
+  TAIL_READ_SLOTS_MIN,
+  TAIL_READS_IN_FLIGHT_MAX,
+} from '#node/bounds';
 import type { Clock } from '#platform/clock';
 import type { Span, Tracer } from '#platform/tracer';
 import type { CommitLog } from '#runtime/commit-log';
-import type { JournalStore } from '#storage/journal-store';
+import { actorOf, CorruptJournal, cutLoose, linesOf } from '#runtime/record-codec';
+import type { RecoveredTail } from '#runtime/shard-gate';
+import type { BucketOf } from '#storage/ports/instances';
+import type { JournalHead, JournalSlot, JournalStore } from '#storage/ports/journal';
+
+/** Slots in order, and whether the store could not answer them all at once. */
+type Read = { readonly slots: readonly JournalSlot[]; readonly wasTooLarge: boolean };
+
+/** A record of another node's journal, as it stands there: only its actor has been read. */
+export type TailRecord = {
+  readonly actor: string;
+  readonly actorId: string;
+  readonly line: string;
+};
+
+/**
+ * The records of the wanted actors in a sealed journal's tail, the low-water mark to before
+ * `next`, in order: as they are, because most of a takeover's time would go into decoding and
+ * encoding them again. Throws `CorruptJournal` when a slot is missing or makes no sense, or when the
+ * journal is not sealed or not there: going on would lose what was acknowledged (architecture 3.1).
+ */
+export async function readTail(
+  journals: JournalStore,
+  incarnation: string,
+  isWanted: (actorId: string) => boolean,
+): Promise<TailRecord[]> {
+  const found = await journals.readHead(incarnation, 'serial');
+  if (found?.isSealed === false) {
+    throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
+  }
+  // The node that put the seal there may have died before the end was decided.
+  const sealed = await journals.seal(incarnation);
+  const head = sealed.isApplied ? await journals.readHead(incarnation, 'serial') : sealed.head;
+  if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
+  const tail: TailRecord[] = [];
+  for await (const { records } of slotsOf(journals, incarnation, head)) {
+    for (const line of linesOf(records)) {
+      const { actor, actorId } = actorOf(line);
+      if (isWanted(actorId)) tail.push({ actor, actorId, line });
+    }
+  }
+  return tail;
+}
+
+/**
+ * All slots from the low-water mark to before `next` in order, the next of them read while some are
+ * looked at. Throws `CorruptJournal` when one is missing.
+ */
+export async function* slotsOf(
+  journals: JournalStore,
+  incarnation: string,
+  { lowWaterMark, next }: JournalHead,
+): AsyncGenerator<JournalSlot> {
+  const reads: Promise<Read>[] = [];
+  let count = TAIL_READ_SLOTS_MIN;
+  let most = TAIL_READ_SLOTS_MAX;
+  for (let from = lowWaterMark; from < next || reads.length > 0; ) {
+    while (from < next && reads.length < TAIL_READS_IN_FLIGHT_MAX) {
+      const to = Math.min(next, from + count);
+      const read = readWhole(journals, incarnation, from, to);
+      // A caller that stops at an earlier read does not await this one.
+      read.catch(() => undefined);
+      reads.push(read);
+      from = to;
+    }
+    const read = await reads.shift();
+    if (read === undefined) continue;
+    if (read.wasTooLarge) most = TAIL_READ_SLOTS_MIN;
+    count = Math.min(most, countAfter(read, count));
+    yield* read.slots;
+  }
+}
+
+/** How many slots to read next: what an idle node appended is tiny, what a full one did is not. */
+function countAfter({ slots }: Read, count: number): number {
+  const bytes = slots.reduce((sum, { records }) => sum + records.length, 0);
+  if (bytes > TAIL_READ_BYTES) return Math.max(TAIL_READ_SLOTS_MIN, count / 2);
+  // One that was begun when reads were smaller says nothing about larger ones.
+  const isRoomLeft = slots.length === count && bytes < TAIL_READ_BYTES / 2;
+  return isRoomLeft ? count * 2 : count;
+}
+
+async function readWhole(
+  journals: JournalStore,
+  incarnation: string,
+  from: number,
+  to: number,
+): Promise<Read> {
+  const whole = await journals.readSlots(incarnation, from, to).catch((error: unknown) => {
+    if (to - from <= TAIL_READ_SLOTS_MIN) throw error;
+    return undefined;
+  });
+  const slots = whole ?? (await readInPieces(journals, incarnation, from, to));
+  if (!isWhole(slots, from, to)) {
+    throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
+  }
+  return { slots, wasTooLarge: whole === undefined };
+}
+
+/** Whether these are exactly the slots `from` to before `to`. */
+function isWhole(slots: readonly JournalSlot[], from: number, to: number): boolean {
+  return slots.length === to - from && slots.every(({ slot }, i) => slot === from + i);
+}
+
+/** Slots that turn out too large for one answer must not keep their shards from everybody. */
+async function readInPieces(
+  journals: JournalStore,
+  incarnation: string,
+  from: number,
+  to: number,
+): Promise<JournalSlot[]> {
+  const slots: JournalSlot[] = [];
+  for (let at = from; at < to; at += TAIL_READ_SLOTS_MIN) {
+    const end = Math.min(to, at + TAIL_READ_SLOTS_MIN);
+    slots.push(...(await journals.readSlots(incarnation, at, end)));
+  }
+  return slots;
+}
 
 /** What tail recovery works with. */
-export type TailRecoveryParts = {
+type TailRecoveryParts = {
   readonly log: CommitLog;
   readonly journals: JournalStore;
   readonly recovered: RecoveredRecords;
@@ -81,4 +202,137 @@ export class TailRecovery {
     this.#beganMs.delete(shard);
     this.#parts.onTakenOver((this.#parts.clock.monotonicMs() - beganMs) / 1_000);
   }
+}
+
+/** Records of a shard that were recovered for one epoch. */
+type Claim = { readonly tails: Map<string, RecoveredTail>; readonly offset: number };
+
+/**
+ * Records of a failed node's journal, by the shard and epoch that they were recovered for:
+ * kept until the claim to that epoch is decided, used only by an opening of exactly that epoch, and
+ * then until their actors have been activated (architecture 3.3).
+ */
+export class RecoveredRecords {
+  /** By shard, then by the epoch of a claim that is undecided. */
+  readonly #claims = new Map<number, Map<number, Claim>>();
+  /** By shard: the actors of an open shard that are not activated. */
+  readonly #open = new Map<number, Map<string, RecoveredTail>>();
+  readonly #bucketOf: BucketOf;
+  #replayedActors = 0;
+
+  /** `bucketOf` says which actors' stored states can be read together. */
+  constructor(bucketOf: BucketOf) {
+    this.#bucketOf = bucketOf;
+  }
+
+  /** Keeps records, in journal order, for the claim to `epoch`; `offset` is that of the first. */
+  hold(shard: number, epoch: number, records: readonly TailRecord[], offset: number): void {
+    const tails = new Map<string, RecoveredTail>();
+    const byActor = Map.groupBy(records, ({ actor, actorId }) => keyOf(actor, actorId));
+    for (const [key, ofActor] of byActor) {
+      // They stay until their actor is activated; most of the text they were cut from is not theirs.
+      tails.set(key, { lines: cutLoose(ofActor.map(({ line }) => line)), offset });
+    }
+    const claims = this.#claims.get(shard) ?? new Map<number, Claim>();
+    claims.set(epoch, { tails, offset });
+    this.#claims.set(shard, claims);
+  }
+
+  /** Whether the records for this claim are here already. */
+  isHeld(shard: number, epoch: number): boolean {
+    return this.#claims.get(shard)?.has(epoch) ?? false;
+  }
+
+  /** The claim to `epoch` is won: its records now belong to the actors of the shard. */
+  open(shard: number, epoch: number): void {
+    const claim = this.#claims.get(shard)?.get(epoch);
+    this.decide(shard, epoch);
+    if (claim === undefined || claim.tails.size === 0) return;
+    this.#open.set(shard, this.#byBucket(claim.tails));
+  }
+
+  /** Those of one bucket one after the other: eager activation goes by this order. */
+  #byBucket(tails: ReadonlyMap<string, RecoveredTail>): Map<string, RecoveredTail> {
+    const placed = [...tails].map(([key, tail]) => ({
+      key,
+      tail,
+      bucket: this.#bucketOf(idOf(key)),
+    }));
+    placed.sort((a, b) => a.bucket - b.bucket);
+    return new Map(placed.map(({ key, tail }) => [key, tail]));
+  }
+
+  /** The row stands at `epoch`: claims up to it are decided, and what was lost may go. */
+  decide(shard: number, epoch: number): void {
+    const claims = this.#claims.get(shard);
+    for (const claimed of [...(claims?.keys() ?? [])])
+      if (claimed <= epoch) claims?.delete(claimed);
+    if (claims?.size === 0) this.#claims.delete(shard);
+  }
+
+  /** What an actor must replay when it is activated. */
+  tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined {
+    return this.#open.get(shard)?.get(keyOf(actor, actorId));
+  }
+
+  /** The actor has replayed its records; its checkpointer keeps account of them from now on. */
+  activated(shard: number, actor: string, actorId: string): void {
+    this.#replayedActors += 1;
+    const tails = this.#open.get(shard);
+    tails?.delete(keyOf(actor, actorId));
+    if (tails?.size === 0) this.#open.delete(shard);
+  }
+
+  /** How many actors have replayed their records so far. */
+  get replayedActors(): number {
+    return this.#replayedActors;
+  }
+
+  /** Ids of a kind's actors in an open shard that are not activated, at most `count`. */
+  waiting(shard: number, actor: string, count: number): string[] {
+    const prefix = keyOf(actor, '');
+    const ids: string[] = [];
+    for (const key of this.#open.get(shard)?.keys() ?? []) {
+      if (ids.length >= count) break;
+      if (key.startsWith(prefix)) ids.push(key.slice(prefix.length));
+    }
+    return ids;
+  }
+
+  /** Whether any actor of the kind in an open shard has not been activated. */
+  hasWaiting(shard: number, actor: string): boolean {
+    return this.waiting(shard, actor, 1).length > 0;
+  }
+
+  /** The lowest offset that anything here still needs; infinite for none. */
+  get lowest(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const claims of this.#claims.values()) {
+      for (const { offset } of claims.values()) lowest = Math.min(lowest, offset);
+    }
+    for (const tails of this.#open.values()) {
+      for (const { offset } of tails.values()) lowest = Math.min(lowest, offset);
+    }
+    return lowest;
+  }
+
+  /** Records that wait for their actors or for a claim's end. */
+  get size(): number {
+    let size = 0;
+    const count = (tails: ReadonlyMap<string, RecoveredTail>) => {
+      for (const { lines } of tails.values()) size += lines.length;
+    };
+    for (const claims of this.#claims.values())
+      for (const { tails } of claims.values()) count(tails);
+    for (const tails of this.#open.values()) count(tails);
+    return size;
+  }
+}
+
+function keyOf(actor: string, actorId: string): string {
+  return `${actor}:${actorId}`;
+}
+
+function idOf(key: string): string {
+  return key.slice(key.indexOf(':') + 1);
 }

@@ -1,5 +1,4 @@
-import type { Clock } from '#platform/clock';
-import { isoTime } from '#platform/iso-time';
+import { type Clock, isoTime } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
 /** How long no request of several is answered before an outage is reported, in milliseconds. Chosen. */

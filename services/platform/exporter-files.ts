@@ -1,5 +1,5 @@
-import { readContent } from '#platform/file-content';
-import { namesCollector } from '#platform/otel-variables';
+import { readContent } from '#platform/files';
+import { namesCollector } from '#platform/variables';
 
 /**
  * What OpenTelemetry's exporter reads of files that its own variables name, each of the variable for traces

@@ -1,15 +1,18 @@
 import { type Counter, collectDefaultMetrics, type Gauge, Registry } from 'prom-client';
 import { systemClock } from '#platform/clock';
-import type { Histogram, WallClock } from '#platform/histogram';
 import {
+  acceptsOpenMetrics,
   counter,
   gauge,
+  type Histogram,
   histogram,
   type MetricDefinition,
   type MetricKind,
   makeMetric,
+  OPEN_METRICS_TYPE,
+  openMetricsText,
+  type WallClock,
 } from '#platform/make-metric';
-import { acceptsOpenMetrics, OPEN_METRICS_TYPE, openMetricsText } from '#platform/open-metrics';
 
 /** Bounds of durations, in seconds. Source: operations, "buckets that fit us". */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];

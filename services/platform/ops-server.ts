@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP, isIPv6 } from 'node:net';
-import { IDLE_CONNECTION_MS_MAX } from '#platform/idle-connection';
-import { isLoopbackAddress, isLoopbackHost } from '#platform/loopback';
 import type { Metrics } from '#platform/metrics';
+import { IDLE_CONNECTION_MS_MAX, isLoopbackAddress, isLoopbackHost } from '#platform/network';
 import type { Running } from '#platform/run';
 
 /** Where and what the operators' port serves. */

@@ -29,24 +29,21 @@ import {
   type SpanProcessor,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
-import { type Clock, withinMs } from '#platform/clock';
-import { PerSecond } from '#platform/per-second';
+import { type Clock, PerSecond, withinMs } from '#platform/clock';
 import { SPANS_HELD_MAX, type SpanDelivery } from '#platform/span-delivery';
-import { TraceIds } from '#platform/trace-ids';
 import {
   isSampled,
+  type RequestTrace,
+  type Span,
+  type SpanAttributes,
+  type SpanEnd,
+  type SpanStart,
   spanIdOf,
+  TraceIds,
+  type Tracer,
   traceIdOf,
   traceparentIn,
   traceparentOf,
-} from '#platform/traceparent';
-import type {
-  RequestTrace,
-  Span,
-  SpanAttributes,
-  SpanEnd,
-  SpanStart,
-  Tracer,
 } from '#platform/tracer';
 
 /** Which of the requests from outside are recorded. */

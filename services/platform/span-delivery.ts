@@ -1,5 +1,5 @@
 import type { Clock } from '#platform/clock';
-import { LogRateLimit } from '#platform/log-rate-limit';
+import { LogRateLimit } from '#platform/log-limits';
 import type { Logger } from '#platform/logger';
 
 /** What a delivery reports to. */

@@ -1,6 +1,6 @@
 import type { Config } from '#config';
-import { type BucketOf, bucketsOf } from '#storage/bucket-of';
-import type { ShardedService, ShardStore } from '#storage/shard-store';
+import type { ShardedService, ShardStore } from '#storage/ports/cluster';
+import { type BucketOf, bucketsOf } from '#storage/ports/instances';
 
 /**
  * Where the states of a service's actors lie. The number of shards that stands decides: `ctl` may

@@ -1,16 +1,15 @@
-import type { AuditTrail } from '#audit/audit-trail';
+import type { AuditTrail } from '#audit/trail';
 import { type Config, ConfigError } from '#config';
-import type { AccountAdmin } from '#limiter/account-admin';
-import type { AdminAudit } from '#limiter/admin-audit';
-import { serveAdmin } from '#limiter/admin-server';
-import { newAdminToken, publishAdminToken, readAdminToken } from '#limiter/admin-token';
-import type { ClusterOverview } from '#limiter/cluster-routes';
+import type { AccountAdmin } from '#limiter/admin/accounts';
+import type { AdminAudit } from '#limiter/admin/route';
+import type { ClusterOverview } from '#limiter/admin/routes';
+import { serveAdmin } from '#limiter/admin/server';
+import { newAdminToken, publishAdminToken, readAdminToken } from '#limiter/admin/token';
 import { createLogger } from '#platform/logger';
 import { ProcessControl } from '#platform/process-control';
 import type { Running } from '#platform/run';
-import type { Foundation } from '#process/foundation';
+import { type Foundation, shownConfiguration } from '#process/foundation';
 import { logOrigin } from '#process/node-name';
-import { shownConfiguration } from '#process/start-log';
 
 /** What the port answers besides requests about the process. */
 type Accounts =

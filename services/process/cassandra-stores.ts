@@ -6,9 +6,9 @@ import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import { bucketsIn } from '#process/actor-buckets';
 import type { Foundation } from '#process/foundation';
-import { credentialsOf } from '#process/secret-files';
+import { credentialsOf } from '#process/secrets';
 import type { ManagedPeople, SharedStores } from '#process/stores';
-import { clientTlsOf } from '#process/tls-files';
+import { clientTlsOf } from '#process/tls';
 import type { CassandraSession } from '#storage/cassandra/session';
 
 /** Makes the keyspace and its tables, or brings them up to date. `print` gets a line for each step. */
@@ -37,16 +37,16 @@ export async function cassandraStores(
   const keyspace = config.SERVICE_CASSANDRA_KEYSPACE;
   const session = opening.use(await sessionOf(config, foundation, keyspace));
   await assertUsable(session, config, foundation);
-  const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
-  const { cassandraAuditStore } = await import('#storage/cassandra/cassandra-audit-store');
-  const { cassandraBillingStore } = await import('#storage/cassandra/cassandra-billing-store');
-  const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
-  const { cassandraKeyUseStore } = await import('#storage/cassandra/cassandra-key-use-store');
-  const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
-  const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
-  const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
-  const { cassandraServerClocks } = await import('#storage/cassandra/cassandra-server-clocks');
-  const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
+  const { cassandraAccountStore } = await import('#storage/cassandra/accounts');
+  const { cassandraAuditStore } = await import('#storage/cassandra/audit');
+  const { cassandraBillingStore } = await import('#storage/cassandra/billing');
+  const { cassandraInstanceStore } = await import('#storage/cassandra/instances');
+  const { cassandraKeyUseStore } = await import('#storage/cassandra/account-rows');
+  const { cassandraListingStore } = await import('#storage/cassandra/listings');
+  const { cassandraMeterStore } = await import('#storage/cassandra/meters');
+  const { cassandraJournalStore } = await import('#storage/cassandra/journals');
+  const { cassandraServerClocks } = await import('#storage/cassandra/shards');
+  const { cassandraShardStore } = await import('#storage/cassandra/shards');
   const shards = cassandraShardStore(session);
   const stores: SharedStores = {
     kind: 'shared',
@@ -68,9 +68,9 @@ export async function cassandraStores(
 }
 
 async function cassandraPeople(session: CassandraSession): Promise<ManagedPeople> {
-  const { cassandraMemberStore } = await import('#storage/cassandra/cassandra-member-store');
-  const { cassandraSessionStore } = await import('#storage/cassandra/cassandra-session-store');
-  const { cassandraUserStore } = await import('#storage/cassandra/cassandra-user-store');
+  const { cassandraMemberStore } = await import('#storage/cassandra/people');
+  const { cassandraSessionStore } = await import('#storage/cassandra/people');
+  const { cassandraUserStore } = await import('#storage/cassandra/people');
   return {
     users: cassandraUserStore(session),
     members: cassandraMemberStore(session),
@@ -98,7 +98,7 @@ async function sessionOf(
   keyspace: string | undefined,
 ): Promise<CassandraSession> {
   const { openSession } = await import('#storage/cassandra/session');
-  const { statementObserver } = await import('#storage/cassandra/statement-observer');
+  const { statementObserver } = await import('#storage/cassandra/statements');
   const { clock, metrics } = foundation;
   const contactPoints = config.SERVICE_CASSANDRA_CONTACT_POINTS;
   const dependency = foundation.dependencies.watch('Cassandra', contactPoints.join(','));

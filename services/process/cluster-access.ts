@@ -1,14 +1,14 @@
 import type { Config } from '#config';
 import { faultFor } from '#fault/fault';
-import { accountAdmin } from '#limiter/account-admin';
+import { accountAdmin } from '#limiter/admin/accounts';
 import type { Administration } from '#process/admin-port';
-import { auditTrailOf } from '#process/audit-trail-of';
 import { watchedBackends } from '#process/cluster';
 import type { Foundation } from '#process/foundation';
+import { auditTrailOf } from '#process/limiter';
 import { openBus } from '#process/ports';
 import type { SharedStores } from '#process/stores';
-import type { ShardedService } from '#storage/shard-store';
-import { adminClient } from '#wire/admin-client';
+import type { ShardedService } from '#storage/ports/cluster';
+import { adminClient } from '#wire/admin';
 
 /** How long a limiter may take to say what an account has used, in milliseconds. */
 const USAGE_MS_MAX = 3_000;

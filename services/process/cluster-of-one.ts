@@ -1,13 +1,13 @@
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
-import { engineNodeOf } from '#process/engine-part';
+import { engineNodeOf } from '#process/engine';
 import type { Foundation } from '#process/foundation';
-import { limiterNodeOf } from '#process/limiter-part';
-import { clockWatchOf } from '#process/membership';
+import { limiterNodeOf } from '#process/limiter';
+import { clockWatchOf } from '#process/node';
 import type { SharedStores } from '#process/stores';
 import { inProcessPeer } from '#routing/peer';
-import type { ShardedService } from '#storage/shard-store';
+import type { ShardedService } from '#storage/ports/cluster';
 
 /**
  * The address of a process that serves a file. It is the same for each: one process holds the file, so

@@ -1,30 +1,35 @@
-import type { AccountNews } from '#accounts/account-news';
+import { once } from 'node:events';
+import type { AccountNews } from '#accounts/account';
+import { isAccountId } from '#accounts/api-key';
 import type { Bus } from '#bus/bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
-import { Membership } from '#cluster/membership';
-import { strangerReports } from '#cluster/membership-options';
+import { Membership, strangerReports } from '#cluster/membership';
+import { shardOf } from '#cluster/ring';
 import { answerRollCalls, type CalledRole } from '#cluster/roll-call';
-import { shardOf } from '#cluster/shard-of';
 import { ShardOwners } from '#cluster/shard-owners';
 import type { Config } from '#config';
+import type { Clock } from '#platform/clock';
+import { LogRateLimit } from '#platform/log-limits';
+import type { Logger } from '#platform/logger';
+import type { HistogramSeries } from '#platform/make-metric';
+import type { MetricName, Metrics } from '#platform/metrics';
 import { releaseOf } from '#platform/release';
-import { busAccountNews } from '#process/bus-account-news';
 import type { Foundation } from '#process/foundation';
+import type { Waits } from '#process/life';
 import { nodeNameOf } from '#process/node-name';
-import { patiently } from '#process/peers';
-import { clientObserver } from '#process/rpc-metrics';
 import type { Peer } from '#routing/peer';
-import { RoutedEngine } from '#routing/routed-engine';
-import { RoutedLimiter } from '#routing/routed-limiter';
-import type { RoutedServiceOptions } from '#routing/routed-service';
-import { RETRY_REASONS, type RetryReason } from '#routing/routing-policy';
-import type { ShardedService } from '#storage/shard-store';
+import { RETRY_REASONS, type RetryReason } from '#routing/policy';
+import { RoutedEngine, RoutedLimiter, type RoutedServiceOptions } from '#routing/routed-service';
+import type { ShardedService } from '#storage/ports/cluster';
+import { LIMITER_TIMEOUT_MS } from '#wire/bounds';
+import type { CallObserver } from '#wire/call-target';
+import type { CallEnded } from '#wire/channel';
 import { engineProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import { FrameClient } from '#wire/frame-client';
+import type { OnRefused } from '#wire/grpc-server';
 import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
-import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /**
  * What the nodes of a service say of their cluster: a process that only routes calls has no other
@@ -190,4 +195,150 @@ export function retryCounter({ metrics }: Foundation): (reason: RetryReason) => 
   // Shown from the first scrape on, or Prometheus could not see the first of each.
   for (const reason of RETRY_REASONS) retries.labels({ reason }).inc(0);
   return (reason) => retries.labels({ reason }).inc();
+}
+
+/** Where news travels, and whose. */
+type BusAccountNewsOptions = {
+  readonly bus: Bus;
+  /** The first part of every subject of the cluster. */
+  readonly prefix: string;
+  /** Id of the cluster: two clusters on one NATS must not believe each other. */
+  readonly cluster: string;
+};
+
+/** The subject of the news of accounts. */
+export function accountSubject(prefix: string): string {
+  return `${prefix}.accounts`;
+}
+
+/**
+ * News of accounts over a bus: the cluster's id, a space and the account's id, as text, so that
+ * `nats sub` shows it. Whatever else is said under the subject is ignored without a word.
+ */
+export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions): AccountNews {
+  const subject = accountSubject(prefix);
+  const mark = Buffer.from(`${cluster} `);
+
+  function accountIn(message: Uint8Array): string | undefined {
+    if (!mark.equals(message.subarray(0, mark.length))) return undefined;
+    // One character for every byte, whatever the bytes are: nothing is decoded that could fail.
+    const id = Buffer.from(message.subarray(mark.length)).toString('latin1');
+    return isAccountId(id) ? id : undefined;
+  }
+
+  return {
+    get isHeard() {
+      return bus.isConnected;
+    },
+    announce: (accountId) => bus.publish(subject, Buffer.concat([mark, Buffer.from(accountId)])),
+    onChange: (listener) =>
+      bus.subscribe(subject, (message) => {
+        const accountId = accountIn(message);
+        if (accountId !== undefined) listener(accountId);
+      }),
+  };
+}
+
+/** How long a process waits without saying so, in milliseconds: a start takes less. */
+const PATIENCE_MS = 2_000;
+
+/** By what a wait is measured, what ends it, and where it is known of. */
+type Waiting = {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly waits: Waits;
+  readonly logger: Logger;
+};
+
+/**
+ * What `pending` becomes. Rejects when `signal` aborts; says what it waits for, to probes at once and
+ * in the log after 2 s.
+ */
+async function patiently<Value>(
+  pending: Promise<Value>,
+  { clock, signal, waits, logger }: Waiting,
+  missing: () => string,
+): Promise<Value> {
+  using _ = clock.after(PATIENCE_MS, () => {
+    logger.info({ missing: missing() }, 'waiting for what this process cannot serve without');
+  });
+  const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
+  const first = await waits.during(missing, Promise.race([pending, given]));
+  signal.throwIfAborted();
+  return first as Value;
+}
+
+/** Another process that this one cannot serve without. */
+export type NeededPeer = {
+  readonly name: string;
+  /** `host:port`. */
+  readonly address: string;
+  readonly connection: { ready(): Promise<void> };
+};
+
+/**
+ * Fulfils when all peers are connected. Until then it waits, because processes may start in any
+ * order. Rejects and reports as `patiently`.
+ */
+export async function connected(peers: readonly NeededPeer[], waiting: Waiting): Promise<void> {
+  const missing = new Set(peers);
+  const all = peers.map(async (peer) => {
+    await peer.connection.ready();
+    missing.delete(peer);
+  });
+  await patiently(Promise.all(all), waiting, () =>
+    [...missing].map(({ name, address }) => `the ${name} at ${address}`).join(' and '),
+  );
+}
+
+type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
+
+/** Observes calls to one service, with the label values bound on first use. */
+function clientObserver(metrics: Metrics, service: string) {
+  return durationsOf(metrics, 'rpc_client_call_duration_seconds', service);
+}
+
+/** Observes the calls that a service gets from other processes, and its frames if `received` is given. */
+export function serverObserver(
+  metrics: Metrics,
+  service: string,
+  received: (messages: number) => void = () => undefined,
+): CallObserver {
+  return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
+}
+
+/** Counts calls that a role may not make, and logs each kind of them once in 30 s. */
+export function refusalObserver({
+  metrics,
+  logger,
+  clock,
+}: Pick<Foundation, 'metrics' | 'logger' | 'clock'>): OnRefused {
+  const refusals = metrics.counter('rpc_server_refused_total');
+  const lines = new Map<string, LogRateLimit>();
+  return (path, roles) => {
+    const role = roles.join('+') || 'none';
+    refusals.labels({ rpc_method: path, role }).inc();
+    const kind = `${path} ${role}`;
+    const line = lines.get(kind) ?? new LogRateLimit(clock);
+    lines.set(kind, line);
+    line.run(() =>
+      logger.warn(
+        { method: path, callerRole: role },
+        'a call that this role may not make was refused',
+      ),
+    );
+  };
+}
+
+function durationsOf(metrics: Metrics, name: CallDurations, service: string): CallEnded {
+  const histogram = metrics.histogram(name);
+  const bound = new Map<string, HistogramSeries>();
+  return (seconds, outcome, traceparent) => {
+    let child = bound.get(outcome);
+    if (child === undefined) {
+      child = histogram.labels({ rpc_service: service, outcome });
+      bound.set(outcome, child);
+    }
+    child.observe(seconds, traceparent);
+  };
 }

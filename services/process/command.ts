@@ -1,22 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assertStorageNamed, type Config, ConfigError, readConfig } from '#config';
 import { systemClock } from '#platform/clock';
-import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/line-stream';
-import { createLogger } from '#platform/logger';
+import { createLogger, STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/logger';
 import { releaseOf } from '#platform/release';
+import { beginLog, printRefusal, refusalReporter } from '#process/foundation';
+import { endOnUncaught, exitCodeOf, live } from '#process/life';
 import { logOrigin } from '#process/node-name';
-import { endOnUncaught, live } from '#process/process-life';
 import { assertProduction } from '#process/production';
-import { beginLog, printRefusal, refusalReporter } from '#process/start-log';
-import { exitCodeOf } from '#process/stop-signals';
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
 const PARTS = {
   standalone: async () => (await import('#process/standalone')).openStandalone,
-  edge: async () => (await import('#process/edge-part')).openEdge,
-  engine: async () => (await import('#process/engine-part')).openEngine,
-  limiter: async () => (await import('#process/limiter-part')).openLimiter,
-  console: async () => (await import('#process/console-part')).openConsole,
+  edge: async () => (await import('#process/edge')).openEdge,
+  engine: async () => (await import('#process/engine')).openEngine,
+  limiter: async () => (await import('#process/limiter')).openLimiter,
+  console: async () => (await import('#process/console')).openConsole,
 } as const;
 
 /** Between two events that only keep `ctl` running, in milliseconds. Any long time. */
@@ -104,11 +102,11 @@ async function runAtTerminal(
       adminUrl: config.SERVICE_ADMIN_URL,
       adminTokenFile: config.SERVICE_ADMIN_TOKEN_FILE,
       async openCluster() {
-        const { openCtlCluster } = await import('#process/ctl-cluster');
+        const { openCtlCluster } = await import('#process/ctl-ports');
         return await openCtlCluster(config);
       },
       async openFile() {
-        const { openCtlFile } = await import('#process/ctl-file');
+        const { openCtlFile } = await import('#process/ctl-ports');
         return await openCtlFile(config, stopOfFile());
       },
       async openPlaces() {

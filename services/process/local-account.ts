@@ -1,6 +1,6 @@
-import { WHOLE_SCOPE } from '#accounts/key-scope';
+import { WHOLE_SCOPE } from '#accounts/api-key';
 import { LOCAL_PLAN } from '#accounts/plan';
-import type { AuditEntry } from '#audit/audit-entry';
+import type { AuditEntry } from '#audit/entry';
 import { Fault } from '#fault/fault';
 import type { Administration } from '#process/admin-port';
 

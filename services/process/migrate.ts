@@ -1,5 +1,5 @@
 import { type Config, ConfigError } from '#config';
-import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/line-stream';
+import { STANDARD_ERROR, STANDARD_OUTPUT } from '#platform/logger';
 import { migrateStores } from '#process/cassandra-stores';
 import { foundationOf } from '#process/foundation';
 

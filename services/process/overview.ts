@@ -1,14 +1,18 @@
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
-import { readBuiltPages } from '#console/built-pages';
-import type { ClusterOverview } from '#limiter/cluster-routes';
-import { aloneReporter, type ClusterReporter, ClusterWatch } from '#overview/cluster-watch';
-import type { WatchPorts } from '#overview/watched-service';
+import { type BuiltPages, readBuiltPages } from '#console/app/pages';
+import { safetyHeaders } from '#console/app/refusal';
+import type { ClusterOverview, PageFile } from '#limiter/admin/routes';
+import {
+  aloneReporter,
+  type ClusterReporter,
+  ClusterWatch,
+  type WatchPorts,
+} from '#overview/watch';
 import { releaseOf } from '#platform/release';
-import { clusterPage } from '#process/cluster-page';
 import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
-import { adminClient } from '#wire/admin-client';
+import { adminClient } from '#wire/admin';
 
 /** How long a node may take to say what it holds, in milliseconds: a report waits no longer. */
 const LOAD_MS_MAX = 800;
@@ -44,5 +48,33 @@ async function overviewBy(reporter: ClusterReporter): Promise<OpenOverview> {
     report: () => reporter.report(),
     file,
     [Symbol.dispose]: () => reporter[Symbol.dispose](),
+  };
+}
+
+/** What a browser shows where the page is not built. */
+const NOT_BUILT = 'The page of the cluster is not built: run `npm run build:console`.\n';
+
+/** The admin port is reached without TLS. */
+const HEADERS = safetyHeaders(false);
+
+const ASSET = /^\/cluster\/assets\/([\w.-]+)$/;
+
+/**
+ * The files of the page of the cluster, as they were built: with the safety headers of the console, and
+ * kept by no cache. Without them a line says how to build them.
+ */
+export function clusterPage(pages: BuiltPages | undefined): ClusterOverview['file'] {
+  return (path): PageFile | undefined => {
+    const asset = ASSET.exec(path)?.[1];
+    if (asset === undefined && path !== '/cluster') return undefined;
+    if (pages === undefined) {
+      return {
+        headers: { ...HEADERS, 'content-type': 'text/plain; charset=utf-8' },
+        body: NOT_BUILT,
+      };
+    }
+    const file = asset === undefined ? pages.document : pages.assets.get(asset);
+    if (file === undefined) return undefined;
+    return { headers: { ...HEADERS, 'content-type': file.type }, body: file.plain };
   };
 }

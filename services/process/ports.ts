@@ -2,16 +2,16 @@
  * The one place where adapters are chosen. They are imported dynamically, so that a run on memory
  * never loads a driver (architecture 2).
  */
-import type { BillingProvider } from '#billing/billing-provider';
+import type { BillingProvider } from '#billing/provider';
 import type { StripeOptions } from '#billing/stripe-provider';
 import type { Bus } from '#bus/bus';
 import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
 import type { Config } from '#config';
-import type { Reloadable } from '#platform/reloadable';
+import type { Reloadable } from '#platform/files';
 import type { Foundation } from '#process/foundation';
-import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
+import { clusterSecretsOf, credentialsOf } from '#process/secrets';
 import type { LocalStores, ManagedPeople, SharedStores } from '#process/stores';
-import { clientTlsOf } from '#process/tls-files';
+import { clientTlsOf } from '#process/tls';
 
 /** Every store that a process may need. */
 type Stores = (LocalStores | SharedStores) & AsyncDisposable;
@@ -92,14 +92,14 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
 }
 
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
-  const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
-  const { memoryAuditStore } = await import('#storage/memory/memory-audit-store');
-  const { memoryBillingStore } = await import('#storage/memory/memory-billing-store');
-  const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
-  const { memoryKeyUseStore } = await import('#storage/memory/memory-key-use-store');
-  const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
-  const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
-  const { memoryJournal } = await import('#storage/memory/memory-journal');
+  const { memoryAccountStore } = await import('#storage/memory/accounts');
+  const { memoryAuditStore } = await import('#storage/memory/meters');
+  const { memoryBillingStore } = await import('#storage/memory/meters');
+  const { memoryInstanceStore } = await import('#storage/memory/instances');
+  const { memoryKeyUseStore } = await import('#storage/memory/accounts');
+  const { memoryListingStore } = await import('#storage/memory/instances');
+  const { memoryMeterStore } = await import('#storage/memory/meters');
+  const { memoryJournal } = await import('#storage/memory/meters');
   return {
     kind: 'local',
     accounts: memoryAccountStore(clock),
@@ -116,9 +116,9 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
 }
 
 async function memoryPeople(clock: Foundation['clock']): Promise<ManagedPeople> {
-  const { memoryMemberStore } = await import('#storage/memory/memory-member-store');
-  const { memorySessionStore } = await import('#storage/memory/memory-session-store');
-  const { memoryUserStore } = await import('#storage/memory/memory-user-store');
+  const { memoryMemberStore } = await import('#storage/memory/people');
+  const { memorySessionStore } = await import('#storage/memory/people');
+  const { memoryUserStore } = await import('#storage/memory/people');
   return {
     users: memoryUserStore(),
     members: memoryMemberStore(),

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
-import { networkText, readNetwork } from '#platform/ip-network';
-import { isLoopbackHost } from '#platform/loopback';
+import { isLoopbackHost, networkText, readNetwork } from '#platform/network';
 
 /*
  * What SERVICE_ENVIRONMENT=production refuses (decision 140). A process that starts with one of

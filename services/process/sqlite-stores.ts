@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import { every } from '#platform/clock';
-import { LogRateLimit } from '#platform/log-rate-limit';
+import { LogRateLimit } from '#platform/log-limits';
 import { bucketsIn } from '#process/actor-buckets';
 import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
-import type { DataFile } from '#storage/data-file';
+import type { DataFile } from '#storage/ports/data-file';
 import type { DiskRoom } from '#storage/sqlite/disk-room';
-import { realFile } from '#storage/sqlite/real-file';
-import type { ObserveRequest, SqliteFile } from '#storage/sqlite/sqlite-file';
+import type { ObserveRequest, SqliteFile } from '#storage/sqlite/file';
+import { realFile } from '#storage/sqlite/paths';
 
 /** Where data is kept, from the user's home folder on, unless the configuration names a file. */
 const STATE_FILE = join('.local', 'state', 'identity-engine', 'identity-engine.db');
@@ -96,8 +96,8 @@ async function servedFile(
   foundation: Foundation,
 ): Promise<{ file: SqliteFile; room: DiskRoom }> {
   const { DiskRoom } = await import('#storage/sqlite/disk-room');
-  const { deleteExpired } = await import('#storage/sqlite/expired-rows');
-  const { requestObserver } = await import('#storage/sqlite/request-observer');
+  const { deleteExpired } = await import('#storage/sqlite/schema');
+  const { requestObserver } = await import('#storage/sqlite/file');
   const { clock, logger, metrics } = foundation;
   const path = sqliteFileOf(config);
   const file = opening.use(
@@ -177,20 +177,20 @@ async function storesIn(
   isHeld: boolean,
   secret?: string,
 ): Promise<SharedStores> {
-  const { fixFact } = await import('#storage/sqlite/facts');
-  const { sqliteAccountStore } = await import('#storage/sqlite/sqlite-account-store');
-  const { sqliteAuditStore } = await import('#storage/sqlite/sqlite-audit-store');
-  const { sqliteBillingStore } = await import('#storage/sqlite/sqlite-billing-store');
-  const { sqliteInstanceStore } = await import('#storage/sqlite/sqlite-instance-store');
-  const { sqliteJournalStore } = await import('#storage/sqlite/sqlite-journal-store');
-  const { sqliteKeyUseStore } = await import('#storage/sqlite/sqlite-key-use-store');
-  const { sqliteListingStore } = await import('#storage/sqlite/sqlite-listing-store');
-  const { sqliteMemberStore } = await import('#storage/sqlite/sqlite-member-store');
-  const { sqliteMeterStore } = await import('#storage/sqlite/sqlite-meter-store');
-  const { sqliteSessionStore } = await import('#storage/sqlite/sqlite-session-store');
-  const { sqliteShardStore } = await import('#storage/sqlite/sqlite-shard-store');
-  const { sqliteUserStore } = await import('#storage/sqlite/sqlite-user-store');
-  const { sqliteDirtyFlag } = await import('#storage/sqlite/sqlite-dirty-flag');
+  const { fixFact } = await import('#storage/sqlite/schema');
+  const { sqliteAccountStore } = await import('#storage/sqlite/accounts');
+  const { sqliteAuditStore } = await import('#storage/sqlite/audit');
+  const { sqliteBillingStore } = await import('#storage/sqlite/audit');
+  const { sqliteInstanceStore } = await import('#storage/sqlite/instances');
+  const { sqliteJournalStore } = await import('#storage/sqlite/journals');
+  const { sqliteKeyUseStore } = await import('#storage/sqlite/accounts');
+  const { sqliteListingStore } = await import('#storage/sqlite/listings');
+  const { sqliteMemberStore } = await import('#storage/sqlite/people');
+  const { sqliteMeterStore } = await import('#storage/sqlite/meters');
+  const { sqliteSessionStore } = await import('#storage/sqlite/people');
+  const { sqliteShardStore } = await import('#storage/sqlite/shards');
+  const { sqliteUserStore } = await import('#storage/sqlite/people');
+  const { sqliteDirtyFlag } = await import('#storage/sqlite/schema');
   const shards = sqliteShardStore(file);
   return {
     kind: 'shared',
@@ -226,7 +226,7 @@ async function openFile(
 
 /** What `open` answers. Rejects with `ConfigError` when the file cannot be used. */
 async function usable<Opened>(open: () => Opened | Promise<Opened>): Promise<Opened> {
-  const { UnusableFile } = await import('#storage/sqlite/unusable-file');
+  const { UnusableFile } = await import('#storage/sqlite/failures');
   try {
     return await open();
   } catch (error) {
@@ -241,7 +241,7 @@ export async function sqliteDataFileOf(
   config: Config,
   { clock }: Pick<Foundation, 'clock'>,
 ): Promise<DataFile> {
-  const { sqliteDataFile } = await import('#storage/sqlite/sqlite-data-file');
+  const { sqliteDataFile } = await import('#storage/sqlite/backup');
   return sqliteDataFile(sqliteFileOf(config), clock);
 }
 
@@ -253,6 +253,6 @@ export async function holdSqliteFile(
   config: Config,
   { clock }: Pick<Foundation, 'clock'>,
 ): Promise<Disposable> {
-  const { holdFile } = await import('#storage/sqlite/held-file');
+  const { holdFile } = await import('#storage/sqlite/owner');
   return await usable(() => holdFile(sqliteFileOf(config), clock));
 }

@@ -1,23 +1,22 @@
-import type { AccountNews } from '#accounts/account-news';
+import type { AccountNews } from '#accounts/account';
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
-import { composeEdge } from '#edge/compose';
-import { STANDARD_OUTPUT } from '#platform/line-stream';
+import { composeEdge } from '#edge/app';
+import { STANDARD_OUTPUT } from '#platform/logger';
 import { type Administration, openAdminPort } from '#process/admin-port';
-import { busAccountNews } from '#process/bus-account-news';
+import { busAccountNews } from '#process/cluster';
 import { clusterOfOne, FILE_ADDRESS } from '#process/cluster-of-one';
-import { consoleBeside } from '#process/console-part';
-import { edgeConfigOf } from '#process/edge-part';
-import { engineAlone } from '#process/engine-part';
+import { consoleBeside } from '#process/console';
+import { edgeConfigOf } from '#process/edge';
+import { engineAlone } from '#process/engine';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
-import { limiterAlone } from '#process/limiter-part';
-import { localAccount } from '#process/local-account';
+import type { Opened } from '#process/life';
+import { limiterAlone } from '#process/limiter';
+import { type LocalAccount, localAccount } from '#process/local-account';
 import { type OpenOverview, overviewOfAlone, overviewOfCluster } from '#process/overview';
 import { openBus, openStores } from '#process/ports';
-import type { Opened } from '#process/process-life';
 import { sqliteFileOf } from '#process/sqlite-stores';
 import type { LocalStores, SharedStores } from '#process/stores';
-import { welcome } from '#process/welcome';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -143,4 +142,63 @@ async function onStores(
     accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** What a started service can be reached by; URLs without a trailing slash. */
+type Addresses = {
+  readonly api: string;
+  /** Undefined where none was asked for. */
+  readonly account: LocalAccount | undefined;
+  readonly metrics: string;
+  readonly admin: string;
+  /** The console, or the link by which its first user enters; undefined: there is none. */
+  readonly console: string | undefined;
+  readonly isDocumented: boolean;
+  /** Where data is kept: `Cassandra`, a file, or memory. */
+  readonly place: string;
+};
+
+/** What a person sees when the service is up: where it is and what to type next. */
+function welcome(addresses: Addresses): string {
+  const { api, account, metrics, admin, isDocumented, place } = addresses;
+  const consoleLine = addresses.console === undefined ? [] : [`  Console  ${addresses.console}`];
+  const lines = [
+    `Identity Engine Service is ready. Data is kept in ${place}.`,
+    '',
+    `  API      ${api}/v1`,
+    ...(isDocumented ? [`  Docs     ${api}/docs   ${api}/redoc   ${api}/openapi.json`] : []),
+    `  Metrics  ${metrics}/metrics`,
+    `  Admin    ${admin}   (ctl)   ${admin}/cluster`,
+    ...consoleLine,
+    ...accountLines(api, account),
+    '',
+    'Ctrl-C stops it.',
+    '',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function accountLines(api: string, account: LocalAccount | undefined): string[] {
+  switch (account?.kind) {
+    case undefined:
+      return [];
+    case 'made':
+      return tryIt(api, account.key);
+    case 'found':
+      return [
+        '  API key  as printed when the account "local" was made; another one:',
+        `           make ctl ARGS="keys create ${account.id}"`,
+      ];
+  }
+}
+
+function tryIt(api: string, key: string): string[] {
+  return [
+    `  API key  ${key}`,
+    '',
+    'Create an instance:',
+    '',
+    `  curl -s ${api}/v1/instances -H 'Authorization: Bearer ${key}' \\`,
+    `    -H 'Content-Type: application/json' -d '{"name":"Ada"}'`,
+  ];
 }

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Config, ConfigError } from '#config';
-import { CtlError } from '#ctl/command';
-import type { Place, StorePlaces } from '#ctl/copied-stores';
+import { CtlError, type Place, type StorePlaces } from '#ctl/command';
 import { ctlConfig } from '#process/ctl-config';
 import { type Foundation, foundationOf } from '#process/foundation';
 import type { SharedStores } from '#process/stores';

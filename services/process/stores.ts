@@ -1,18 +1,12 @@
-import type { ManagedAccounts } from '#storage/account-store';
-import type { AuditStore } from '#storage/audit-store';
-import type { BillingStore } from '#storage/billing-store';
-import type { DirtyFlag } from '#storage/dirty-flag';
-import type { PeopleStores } from '#storage/forget-people';
-import type { PagedInstances } from '#storage/instance-store';
-import type { Journal } from '#storage/journal';
-import type { JournalStore } from '#storage/journal-store';
-import type { KeyUseStore } from '#storage/key-use-store';
-import type { PagedListings } from '#storage/listing-store';
-import type { CopiedMembers } from '#storage/member-store';
-import type { ErasableMeters } from '#storage/meter-store';
-import type { ServerClocks } from '#storage/server-clocks';
-import type { ShardStore } from '#storage/shard-store';
-import type { PagedUsers } from '#storage/user-store';
+import type { KeyUseStore, ManagedAccounts } from '#storage/ports/accounts';
+import type { AuditStore } from '#storage/ports/audit';
+import type { BillingStore } from '#storage/ports/billing';
+import type { DirtyFlag, ServerClocks, ShardStore } from '#storage/ports/cluster';
+import type { PagedInstances } from '#storage/ports/instances';
+import type { Journal, JournalStore } from '#storage/ports/journal';
+import type { PagedListings } from '#storage/ports/listings';
+import type { ErasableMeters } from '#storage/ports/meters';
+import type { CopiedMembers, PagedUsers, PeopleStores } from '#storage/ports/people';
 
 /** People, with what tools do to them. */
 export type ManagedPeople = PeopleStores & {

@@ -2,10 +2,10 @@ import type { Config } from '#config';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
-import { COLLECTORS } from '#platform/otel-variables';
 import type { Sampling } from '#platform/otlp-tracer';
 import { releaseOf } from '#platform/release';
 import type { Tracer } from '#platform/tracer';
+import { COLLECTORS } from '#platform/variables';
 import { nodeNameOf } from '#process/node-name';
 
 /** What tracing needs of its process. */

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import type { ProbeAim, Probed } from '#cluster/failure-evidence';
 import { type Clock, systemClock } from '#platform/clock';
-import { readHostPort } from '#platform/host-port';
-import type { Reloadable } from '#platform/reloadable';
-import { adminClient } from '#wire/admin-client';
-import type { WireTls } from '#wire/wire-tls';
+import type { Reloadable } from '#platform/files';
+import { readHostPort } from '#platform/network';
+import { adminClient } from '#wire/admin';
+import type { WireTls } from '#wire/tls';
 
 /** How long a probe may take, and what it takes from outside. */
 type ProbeOptions = {

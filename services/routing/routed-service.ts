@@ -2,18 +2,28 @@ import type { ShardOwners } from '#cluster/shard-owners';
 import type { FaultReason } from '#fault/error-reasons';
 import { type Fault, faultFor, type ShardOwner, toFault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
-import type { Peer } from '#routing/peer';
-import { PeerPool } from '#routing/peer-pool';
-import { ROUTES_MS_MAX, ROUTES_POLL_MS } from '#routing/routing-bounds';
+import { type Peer, PeerPool } from '#routing/peer';
 import {
   isOwnerInDoubt,
+  LIMITER_MOVING_MS_MAX,
+  LIMITER_MOVING_STEPS,
+  LIMITER_PAUSE_MS_MAX,
+  LIMITER_PAUSE_MS_MIN,
   ofUnknownOutcome,
+  RETRY_PAUSE_MS_MAX,
+  RETRY_PAUSE_MS_MIN,
   type RetryReason,
+  ROUTES_MS_MAX,
+  ROUTES_POLL_MS,
   type RoutingPolicy,
   retryReasonOf,
-} from '#routing/routing-policy';
-import { WaitingCalls } from '#routing/waiting-calls';
+  SETTLE_MS_MAX,
+  WAITING_CALLS_MAX,
+} from '#routing/policy';
+import { ACCOUNT_CALL_MS_MAX, CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/bounds';
+import type { EngineAnswer, EngineCall, EngineClient, EngineCommand } from '#wire/engine-messages';
 import type { RecoverCall } from '#wire/frame-client';
+import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 
 /** What routing asks of the routing table and lets it know. `ownerOf` is on the hot path. */
 export type Routes = Pick<ShardOwners, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
@@ -55,7 +65,7 @@ type Retry<Call> = {
  * is never retried, and leaves as it came, except that it says so when an earlier try may have
  * happened.
  */
-export class RoutedService<Call, Answer> implements AsyncDisposable {
+class RoutedService<Call, Answer> implements AsyncDisposable {
   readonly #policy: RoutingPolicy<Call, Answer>;
   readonly #options: RoutedServiceOptions<Call, Answer>;
   readonly #peers: PeerPool<Call, Answer>;
@@ -270,4 +280,134 @@ function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
     retryAfterS: 1,
     isOutcomeUnknown,
   });
+}
+
+/**
+ * The engines of a cluster as one: a call goes to the owner of its instance or listing until its
+ * deadline, at most 10 s after the first try. Source: architecture 3.5.
+ *
+ * A retry never advances anything twice, because the actor knows the call's id.
+ */
+export class RoutedEngine extends RoutedService<EngineCall, EngineAnswer> implements EngineClient {
+  constructor(options: RoutedServiceOptions<EngineCall, EngineAnswer>) {
+    super(POLICY, options);
+  }
+}
+
+const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
+  routingIdOf,
+  timeoutMsOf: () => CALL_TIMEOUT_MS_MAX,
+  movingMs: CALL_TIMEOUT_MS_MAX,
+  deadlineAtMsOf: ({ deadlineAtMs }) => deadlineAtMs,
+  unavailable: 'engine_unavailable',
+  isRepeatable: true,
+  afterUnknown: (answer) => (answer.isReplayed ? { ...answer, isPerhapsOwn: true } : answer),
+  pauseMs: { first: RETRY_PAUSE_MS_MIN, most: RETRY_PAUSE_MS_MAX },
+};
+
+/** What an account's directory is asked, or any engine for its instances. */
+const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
+  'list',
+  'putListingRow',
+  'removeListingRow',
+  'reservePlace',
+  'readSummaries',
+]);
+
+/** Whose owner answers the call: the account's directory for its listing, else the instance. */
+function routingIdOf({ accountId, instanceId, command }: EngineCall): string {
+  const { kind } = command;
+  return OF_ACCOUNT.has(kind) ? accountId : instanceId;
+}
+
+/** What routing to limiters needs. */
+export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
+  /** How long an admission may take, all tries together, in milliseconds; 100 by default. */
+  readonly timeoutMs?: number;
+};
+
+/**
+ * The limiters of a cluster as one: a call goes to the owner of its account's meter. Fails closed
+ * with `limiter_unavailable` when its time is over. Source: architecture 4.
+ *
+ * What may have happened is never asked again: a second admission would count a second request, and
+ * join the first one's reservation.
+ */
+export class RoutedLimiter
+  extends RoutedService<LimiterCall, LimiterAnswer>
+  implements LimiterClient
+{
+  constructor({ timeoutMs = LIMITER_TIMEOUT_MS, ...options }: RoutedLimiterOptions) {
+    const timeoutOf = { admit: timeoutMs, settle: SETTLE_MS_MAX, account: ACCOUNT_CALL_MS_MAX };
+    const policy: RoutingPolicy<LimiterCall, LimiterAnswer> = {
+      routingIdOf: ({ accountId }) => accountId,
+      timeoutMsOf: ({ kind }) => timeoutOf[kind],
+      movingMs: Math.max(LIMITER_MOVING_MS_MAX, LIMITER_MOVING_STEPS * timeoutMs),
+      deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
+      unavailable: 'limiter_unavailable',
+      isRepeatable: false,
+      afterUnknown: (answer) => answer,
+      pauseMs: { first: LIMITER_PAUSE_MS_MIN, most: LIMITER_PAUSE_MS_MAX },
+    };
+    super(policy, options);
+  }
+}
+
+/** What a call waits for besides its time: news of a shard, or of an address. */
+type Awaited = {
+  readonly shard: number | undefined;
+  readonly address: string | undefined;
+};
+
+type Waiter = Awaited & { readonly wake: () => void };
+
+/** The calls that pause before their next try. */
+class WaitingCalls {
+  readonly #clock: Clock;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How many calls wait. */
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Fulfils after `delayMs`, or sooner when what is awaited wakes. Rejects at once with
+   * `overloaded` when too many wait already.
+   */
+  wait(delayMs: number, awaited: Awaited): Promise<void> {
+    if (this.#waiters.size >= WAITING_CALLS_MAX) {
+      const text = 'too many calls wait already';
+      return Promise.reject(faultFor('overloaded', text, { retryAfterS: 1 }));
+    }
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        timer[Symbol.dispose]();
+        this.#waiters.delete(waiter);
+        resolve();
+      };
+      const waiter: Waiter = { ...awaited, wake };
+      const timer = this.#clock.after(delayMs, wake);
+      this.#waiters.add(waiter);
+    });
+  }
+
+  /** The shard has another owner. */
+  wakeShard(shard: number): void {
+    for (const waiter of this.#waiters) if (waiter.shard === shard) waiter.wake();
+  }
+
+  /** The node at the address can be asked. */
+  wakeAddress(address: string): void {
+    for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
+  }
+
+  /** Ends every wait. */
+  wakeAll(): void {
+    for (const waiter of this.#waiters) waiter.wake();
+  }
 }

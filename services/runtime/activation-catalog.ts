@@ -1,11 +1,10 @@
-import { every } from '#platform/clock';
-import { instantOf } from '#platform/instant';
+import { every, instantOf } from '#platform/clock';
 import { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
 import { Checkpointer } from '#runtime/checkpointer';
+import { Groups } from '#runtime/commit-log';
 import type { DirtyActors } from '#runtime/dirty-actors';
-import { Groups } from '#runtime/groups';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
 

@@ -1,8 +1,8 @@
 import { faultFor } from '#fault/fault';
-import type { Instant } from '#platform/instant';
+import type { Instant } from '#platform/clock';
 import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
 import { RecentCalls } from '#runtime/recent-calls';
-import type { RecentCall } from '#storage/instance-store';
+import type { RecentCall } from '#storage/ports/instances';
 
 const NO_CALLS: readonly RecentCall[] = [];
 

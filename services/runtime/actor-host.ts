@@ -1,7 +1,6 @@
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault, faultFor } from '#fault/fault';
-import { sleep } from '#platform/clock';
-import { instantOf } from '#platform/instant';
+import { instantOf, sleep } from '#platform/clock';
 import type { Activation, Waiting } from '#runtime/activation';
 import { ActivationCatalog, type Residency } from '#runtime/activation-catalog';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
@@ -285,4 +284,27 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
 
 function unavailable(reason: FaultReason, text: string): Fault {
   return faultFor(reason, text, { retryAfterS: 1 });
+}
+
+/** What several hosts hold together. */
+export type HostLoad = {
+  readonly actors: number;
+  readonly actorBytes: number;
+  readonly unstoredRecords: number;
+  readonly oldestUnstoredMs: number | undefined;
+};
+
+/** Sums over the hosts of one process. */
+export function hostLoad(
+  hosts: readonly { readonly residency: Residency; readonly unstoredForMs: number | undefined }[],
+): HostLoad {
+  const ages = hosts.map((host) => host.unstoredForMs).filter((age) => age !== undefined);
+  const sum = (of: (residency: Residency) => number) =>
+    hosts.reduce((total, { residency }) => total + of(residency), 0);
+  return {
+    actors: sum(({ actors }) => actors),
+    actorBytes: sum(({ bytes }) => bytes),
+    unstoredRecords: sum(({ unflushedRecords }) => unflushedRecords),
+    oldestUnstoredMs: ages.length === 0 ? undefined : Math.round(Math.max(...ages)),
+  };
 }

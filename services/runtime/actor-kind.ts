@@ -1,7 +1,7 @@
-import type { Traced } from '#platform/traceparent';
+import type { Traced } from '#platform/tracer';
 import type { Applied, EventSourcing } from '#runtime/event-sourcing';
 import type { Turn } from '#runtime/turn';
-import type { RecentCall } from '#storage/instance-store';
+import type { RecentCall } from '#storage/ports/instances';
 
 /** What every call to an actor carries. */
 export type ActorCall = Traced & {

@@ -1,5 +1,5 @@
 import { Fault, toFault } from '#fault/fault';
-import { instantOf } from '#platform/instant';
+import { instantOf } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import {
@@ -11,7 +11,7 @@ import type { DirtyActors, DirtyState } from '#runtime/dirty-actors';
 import type { Checkpoint } from '#runtime/event-sourcing';
 import type { ActorHostPorts } from '#runtime/host-ports';
 import type { SideEffect } from '#runtime/turn';
-import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/instance-store';
+import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/ports/instances';
 
 /** A copy of one actor on its way to the store, and what of it counts as stored afterwards. */
 type Part<State, Call, Answer> = {

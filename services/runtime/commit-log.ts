@@ -1,8 +1,6 @@
-import type { Fault } from '#fault/fault';
-import type { Clock } from '#platform/clock';
-import { type Instant, instantOf } from '#platform/instant';
+import { Fault } from '#fault/fault';
+import { type Clock, type Instant, instantOf } from '#platform/clock';
 import type { Span } from '#platform/tracer';
-import type { AppendSpans } from '#runtime/append-spans';
 import {
   APPEND_STALL_MS_MAX,
   APPENDS_IN_FLIGHT_MAX,
@@ -12,8 +10,8 @@ import {
   LEASE_MS,
   LOW_WATER_MARK_PERIOD_MS,
 } from '#runtime/bounds';
-import { journalEnded, journalStalled } from '#runtime/commit-refusals';
-import type { Journal } from '#storage/journal';
+import type { AppendSpans } from '#runtime/record-codec';
+import type { Journal } from '#storage/ports/journal';
 
 type Waiter = {
   /** Fulfilled when this many groups are durable and this offset is. */
@@ -290,5 +288,42 @@ export class CommitLog {
     this.#open = [];
     this.#spans?.clear();
     for (const waiter of this.#waiters.splice(0)) waiter.reject(journalEnded(this.#failure, true));
+  }
+}
+
+const OF_ENGINE = { reason: 'engine_unavailable', retryAfterS: 1 } as const;
+
+/** The refusal after the journal's end. What was in an append may be durable; what comes later is not. */
+function journalEnded(cause: unknown, isOutcomeUnknown: boolean): Fault {
+  const options = { ...OF_ENGINE, isOutcomeUnknown, cause };
+  return new Fault('service_unavailable', 'this node has stopped committing', options);
+}
+
+/** The refusal while an append has no answer. */
+function journalStalled(): Fault {
+  return new Fault('service_unavailable', 'the journal does not answer', OF_ENGINE);
+}
+
+/** Values by the number of their group, in each in the order in which they came; empty groups take no room. */
+export class Groups<Value> {
+  readonly #groups = new Map<number, Set<Value>>();
+
+  /** Adds a value to a group. */
+  add(group: number, value: Value): void {
+    const values = this.#groups.get(group);
+    if (values === undefined) this.#groups.set(group, new Set([value]));
+    else values.add(value);
+  }
+
+  /** Takes a value out of a group, if it is there. */
+  delete(group: number, value: Value): void {
+    const values = this.#groups.get(group);
+    values?.delete(value);
+    if (values?.size === 0) this.#groups.delete(group);
+  }
+
+  /** The values of a group, as they are at each step of the iteration. */
+  of(group: number): Iterable<Value> {
+    return this.#groups.get(group) ?? [];
   }
 }

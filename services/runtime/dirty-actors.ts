@@ -3,8 +3,8 @@ import type { Clock } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { UNFLUSHED_BYTES_MAX, UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
+import { Groups } from '#runtime/commit-log';
 import { EarlyBytes } from '#runtime/early-bytes';
-import { Groups } from '#runtime/groups';
 import type { SideEffect } from '#runtime/turn';
 
 /** What of an actor no checkpoint has stored. */

@@ -10,7 +10,7 @@ import {
 import type { DirtyActors, DirtyState } from '#runtime/dirty-actors';
 import type { Checkpoint } from '#runtime/event-sourcing';
 import type { ActorHostPorts } from '#runtime/host-ports';
-import { HEADS_MAX } from '#storage/instance-store';
+import { HEADS_MAX } from '#storage/ports/instances';
 
 /** The early rows of one actor on their way to the store. */
 type Part<State, Call, Answer> = {

@@ -1,6 +1,6 @@
-import type { Instant } from '#platform/instant';
+import type { Instant } from '#platform/clock';
 import type { SideEffect } from '#runtime/turn';
-import type { RecentCall } from '#storage/instance-store';
+import type { RecentCall } from '#storage/ports/instances';
 
 /** What an event makes of an actor: its next state, and the answer to the command behind it. */
 export type Applied<State, Answer = unknown> = {

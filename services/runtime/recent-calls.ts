@@ -1,7 +1,7 @@
 import { faultFor } from '#fault/fault';
-import type { Instant } from '#platform/instant';
+import type { Instant } from '#platform/clock';
 import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
-import type { RecentCall } from '#storage/instance-store';
+import type { RecentCall } from '#storage/ports/instances';
 
 /** Dropped entries are cut off the arrays only in bulk, so that forgetting costs nothing per call. */
 const COMPACT_AT = 64;

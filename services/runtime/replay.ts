@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { Instant } from '#platform/instant';
+import type { Instant } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
 import type { RecoveredTail } from '#runtime/shard-gate';
 import type { SideEffect } from '#runtime/turn';
-import type { JournalRecord } from '#storage/journal';
+import type { JournalRecord } from '#storage/ports/journal';
 
 /** Keeps account of records that are durable and in no checkpoint. */
 interface ReplayLedger<State, Call, Answer> {

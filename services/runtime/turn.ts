@@ -1,4 +1,4 @@
-import type { Instant } from '#platform/instant';
+import type { Instant } from '#platform/clock';
 
 /** Something done outside the actor that may be repeated without harm. */
 export type SideEffect = () => Promise<void>;

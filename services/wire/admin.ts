@@ -1,3 +1,24 @@
+import type * as grpc from '@grpc/grpc-js';
+import {
+  type MethodDefinition,
+  type ServiceDefinition,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
+import { Fault, faultFor } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import type { Reloadable } from '#platform/files';
+import { ownChannel } from '#wire/channel';
+import { faultOfStatus, losesItsCause, statusOfError } from '#wire/fault-codec';
+import {
+  type AdminServer,
+  AdminService,
+  type ReadInstanceReply,
+  type UsageReply,
+} from '#wire/gen/identity_engine/v1/admin';
+import type { WireService } from '#wire/grpc-server';
+import { clientCredentials, trustText, type WireRole, type WireTls } from '#wire/tls';
+
 /** Who a node says it is between two incarnations, and before its first: the last one is over. */
 export const NO_INCARNATION = 'none';
 
@@ -116,7 +137,7 @@ export type NodeLoad = {
 };
 
 /** What a node of a cluster offers to who looks after it. */
-export interface LoadAdmin {
+interface LoadAdmin {
   /** The load now. Rejects with `service_unavailable` between two incarnations. */
   readLoad(): Promise<NodeLoad>;
 }
@@ -126,3 +147,250 @@ export type AdminTarget = NodeAdmin &
   Partial<LoadAdmin> &
   Partial<InstanceAdmin> &
   Partial<UsageAdmin>;
+
+/** Longest incarnation id, in UTF-16 units. */
+const INCARNATION_LENGTH_MAX = 255;
+
+/** What should answer, and which roles are that: with TLS no process of another one is asked. */
+const ROLES = {
+  node: ['engine', 'limiter'],
+  engine: ['engine'],
+  limiter: ['limiter'],
+} as const satisfies Record<string, readonly WireRole[]>;
+
+/** What operators and other nodes ask of the node at one address. */
+export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
+  /** The present incarnation of the node, as `NodeAdmin.identity`. */
+  identify(): Promise<string>;
+  /** As `NodeAdmin.drain`; `requestedBy` names the user for the log of the node. */
+  drain(requestedBy?: string): Promise<DrainProgress>;
+}
+
+/**
+ * The node at `address` (`host:port`), each call over a connection of its own. Calls reject with
+ * the node's own fault, or with `service_unavailable` when no node of that kind answers there in
+ * time.
+ */
+export function adminClient(address: string, options: UnaryCallOptions): AdminClient {
+  async function ask<Request, Reply>(
+    kind: keyof typeof ROLES,
+    method: MethodDefinition<Request, Reply>,
+    request: Request,
+  ): Promise<Reply> {
+    const callee = { address, roles: ROLES[kind] };
+    const reply = await unaryCall(callee, method, request, options).catch((error: ServiceError) => {
+      throw faultOfStatus(error) ?? noneAt(address, kind, error);
+    });
+    if (reply === undefined) throw noneAt(address, kind, undefined);
+    return reply;
+  }
+
+  return {
+    async identify() {
+      const { incarnation } = await ask('node', AdminService.identify, {});
+      return trustText(incarnation, 1, INCARNATION_LENGTH_MAX, 'incarnation');
+    },
+    drain: (requestedBy = '') => ask('node', AdminService.drain, { requestedBy }),
+    async readLoad() {
+      const { oldestUnstoredMs, ...load } = await ask('node', AdminService.readLoad, {});
+      return { ...load, oldestUnstoredMs };
+    },
+    async readInstance(instanceId) {
+      const reply = await ask('engine', AdminService.readInstance, { instanceId });
+      const { incarnation, served, active } = reply;
+      return { incarnation, isServed: served, active };
+    },
+    readUsage: async (accountId) =>
+      usageOf(await ask('limiter', AdminService.readUsage, { accountId })),
+    resetUsage: async (accountId) =>
+      usageOf(await ask('limiter', AdminService.resetUsage, { accountId })),
+  };
+}
+
+function noneAt(address: string, kind: keyof typeof ROLES, cause: ServiceError | undefined): Fault {
+  const text = `no ${kind} of a cluster answers at ${address}${whyOf(cause)}`;
+  if (kind === 'node') return new Fault('service_unavailable', text, { cause });
+  return faultFor(`${kind}_unavailable`, text, { cause });
+}
+
+/** The operator looks at the other process next: is it slow, unreachable, or another? */
+function whyOf(cause: ServiceError | undefined): string {
+  switch (cause?.code) {
+    case undefined:
+    case status.UNIMPLEMENTED:
+      return '';
+    // Only the client's own deadline cancels.
+    case status.CANCELLED:
+      return ' in time';
+    default:
+      return `: ${cause?.details}`;
+  }
+}
+
+function usageOf({ usage }: UsageReply): MeterUsage | undefined {
+  if (usage === undefined) return undefined;
+  const { requestsPerMinute, cyclesPerMonth, windowResetAtS, monthMark, windowMark, ...counts } =
+    usage;
+  return {
+    ...counts,
+    windowResetAtS,
+    monthWatermark: monthMark,
+    windowWatermark: windowMark,
+    limits: { requestsPerMinute, cyclesPerMonth },
+  };
+}
+
+/**
+ * What `adminClient` asks, served beside an engine or a limiter. A method that `target` does not
+ * have is refused as UNIMPLEMENTED. The service answers also while the process stops: a node that
+ * leaves is not dead yet (architecture 3.3), and operators look most closely then. `onDrain` receives
+ * which user asked for a drain that has begun.
+ */
+export function adminService(
+  target: AdminTarget,
+  reportBug: (error: unknown) => void = () => undefined,
+  onDrain: (requestedBy: string) => void = () => undefined,
+): WireService {
+  const readLoad = target.readLoad?.bind(target);
+  const readInstance = target.readInstance?.bind(target);
+  const readUsage = target.readUsage?.bind(target);
+  const resetUsage = target.resetUsage?.bind(target);
+  const implementation: Partial<AdminServer> = {
+    identify: unaryHandler(async () => ({ incarnation: target.identity() }), reportBug),
+    drain: unaryHandler(async ({ requestedBy }) => {
+      const progress = await target.drain();
+      onDrain(userNameOf(requestedBy));
+      return progress;
+    }, reportBug),
+  };
+  if (readLoad !== undefined) {
+    implementation.readLoad = unaryHandler(async () => await readLoad(), reportBug);
+  }
+  if (readInstance !== undefined) {
+    implementation.readInstance = unaryHandler(
+      async ({ instanceId }) => reportToWire(await readInstance(instanceId)),
+      reportBug,
+    );
+  }
+  if (readUsage !== undefined) {
+    implementation.readUsage = unaryHandler(
+      async ({ accountId }) => usageToWire(await readUsage(accountId)),
+      reportBug,
+    );
+  }
+  if (resetUsage !== undefined) {
+    implementation.resetUsage = unaryHandler(
+      async ({ accountId }) => usageToWire(await resetUsage(accountId)),
+      reportBug,
+    );
+  }
+  const methods: ServiceDefinition = AdminService;
+  const served = Object.entries(methods).filter(([name]) => name in implementation);
+  return {
+    name: 'identity_engine.v1.Admin',
+    definition: Object.fromEntries(served),
+    implementation: implementation as WireService['implementation'],
+    drain: () => undefined,
+  };
+}
+
+/** A claimed name as it may stand in a log and a probe: letters, digits and `.@+-`, 64 at most. */
+function userNameOf(claimed: string): string {
+  return claimed.slice(0, 64).replaceAll(/[^\w.@+\\-]/g, '?') || 'unknown';
+}
+
+function reportToWire({ incarnation, isServed, active }: InstanceReport): ReadInstanceReply {
+  const reply = active && { ...active, unstoredCycles: [...active.unstoredCycles] };
+  return { incarnation, served: isServed, active: reply };
+}
+
+function usageToWire(usage: MeterUsage | undefined): UsageReply {
+  if (usage === undefined) return { usage };
+  const { limits, monthWatermark, windowWatermark, ...counts } = usage;
+  const watermarks = { monthMark: monthWatermark, windowMark: windowWatermark };
+  const month = {
+    cyclesByDay: [...usage.cyclesByDay],
+    keys: usage.keys.map(keyToWire),
+    finishedMonths: usage.finishedMonths.map(({ endsAtMs, cyclesByDay, keys }) => ({
+      endsAtMs,
+      cyclesByDay: [...cyclesByDay],
+      keys: keys.map(keyToWire),
+    })),
+  };
+  return { usage: { ...counts, ...watermarks, ...limits, ...month } };
+}
+
+function keyToWire({ prefix, cyclesByDay }: KeyUsage): { prefix: string; cyclesByDay: number[] } {
+  return { prefix, cyclesByDay: [...cyclesByDay] };
+}
+
+/** How long one call may take, and what it takes from outside. */
+type UnaryCallOptions = {
+  /** Connect included, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Absent: plain text. */
+  readonly tls?: Reloadable<WireTls> | undefined;
+};
+
+/** Whom a call is for. */
+type Callee = {
+  /** `host:port`. */
+  readonly address: string;
+  /** With TLS, the process there must be of one of these. */
+  readonly roles: readonly WireRole[];
+};
+
+/**
+ * One call over a fresh connection. Rejects with gRPC's
+ * own `ServiceError`, which the caller puts into words; after `timeoutMs` its code is CANCELLED.
+ * Nothing of the connection is left in the end, whatever the peer does.
+ */
+export async function unaryCall<Request, Reply>(
+  { address, roles }: Callee,
+  method: grpc.MethodDefinition<Request, Reply>,
+  request: Request,
+  { timeoutMs, clock, tls }: UnaryCallOptions,
+): Promise<Reply | undefined> {
+  using opened = new DisposableStack();
+  // A connection of its own: one that is reused could lead to a process that is no longer there.
+  const { client, cut } = ownChannel(address, clientCredentials(tls, roles));
+  opened.defer(cut);
+  opened.defer(() => client.close());
+  const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>();
+  const { path, requestSerialize, responseDeserialize } = method;
+  const call = client.makeUnaryRequest(
+    path,
+    requestSerialize,
+    responseDeserialize,
+    request,
+    (error, reply) => (error === null ? resolve(reply) : reject(error)),
+  );
+  opened.use(clock.after(timeoutMs, () => call.cancel()));
+  return await promise;
+}
+
+/** Who makes a unary call, and with which metadata. */
+export type UnaryCaller = Pick<
+  grpc.ServerUnaryCall<unknown, unknown>,
+  'metadata' | 'getAuthContext'
+>;
+
+/**
+ * The handler of a unary method that `answer` answers. A fault is a gRPC status; any other error is
+ * reported and answered as `internal`.
+ */
+export function unaryHandler<Request, Reply>(
+  answer: (request: Request, from: UnaryCaller) => Promise<Reply>,
+  reportBug: (error: unknown) => void,
+): grpc.handleUnaryCall<Request, Reply> {
+  return (call, respond) => {
+    answer(call.request, call).then(
+      (reply) => respond(null, reply),
+      (error: unknown) => {
+        if (losesItsCause(error)) reportBug(error);
+        respond(statusOfError(error));
+      },
+    );
+  };
+}

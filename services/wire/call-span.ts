@@ -1,7 +1,6 @@
 import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { toFault } from '#fault/fault';
-import { isSampled, type Traced, traced } from '#platform/traceparent';
-import type { Span, Tracer } from '#platform/tracer';
+import { isSampled, type Span, type Traced, type Tracer, traced } from '#platform/tracer';
 
 /** What a call's span says of the service that is asked. */
 type CallProtocol<Call> = {

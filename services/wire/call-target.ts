@@ -1,4 +1,4 @@
-import type { CallEnded } from '#wire/peer-options';
+import type { CallEnded } from '#wire/channel';
 
 /** Hears what a server does, for its metrics. On the hot path: must be cheap. */
 export interface CallObserver {

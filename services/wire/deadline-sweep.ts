@@ -1,5 +1,5 @@
 import type { Clock } from '#platform/clock';
-import { DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
+import { DEADLINE_SWEEP_MS } from '#wire/bounds';
 
 /**
  * Looks at deadlines every 10 ms while there are any: one timer for all calls, and none without.

@@ -1,4 +1,11 @@
-import { traced, traceparentIn } from '#platform/traceparent';
+import { traced, traceparentIn } from '#platform/tracer';
+import {
+  CALL_ID_MAX,
+  CALL_TIMEOUT_MS_MAX,
+  CYCLES_MAX,
+  MESSAGE_BYTES,
+  TOKEN_LENGTH_MAX,
+} from '#wire/bounds';
 import { commandFromWire, commandToWire, cursorFromWire } from '#wire/engine-command-codec';
 import type {
   EngineAnswer,
@@ -13,14 +20,7 @@ import {
   EngineService,
   type EngineAnswer as WireAnswer,
 } from '#wire/gen/identity_engine/v1/engine';
-import {
-  CALL_ID_MAX,
-  CALL_TIMEOUT_MS_MAX,
-  CYCLES_MAX,
-  MESSAGE_BYTES,
-  TOKEN_LENGTH_MAX,
-} from '#wire/wire-bounds';
-import { trustInteger, trustText } from '#wire/wire-trust';
+import { trustInteger, trustText } from '#wire/tls';
 
 /** Longest `If-Match`, in UTF-16 units: a list of ETags as long as a header may be. */
 const IF_MATCH_LENGTH_MAX = 16_384;

@@ -1,3 +1,4 @@
+import { CALL_TIMEOUT_MS_MAX } from '#wire/bounds';
 import {
   type EngineCommand,
   type EventCursor,
@@ -34,8 +35,7 @@ import {
   processToWire,
   TIME_MS_MAX,
 } from '#wire/process-codec';
-import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
-import { brokenMessage, trustInteger, trustText, trustUnit, unknownCall } from '#wire/wire-trust';
+import { brokenMessage, trustInteger, trustText, trustUnit, unknownCall } from '#wire/tls';
 
 type WireCommand = NonNullable<EngineRequest['command']>;
 type ListCommand = Extract<EngineCommand, { kind: 'list' }>;

@@ -3,7 +3,7 @@
  * over directly; between processes `engine-codec.ts` turns them into proto. Source: architecture 5.
  */
 
-import type { Traced } from '#platform/traceparent';
+import type { Traced } from '#platform/tracer';
 import type { InstancesCursor, RecordsCursor } from '#wire/list-cursor';
 
 /** A valid observation. `timestampMs` is Unix time; left out, the engine stamps it (decision 152). */

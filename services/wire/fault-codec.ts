@@ -3,7 +3,7 @@ import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/error-reasons';
 import { Fault, type ShardOwner, toFault } from '#fault/fault';
 import { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
-import { brokenMessage, trustHostPort, trustInteger, trustText } from '#wire/wire-trust';
+import { brokenMessage, trustHostPort, trustInteger, trustText } from '#wire/tls';
 
 /** Longest message or field path of a fault, in UTF-16 units: generous for a sentence. */
 const FAULT_TEXT_LENGTH_MAX = 4_096;

@@ -3,16 +3,14 @@ import type { FaultCode } from '#fault/error-codes';
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import { NumberMap } from '#platform/number-map';
-import type { Traced } from '#platform/traceparent';
-import type { Span } from '#platform/tracer';
+import type { Span, Traced } from '#platform/tracer';
+import { otherGeneration, REQUEST_FRAME_BYTES_MAX } from '#wire/bounds';
 import { clientSpan, endCallSpan } from '#wire/call-span';
+import { type PeerOptions, peerDefaults } from '#wire/channel';
 import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';
-import { FrameConnection } from '#wire/frame-connection';
+import { FrameConnection } from '#wire/frame-link';
 import { answerOf, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
-import { otherGeneration } from '#wire/other-generation';
-import { type PeerOptions, peerDefaults } from '#wire/peer-options';
-import { REQUEST_FRAME_BYTES_MAX } from '#wire/wire-bounds';
 
 /**
  * Takes a call over that has failed: what it returns becomes the call's outcome; undefined lets the

@@ -1,11 +1,10 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { MethodDefinition } from '@grpc/grpc-js';
 import type { FaultReason } from '#fault/error-reasons';
-import type { Traced } from '#platform/traceparent';
+import type { Traced } from '#platform/tracer';
 import { faultFromWire } from '#wire/fault-codec';
 import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
-import type { WireRole } from '#wire/wire-roles';
-import { brokenMessage } from '#wire/wire-trust';
+import { brokenMessage, type WireRole } from '#wire/tls';
 
 /** What every request carries. */
 export type WireRequest = {

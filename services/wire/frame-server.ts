@@ -2,24 +2,21 @@ import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
 import type { FaultCode } from '#fault/error-codes';
 import { Fault, faultFor, toFault } from '#fault/fault';
-import type { Clock } from '#platform/clock';
-import { type Instant, instantOf } from '#platform/instant';
+import { type Clock, type Instant, instantOf } from '#platform/clock';
 import { NumberMap } from '#platform/number-map';
-import { type Traced, traced } from '#platform/traceparent';
-import type { Tracer } from '#platform/tracer';
-import { type CallTrace, endCallSpan, traceOf, UNTRACED } from '#wire/call-span';
-import type { CallObserver, CallTarget } from '#wire/call-target';
-import { faultToWire, losesItsCause } from '#wire/fault-codec';
-import { FrameWriter, readFrame } from '#wire/frame';
-import { callOfPeer, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
+import { type Traced, type Tracer, traced } from '#platform/tracer';
 import {
   ACCOUNT_CALL_MS_MAX,
   FRAME_BYTES_TARGET,
   REPLIES_HELD_BYTES_MAX,
   REPLY_FRAME_BYTES_MAX,
-} from '#wire/wire-bounds';
-import { rolesOfCall, type WireRole } from '#wire/wire-roles';
-import { refusalOf } from '#wire/wire-trust';
+} from '#wire/bounds';
+import { type CallTrace, endCallSpan, traceOf, UNTRACED } from '#wire/call-span';
+import type { CallObserver, CallTarget } from '#wire/call-target';
+import { faultToWire, losesItsCause } from '#wire/fault-codec';
+import { FrameWriter, readFrame } from '#wire/frame';
+import { callOfPeer, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
+import { refusalOf, rolesOfCall, type WireRole } from '#wire/tls';
 
 /** What a server stream takes from outside. */
 export type FrameServerPorts = {

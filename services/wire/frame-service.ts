@@ -1,7 +1,9 @@
 import * as grpc from '@grpc/grpc-js';
 import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
-import { type Traced, traced, traceparentIn } from '#platform/traceparent';
+import { type Traced, traced, traceparentIn } from '#platform/tracer';
+import { type UnaryCaller, unaryHandler } from '#wire/admin';
+import { ACCOUNT_CALL_MS_MAX, CALL_TIMEOUT_MS_MAX, SERVER_CALLS_IN_FLIGHT_MAX } from '#wire/bounds';
 import { inServerSpan } from '#wire/call-span';
 import type { CallTarget } from '#wire/call-target';
 import {
@@ -11,15 +13,8 @@ import {
   type WireRequest,
 } from '#wire/frame-protocol';
 import { type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
-import { type UnaryCaller, unaryHandler } from '#wire/unary-handler';
-import {
-  ACCOUNT_CALL_MS_MAX,
-  CALL_TIMEOUT_MS_MAX,
-  SERVER_CALLS_IN_FLIGHT_MAX,
-} from '#wire/wire-bounds';
-import { rolesOfCall, type WireRole } from '#wire/wire-roles';
-import type { WireService } from '#wire/wire-service';
-import { isUnknownCall } from '#wire/wire-trust';
+import type { WireService } from '#wire/grpc-server';
+import { isUnknownCall, rolesOfCall, type WireRole } from '#wire/tls';
 
 /** What a served engine or limiter takes from outside. */
 export type FrameServiceOptions = Partial<FrameServerPorts>;

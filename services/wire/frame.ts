@@ -1,5 +1,5 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
-import { FRAME_BYTES_TARGET, FRAME_MESSAGES_MAX } from '#wire/wire-bounds';
+import { FRAME_BYTES_TARGET, FRAME_MESSAGES_MAX } from '#wire/bounds';
 
 /** Field 1 of every frame of `proto/`, length-delimited: one message. */
 const MESSAGE_TAG = 10;

@@ -1,7 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
-import type { Reloadable } from '#platform/reloadable';
+import type { Reloadable } from '#platform/files';
 import type { Running } from '#platform/run';
-import { healthService } from '#wire/health-service';
 import {
   KEEPALIVE_TIME_MS,
   KEEPALIVE_TIMEOUT_MS,
@@ -9,10 +8,14 @@ import {
   REQUEST_FRAME_BYTES_MAX,
   STOP_GRACE_MS,
   STREAMS_PER_CONNECTION_MAX,
-} from '#wire/wire-bounds';
-import { CALLERS, rolesOfCall } from '#wire/wire-roles';
-import type { WireService } from '#wire/wire-service';
-import { serverCredentials, type WireTls } from '#wire/wire-tls';
+} from '#wire/bounds';
+import {
+  type HealthCheckRequest,
+  type HealthServer,
+  HealthService,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '#wire/gen/grpc/health/v1/health';
+import { CALLERS, rolesOfCall, serverCredentials, type WireTls } from '#wire/tls';
 
 /** Hears of a call that was refused: the method's path, and the roles of its caller. */
 export type OnRefused = (path: string, roles: readonly string[]) => void;
@@ -128,3 +131,54 @@ function stop(server: grpc.Server, stopGraceMs: number): Promise<void> {
   });
   return promise;
 }
+
+/** The standard gRPC health service: every name, and empty for the whole, is SERVING until `drain`. */
+export function healthService(names: readonly string[]): WireService {
+  const known = new Set(['', ...names]);
+  const watchers = new Map<grpc.ServerWritableStream<HealthCheckRequest, unknown>, string>();
+  let isServing = true;
+
+  function statusOf(name: string) {
+    if (!known.has(name)) return ServingStatus.SERVICE_UNKNOWN;
+    return isServing ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+  }
+
+  const implementation: HealthServer = {
+    check({ request }, respond) {
+      const status = statusOf(request.service);
+      if (status === ServingStatus.SERVICE_UNKNOWN) {
+        return respond({ code: grpc.status.NOT_FOUND, details: 'unknown service' });
+      }
+      respond(null, { status });
+    },
+    watch(call) {
+      call.write({ status: statusOf(call.request.service) });
+      watchers.set(call, call.request.service);
+      call.on('cancelled', () => watchers.delete(call));
+      call.on('close', () => watchers.delete(call));
+    },
+  };
+  return {
+    name: 'grpc.health.v1.Health',
+    definition: HealthService,
+    implementation,
+    drain() {
+      isServing = false;
+      for (const [call, name] of watchers) {
+        call.write({ status: statusOf(name) });
+        call.end();
+      }
+      watchers.clear();
+    },
+  };
+}
+
+/** A service as a server takes it in. */
+export type WireService = {
+  /** Full name, as the health protocol names it. */
+  readonly name: string;
+  readonly definition: grpc.ServiceDefinition;
+  readonly implementation: grpc.UntypedServiceImplementation;
+  /** Takes no new calls from now on, and lets go of its streams when those in flight are answered. */
+  drain(): void;
+};

@@ -1,4 +1,16 @@
-import { traced, traceparentIn } from '#platform/traceparent';
+import { traced, traceparentIn } from '#platform/tracer';
+import {
+  ACCOUNT_ANSWER_LENGTH_MAX,
+  ACCOUNT_CALL_MS_MAX,
+  ACCOUNT_QUESTION_LENGTH_MAX,
+  ADDRESS_LENGTH_MAX,
+  CALL_ID_MAX,
+  CLIENT_LENGTH_MAX,
+  CYCLES_MAX,
+  LIMITER_TIMEOUT_MS,
+  MESSAGE_BYTES,
+  TOKEN_LENGTH_MAX,
+} from '#wire/bounds';
 import type { FrameProtocol } from '#wire/frame-protocol';
 import {
   LimiterReply,
@@ -16,20 +28,7 @@ import type {
   LimiterCall,
   Verdict,
 } from '#wire/limiter-messages';
-import {
-  ACCOUNT_ANSWER_LENGTH_MAX,
-  ACCOUNT_CALL_MS_MAX,
-  ACCOUNT_QUESTION_LENGTH_MAX,
-  ADDRESS_LENGTH_MAX,
-  CALL_ID_MAX,
-  CLIENT_LENGTH_MAX,
-  CYCLES_MAX,
-  LIMITER_TIMEOUT_MS,
-  MESSAGE_BYTES,
-  TOKEN_LENGTH_MAX,
-} from '#wire/wire-bounds';
-import type { WireRole } from '#wire/wire-roles';
-import { brokenMessage, trustInteger, trustText, unknownCall } from '#wire/wire-trust';
+import { brokenMessage, trustInteger, trustText, unknownCall, type WireRole } from '#wire/tls';
 
 const VERDICT_TO_WIRE = {
   admitted: WireVerdicts.VERDICT_ADMITTED,

@@ -1,6 +1,6 @@
 /** What the edge and a limiter say to each other, as domain data. Source: architecture 4. */
 
-import type { Traced } from '#platform/traceparent';
+import type { Traced } from '#platform/tracer';
 
 /**
  * What a call is called for good: two calls are one exactly if both numbers are the same. Only the

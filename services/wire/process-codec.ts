@@ -1,3 +1,4 @@
+import { TOKEN_LENGTH_MAX } from '#wire/bounds';
 import type { EngineCommand, IdempotencyKey, ObservationInput } from '#wire/engine-messages';
 import type {
   EngineRequest,
@@ -6,8 +7,7 @@ import type {
   Observation as WireObservation,
   ProcessObservations as WireProcess,
 } from '#wire/gen/identity_engine/v1/engine';
-import { TOKEN_LENGTH_MAX } from '#wire/wire-bounds';
-import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-trust';
+import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/tls';
 
 /* Observations on the wire: single calls, and batches with and without keys of their items. */
 

@@ -1,9 +1,17 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { passwordProblem } from '#accounts/password-rules';
-import { mayDo, type Permission, permissionsOf, ROLES } from '#accounts/role';
-import { type Session, worthOf } from '#accounts/session';
-import { normalEmail, type User, withDevice } from '#accounts/user';
+import {
+  mayDo,
+  normalEmail,
+  type Permission,
+  passwordProblem,
+  permissionsOf,
+  ROLES,
+  type Session,
+  type User,
+  withDevice,
+  worthOf,
+} from '#accounts/people';
 
 const USER: User = {
   ...{ id: 'usr_0123456789abcdef', email: 'ada@example.com', name: 'Ada', passwordHash: 'h' },

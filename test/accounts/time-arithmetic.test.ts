@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { keyEndsAtMs } from '#accounts/account';
-import { resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#accounts/minute-window';
-import { monthEndOf } from '#accounts/month';
 import { LOCAL_PLAN, limitsOf } from '#accounts/plan';
+import { monthEndOf, resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#accounts/windows';
 
 const month = suite('the UTC month of a time');
 

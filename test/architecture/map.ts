@@ -54,7 +54,7 @@ export function allowedTo(file: string): readonly string[] | undefined {
 export const PURE = /^services\/(identity|accounts|fault)\//;
 /** The types outside its row of the map that a pure layer may import; nothing of them is code. */
 export const PURE_TYPES: Record<string, RegExp> = {
-  accounts: /^import type \{ Instant \} from '#platform\/instant';$/gm,
+  accounts: /^import type \{ Instant \} from '#platform\/clock';$/gm,
 };
 /** What decides in a cluster, from evidence or rows and time: drivers beside them do the I/O. */
 export const PURE_CORES = ['failure-detector', 'failure-evidence', 'shard-planner', 'ring'].map(
@@ -78,8 +78,8 @@ export const VENDORS: Record<string, RegExp> = {
   preact: /^services\/console\/pages\//,
   '@preact/': /^services\/console\/pages\//,
   uplot: /^services\/console\/pages\/instance\/plot\.ts$/,
-  uqr: /^services\/console\/pages\/qr-code\.tsx$/,
-  otpauth: /^services\/console\/totp\.ts$/,
+  uqr: /^services\/console\/pages\/sign-in\/second-factor\.tsx$/,
+  otpauth: /^services\/console\/people\/second-factors\.ts$/,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
   stripe: /^services\/billing\/(stripe-provider|signed-notification)\.ts$/,
@@ -90,13 +90,13 @@ export const VENDORS: Record<string, RegExp> = {
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   'a request of a page': {
     word: /\bfetch\(/,
-    home: /^services\/console\/pages\/(api|cluster-api|instance\/code-samples)\.ts$/,
+    home: /^services\/console\/pages\/(shell\/api|cluster\/feed|instance\/code-samples)\.ts$/,
   },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
   'the wall clock': {
     word: /Date\.now\(/,
-    home: /^services\/(platform\/clock|console\/pages\/cluster-feed)\.ts$/,
+    home: /^services\/(platform\/clock|console\/pages\/cluster\/feed)\.ts$/,
   },
 };
 

@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AuditLine } from '#audit/audit-entry';
-import { AuditTrail } from '#audit/audit-trail';
 import { APPEND_MS_MAX, WAITING_LINES_MAX } from '#audit/bounds';
+import { AuditLine } from '#audit/entry';
+import { AuditTrail } from '#audit/trail';
 import { Fault } from '#fault/fault';
-import { AUDIT_LINES_MAX, type AuditStore } from '#storage/audit-store';
-import { memoryAuditStore } from '#storage/memory/memory-audit-store';
+import { memoryAuditStore } from '#storage/memory/meters';
+import { AUDIT_LINES_MAX, type AuditStore } from '#storage/ports/audit';
 import { ACCOUNT, entryOf, findingsOf, linesOf, openTrail } from '#test/audit/entries';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn } from '#test/support/settled';

@@ -1,8 +1,8 @@
-import type { AuditEntry } from '#audit/audit-entry';
-import { AuditTrail } from '#audit/audit-trail';
-import { type AuditFinding, ChainCheck } from '#audit/verification';
-import type { AuditStore, StoredAuditLine } from '#storage/audit-store';
-import { memoryAuditStore } from '#storage/memory/memory-audit-store';
+import { type AuditFinding, ChainCheck } from '#audit/chain';
+import type { AuditEntry } from '#audit/entry';
+import { AuditTrail } from '#audit/trail';
+import { memoryAuditStore } from '#storage/memory/meters';
+import type { AuditStore, StoredAuditLine } from '#storage/ports/audit';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** The account of these tests. */

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { chained, chainStart } from '#audit/hash-chain';
-import type { StoredAuditLine } from '#storage/audit-store';
+import { chained, chainStart } from '#audit/chain';
+import type { StoredAuditLine } from '#storage/ports/audit';
 import { ACCOUNT, entryOf, findingsOf, openTrail } from '#test/audit/entries';
 
 const MONTH = '2026-01';

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { limitsOf } from '#accounts/plan';
 import { type BillingDeskPorts, billingDesk } from '#billing/billing-desk';
-import type { ChargedInvoice, ChargeEvent } from '#billing/billing-provider';
+import type { ChargedInvoice, ChargeEvent } from '#billing/provider';
 import { Fault } from '#fault/fault';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 import { deskUnderTest, eventAt, GRACE_MS } from '#test/billing/desk-fixture';

@@ -3,7 +3,7 @@ import type {
   PaymentEvent,
   ReturnEvent,
   SubscriptionEvent,
-} from '#billing/billing-provider';
+} from '#billing/provider';
 
 /** The account that all of this is about. */
 export const ACCOUNT_ID = 'Acc0unt00001';

@@ -3,9 +3,9 @@ import { limitsOf, type PlanChoice } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
 import { type BillingDeskPorts, billingDesk, type PlanAuditLine } from '#billing/billing-desk';
 import { type LocalEvent, localProvider } from '#billing/local-provider';
-import { unchanging } from '#platform/reloadable';
-import { memoryAccountStore } from '#storage/memory/memory-account-store';
-import { memoryBillingStore } from '#storage/memory/memory-billing-store';
+import { unchanging } from '#platform/files';
+import { memoryAccountStore } from '#storage/memory/accounts';
+import { memoryBillingStore } from '#storage/memory/meters';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 import { ManualClock } from '#test/support/manual-clock';
 

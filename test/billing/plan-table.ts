@@ -1,7 +1,7 @@
 import { type Entitlement, entitlementOf } from '#billing/entitlement';
 import { billingEventOf } from '#billing/stripe-event';
 import { applied, NO_BILLING } from '#billing/subscription';
-import type { BoughtPlan } from '#storage/billing-store';
+import type { BoughtPlan } from '#storage/ports/billing';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 
 /*

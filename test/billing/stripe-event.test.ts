@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { billingEventOf, STRIPE_EVENT_TYPES } from '#billing/stripe-event';
-import type { BoughtPlan } from '#storage/billing-store';
+import type { BoughtPlan } from '#storage/ports/billing';
 import { ACCOUNT_ID } from '#test/billing/billing-events';
 import { refusalOf } from '#test/support/settled';
 

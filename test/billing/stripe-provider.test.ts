@@ -5,7 +5,7 @@ import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type StripeOptions, stripeProvider } from '#billing/stripe-provider';
 import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { ACCOUNT_ID } from '#test/billing/billing-events';
 import { stripeMockOrSkip } from '#test/support/real-servers';
 import { settable } from '#test/support/settable';

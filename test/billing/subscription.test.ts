@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { AccountEvent } from '#billing/billing-provider';
 import { entitlementOf } from '#billing/entitlement';
+import type { AccountEvent } from '#billing/provider';
 import { applied, NO_BILLING } from '#billing/subscription';
 import {
   DAY_MS,

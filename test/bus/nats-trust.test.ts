@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import * as assert from 'uvu/assert';
 import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
 import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { delivered } from '#test/bus/bus-contract';
 import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';

@@ -4,7 +4,7 @@ import type { Bus, Sender } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import { type SignedBusOptions, signedBus } from '#bus/signed-bus';
 import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { busContract, keptAlive } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
 import { noteLogger } from '#test/support/test-logger';

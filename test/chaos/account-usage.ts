@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { adminClient } from '#ctl/admin-client';
-import { UsageView } from '#limiter/admin-schema';
+import { UsageView } from '#limiter/admin/schema';
 
 /** A reservation is settled or expired after a minute (architecture 4); the rest is a busy machine. */
 const SETTLED_MS_MAX = 75_000;

@@ -5,7 +5,7 @@ import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import type { Print } from '#deploy/local/progress';
-import type { InstanceStore } from '#storage/instance-store';
+import type { InstanceStore } from '#storage/ports/instances';
 import { finalUsagesOf, type Usage } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
 import { Chance } from '#test/chaos/chance';

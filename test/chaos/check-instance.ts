@@ -1,5 +1,5 @@
-import { createdAnswer } from '#engine/instance-answers';
-import type { InstanceHead, InstanceStore } from '#storage/instance-store';
+import { createdAnswer } from '#engine/instance/answers';
+import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
 import { bodyHashOf, type Call, hasHappened } from '#test/chaos/call-log';
 import { checkOrder } from '#test/chaos/check-order';
 import { checkRows } from '#test/chaos/check-rows';

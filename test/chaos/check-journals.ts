@@ -1,6 +1,5 @@
 import { decodeGroup } from '#runtime/record-codec';
-import type { JournalRecord } from '#storage/journal';
-import type { JournalStore } from '#storage/journal-store';
+import type { JournalRecord, JournalStore } from '#storage/ports/journal';
 import type { Findings } from '#test/chaos/findings';
 
 /** Slots of a journal read at once. */

@@ -1,4 +1,4 @@
-import type { HistoryRow } from '#storage/instance-store';
+import type { HistoryRow } from '#storage/ports/instances';
 import { type Call, hasHappened, type SentObservation } from '#test/chaos/call-log';
 import type { Findings } from '#test/chaos/findings';
 import type { InstanceCalls } from '#test/chaos/instance-calls';

@@ -1,7 +1,7 @@
 import { forEachConcurrently } from '#platform/for-each-concurrently';
-import type { InstanceStore } from '#storage/instance-store';
-import type { JournalStore } from '#storage/journal-store';
-import type { ListingStore } from '#storage/listing-store';
+import type { InstanceStore } from '#storage/ports/instances';
+import type { JournalStore } from '#storage/ports/journal';
+import type { ListingStore } from '#storage/ports/listings';
 import { type Call, callsByMark } from '#test/chaos/call-log';
 import { checkInstance } from '#test/chaos/check-instance';
 import { checkJournals } from '#test/chaos/check-journals';

@@ -1,13 +1,12 @@
-import { applyEvent } from '#engine/apply-event';
-import type { InstanceChange } from '#engine/instance-event';
-import { InstanceSourcing } from '#engine/instance-sourcing';
-import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
-import { StepTimer } from '#engine/step-timer';
-import { UnstoredRows } from '#engine/unstored-rows';
+import { applyEvent } from '#engine/instance/apply';
+import type { InstanceChange } from '#engine/instance/event';
+import { StepTimer } from '#engine/instance/interval';
+import { InstanceSourcing } from '#engine/instance/sourcing';
+import { headOf, type InstanceState, instanceFrom } from '#engine/instance/state';
+import { UnstoredRows } from '#engine/instance/unstored-rows';
 import { MODELS } from '#identity/models';
 import { MODEL_VERSION } from '#identity/state';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
-import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import {
   bodyHashOf,
   type Call,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shardOf } from '#cluster/shard-of';
+import { shardOf } from '#cluster/ring';
 import type { LocalCluster } from '#deploy/local/local-cluster';
 import { openClusterStores } from '#test/chaos/cluster-stores';
 

@@ -1,11 +1,11 @@
-import { resetAnswer } from '#engine/instance-answers';
-import { reportJson } from '#engine/report-json';
+import { resetAnswer } from '#engine/instance/answers';
+import { reportJson } from '#engine/json';
 import { advance } from '#identity/advance';
 import { MODELS } from '#identity/models';
 import { MODE_COUNT } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
-import type { DriftRow, HistoryRow } from '#storage/instance-store';
+import type { DriftRow, HistoryRow } from '#storage/ports/instances';
 import { bodyHashOf, type Call } from '#test/chaos/call-log';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 

@@ -1,5 +1,5 @@
-import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
-import { storedDrift, storedHistory } from '#storage/stored-rows';
+import { storedDrift, storedHistory } from '#storage/ports/chunks';
+import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/ports/instances';
 import { type Call, markOf } from '#test/chaos/call-log';
 import type { CheckedStores } from '#test/chaos/check-stores';
 import { groupOf } from '#test/runtime/journal-records';

@@ -1,5 +1,5 @@
-import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
-import { storedDrift, storedHistory } from '#storage/stored-rows';
+import { storedDrift, storedHistory } from '#storage/ports/chunks';
+import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/ports/instances';
 
 /** Everything that the stores hold of one instance but its answers. */
 export type StoredInstance = {

@@ -1,4 +1,4 @@
-import { WHOLE_SCOPE } from '#accounts/key-scope';
+import { WHOLE_SCOPE } from '#accounts/api-key';
 import type { ExampleService } from '#deploy/apidoc/example-service';
 
 type Limits = {

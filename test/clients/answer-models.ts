@@ -1,6 +1,6 @@
 import type { ApiDocument } from '#clients/models/model-document';
 import { ANSWER_NAMES } from '#clients/models/model-names';
-import { openApiDocument } from '#edge/openapi';
+import { openApiDocument } from '#edge/document/openapi';
 
 /** The model of the data, or of each item of it, that an endpoint answers, by the endpoint's name. */
 export function answerModels(): Map<string, string> {

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiDocument, modelDocument } from '#clients/models/model-document';
 import type { Schema } from '#clients/models/open-schema';
-import { openApiDocument } from '#edge/openapi';
+import { openApiDocument } from '#edge/document/openapi';
 
 const api = openApiDocument([]) as ApiDocument;
 const models = modelDocument(api)['$defs'] as Readonly<Record<string, Schema>>;

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus, Sender } from '#bus/bus';
-import { ClockWatch } from '#cluster/clock-watch';
+import { ClockWatch } from '#cluster/clocks';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 import { noteLogger } from '#test/support/test-logger';

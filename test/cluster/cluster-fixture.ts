@@ -4,7 +4,7 @@ import type { Probe } from '#cluster/failure-watch';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
 import { Fault } from '#fault/fault';
-import type { JournalStore } from '#storage/journal-store';
+import type { JournalStore } from '#storage/ports/journal';
 import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';

@@ -3,7 +3,7 @@ import type { Membership } from '#cluster/membership';
 import { assignShards } from '#cluster/ring';
 import { type MoveReason, ShardController } from '#cluster/shard-controller';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
-import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardChange, ShardRow, ShardStore } from '#storage/ports/cluster';
 import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { pass } from '#test/support/passing';

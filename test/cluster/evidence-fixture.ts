@@ -1,6 +1,6 @@
 import { nextVerdict, type SealReason, type Verdict, verdicts } from '#cluster/failure-detector';
 import { Evidence, type HeadFound, type Probed } from '#cluster/failure-evidence';
-import type { JournalHead } from '#storage/journal-store';
+import type { JournalHead } from '#storage/ports/journal';
 
 const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
 

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { HANDOFF_RETRY_MS } from '#cluster/bounds';
-import { Handoff } from '#cluster/handoff';
 import type { ShardAnnouncement } from '#cluster/heartbeat';
-import type { ShardChange, ShardStore } from '#storage/shard-store';
+import { Handoff } from '#cluster/shard-claims';
+import type { ShardChange, ShardStore } from '#storage/ports/cluster';
 import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { pass } from '#test/support/passing';

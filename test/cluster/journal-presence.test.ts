@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { JournalPresence } from '#cluster/journal-presence';
-import type { JournalHead } from '#storage/journal-store';
+import type { JournalHead } from '#storage/ports/journal';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 

@@ -5,8 +5,7 @@ import {
   heartbeatSubject,
   type ShardAnnouncement,
 } from '#cluster/heartbeat';
-import { Membership } from '#cluster/membership';
-import type { SelfReport } from '#cluster/membership-options';
+import { Membership, type SelfReport } from '#cluster/membership';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** What `node` says of itself, in its first incarnation unless `change` names another. */

@@ -1,5 +1,5 @@
 import { planShards, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
-import type { ShardRow } from '#storage/shard-store';
+import type { ShardRow } from '#storage/ports/cluster';
 
 /** A throttle that lets everything move, of a node that stays. */
 const OPEN_THROTTLE: ShardFacts['throttle'] = {

@@ -6,7 +6,7 @@ import {
   MOVE_COOLDOWN_MS,
   MOVES_IN_FLIGHT_MAX,
 } from '#cluster/bounds';
-import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
+import { RebalancingThrottle } from '#cluster/shard-planner';
 
 /** The throttle of `me`, which sees `a`; a number stands for the clock. */
 class ThrottleScene {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ActiveRequests } from '#console/active-requests';
+import { ActiveRequests } from '#console/app/refusal';
 import { faultIn } from '#test/support/settled';
 
 const active = suite('requests that the console serves at once');

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { loopbackOrigins } from '#console/own-origin';
+import { loopbackOrigins } from '#console/app/visit';
 import { type Reply, setCookies } from '#test/console/browser';
 import {
   ACCOUNT_ID,

@@ -1,11 +1,11 @@
 import { limitsOf, type PlanChoice } from '#accounts/plan';
-import type { AuditTrail } from '#audit/audit-trail';
+import type { AuditTrail } from '#audit/trail';
 import { billingDesk } from '#billing/billing-desk';
-import type { BillingProvider } from '#billing/billing-provider';
-import { AccountCalls } from '#limiter/account-calls';
+import type { BillingProvider } from '#billing/provider';
+import { AccountCalls } from '#limiter/calls';
 import type { Clock } from '#platform/clock';
-import type { AccountStore } from '#storage/account-store';
-import { memoryBillingStore } from '#storage/memory/memory-billing-store';
+import { memoryBillingStore } from '#storage/memory/meters';
+import type { AccountStore } from '#storage/ports/accounts';
 import { GRACE_MS } from '#test/billing/desk-fixture';
 import type { LimiterClient } from '#wire/limiter-messages';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { cyclesSince } from '#console/cycles-since';
+import { cyclesSince } from '#console/usage/instance-usage';
 
 /** A history in memory, oldest first, which counts how often it is read. */
 class History {

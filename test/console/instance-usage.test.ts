@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { instanceUsage } from '#console/instance-usage';
+import { instanceUsage } from '#console/usage/instance-usage';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import { ManualClock } from '#test/support/manual-clock';
 import type { MeterUsage } from '#wire/admin';

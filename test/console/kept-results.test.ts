@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { KeptResults } from '#console/kept-results';
+import { KeptResults } from '#console/usage/kept-results';
 import { toFault } from '#fault/fault';
 import { ManualClock } from '#test/support/manual-clock';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { mostUsed } from '#console/most-used';
+import { mostUsed } from '#console/usage/instance-usage';
 
 /** An instance with its cycles in all, and how many of them are of the month. */
 type Known = { readonly id: string; readonly name: string; cycles: number; month: number };

@@ -1,8 +1,13 @@
 import { scryptSync } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { hashPassword, isOutdated, isPasswordOf, NO_PASSWORD } from '#console/password-hash';
-import { Passwords } from '#console/passwords';
+import {
+  hashPassword,
+  isOutdated,
+  isPasswordOf,
+  NO_PASSWORD,
+  Passwords,
+} from '#console/people/passwords';
 import { faultIn } from '#test/support/settled';
 
 const hashes = suite('the hash of a password');

@@ -1,8 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { memoryMemberStore } from '#storage/memory/memory-member-store';
-import { memorySessionStore } from '#storage/memory/memory-session-store';
-import { memoryUserStore } from '#storage/memory/memory-user-store';
+import { memoryMemberStore, memorySessionStore, memoryUserStore } from '#storage/memory/people';
 import { openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { codeOf } from '#test/console/totp-code';
 import { ManualClock } from '#test/support/manual-clock';

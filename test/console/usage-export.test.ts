@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKeyRecord } from '#accounts/account';
-import { csvOf } from '#console/csv';
-import { usageCsv, usageRows } from '#console/usage-export';
+import { csvOf, usageCsv, usageRows } from '#console/usage/export';
 
 const csv = suite('a table as CSV');
 

@@ -3,9 +3,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { describeVariables } from '#config';
-import { ASSUMED, capacityFor, type Load } from '#ctl/capacity';
-import { MEASURED, type Measured } from '#ctl/measured-costs';
-import { PEERS_MAX } from '#routing/routing-bounds';
+import { ASSUMED, capacityFor, type Load } from '#ctl/capacity/capacity';
+import { MEASURED, type Measured } from '#ctl/capacity/measured';
+import { PEERS_MAX } from '#routing/policy';
 import { UNFLUSHED_BYTES_MAX } from '#runtime/bounds';
 import { ctl } from '#test/ctl/ctl-run';
 

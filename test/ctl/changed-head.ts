@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import type { InstanceHead, InstanceStore } from '#storage/instance-store';
+import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
 
 /** Stores the head of an instance with changes, as its next version, and nothing else of it. */
 export async function changeHead(

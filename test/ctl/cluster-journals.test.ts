@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { rowOfMeter } from '#storage/meter-row';
-import type { MeterRecord } from '#storage/meter-store';
+import { rowOfMeter } from '#storage/ports/meter-codec';
+import type { MeterRecord } from '#storage/ports/meters';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctlOn, ID, serving } from '#test/ctl/ctl-on-cluster';
 import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';

@@ -1,10 +1,10 @@
-import { AuditTrail } from '#audit/audit-trail';
-import type { NamedStores, Place, StorePlaces } from '#ctl/copied-stores';
+import { AuditTrail } from '#audit/trail';
+import type { NamedStores, Place, StorePlaces } from '#ctl/command';
 import type { Clock } from '#platform/clock';
 import { encodeGroup } from '#runtime/record-codec';
-import { ANSWER_AGE_MS } from '#storage/instance-store';
-import type { Journal } from '#storage/journal';
-import type { ShardedService } from '#storage/shard-store';
+import type { ShardedService } from '#storage/ports/cluster';
+import { ANSWER_AGE_MS } from '#storage/ports/instances';
+import type { Journal } from '#storage/ports/journal';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { NamedStores } from '#ctl/copied-stores';
-import { CorruptState } from '#storage/byte-reader';
+import type { NamedStores } from '#ctl/command';
+import { CorruptState } from '#storage/ports/bytes';
 import { changeHead } from '#test/ctl/changed-head';
 import {
   copy,

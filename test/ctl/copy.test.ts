@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Compared } from '#ctl/compared-buckets';
+import { Compared } from '#ctl/copy/buckets';
 import type { Clock } from '#platform/clock';
 import { SHARDS } from '#test/ctl/cluster-fixture';
 import {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
-import { serveAdmin } from '#limiter/admin-server';
-import { monthsOf } from '#limiter/month-usage';
+import { serveAdmin } from '#limiter/admin/server';
+import { monthsOf } from '#limiter/meter/month-usage';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';

@@ -1,5 +1,4 @@
-import type { ClusterPorts, FilePorts } from '#ctl/command';
-import type { StorePlaces } from '#ctl/copied-stores';
+import type { ClusterPorts, FilePorts, StorePlaces } from '#ctl/command';
 import { runCtl } from '#ctl/ctl';
 import { type Clock, systemClock } from '#platform/clock';
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CAPACITY } from '#ctl/capacity-command';
+import { CAPACITY } from '#ctl/capacity/command';
 import { synopsis } from '#ctl/command-line';
 import { COMMANDS } from '#ctl/ctl';
 import { run, serviceUnderTest } from '#test/ctl/ctl-on-service';

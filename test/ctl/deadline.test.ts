@@ -148,7 +148,7 @@ pipes('refuses it in the place of a token, an audit trail, an export and a backu
   try {
     const pipe = join(folder, 'pipe');
     assert.is(spawnSync('mkfifo', [pipe]).status, 0);
-    const { sqliteDataFile } = await import('#storage/sqlite/sqlite-data-file');
+    const { sqliteDataFile } = await import('#storage/sqlite/backup');
     const clock = new ManualClock();
     const file = sqliteDataFile(join(folder, 'own.db'), clock);
     const ports = { clock, file, interrupted: new AbortController().signal };

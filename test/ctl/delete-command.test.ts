@@ -4,7 +4,7 @@ import type { Account } from '#accounts/account';
 import type { ClusterPorts } from '#ctl/command';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
-import type { AuditStore } from '#storage/audit-store';
+import type { AuditStore } from '#storage/ports/audit';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import { type Cluster, serving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';

@@ -1,7 +1,7 @@
-import type { CopiedStores } from '#ctl/copied-stores';
-import { everyAccount } from '#ctl/every-account';
-import { SERVICES } from '#overview/shard-table';
-import type { InstanceHead, PagedInstances } from '#storage/instance-store';
+import type { CopiedStores } from '#ctl/command';
+import { everyAccount } from '#ctl/work';
+import { SERVICES } from '#overview/snapshot';
+import type { InstanceHead, PagedInstances } from '#storage/ports/instances';
 
 /** All that stores have in the buckets up to `buckets`, in an order that is always the same. */
 export async function everythingStored(stores: CopiedStores, buckets: number): Promise<unknown> {

@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { FilePorts } from '#ctl/command';
 import { systemClock } from '#platform/clock';
-import type { DataFile, FileContents } from '#storage/data-file';
+import type { DataFile, FileContents } from '#storage/ports/data-file';
 import { ctl } from '#test/ctl/ctl-run';
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-ctl-'));

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Replay, storedRows, verifyHead, verifyStored } from '#ctl/head-verification';
-import type { KnownReset } from '#ctl/replay-branches';
+import { type Replay, storedRows, verifyHead, verifyStored } from '#ctl/verify/heads';
+import type { KnownReset } from '#ctl/verify/replay';
 import { OFFSET, type State } from '#identity/state';
-import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+import type { HistoryRow, InstanceHead } from '#storage/ports/instances';
 import {
   createdInstance,
   INSTANCE_ID,

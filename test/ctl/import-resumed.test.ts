@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import type { InstanceStore } from '#storage/instance-store';
+import type { InstanceStore } from '#storage/ports/instances';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import {

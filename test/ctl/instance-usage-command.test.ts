@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { monthBeginOf, monthEndOf, monthNameOf } from '#accounts/month';
+import { monthBeginOf, monthEndOf, monthNameOf } from '#accounts/windows';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import { type Cluster, ctlOn, serving } from '#test/ctl/ctl-on-cluster';
 import { CREATE, observed } from '#test/engine/instance-fixture';

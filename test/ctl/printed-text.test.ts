@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { UsageError } from '#ctl/command';
-import { escapedJson, escapedLine, escapedText } from '#ctl/printed-text';
-import { table } from '#ctl/table';
+import { escapedJson, escapedLine, escapedText, table } from '#ctl/text';
 import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 

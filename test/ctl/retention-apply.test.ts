@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account } from '#accounts/account';
-import { chained, chainStart } from '#audit/hash-chain';
+import { chained, chainStart } from '#audit/chain';
 import type { ClusterPorts } from '#ctl/command';
 import { Fault } from '#fault/fault';
-import { trimmedOf } from '#storage/floor';
+import { trimmedOf } from '#storage/ports/instances';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import { type Cluster, ctlOn, serving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';

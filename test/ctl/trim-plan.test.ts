@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
-import { trimPlan } from '#ctl/trim-plan';
-import type { Floor } from '#storage/floor';
-import type { InstanceHead } from '#storage/instance-store';
+import { type Replay, storedRows, verifyHead } from '#ctl/verify/heads';
+import { trimPlan } from '#ctl/verify/trim-plan';
+import type { Floor, InstanceHead } from '#storage/ports/instances';
 import {
   bodyOf,
   chunksOfRows,

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { trimPlan } from '#ctl/trim-plan';
-import type { InstanceStore } from '#storage/instance-store';
+import { trimPlan } from '#ctl/verify/trim-plan';
+import type { InstanceStore } from '#storage/ports/instances';
 import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import {

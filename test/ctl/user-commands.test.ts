@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account } from '#accounts/account';
-import type { Role } from '#accounts/role';
-import type { User } from '#accounts/user';
+import type { Role, User } from '#accounts/people';
 import type { ClusterPorts } from '#ctl/command';
 import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';

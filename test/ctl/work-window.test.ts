@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { WorkWindow } from '#ctl/work-window';
+import { WorkWindow } from '#ctl/work';
 
 const ROOM = 3;
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { AdmissionCall } from '#edge/admission';
+import type { AdmissionCall } from '#edge/callers/admission';
 import {
   admissionUnderTest,
   admitting,

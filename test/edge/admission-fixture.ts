@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
-import type { AddressWarnings } from '#edge/address-warnings';
-import { Admission, type AdmissionCall } from '#edge/admission';
-import { edgeMetrics } from '#edge/edge-metrics';
-import { LimitedKeys } from '#edge/limited-keys';
+import { Admission, type AdmissionCall } from '#edge/callers/admission';
+import type { AddressWarnings } from '#edge/callers/key-notes';
+import { LimitedKeys } from '#edge/callers/limited-keys';
+import { edgeMetrics } from '#edge/serve/metrics';
 import { createMetrics } from '#platform/metrics';
 import { ManualClock } from '#test/support/manual-clock';
 import type { Allowance, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Admission, type AdmissionCall } from '#edge/admission';
-import { edgeMetrics } from '#edge/edge-metrics';
-import { LimitedKeys } from '#edge/limited-keys';
+import { Admission, type AdmissionCall } from '#edge/callers/admission';
+import { LimitedKeys } from '#edge/callers/limited-keys';
+import { edgeMetrics } from '#edge/serve/metrics';
 import { Fault } from '#fault/fault';
 import { createMetrics } from '#platform/metrics';
 import { ALLOWANCE, type Answering, CALL } from '#test/edge/admission-fixture';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RefusedAddresses } from '#edge/refused-addresses';
-import { SuspectedProxies } from '#edge/suspected-proxies';
+import { SuspectedProxies } from '#edge/callers/key-notes';
+import { RefusedAddresses } from '#edge/callers/refused-addresses';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 

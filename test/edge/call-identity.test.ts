@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CallIds } from '#edge/call-identity';
-import { unchanging } from '#platform/reloadable';
+import { CallIds } from '#edge/serve/engine-calls';
+import { unchanging } from '#platform/files';
 import type { EngineCommand } from '#wire/engine-messages';
 
 const SECRET = 'a secret of the cluster';

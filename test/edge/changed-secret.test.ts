@@ -1,13 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EngineCalls, type EngineQuestion } from '#edge/engine-calls';
-import { composeEngine } from '#engine/compose';
+import { EngineCalls, type EngineQuestion } from '#edge/serve/engine-calls';
+import { composeEngine } from '#engine/engine-node';
+import { unchanging } from '#platform/files';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
-import { unchanging } from '#platform/reloadable';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
-import { memoryJournal } from '#storage/memory/memory-journal';
-import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
+import { memoryJournal } from '#storage/memory/meters';
 import { ACCOUNT_ID, CREATE, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';

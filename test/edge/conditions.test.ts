@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isKnownToCaller, isPreferred, readIfMatch } from '#edge/conditions';
+import { isKnownToCaller, isPreferred, readIfMatch } from '#edge/serve/headers';
 
 const TAG = '"snap_0123456789abcdef"';
 

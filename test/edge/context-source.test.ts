@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ContextSource } from '#edge/context-source';
-import { parseJsonBody } from '#edge/json-body';
+import { ContextSource, parseJsonBody } from '#edge/serve/json';
 import { liveHeapBytes } from '#test/support/garbage';
 
 /** Contexts that are kept, and bytes of the bodies that they came in. */

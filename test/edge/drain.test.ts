@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setImmediate as nextImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { drainOf } from '#edge/drain';
+import { drainOf } from '#edge/listen/listener';
 import { newCaller } from '#test/support/caller';
 import { startClocked } from '#test/support/clocked-service';
 import { dial, type RawConnection, requestText } from '#test/support/raw-http';

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Counted, edgeMetrics } from '#edge/edge-metrics';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { gate } from '#edge/gate';
+import { gate } from '#edge/serve/gate';
+import { type Counted, edgeMetrics } from '#edge/serve/metrics';
 import { systemClock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 

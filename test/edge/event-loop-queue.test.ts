@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EventLoopQueue } from '#edge/event-loop-queue';
+import { EventLoopQueue } from '#edge/serve/gate';
 import { turnOfEvents } from '#test/support/settled';
 
 const turn = suite('requests of one turn');

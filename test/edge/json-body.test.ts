@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseJsonBody } from '#edge/json-body';
+import { parseJsonBody } from '#edge/serve/json';
 import { Fault } from '#fault/fault';
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text));

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
-import { Admission, type AdmissionCall } from '#edge/admission';
-import { edgeMetrics } from '#edge/edge-metrics';
-import { limitHeaders } from '#edge/limit-headers';
-import { LimitedKeys } from '#edge/limited-keys';
+import { Admission, type AdmissionCall } from '#edge/callers/admission';
+import { LimitedKeys } from '#edge/callers/limited-keys';
+import { limitHeaders } from '#edge/serve/headers';
+import { edgeMetrics } from '#edge/serve/metrics';
 import { createMetrics } from '#platform/metrics';
-import { busAccountNews } from '#process/bus-account-news';
+import { busAccountNews } from '#process/cluster';
 import { ManualClock } from '#test/support/manual-clock';
 import type { Allowance, LimiterCall, Verdict } from '#wire/limiter-messages';
 

@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AccountAudit } from '#edge/account-audit';
-import { AccountBilling } from '#edge/account-billing';
-import type { AccountCaller, LocalHandler } from '#edge/endpoint';
-import { localAnswer } from '#edge/local-answer';
+import type { AccountCaller, LocalHandler } from '#edge/endpoints/endpoint';
+import { AccountAudit, AccountBilling } from '#edge/serve/account';
+import { localAnswer } from '#edge/serve/serve';
 import { Fault, toFault } from '#fault/fault';
 import { ALLOWANCE } from '#test/edge/admission-fixture';
 import { ManualClock } from '#test/support/manual-clock';

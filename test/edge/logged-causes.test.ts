@@ -4,10 +4,10 @@ import { formatApiKey } from '#accounts/api-key';
 import { buildApp } from '#edge/app';
 import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
+import { unchanging } from '#platform/files';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
-import { unchanging } from '#platform/reloadable';
 import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 

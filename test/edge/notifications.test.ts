@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AccountBilling } from '#edge/account-billing';
-import { Notifications } from '#edge/notifications';
+import { AccountBilling } from '#edge/serve/account';
+import { Notifications } from '#edge/serve/notifications';
 import { Fault } from '#fault/fault';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn } from '#test/support/settled';

@@ -5,9 +5,9 @@ import addFormats from 'ajv-formats';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { exampleAnswers } from '#deploy/apidoc/example-answers';
+import { openApiDocument } from '#edge/document/openapi';
+import { openedDocument } from '#edge/document/schemas';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { openApiDocument } from '#edge/openapi';
-import { openedDocument } from '#edge/openapi-open';
 import { FAULTS } from '#fault/error-codes';
 import { REASONS } from '#fault/error-reasons';
 

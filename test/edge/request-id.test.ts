@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { requestIdFrom } from '#edge/request-id';
+import { requestIdFrom } from '#edge/http';
 
 const ids = suite('a request id');
 

@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert';
 import { buildApp } from '#edge/app';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { systemClock } from '#platform/clock';
+import { unchanging } from '#platform/files';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
-import { unchanging } from '#platform/reloadable';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const unasked = {

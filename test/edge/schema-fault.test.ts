@@ -1,10 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { z } from 'zod';
-import { bodyFault, queryFault } from '#edge/schema-fault';
-import { CreateInstance } from '#edge/schemas/instance-body';
-import { Batch, Observation } from '#edge/schemas/observation-body';
-import { ListQuery } from '#edge/schemas/query-parameters';
+import { CreateInstance, ListQuery } from '#edge/schemas/instance';
+import { Batch, Observation } from '#edge/schemas/observation';
+import { bodyFault, queryFault } from '#edge/serve/request-plan';
 
 function faultOf(schema: z.ZodType, value: unknown, make = bodyFault) {
   const { error } = schema.safeParse(value, { reportInput: true });

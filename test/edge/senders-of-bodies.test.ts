@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type GivenUp, UnfinishedBodies } from '#edge/unfinished-bodies';
+import { type GivenUp, UnfinishedBodies } from '#edge/listen/bodies';
 
 /** Bodies of all networks together that may be unfinished. */
 const BODIES_MAX = 8_192;

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { StreamEnd } from '#edge/event-stream';
-import { EventStreams } from '#edge/event-streams';
+import type { StreamEnd } from '#edge/events/event-stream';
+import { EventStreams } from '#edge/events/event-streams';
 import { systemRandomness } from '#platform/randomness';
 import { eventsIn } from '#test/support/event-reader';
 import { ManualClock } from '#test/support/manual-clock';

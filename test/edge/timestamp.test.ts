@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseTimestamp } from '#edge/timestamp';
+import { parseTimestamp } from '#edge/schemas/observation';
 
 const timestamps = suite('a timestamp');
 

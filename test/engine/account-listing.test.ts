@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AccountListing, type ListingPage } from '#engine/account-listing';
-import type { ListedInstance } from '#storage/listing-store';
+import { AccountListing, type ListingPage } from '#engine/directory/account-listing';
+import type { ListedInstance } from '#storage/ports/listings';
 import { liveHeapBytes } from '#test/support/garbage';
 
 const changes = suite('when an account’s instances change');

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { cutChunks, type HeadBounds } from '#engine/cut-chunks';
-import { newestRows, rowsOfChunks } from '#storage/chunk-rows';
-import type { Chunk, HistoryRow, NewestRows } from '#storage/instance-store';
-import { OBSERVATIONS } from '#storage/packed-rows';
+import { cutChunks, type HeadBounds } from '#engine/instance/rows';
+import { newestRows, rowsOfChunks } from '#storage/ports/chunks';
+import type { Chunk, HistoryRow, NewestRows } from '#storage/ports/instances';
+import { OBSERVATIONS } from '#storage/ports/rows';
 import { ActorTables } from '#test/simulation/actor-tables';
 import { headAt, historyRows } from '#test/storage/instance-rows';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { compareCodePoints } from '#engine/code-points';
+import { compareCodePoints } from '#engine/json';
 
 /** Any text, also with surrogates that stand alone: names are compared before they are judged. */
 const text = fc.oneof(

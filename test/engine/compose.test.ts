@@ -1,11 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { composeEngine } from '#engine/compose';
+import { composeEngine } from '#engine/engine-node';
 import type { Fault } from '#fault/fault';
 import { createMetrics } from '#platform/metrics';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
-import { memoryJournal } from '#storage/memory/memory-journal';
-import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
+import { memoryJournal } from '#storage/memory/meters';
 import {
   ACCOUNT_ID,
   bodyOf,

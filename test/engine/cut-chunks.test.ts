@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CHUNK_BOUNDS, type Cut, cutChunks } from '#engine/cut-chunks';
-import { CHUNK_ROWS_MAX, NO_ROWS } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+import { CHUNK_BOUNDS, type Cut, cutChunks } from '#engine/instance/rows';
+import { CHUNK_ROWS_MAX, NO_ROWS } from '#storage/ports/instances';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 import { driftRows, historyRows } from '#test/storage/instance-rows';
 
 const { history: HISTORY, drift: DRIFT } = CHUNK_BOUNDS;

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CorruptState } from '#storage/byte-reader';
-import type { HistoryRow, InstanceStore } from '#storage/instance-store';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import { CorruptState } from '#storage/ports/bytes';
+import type { HistoryRow, InstanceStore } from '#storage/ports/instances';
 import {
   bodyOf,
   chunksOfRows,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventOfRecord, recordOfEvent } from '#engine/event-record';
-import type { InstanceChange, InstanceEvent } from '#engine/instance-event';
+import { eventOfRecord, recordOfEvent } from '#engine/events/record';
+import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
 import { MODEL_VERSION } from '#identity/state';
-import { packedState } from '#storage/floor';
+import { packedState } from '#storage/ports/instances';
 
 const text = fc.string({ unit: 'grapheme' });
 const share = fc.double({ min: 0, max: 1, noNaN: true });

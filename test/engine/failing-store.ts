@@ -1,6 +1,6 @@
 import { Fault } from '#fault/fault';
-import type { InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import type { InstanceCheckpoint, InstanceStore } from '#storage/ports/instances';
 
 /** A store in memory whose checkpoints fail or wait while a test says so. */
 export function storeThatFails() {

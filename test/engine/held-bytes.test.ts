@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { engineMetrics } from '#engine/engine-metrics';
-import { InstanceKind } from '#engine/instance-kind';
-import type { InstanceState } from '#engine/instance-state';
+import { InstanceKind } from '#engine/instance/kind';
+import type { InstanceState } from '#engine/instance/state';
 import { createMetrics } from '#platform/metrics';
-import type { InstanceStore } from '#storage/instance-store';
+import type { InstanceStore } from '#storage/ports/instances';
 import {
   CREATE,
   callOf,

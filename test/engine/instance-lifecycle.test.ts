@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { etagOf } from '#engine/etag';
-import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { etagOf } from '#engine/instance/etag';
+import { memoryListingStore } from '#storage/memory/instances';
 import {
   bodyOf,
   CREATE,

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryListingStore } from '#storage/memory/instances';
 import { ACCOUNT_ID, CREATE, instancesUnderTest } from '#test/engine/instance-fixture';
 import { refusalOf } from '#test/support/settled';
 

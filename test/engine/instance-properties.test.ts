@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { toFault } from '#fault/fault';
-import type { InstanceHead, InstanceStore } from '#storage/instance-store';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
 import {
   CREATE,
   chunksOfRows,

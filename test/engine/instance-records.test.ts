@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { InstanceStore } from '#storage/instance-store';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import type { InstanceStore } from '#storage/ports/instances';
 import {
   bodyOf,
   chunksOfRows,

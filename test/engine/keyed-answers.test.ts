@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { instanceFrom } from '#engine/instance-state';
-import { findAnswer, replayOf } from '#engine/keyed-answers';
-import { UnstoredRows } from '#engine/unstored-rows';
+import { findAnswer, replayOf } from '#engine/instance/keyed-answers';
+import { instanceFrom } from '#engine/instance/state';
+import { UnstoredRows } from '#engine/instance/unstored-rows';
 import type { Fault } from '#fault/fault';
-import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/ports/instances';
 import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
 import { answerRow, checkpointAt, headAt, markerAt, storeOne } from '#test/storage/instance-rows';
 import { refusalOf } from '#test/support/settled';

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ONE_SHARD } from '#runtime/shard-gate';
-import type { Journal } from '#storage/journal';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import type { Journal } from '#storage/ports/journal';
 import {
   bodyOf,
   CREATE,

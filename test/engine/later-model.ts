@@ -1,5 +1,4 @@
-import { type Model, modelsOf } from '#identity/model';
-import { MODEL_1_0 } from '#identity/models';
+import { MODEL_1_0, type Model, modelsOf } from '#identity/models';
 import { STATE_LENGTH, type State } from '#identity/state';
 
 /** What stands first in a state of the later model, and makes every other place another one. */

@@ -1,12 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { InstanceSourcing } from '#engine/instance-sourcing';
-import { headOf, instanceFrom } from '#engine/instance-state';
-import { StepTimer } from '#engine/step-timer';
-import type { Models } from '#identity/model';
-import { MODEL_1_0 } from '#identity/models';
-import { CorruptState } from '#storage/byte-reader';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { StepTimer } from '#engine/instance/interval';
+import { InstanceSourcing } from '#engine/instance/sourcing';
+import { headOf, instanceFrom } from '#engine/instance/state';
+import { MODEL_1_0, type Models } from '#identity/models';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import { CorruptState } from '#storage/ports/bytes';
 import {
   CREATE,
   createdInstance,

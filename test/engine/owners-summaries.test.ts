@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { summariesAnswer, summariesOfOwners } from '#engine/owners-summaries';
-import type { SummarizedHead } from '#engine/summary';
+import { summariesAnswer, summariesOfOwners } from '#engine/directory/owners';
+import type { SummarizedHead } from '#engine/directory/summary';
 import { Fault } from '#fault/fault';
 import { MODELS } from '#identity/models';
 import { createState, ENERGY_DEFAULT, MODEL_VERSION, OFFSET } from '#identity/state';

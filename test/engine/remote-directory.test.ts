@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AccountListing } from '#engine/account-listing';
-import { DirectoryKind } from '#engine/directory-kind';
-import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
+import { AccountListing } from '#engine/directory/account-listing';
+import { DirectoryKind } from '#engine/directory/kind';
+import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/directory/owners';
 import { Fault } from '#fault/fault';
-import type { ListingRow, ListingStore } from '#storage/listing-store';
-import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryListingStore } from '#storage/memory/instances';
+import type { ListingRow, ListingStore } from '#storage/ports/listings';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 import type { EngineCall } from '#wire/engine-messages';

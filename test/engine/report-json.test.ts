@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { putDecimal } from '#engine/decimal-json';
-import { textUpTo } from '#engine/json-text';
 import {
   affectedModesJson,
   contractJson,
   deviationJson,
   driftJson,
+  putDecimal,
   reportJson,
   snapshotJson,
-} from '#engine/report-json';
+  textUpTo,
+} from '#engine/json';
 import { newReport, type Report, readReport } from '#identity/report';
 import type { State } from '#identity/state';
 import { GOLDEN_CASES, live } from '#test/identity/golden-case';

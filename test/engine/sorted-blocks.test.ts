@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SortedBlocks } from '#engine/sorted-blocks';
+import { SortedBlocks } from '#engine/directory/names';
 
 /** Entries in the large sequence. */
 const MANY = 200_000;

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { storedHeadOf } from '#engine/stored-head';
-import { readSummaries } from '#engine/summary';
+import { readSummaries } from '#engine/directory/summary';
+import { storedHeadOf } from '#engine/instance/kind';
 import { MODELS } from '#identity/models';
-import { CorruptState } from '#storage/byte-reader';
+import { CorruptState } from '#storage/ports/bytes';
 import { headAt } from '#test/storage/instance-rows';
 
 const damaged = suite('when a head of a page of instances is damaged');

@@ -1,7 +1,6 @@
-import { newestRows } from '#storage/chunk-rows';
-import { trimmedOf } from '#storage/floor';
-import type { InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
-import { OBSERVATIONS } from '#storage/packed-rows';
+import { newestRows } from '#storage/ports/chunks';
+import { type InstanceCheckpoint, type InstanceStore, trimmedOf } from '#storage/ports/instances';
+import { OBSERVATIONS } from '#storage/ports/rows';
 import { ActorTables } from '#test/simulation/actor-tables';
 
 /** More than any instance of a test has. */

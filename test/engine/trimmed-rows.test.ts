@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { packedState } from '#storage/floor';
+import { packedState } from '#storage/ports/instances';
 import { storeThatFails } from '#test/engine/failing-store';
 import {
   ANCHORED,

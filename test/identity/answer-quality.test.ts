@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { judgeAnswers } from '#identity/answer-quality';
-import { type Answer, readAnswers } from '#identity/answer-sheet';
-import { INVENTORY } from '#identity/inventory';
+import { type Answer, INVENTORY, readAnswers } from '#identity/inventory';
 import { MODE_KEYS } from '#identity/modes';
 
 /** Five answers: of the three forward items, then of the two reversed ones. */

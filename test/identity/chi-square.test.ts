@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { chiSquareTail } from '#identity/chi-square';
 import { CORRELATION, CORRELATION_INVERSE, SIGMA, whiten } from '#identity/covariance';
 import { MODE_COUNT } from '#identity/modes';
 import { squaredDistances } from '#identity/persona-match';
+import { chiSquareTail } from '#identity/scoring';
 
 /** The tail by the power series of the incomplete gamma function, independent of erfc. */
 function tailBySeries(q: number): number {

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ACTIONS } from '#identity/actions';
-import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
+import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
+import type { Ranking } from '#identity/dominance';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
-import type { Ranking } from '#identity/ranking';
 import { RECOVERY_PATHS } from '#identity/recovery';
 import { newReport, readReport } from '#identity/report';
 import { createState, OFFSET, type State } from '#identity/state';

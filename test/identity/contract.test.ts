@@ -1,13 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ACTIONS } from '#identity/actions';
-import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
-import { bandOf } from '#identity/ladder';
+import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
+import type { Ranking } from '#identity/dominance';
 import { MODE_COUNT } from '#identity/modes';
-import type { Ranking } from '#identity/ranking';
 import { RECOVERY_PATHS } from '#identity/recovery';
 import { newReport, type Report, readReport } from '#identity/report';
 import { createState, OFFSET, type State } from '#identity/state';
+import { bandOf } from '#identity/stress';
 import { afterAnyCycle, scalarAt } from '#test/support/arbitrary-identity';
 
 /** Risk by action, in vocabulary order, once more from model 4. */

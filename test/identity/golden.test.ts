@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DRIFT_LEVELS } from '#identity/drift';
-import { STRESS_STATES } from '#identity/ladder';
 import { OFFSET } from '#identity/state';
+import { STRESS_STATES } from '#identity/stress';
 import { GOLDEN_CASES, HIDDEN, live } from '#test/identity/golden-case';
 import { scalarAt } from '#test/support/arbitrary-identity';
 

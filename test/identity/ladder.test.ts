@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { bandOf, energyBandAfter, stressLevelAfter } from '#identity/ladder';
 import { OFFSET } from '#identity/state';
+import { bandOf, energyBandAfter, stressLevelAfter } from '#identity/stress';
 import { afterAnyCycle, scalarAt } from '#test/support/arbitrary-identity';
 
 /** Thresholds of model 2.4 and 2.5, once more. */

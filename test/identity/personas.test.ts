@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ACTIONS } from '#identity/actions';
+import { ACTIONS } from '#identity/contract';
 import { MODE_NAMES } from '#identity/modes';
 import {
   COMPOSITES,

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Answer } from '#identity/answer-sheet';
 import {
   ANSWER_LABELS,
   ANSWER_MAX,
   ANSWER_MIN,
+  type Answer,
   INVENTORY,
   INVENTORY_ID,
   INVENTORY_VERSION,

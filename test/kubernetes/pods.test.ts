@@ -6,7 +6,7 @@ import { readConfig } from '#config';
 import { stagesOf, startOf } from '#deploy/image/containerfile';
 import { createMetrics } from '#platform/metrics';
 import { serveOps } from '#platform/ops-server';
-import { CLOSING_MS_MAX } from '#process/process-life';
+import { CLOSING_MS_MAX } from '#process/life';
 import { productionFaults, type Role } from '#process/production';
 import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
 import {
@@ -20,7 +20,7 @@ import {
   serviceContainer,
   variablesOf,
 } from '#test/kubernetes/manifest';
-import { roleName, WIRE_ROLES } from '#wire/wire-roles';
+import { roleName, WIRE_ROLES } from '#wire/tls';
 
 /** What of a container's memory V8's old space may take, so that the rest fits beside it. */
 const HEAP_SHARE_MIN = 0.6;

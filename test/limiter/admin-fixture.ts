@@ -1,8 +1,8 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import * as assert from 'uvu/assert';
-import type { AccountAdmin } from '#limiter/account-admin';
-import type { AdminAudit } from '#limiter/admin-audit';
-import { serveAdmin } from '#limiter/admin-server';
+import type { AccountAdmin } from '#limiter/admin/accounts';
+import type { AdminAudit } from '#limiter/admin/route';
+import { serveAdmin } from '#limiter/admin/server';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import { NO_OVERVIEW } from '#test/support/no-overview';

@@ -7,7 +7,7 @@ import {
   newNonce,
   nonceIn,
   requestProof,
-} from '#limiter/admin-proof';
+} from '#limiter/admin/token';
 
 const TOKEN = 't'.repeat(43);
 const REQUEST = {

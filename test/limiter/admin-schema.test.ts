@@ -12,10 +12,8 @@ import {
   PlanBody,
   RefusalView,
   UsageView,
-} from '#limiter/admin-schema';
-import { viewOfAccount } from '#limiter/admin-views';
-import { viewOfKey, viewOfUsedKey } from '#limiter/key-views';
-import { viewOfUsage } from '#limiter/usage-views';
+} from '#limiter/admin/schema';
+import { viewOfAccount, viewOfKey, viewOfUsage, viewOfUsedKey } from '#limiter/admin/views';
 
 const AT_MS = Date.UTC(2026, 0, 15, 12);
 const AT = '2026-01-15T12:00:00.000Z';

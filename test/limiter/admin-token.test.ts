@@ -20,7 +20,7 @@ import {
   newAdminToken,
   publishAdminToken,
   readAdminToken,
-} from '#limiter/admin-token';
+} from '#limiter/admin/token';
 import { keptEnvironment } from '#test/support/kept-environment';
 import { refusalOf } from '#test/support/settled';
 

@@ -2,15 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKeyRecord } from '#accounts/account';
 import { digestOf } from '#accounts/api-key';
-import { CachedAccount } from '#limiter/cached-account';
 import {
+  CachedAccount,
   firstExpiryOf,
   isUnplaced,
   keyInRing,
   keyRing,
   mayComeFrom,
   usableOf,
-} from '#limiter/key-ring';
+} from '#limiter/keys/ring';
 import { custom, record } from '#test/limiter/limiter-fixture';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 12);

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { describeCaller } from '#limiter/caller-description';
-import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { describeCaller } from '#limiter/calls';
+import { memoryAccountStore } from '#storage/memory/accounts';
 import { admission, custom, limiterUnderTest, record } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { DurableWatermark } from '#limiter/durable-watermark';
+import { DurableWatermark } from '#limiter/meter/durable-watermark';
 
 /** More than any of these watermarks comes to. */
 const LIMIT = 1_000_000;

@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKeyRecord } from '#accounts/account';
 import { Fault } from '#fault/fault';
-import * as changes from '#limiter/key-changes';
-import type { KeyChange } from '#storage/account-store';
+import * as changes from '#limiter/keys/changes';
+import type { KeyChange } from '#storage/ports/accounts';
 
 const NOW_MS = 1_000_000;
 const HOUR_MS = 3_600_000;

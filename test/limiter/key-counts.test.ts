@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
 import { COUNTED_KEYS_MAX } from '#limiter/bounds';
-import { KeyCounts } from '#limiter/key-counts';
+import { KeyCounts } from '#limiter/meter/usage';
 import { admission, custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -1,14 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
-import { AccountCalls } from '#limiter/account-calls';
-import { LimiterActors } from '#limiter/limiter-actors';
-import { limiterMetrics } from '#limiter/limiter-metrics';
+import { LimiterActors, limiterMetrics } from '#limiter/actors';
+import { AccountCalls } from '#limiter/calls';
 import { createMetrics } from '#platform/metrics';
 import { CommitLog } from '#runtime/commit-log';
 import { ONE_SHARD } from '#runtime/shard-gate';
-import { memoryAccountStore } from '#storage/memory/memory-account-store';
-import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { memoryAccountStore } from '#storage/memory/accounts';
+import { memoryMeterStore } from '#storage/memory/meters';
 import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
 import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';

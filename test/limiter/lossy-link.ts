@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { Fault } from '#fault/fault';
 import type { ManualClock } from '#test/support/manual-clock';
+import { LIMITER_TIMEOUT_MS } from '#wire/bounds';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
-import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /**
  * What becomes of one message: the delays, in milliseconds, after which copies of it arrive. None: it

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { MeterKind } from '#limiter/meter-kind';
+import { MeterKind } from '#limiter/meter/kind';
 import { Activation } from '#runtime/activation';
-import { memoryMeterStore } from '#storage/memory/memory-meter-store';
-import type { MeterRecord } from '#storage/meter-store';
+import { memoryMeterStore } from '#storage/memory/meters';
+import type { MeterRecord } from '#storage/ports/meters';
 import { admission, custom, record, settlement, UNNOTICED } from '#test/limiter/limiter-fixture';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { MeterKind } from '#limiter/meter-kind';
+import { MeterKind } from '#limiter/meter/kind';
 import type { Turn } from '#runtime/turn';
-import { memoryMeterStore } from '#storage/memory/memory-meter-store';
-import type { MeterRecord } from '#storage/meter-store';
+import { memoryMeterStore } from '#storage/memory/meters';
+import type { MeterRecord } from '#storage/ports/meters';
 import { admission, custom, record, UNNOTICED } from '#test/limiter/limiter-fixture';
 import { meterAt, reservations } from '#test/storage/meter-records';
 import { ManualClock } from '#test/support/manual-clock';

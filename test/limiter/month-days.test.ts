@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { cyclesByDay, dayOfMonth, daysUntil, type MonthDays } from '#limiter/month-days';
+import { cyclesByDay, dayOfMonth, daysUntil, type MonthDays } from '#limiter/meter/usage';
 import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const HOUR_MS = 60 * 60 * 1_000;

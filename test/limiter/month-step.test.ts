@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { mayTurnMonth, monthStepOf } from '#limiter/month-step';
-import type { ClockVerdict } from '#platform/clock-agreement';
+import { mayTurnMonth, monthStepOf } from '#limiter/meter/events';
+import type { ClockVerdict } from '#platform/clock';
 import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const FEBRUARY_MS = Date.UTC(2026, 1, 1);

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { monthEndOf } from '#accounts/month';
-import { MeterKind } from '#limiter/meter-kind';
-import { monthsOf } from '#limiter/month-usage';
-import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { monthEndOf } from '#accounts/windows';
+import { MeterKind } from '#limiter/meter/kind';
+import { monthsOf } from '#limiter/meter/month-usage';
+import { memoryMeterStore } from '#storage/memory/meters';
 import { custom, meterUnderTest, record, UNNOTICED } from '#test/limiter/limiter-fixture';
 import { monthAt } from '#test/storage/meter-records';
 

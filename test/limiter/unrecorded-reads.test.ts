@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { WINDOW_MS } from '#accounts/minute-window';
 import { limitsOf } from '#accounts/plan';
+import { WINDOW_MS } from '#accounts/windows';
 import { Fault } from '#fault/fault';
 import { UNRECORDED_SHARE } from '#limiter/bounds';
-import { beginUnrecorded, endUnrecorded, UnrecordedReads } from '#limiter/unrecorded-reads';
-import { instantOf } from '#platform/instant';
+import { beginUnrecorded, endUnrecorded, UnrecordedReads } from '#limiter/meter/unrecorded-reads';
+import { instantOf } from '#platform/clock';
 import { admission, custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';

@@ -8,7 +8,7 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   'services/cluster/': ['test/cluster/*.test.ts'],
   'services/limiter/': ['test/limiter/*.test.ts'],
   'services/platform/number-map.ts': ['test/platform/number-map.test.ts'],
-  'services/edge/admission.ts': [
+  'services/edge/callers/admission.ts': [
     'test/edge/{admission*,bad-key-flood,limited-keys,settlement}.test.ts',
   ],
 };

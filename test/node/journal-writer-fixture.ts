@@ -1,6 +1,6 @@
 import { Fault } from '#fault/fault';
 import { JournalWriter } from '#node/journal-writer';
-import type { Append } from '#storage/journal-store';
+import type { Append } from '#storage/ports/journal';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { noteLogger, SILENT } from '#test/support/test-logger';

@@ -9,7 +9,7 @@ import type { Clock } from '#platform/clock';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
-import type { JournalStore } from '#storage/journal-store';
+import type { JournalStore } from '#storage/ports/journal';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { ManualClock } from '#test/support/manual-clock';

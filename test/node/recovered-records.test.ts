@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RecoveredRecords } from '#node/recovered-records';
-import type { TailRecord } from '#node/tail-reader';
+import { RecoveredRecords, type TailRecord } from '#node/tail-recovery';
 import { linesOf } from '#test/runtime/journal-records';
 
 const INFINITE = Number.POSITIVE_INFINITY;

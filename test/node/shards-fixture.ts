@@ -1,13 +1,11 @@
 import { EagerActivation } from '#node/eager-activation';
-import { HostedShards, type ShardedHost } from '#node/hosted-shards';
 import { JournalWriter } from '#node/journal-writer';
-import { NodeGate } from '#node/node-gate';
 import { OpenShards } from '#node/open-shards';
-import { RecoveredRecords } from '#node/recovered-records';
-import { TailRecovery } from '#node/tail-recovery';
+import { HostedShards, NodeGate, type ShardedHost } from '#node/shards';
+import { RecoveredRecords, TailRecovery } from '#node/tail-recovery';
 import { CommitLog } from '#runtime/commit-log';
 import { decodeGroup } from '#runtime/record-codec';
-import type { JournalRecord } from '#storage/journal';
+import type { JournalRecord } from '#storage/ports/journal';
 import { UNNOTICED_APPENDS } from '#test/node/journal-writer-fixture';
 import { groupOf } from '#test/runtime/journal-records';
 import { appendOf } from '#test/storage/journal-fixture';

@@ -1,10 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { TAIL_READ_SLOTS_MAX, TAIL_READ_SLOTS_MIN, TAIL_READS_IN_FLIGHT_MAX } from '#node/bounds';
-import { readTail, type TailRecord } from '#node/tail-reader';
+import { readTail, type TailRecord } from '#node/tail-recovery';
 import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
-import type { JournalRecord } from '#storage/journal';
-import type { JournalStore } from '#storage/journal-store';
+import type { JournalRecord, JournalStore } from '#storage/ports/journal';
 import { groupOf, lineOf, recordOf, recordsOf } from '#test/runtime/journal-records';
 import { appendOf, truncating } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';

@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ClusterReport, ServiceReport } from '#overview/cluster-report';
-import { aloneReporter, ClusterWatch } from '#overview/cluster-watch';
-import type { WatchPorts } from '#overview/watched-service';
+import type { ClusterReport, ServiceReport } from '#overview/report';
+import { aloneReporter, ClusterWatch, type WatchPorts } from '#overview/watch';
 import { sleep, systemClock } from '#platform/clock';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { serving } from '#test/ctl/ctl-on-cluster';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { judgeClock } from '#platform/clock-agreement';
+import { judgeClock } from '#platform/clock';
 
 const YEARS_MS = 10 * 365 * 86_400_000;
 

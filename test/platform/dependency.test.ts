@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Dependencies } from '#platform/dependency';
 import { createMetrics } from '#platform/metrics';
-import { statementObserver } from '#storage/cassandra/statement-observer';
+import { statementObserver } from '#storage/cassandra/statements';
 import { ManualClock } from '#test/support/manual-clock';
 import { noteLogger } from '#test/support/test-logger';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type Metric, Histogram as PromHistogram, Registry } from 'prom-client';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Histogram } from '#platform/histogram';
+import { Histogram } from '#platform/make-metric';
 
 const BOUNDS = [0.001, 0.01, 0.1, 1];
 const NAME = 'call_seconds';

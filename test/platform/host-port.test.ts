@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isHostPort, readHostPort } from '#platform/host-port';
-import { dialTargetOf } from '#wire/own-channel';
+import { isHostPort, readHostPort } from '#platform/network';
+import { dialTargetOf } from '#wire/channel';
 
 const address = suite('an address that may be connected to');
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { instantOf } from '#platform/instant';
+import { instantOf } from '#platform/clock';
 import { ManualClock } from '#test/support/manual-clock';
 
 const both = suite('when a clock is read by both of its times');

@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { addressText, readAddress } from '#platform/ip-address';
-import { contains, networkText, readNetwork } from '#platform/ip-network';
+import { addressText, contains, networkText, readAddress, readNetwork } from '#platform/network';
 
 /** Whether a network has an address. */
 function has(network: string, text: string): boolean {

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LineStream } from '#platform/line-stream';
+import { LineStream } from '#platform/logger';
 
 /** A stream whose disk takes `room` bytes more. */
 function onDisk(room: number) {

@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert';
 import { DROP_REASONS } from '#bus/signed-bus';
 import { SEAL_REASONS } from '#cluster/failure-detector';
 import { MOVE_REASONS } from '#cluster/shard-controller';
-import { countedMethod } from '#edge/edge-metrics';
+import { countedMethod } from '#edge/serve/metrics';
 import { REASONS } from '#fault/error-reasons';
 import { DRIFT_LEVELS } from '#identity/drift';
 import { METRICS } from '#platform/metrics';
-import { RETRY_REASONS } from '#routing/routing-policy';
+import { RETRY_REASONS } from '#routing/policy';
 import { documentedRows, documentedValues, isDocumented } from '#test/platform/documented-labels';
-import { WIRE_ROLES } from '#wire/wire-roles';
+import { WIRE_ROLES } from '#wire/tls';
 
 /** Closed sets that stand in the code, by metric and label. */
 const SETS: readonly (readonly [metric: string, label: string, values: readonly string[]])[] = [

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
 import { openOtlpTracer, type Sampling } from '#platform/otlp-tracer';
 import { SPANS_HELD_MAX, SpanDelivery } from '#platform/span-delivery';
-import { isSampled, traceIdOf } from '#platform/traceparent';
+import { isSampled, traceIdOf } from '#platform/tracer';
 import { keptEnvironment } from '#test/support/kept-environment';
 import { ManualClock } from '#test/support/manual-clock';
 import { recordedSpan } from '#test/support/recorded-spans';

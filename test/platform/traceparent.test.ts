@@ -8,7 +8,7 @@ import {
   traceIdOf,
   traceparentIn,
   traceparentOf,
-} from '#platform/traceparent';
+} from '#platform/tracer';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { derivedFrom } from '#platform/reloadable';
-import { WatchedFiles } from '#platform/watched-file';
+import { derivedFrom, WatchedFiles } from '#platform/files';
 import { LookClock } from '#test/support/look-clock';
 
 const folder = mkdtempSync(join(tmpdir(), 'watched-'));

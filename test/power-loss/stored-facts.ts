@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { instanceFrom } from '#engine/instance-state';
-import { driftPage, historyPage } from '#engine/record-pages';
+import { driftPage, historyPage } from '#engine/instance/rows';
+import { instanceFrom } from '#engine/instance/state';
 import type { openStores } from '#process/ports';
 import type { Call } from '#test/chaos/call-log';
 

@@ -1,8 +1,8 @@
 import { readConfig } from '#config';
-import { storedRows, verifyHead } from '#ctl/head-verification';
+import { storedRows, verifyHead } from '#ctl/verify/heads';
 import { foundationOf } from '#process/foundation';
 import { openStores } from '#process/ports';
-import type { InstanceStore } from '#storage/instance-store';
+import type { InstanceStore } from '#storage/ports/instances';
 import { usagesOf } from '#test/chaos/account-usage';
 import type { Call } from '#test/chaos/call-log';
 import { checkCharges } from '#test/chaos/check-charges';

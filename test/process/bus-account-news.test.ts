@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { AccountNews } from '#accounts/account-news';
+import type { AccountNews } from '#accounts/account';
 import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import { openNatsBus } from '#bus/nats-bus';
 import { systemClock } from '#platform/clock';
-import { accountSubject, busAccountNews } from '#process/bus-account-news';
+import { accountSubject, busAccountNews } from '#process/cluster';
 import { delivered } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
 import { natsOrSkip } from '#test/support/real-servers';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ClusterReport, ServiceReport } from '#overview/cluster-report';
+import type { ClusterReport, ServiceReport } from '#overview/report';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { addressIn, runMain } from '#test/support/process-run';

@@ -5,7 +5,7 @@ import { openNatsBus } from '#bus/nats-bus';
 import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { every, systemClock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { openEmptyKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { runMain } from '#test/support/process-run';

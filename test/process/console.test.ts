@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { makeSetUpLink } from '#console/entry-links';
+import { makeSetUpLink } from '#console/people/entry';
 import { systemClock } from '#platform/clock';
 import { systemRandomness } from '#platform/randomness';
-import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
-import { cassandraMemberStore } from '#storage/cassandra/cassandra-member-store';
+import { cassandraAccountStore } from '#storage/cassandra/accounts';
+import { cassandraMemberStore } from '#storage/cassandra/people';
 import { Browser } from '#test/console/browser';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
-import { beginLog } from '#process/start-log';
+import { beginLog } from '#process/foundation';
 import { runMain } from '#test/support/process-run';
 import { noteLogger } from '#test/support/test-logger';
 

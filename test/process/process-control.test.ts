@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
 import { createLogger } from '#platform/logger';
 import { ProcessControl } from '#platform/process-control';
-import { beginLog } from '#process/start-log';
+import { beginLog } from '#process/foundation';
 import { ManualClock } from '#test/support/manual-clock';
 import { addressIn, runMain } from '#test/support/process-run';
 import { refusalOf } from '#test/support/settled';

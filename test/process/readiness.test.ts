@@ -4,12 +4,11 @@ import { readConfig } from '#config';
 import { freePort } from '#deploy/local/free-port';
 import { systemClock } from '#platform/clock';
 import { openFoundation, serveOperators } from '#process/foundation';
-import { drainReporter } from '#process/node-process';
-import { Waits } from '#process/waits';
+import { Waits } from '#process/life';
+import { drainReporter } from '#process/node';
 import { runMain } from '#test/support/process-run';
 import { noteLogger } from '#test/support/test-logger';
-import { adminClient } from '#wire/admin-client';
-import { adminService } from '#wire/admin-service';
+import { adminClient, adminService } from '#wire/admin';
 import { serveGrpc } from '#wire/grpc-server';
 
 /** What the readiness probe at this address answers. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { newCaller } from '#test/support/caller';
 import { metricValues } from '#test/support/metric-values';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
@@ -13,7 +13,7 @@ import { type Holder, pemOf } from '#test/support/server-certificates';
 import type { Service } from '#test/support/service';
 import { refusalOf } from '#test/support/settled';
 import { soon } from '#test/support/soon';
-import { adminClient } from '#wire/admin-client';
+import { adminClient } from '#wire/admin';
 
 /** Longer than a change takes to count on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;

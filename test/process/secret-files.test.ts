@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError, describeVariables, readConfig } from '#config';
-import { SECRET_LINES_MAX } from '#platform/secret-variables';
+import { SECRET_LINES_MAX } from '#platform/variables';
 import { runMain } from '#test/support/process-run';
 
 const folder = mkdtempSync(join(tmpdir(), 'secret-files-'));

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { newCaller } from '#test/support/caller';
 import { addressIn, runMain } from '#test/support/process-run';
 import { createInstance, observationAt, process } from '#test/support/scene';
 import { type Service, startProcesses } from '#test/support/service';
 import { refusalOf } from '#test/support/settled';
-import { adminClient } from '#wire/admin-client';
+import { adminClient } from '#wire/admin';
 
 const CERTIFICATES = 'test/wire/certificates';
 const MEMBER = join(CERTIFICATES, 'member');

@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { INSTANCES_OF } from '#accounts/plan';
-import { RETENTION_DAYS_MAX } from '#accounts/retention';
+import { INSTANCES_OF, RETENTION_DAYS_MAX } from '#accounts/plan';
 import { ConfigError, describeVariables, readConfig } from '#config';
 
 const variables = suite('the variables');

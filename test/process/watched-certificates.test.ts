@@ -6,9 +6,8 @@ import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
-import { CredentialFiles } from '#process/credential-files';
-import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
-import { clientTlsOf, wireTlsOf } from '#process/tls-files';
+import { CredentialFiles, clusterSecretsOf, credentialsOf } from '#process/secrets';
+import { clientTlsOf, wireTlsOf } from '#process/tls';
 import { LookClock } from '#test/support/look-clock';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 

@@ -4,9 +4,9 @@ import { busKeyOf, sealMessage } from '#bus/envelope';
 import type { SenderKey } from '#bus/sender-key';
 import { encodeAnnouncement, encodeHeartbeat, type Heartbeat } from '#cluster/heartbeat';
 import { encodeGroup, encodeRecord } from '#runtime/record-codec';
-import { encodeHead } from '#storage/head-codec';
-import { encodeMeter } from '#storage/meter-codec';
-import { encodeAnswerRow, encodeChunk } from '#storage/row-codec';
+import { encodeAnswerRow, encodeChunk } from '#storage/ports/chunks';
+import { encodeHead } from '#storage/ports/heads';
+import { encodeMeter } from '#storage/ports/meter-codec';
 import { FIXTURE_SECRET, type FixtureKey } from '#test/release/fixture-kinds';
 import {
   sampleEngineAnswers,
@@ -18,13 +18,13 @@ import {
 import { sampleExportLines } from '#test/release/sample-export';
 import { sampleInstances } from '#test/release/sample-instances';
 import { recordOfMeter, sampleMeters } from '#test/release/sample-meters';
+import { REPLY_FRAME_BYTES_MAX } from '#wire/bounds';
 import { engineProtocol } from '#wire/engine-codec';
 import { faultToWire } from '#wire/fault-codec';
 import { FrameWriter } from '#wire/frame';
 import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
 import * as admin from '#wire/gen/identity_engine/v1/admin';
 import { limiterProtocol } from '#wire/limiter-codec';
-import { REPLY_FRAME_BYTES_MAX } from '#wire/wire-bounds';
 
 /** Bytes that this program writes, and what identifies them besides. */
 export type Written = { readonly key: FixtureKey; readonly bytes: Uint8Array };

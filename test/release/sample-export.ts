@@ -1,9 +1,9 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import * as lines from '#ctl/export-lines';
+import * as lines from '#ctl/export/lines';
 import { MODELS } from '#identity/models';
-import { rowsOfChunks } from '#storage/chunk-rows';
-import type { Chunk } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/packed-rows';
+import { rowsOfChunks } from '#storage/ports/chunks';
+import type { Chunk } from '#storage/ports/instances';
+import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
 import { sampleInstances } from '#test/release/sample-instances';
 
 /** Rows of each table that are among the samples: few, because one of drift is long. */

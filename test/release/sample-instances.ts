@@ -1,12 +1,11 @@
-import type { AnswerKey, InstanceChange, InstanceEvent } from '#engine/instance-event';
-import { InstanceSourcing } from '#engine/instance-sourcing';
-import { type InstanceState, instanceFrom } from '#engine/instance-state';
-import { StepTimer } from '#engine/step-timer';
+import type { AnswerKey, InstanceChange, InstanceEvent } from '#engine/instance/event';
+import { StepTimer } from '#engine/instance/interval';
+import { InstanceSourcing } from '#engine/instance/sourcing';
+import { type InstanceState, instanceFrom } from '#engine/instance/state';
 import { MODELS } from '#identity/models';
-import { packedState } from '#storage/floor';
-import type { InstanceCheckpoint } from '#storage/instance-store';
-import type { JournalRecord } from '#storage/journal';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import { type InstanceCheckpoint, packedState } from '#storage/ports/instances';
+import type { JournalRecord } from '#storage/ports/journal';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** When the lives of the samples begin, Unix milliseconds. */

@@ -1,6 +1,6 @@
-import type { JournalRecord } from '#storage/journal';
-import { rowOfMeter } from '#storage/meter-row';
-import type { MeterHead, StoredReservation } from '#storage/meter-store';
+import type { JournalRecord } from '#storage/ports/journal';
+import { rowOfMeter } from '#storage/ports/meter-codec';
+import type { MeterHead, StoredReservation } from '#storage/ports/meters';
 
 const MONTH_ENDS_AT_MS = Date.UTC(2026, 1, 1);
 const AT_MS = Date.UTC(2026, 0, 15, 12);

@@ -1,4 +1,4 @@
-import { storedRows, verifyHead } from '#ctl/head-verification';
+import { storedRows, verifyHead } from '#ctl/verify/heads';
 import type { Print } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 import { forEachConcurrently } from '#platform/for-each-concurrently';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { RETRY_PAUSE_MS_MIN } from '#routing/routing-bounds';
+import { RETRY_PAUSE_MS_MIN } from '#routing/policy';
 import { ask, bodyOf, type Cluster } from '#test/routing/engine-calls';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';

@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { inProcessPeer } from '#routing/peer';
-import { RoutedEngine } from '#routing/routed-engine';
-import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN, WAITING_CALLS_MAX } from '#routing/routing-bounds';
+import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN, WAITING_CALLS_MAX } from '#routing/policy';
+import { RoutedEngine } from '#routing/routed-service';
 import { ask, bodyOf } from '#test/routing/engine-calls';
 import {
   callOf,

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RoutedLimiter } from '#routing/routed-limiter';
+import { RoutedLimiter } from '#routing/routed-service';
 import { passing, realRouting, SHARDS } from '#test/routing/routing-fakes';
 import * as peers from '#test/wire/wire-peers';
 import { FrameClient } from '#wire/frame-client';

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
-import { LIMITER_MOVING_MS_MAX } from '#routing/routing-bounds';
+import { LIMITER_MOVING_MS_MAX } from '#routing/policy';
 import { ADMIT, ask, granterOf, granting } from '#test/routing/limiter-calls';
 import { limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
+import { LIMITER_TIMEOUT_MS } from '#wire/bounds';
 import type { LimiterAnswer } from '#wire/limiter-messages';
-import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 const late = suite('when no limiter answers in time');
 

@@ -4,7 +4,7 @@ import { Fault } from '#fault/fault';
 import { ADMIT, ask, CALLS, granterOf, granting, SETTLE } from '#test/routing/limiter-calls';
 import { limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
-import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
+import { LIMITER_TIMEOUT_MS } from '#wire/bounds';
 
 const moved = suite('when an account has moved to another limiter');
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CONNECT_AGAIN_MS, RETRY_PAUSE_MS_MIN, ROUTES_MS_MAX } from '#routing/routing-bounds';
+import { CONNECT_AGAIN_MS, RETRY_PAUSE_MS_MIN, ROUTES_MS_MAX } from '#routing/policy';
 import { ask, bodyOf } from '#test/routing/engine-calls';
 import { callOf, clusterUnderTest, ownerAt, passing, SHARDS } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';

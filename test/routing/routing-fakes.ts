@@ -1,10 +1,13 @@
 import { Fault, type FaultOptions, type ShardOwner } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
 import { inProcessPeer, type Peer } from '#routing/peer';
-import { RoutedEngine } from '#routing/routed-engine';
-import { RoutedLimiter, type RoutedLimiterOptions } from '#routing/routed-limiter';
-import type { Routes } from '#routing/routed-service';
-import type { RetryReason } from '#routing/routing-policy';
+import type { RetryReason } from '#routing/policy';
+import {
+  RoutedEngine,
+  RoutedLimiter,
+  type RoutedLimiterOptions,
+  type Routes,
+} from '#routing/routed-service';
 import { plainCall } from '#test/support/engine-calls';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
 import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { linesOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';

@@ -6,7 +6,7 @@ import { LEASE_MS, RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds
 import { CommitLog } from '#runtime/commit-log';
 import type { RuntimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD } from '#runtime/shard-gate';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import {

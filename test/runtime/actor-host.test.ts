@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
 import { MAILBOX_CALLS_MAX, RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';

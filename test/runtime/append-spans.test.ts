@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AppendSpans } from '#runtime/append-spans';
 import { CommitLog } from '#runtime/commit-log';
+import { AppendSpans } from '#runtime/record-codec';
 import { HeldJournal } from '#test/runtime/commit-log-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';

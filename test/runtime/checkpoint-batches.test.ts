@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { CHECKPOINT_AGE_MS, CHECKPOINT_SLICE_MS, CHECKPOINTS_IN_FLIGHT_MAX } from '#runtime/bounds';
-import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/instance-store';
+import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/ports/instances';
 import { batchScene, byLetter, newScene } from '#test/runtime/checkpointer-fixture';
 import { pass } from '#test/support/passing';
 import { scrapedOf } from '#test/support/scraped';

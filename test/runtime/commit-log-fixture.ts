@@ -3,7 +3,7 @@ import type { Fault } from '#fault/fault';
 import { APPENDS_IN_FLIGHT_MAX } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
 import { decodeRecord } from '#runtime/record-codec';
-import type { Journal, JournalRecord } from '#storage/journal';
+import type { Journal, JournalRecord } from '#storage/ports/journal';
 import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LEASE_MS } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { newScene } from '#test/runtime/commit-log-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { stateOf, turnOfEvents } from '#test/support/settled';

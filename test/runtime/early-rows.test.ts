@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CHECKPOINT_AGE_MS, EARLY_WRITES_IN_FLIGHT_MAX } from '#runtime/bounds';
 import type { EarlyRows } from '#runtime/event-sourcing';
-import { HEADS_MAX } from '#storage/instance-store';
+import { HEADS_MAX } from '#storage/ports/instances';
 import { byLetter, newScene } from '#test/runtime/checkpointer-fixture';
 import { turnOfEvents } from '#test/support/settled';
 import { SlowJournal, type Tally, TallyKind } from '#test/support/tally-actor';

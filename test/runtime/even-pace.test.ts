@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EvenPace } from '#runtime/even-pace';
+import { EvenPace } from '#runtime/checkpointer';
 
 const pace = suite('an even pace');
 

@@ -5,7 +5,7 @@ import { ActorHost } from '#runtime/actor-host';
 import { CommitLog } from '#runtime/commit-log';
 import { type RuntimeMetrics, runtimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD } from '#runtime/shard-gate';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { turnOfEvents } from '#test/support/settled';

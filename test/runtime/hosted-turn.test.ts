@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { CHECKPOINT_AGE_MS, LEASE_MS } from '#runtime/bounds';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { OnlyJournal } from '#test/runtime/commit-log-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';

@@ -1,5 +1,5 @@
 import { encodeGroup, encodeRecord } from '#runtime/record-codec';
-import type { JournalRecord } from '#storage/journal';
+import type { JournalRecord } from '#storage/ports/journal';
 
 /** When a `ManualClock` begins. */
 const AT_MS = Date.UTC(2026, 0, 15, 12);

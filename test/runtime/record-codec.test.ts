@@ -10,7 +10,7 @@ import {
   encodeRecord,
   linesOf,
 } from '#runtime/record-codec';
-import type { JournalRecord } from '#storage/journal';
+import type { JournalRecord } from '#storage/ports/journal';
 import { groupOf, lineOf, recordOf, recordsOf } from '#test/runtime/journal-records';
 
 const group = suite('a group of records');

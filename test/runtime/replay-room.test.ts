@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { REPLAY_FILL_MAX, REPLAY_LOOK_MS, UNFLUSHED_BYTES_MAX } from '#runtime/bounds';
 import { ONE_SHARD } from '#runtime/shard-gate';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { linesOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';

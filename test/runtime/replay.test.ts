@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { Activation } from '#runtime/activation';
 import { CorruptJournal, encodeRecord } from '#runtime/record-codec';
 import { replay } from '#runtime/replay';
-import type { JournalRecord } from '#storage/journal';
+import type { JournalRecord } from '#storage/ports/journal';
 import { linesOf, recordOf, recordsOf } from '#test/runtime/journal-records';
 import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/support/tally-actor';
 

@@ -1,6 +1,6 @@
 import { digestOf } from '#accounts/api-key';
 import type { Limits } from '#accounts/plan';
-import type { AccountStore } from '#storage/account-store';
+import type { AccountStore } from '#storage/ports/accounts';
 import { WORLD_START_MS } from '#test/simulation/world';
 import { addKey } from '#test/storage/stored-keys';
 

@@ -1,15 +1,16 @@
-import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
-import { NO_ROWS_TRIMMED, type RowCounts } from '#storage/floor';
-import type {
-  AnswerRow,
-  Chunk,
-  DriftRow,
-  HistoryRow,
-  InstanceCheckpoint,
-  InstanceHead,
-} from '#storage/instance-store';
-import type { ListingRow } from '#storage/listing-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+import { chunksAbove, rowsOfChunks } from '#storage/ports/chunks';
+import {
+  type AnswerRow,
+  type Chunk,
+  type DriftRow,
+  type HistoryRow,
+  type InstanceCheckpoint,
+  type InstanceHead,
+  NO_ROWS_TRIMMED,
+  type RowCounts,
+} from '#storage/ports/instances';
+import type { ListingRow } from '#storage/ports/listings';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
 type Stamped<Row> = { readonly row: Row; readonly version: number };
 type Partition = {

@@ -1,4 +1,4 @@
-import { shardOf } from '#cluster/shard-of';
+import { shardOf } from '#cluster/ring';
 import { Fault } from '#fault/fault';
 import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';

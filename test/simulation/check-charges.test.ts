@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { MeterHead } from '#storage/meter-store';
+import type { MeterHead } from '#storage/ports/meters';
 import { type Charged, checkCharges } from '#test/simulation/check-charges';
 import type { Grants } from '#test/simulation/ledger';
 import { Violation } from '#test/simulation/version-index';

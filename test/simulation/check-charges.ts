@@ -1,5 +1,5 @@
 import type { Limits } from '#accounts/plan';
-import type { MeterHead } from '#storage/meter-store';
+import type { MeterHead } from '#storage/ports/meters';
 import type { Grants } from '#test/simulation/ledger';
 import { Violation } from '#test/simulation/version-index';
 

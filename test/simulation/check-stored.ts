@@ -1,7 +1,6 @@
-import { newestRows } from '#storage/chunk-rows';
-import { trimmedOf } from '#storage/floor';
-import type { HistoryRow, InstanceHead } from '#storage/instance-store';
-import { OBSERVATIONS } from '#storage/packed-rows';
+import { newestRows } from '#storage/ports/chunks';
+import { type HistoryRow, type InstanceHead, trimmedOf } from '#storage/ports/instances';
+import { OBSERVATIONS } from '#storage/ports/rows';
 import type { ActorTables } from '#test/simulation/actor-tables';
 import { type Call, type History, markOf, nameOf } from '#test/simulation/history';
 import { isReplayed, type ResetMode } from '#test/simulation/replay';

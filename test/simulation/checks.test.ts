@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { etagOf } from '#engine/etag';
-import { OBSERVATIONS } from '#storage/packed-rows';
+import { etagOf } from '#engine/instance/etag';
+import { OBSERVATIONS } from '#storage/ports/rows';
 import { markOf, vitalsText } from '#test/simulation/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/honest-scene';
 import { chunksOf } from '#test/storage/instance-rows';

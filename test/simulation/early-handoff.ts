@@ -1,4 +1,4 @@
-import { HostedShards } from '#node/hosted-shards';
+import { HostedShards } from '#node/shards';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { DirtyActors } from '#runtime/dirty-actors';

@@ -1,11 +1,10 @@
-import { etagOf } from '#engine/etag';
+import { etagOf } from '#engine/instance/etag';
 import { advance } from '#identity/advance';
-import { STRESS_STATES } from '#identity/ladder';
 import { newReport, readReport } from '#identity/report';
 import { createState, MODEL_VERSION, resetToInitial, type State } from '#identity/state';
-import type { Floor } from '#storage/floor';
-import { type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/instance-store';
-import { OBSERVATIONS } from '#storage/packed-rows';
+import { STRESS_STATES } from '#identity/stress';
+import { type Floor, type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
+import { OBSERVATIONS } from '#storage/ports/rows';
 import { ActorTables } from '#test/simulation/actor-tables';
 import { checkListings } from '#test/simulation/check-listings';
 import { checkOrder } from '#test/simulation/check-order';

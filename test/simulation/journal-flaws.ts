@@ -1,7 +1,5 @@
 import { encodeGroup, linesOf } from '#runtime/record-codec';
-import type { JournalSteps } from '#storage/journal-steps';
-import type { Append } from '#storage/journal-store';
-import type { NewestSlots } from '#storage/seal-journal';
+import type { Append, JournalSteps, NewestSlots } from '#storage/ports/journal';
 
 /** The calls that a process makes. Each may fail by itself, and be broken on purpose. */
 export type SimulatedSteps = JournalSteps & {

@@ -1,9 +1,9 @@
 import { Fault } from '#fault/fault';
 import { Fenced, JournalWriter } from '#node/journal-writer';
-import { readTail } from '#node/tail-reader';
+import { readTail } from '#node/tail-recovery';
 import { APPENDS_IN_FLIGHT_MAX } from '#runtime/bounds';
 import { encodeRecord } from '#runtime/record-codec';
-import type { JournalStore } from '#storage/journal-store';
+import type { JournalStore } from '#storage/ports/journal';
 import { UNNOTICED_APPENDS } from '#test/node/journal-writer-fixture';
 import type { JournalFlaw } from '#test/simulation/journal-flaws';
 import type { JournalListener } from '#test/simulation/journal-watch';

@@ -1,4 +1,4 @@
-import type { Append } from '#storage/journal-store';
+import type { Append } from '#storage/ports/journal';
 import type { Mutation, Resolve } from '#test/simulation/replica-partition';
 
 /** A row of the table of slots; without its bytes where read repair brought only the mark. */

@@ -1,5 +1,5 @@
 import { type Fault, toFault } from '#fault/fault';
-import type { JournalRecord } from '#storage/journal';
+import type { JournalRecord } from '#storage/ports/journal';
 import { Violation } from '#test/simulation/version-index';
 import type { AdmitCall, LimiterAnswer, LimiterClient, MeteredCall } from '#wire/limiter-messages';
 

@@ -1,6 +1,6 @@
-import type { InstanceHead } from '#storage/instance-store';
-import type { JournalRecord } from '#storage/journal';
-import type { ShardRow } from '#storage/shard-store';
+import type { ShardRow } from '#storage/ports/cluster';
+import type { InstanceHead } from '#storage/ports/instances';
+import type { JournalRecord } from '#storage/ports/journal';
 import { Violation } from '#test/simulation/version-index';
 
 /** The heads that any reader finds at the least. */

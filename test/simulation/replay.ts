@@ -1,9 +1,8 @@
 import { advance } from '#identity/advance';
-import { STRESS_STATES } from '#identity/ladder';
 import { newReport, readReport } from '#identity/report';
 import { createState, resetToDefault, resetToInitial, type State } from '#identity/state';
-import { unpackedState } from '#storage/floor';
-import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+import { STRESS_STATES } from '#identity/stress';
+import { type HistoryRow, type InstanceHead, unpackedState } from '#storage/ports/instances';
 import { type Requested, vitalsText } from '#test/simulation/history';
 
 const report = newReport();

@@ -1,4 +1,4 @@
-import type { InstanceStore } from '#storage/instance-store';
+import type { InstanceStore } from '#storage/ports/instances';
 import { Replicas } from '#test/simulation/replicas';
 import { SimulatedActorStores } from '#test/simulation/simulated-actor-stores';
 import { SimulatedProcess } from '#test/simulation/simulated-process';

@@ -1,12 +1,12 @@
-import type { BucketOf } from '#storage/bucket-of';
 import type {
+  BucketOf,
   Chunk,
   InstanceAnswers,
   InstanceCheckpoint,
   InstanceHead,
   InstanceStore,
-} from '#storage/instance-store';
-import { type ListingRow, type ListingStore, listedOf } from '#storage/listing-store';
+} from '#storage/ports/instances';
+import { type ListingRow, type ListingStore, listedOf } from '#storage/ports/listings';
 import { ActorTables, type RowSort, type TableFlaws } from '#test/simulation/actor-tables';
 import type { Replicas } from '#test/simulation/replicas';
 import { type Merge, ReplicatedState } from '#test/simulation/replicated-state';

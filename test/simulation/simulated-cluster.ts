@@ -1,4 +1,4 @@
-import { shardOf } from '#cluster/shard-of';
+import { shardOf } from '#cluster/ring';
 import { LEAVE_MS_MAX } from '#node/bounds';
 import { decodeRecord } from '#runtime/record-codec';
 import type { Flaws } from '#test/simulation/flaws';

@@ -1,5 +1,5 @@
-import type { ChunkBounds } from '#engine/cut-chunks';
 import { EngineNode } from '#engine/engine-node';
+import type { ChunkBounds } from '#engine/instance/rows';
 import type { ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
 import { SimulatedConnection } from '#test/simulation/simulated-connection';

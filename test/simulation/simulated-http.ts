@@ -1,14 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CallIds } from '#edge/call-identity';
-import type { AnswerMetrics, Counted } from '#edge/edge-metrics';
-import type { EdgeAnswer } from '#edge/engine-calls';
-import type { Headers } from '#edge/limit-headers';
-import { Reply } from '#edge/reply';
-import { UnreadAnswers } from '#edge/unread-answers';
+import { UnreadAnswers } from '#edge/listen/slow-readers';
+import { CallIds, type EdgeAnswer } from '#edge/serve/engine-calls';
+import type { Headers } from '#edge/serve/headers';
+import type { AnswerMetrics, Counted } from '#edge/serve/metrics';
+import { Reply } from '#edge/serve/reply';
 import type { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { unchanging } from '#platform/files';
 import type { Logger } from '#platform/logger';
-import { unchanging } from '#platform/reloadable';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
 /** Ids of calls without a key stay below 2^51, as the edge's do. */

@@ -1,11 +1,11 @@
-import { journalStoreOf } from '#storage/journal-steps';
-import type { JournalStore } from '#storage/journal-store';
 import {
   type JournalEntry,
+  type JournalStore,
+  journalStoreOf,
   NEWEST_SLOTS,
   type NewestSlot,
   type NewestSlots,
-} from '#storage/seal-journal';
+} from '#storage/ports/journal';
 import type { JournalFlaw, SimulatedSteps } from '#test/simulation/journal-flaws';
 import {
   markOf,

@@ -1,7 +1,7 @@
-import type { AccountAdmin } from '#limiter/account-admin';
+import type { AccountAdmin } from '#limiter/admin/accounts';
 import { LimiterNode } from '#limiter/limiter-node';
-import { busAccountNews } from '#process/bus-account-news';
-import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
+import { busAccountNews } from '#process/cluster';
+import { memoryKeyUseStore } from '#storage/memory/accounts';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
 import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simulated-node';

@@ -1,7 +1,7 @@
-import type { AccountStore } from '#storage/account-store';
-import type { BucketOf } from '#storage/bucket-of';
-import { memoryAccountStore } from '#storage/memory/memory-account-store';
-import type { MeterHead, MeterStore } from '#storage/meter-store';
+import { memoryAccountStore } from '#storage/memory/accounts';
+import type { AccountStore } from '#storage/ports/accounts';
+import type { BucketOf } from '#storage/ports/instances';
+import type { MeterHead, MeterStore } from '#storage/ports/meters';
 import type { Replicas } from '#test/simulation/replicas';
 import { ReplicatedState } from '#test/simulation/replicated-state';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';

@@ -3,7 +3,7 @@ import { Fault } from '#fault/fault';
 import type { ClusterNodePorts } from '#node/cluster-node';
 import type { NodeConfig } from '#node/node-context';
 import type { ActorHostConfig } from '#runtime/host-ports';
-import type { ShardedService } from '#storage/shard-store';
+import type { ShardedService } from '#storage/ports/cluster';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { Violation } from '#test/simulation/version-index';

@@ -1,8 +1,8 @@
 import type { Clock } from '#platform/clock';
 import type { SimulatedListener } from '#test/simulation/simulated-listener';
+import { CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/bounds';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
-import { CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /** What the connections to one service have of their own. Source: `engineProtocol`, `limiterProtocol`. */
 export type Protocol<Call, Answer> = {

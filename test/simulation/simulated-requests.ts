@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
+import type { Endpoint } from '#edge/endpoints/endpoint';
 import type { EngineCommand } from '#wire/engine-messages';
 
 /** What a caller sends. */

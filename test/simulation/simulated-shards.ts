@@ -1,4 +1,4 @@
-import type { ShardChange, ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardChange, ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
 import { memoryShardStore } from '#test/storage/memory-shard-store';

@@ -1,8 +1,8 @@
-import { Admission, type AdmissionCall } from '#edge/admission';
-import { EngineCalls } from '#edge/engine-calls';
+import { Admission, type AdmissionCall } from '#edge/callers/admission';
+import { EngineCalls } from '#edge/serve/engine-calls';
 import { toFault } from '#fault/fault';
-import { DurableWatermark } from '#limiter/durable-watermark';
-import { MeterKind } from '#limiter/meter-kind';
+import { DurableWatermark } from '#limiter/meter/durable-watermark';
+import { MeterKind } from '#limiter/meter/kind';
 import { replaceMethod } from '#test/simulation/replace-method';
 import type { Variant } from '#test/simulation/variant';
 

@@ -1,7 +1,7 @@
 import { Evidence } from '#cluster/failure-evidence';
 import { JournalProgress } from '#cluster/journal-progress';
-import { HostedShards } from '#node/hosted-shards';
-import { RecoveredRecords } from '#node/recovered-records';
+import { HostedShards } from '#node/shards';
+import { RecoveredRecords } from '#node/tail-recovery';
 import { ActorHost } from '#runtime/actor-host';
 import { replaceGetter, replaceMethod } from '#test/simulation/replace-method';
 import {

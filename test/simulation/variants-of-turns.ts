@@ -1,5 +1,5 @@
-import { InstanceKind } from '#engine/instance-kind';
-import { InstanceSourcing } from '#engine/instance-sourcing';
+import { InstanceKind } from '#engine/instance/kind';
+import { InstanceSourcing } from '#engine/instance/sourcing';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { EarlyWriter } from '#runtime/early-writer';

@@ -1,4 +1,4 @@
-import { etagOf } from '#engine/etag';
+import { etagOf } from '#engine/instance/etag';
 import type { Call, History } from '#test/simulation/history';
 
 /** A call whose answer named the version it rests on. */

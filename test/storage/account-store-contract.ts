@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import type { FaultCode } from '#fault/error-codes';
 import type { Clock } from '#platform/clock';
-import type { AccountStore } from '#storage/account-store';
+import type { AccountStore } from '#storage/ports/accounts';
 import { addKey, revokeKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn } from '#test/support/settled';

@@ -1,13 +1,13 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { chained, chainStart, headBehind } from '#audit/hash-chain';
+import { chained, chainStart, headBehind } from '#audit/chain';
 import {
   AUDIT_LINES_MAX,
   AUDIT_PART_LINES,
   type AuditHead,
   type AuditStore,
   linesToBorder,
-} from '#storage/audit-store';
+} from '#storage/ports/audit';
 
 type Open = () => Promise<{ readonly store: AuditStore; readonly account: string }>;
 

@@ -1,6 +1,6 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { BillingRecord, BillingStore } from '#storage/billing-store';
+import type { BillingRecord, BillingStore } from '#storage/ports/billing';
 
 type Open = () => Promise<BillingStore>;
 

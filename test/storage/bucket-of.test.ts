@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { shardOf } from '#cluster/shard-of';
-import { bucketsOf } from '#storage/bucket-of';
+import { shardOf } from '#cluster/ring';
+import { bucketsOf } from '#storage/ports/instances';
 
 /** Computed once, in the first version. A change of any of them loses sight of what is stored. */
 const GOLDEN: readonly (readonly [id: string, of64: number, of256: number])[] = [

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import type { Clock } from '#platform/clock';
-import type { ManagedAccounts } from '#storage/account-store';
-import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
+import { cassandraAccountStore } from '#storage/cassandra/accounts';
+import type { ManagedAccounts } from '#storage/ports/accounts';
 import { accountStoreContract } from '#test/storage/account-store-contract';
 import { keyChangesContract } from '#test/storage/key-changes-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';

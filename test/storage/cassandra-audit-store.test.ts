@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
-import { chained, chainStart } from '#audit/hash-chain';
-import { cassandraAuditStore } from '#storage/cassandra/cassandra-audit-store';
+import { chained, chainStart } from '#audit/chain';
+import { cassandraAuditStore } from '#storage/cassandra/audit';
 import { auditStoreContract } from '#test/storage/audit-store-contract';
 import { openFaultyLink } from '#test/storage/faulty-link';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';

@@ -1,5 +1,5 @@
-import type { BillingRecord, BillingStore, StoredBilling } from '#storage/billing-store';
-import { cassandraBillingStore } from '#storage/cassandra/cassandra-billing-store';
+import { cassandraBillingStore } from '#storage/cassandra/billing';
+import type { BillingRecord, BillingStore, StoredBilling } from '#storage/ports/billing';
 import { billingStoreContract } from '#test/storage/billing-store-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { cassandraOrSkip } from '#test/support/real-servers';

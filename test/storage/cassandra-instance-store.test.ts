@@ -1,5 +1,5 @@
-import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
-import type { InstanceStore } from '#storage/instance-store';
+import { cassandraInstanceStore } from '#storage/cassandra/instances';
+import type { InstanceStore } from '#storage/ports/instances';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { ONE_BUCKET } from '#test/storage/migrated-keyspace';

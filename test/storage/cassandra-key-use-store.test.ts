@@ -1,5 +1,5 @@
-import { cassandraKeyUseStore } from '#storage/cassandra/cassandra-key-use-store';
-import type { KeyUseStore } from '#storage/key-use-store';
+import { cassandraKeyUseStore } from '#storage/cassandra/account-rows';
+import type { KeyUseStore } from '#storage/ports/accounts';
 import { keyUseStoreContract } from '#test/storage/key-use-store-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { cassandraOrSkip } from '#test/support/real-servers';

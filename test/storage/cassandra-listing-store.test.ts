@@ -1,5 +1,5 @@
-import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
-import type { PagedListings } from '#storage/listing-store';
+import { cassandraListingStore } from '#storage/cassandra/listings';
+import type { PagedListings } from '#storage/ports/listings';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
 import { cassandraOrSkip } from '#test/support/real-servers';

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
-import { cassandraMeterStore } from '#storage/cassandra/cassandra-meter-store';
-import type { ErasableMeters } from '#storage/meter-store';
+import { cassandraMeterStore } from '#storage/cassandra/meters';
+import type { ErasableMeters } from '#storage/ports/meters';
 import { openFaultyLink } from '#test/storage/faulty-link';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { meterAt } from '#test/storage/meter-records';

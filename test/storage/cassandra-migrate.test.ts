@@ -1,10 +1,9 @@
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { assertSchema, createKeyspace, migrate } from '#storage/cassandra/migrate';
-import { knownVersions } from '#storage/cassandra/schema-versions';
+import { assertSchema, createKeyspace, knownVersions, migrate } from '#storage/cassandra/migrate';
 import { serverProblems } from '#storage/cassandra/server-settings';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
-import { type SchemaVersion, versionsIn } from '#storage/schema-versions';
+import { type SchemaVersion, versionsIn } from '#storage/ports/schema-versions';
 import {
   DATA_CENTER,
   MIGRATION,

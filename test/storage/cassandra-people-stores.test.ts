@@ -1,6 +1,8 @@
-import { cassandraMemberStore } from '#storage/cassandra/cassandra-member-store';
-import { cassandraSessionStore } from '#storage/cassandra/cassandra-session-store';
-import { cassandraUserStore } from '#storage/cassandra/cassandra-user-store';
+import {
+  cassandraMemberStore,
+  cassandraSessionStore,
+  cassandraUserStore,
+} from '#storage/cassandra/people';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { memberStoreContract } from '#test/storage/member-store-contract';
 import { sessionStoreContract } from '#test/storage/session-store-contract';

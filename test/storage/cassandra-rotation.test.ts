@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { startCassandra } from '#deploy/local/cassandra-server';
 import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import {
   type CassandraSession,
   openSession,

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { cassandraServerClocks } from '#storage/cassandra/cassandra-server-clocks';
 import { openSession } from '#storage/cassandra/session';
+import { cassandraServerClocks } from '#storage/cassandra/shards';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { refusalOf } from '#test/support/settled';
 

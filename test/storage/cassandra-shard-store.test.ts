@@ -1,4 +1,4 @@
-import { cassandraShardStore } from '#storage/cassandra/cassandra-shard-store';
+import { cassandraShardStore } from '#storage/cassandra/shards';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { changeSchema } from '#test/storage/scratch-keyspace';
 import { shardStoreContract } from '#test/storage/shard-store-contract';

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
+import type { SessionTls } from '#storage/cassandra/driver';
 import { openSession } from '#storage/cassandra/session';
-import type { SessionTls } from '#storage/cassandra/session-credentials';
 import { DATA_CENTER } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { clientOf } from '#test/support/server-certificates';

@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert';
-import { CorruptState } from '#storage/byte-reader';
-import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
-import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
-import { cassandraMeterStore } from '#storage/cassandra/cassandra-meter-store';
+import { cassandraInstanceStore } from '#storage/cassandra/instances';
+import { cassandraListingStore } from '#storage/cassandra/listings';
+import { cassandraMeterStore } from '#storage/cassandra/meters';
 import type { CassandraSession } from '#storage/cassandra/session';
+import { CorruptState } from '#storage/ports/bytes';
 import {
   answerRow,
   driftChunks,

@@ -2,12 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import type { DataFile } from '#storage/data-file';
-import { CheckedTable } from '#storage/sqlite/checked-table';
+import type { DataFile } from '#storage/ports/data-file';
+import { sqliteDataFile } from '#storage/sqlite/backup';
+import { UnusableFile } from '#storage/sqlite/failures';
+import type { SqliteFile } from '#storage/sqlite/file';
 import { openServedFile } from '#storage/sqlite/open-file';
-import { sqliteDataFile } from '#storage/sqlite/sqlite-data-file';
-import type { SqliteFile } from '#storage/sqlite/sqlite-file';
-import { UnusableFile } from '#storage/sqlite/unusable-file';
+import { CheckedTable } from '#storage/sqlite/tables';
 import type { scratchFiles } from '#test/storage/scratch-file';
 
 type ScratchFiles = Pick<ReturnType<typeof scratchFiles>, 'path'>;

@@ -1,9 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { forgetPeople } from '#storage/forget-people';
-import { memoryMemberStore } from '#storage/memory/memory-member-store';
-import { memorySessionStore } from '#storage/memory/memory-session-store';
-import { memoryUserStore } from '#storage/memory/memory-user-store';
+import { memoryMemberStore, memorySessionStore, memoryUserStore } from '#storage/memory/people';
+import { forgetPeople } from '#storage/ports/people';
 import { someUser } from '#test/storage/user-store-contract';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -69,7 +67,7 @@ people('go with their sessions in it, and altogether if they are in no other', a
 people('stay when they enter another account meanwhile', async () => {
   const { stores, bob } = await twoAccounts();
   const remove: typeof stores.users.remove = async (was) => {
-    // What `console/entry` does behind a membership.
+    // What `console/people/entry` does behind a membership.
     await stores.users.replace(was, was.user);
     return await stores.users.remove(was);
   };

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { gatheredHeads } from '#storage/gathered-heads';
-import { HEADS_MAX, type InstanceHead, type InstanceStore } from '#storage/instance-store';
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import { gatheredHeads } from '#storage/ports/heads';
+import { HEADS_MAX, type InstanceHead, type InstanceStore } from '#storage/ports/instances';
 import { checkpointAt, headAt, storeOne } from '#test/storage/instance-rows';
 import { refusalOf } from '#test/support/settled';
 

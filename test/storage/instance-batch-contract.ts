@@ -1,6 +1,6 @@
 import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HEADS_MAX, type InstanceCheckpoint } from '#storage/instance-store';
+import { HEADS_MAX, type InstanceCheckpoint } from '#storage/ports/instances';
 import {
   checkpointAt,
   driftChunks,

@@ -1,7 +1,7 @@
 import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { InstanceHead, InstanceStore } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 import {
   checkpointAt,
   chunksOf,

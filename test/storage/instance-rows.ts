@@ -9,8 +9,8 @@ import {
   type InstanceHead,
   type InstanceStore,
   type PackedRows,
-} from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+} from '#storage/ports/instances';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
 /** A head at a version; the model's energy distinguishes versions. */
 export function headAt(version: number, fields: Partial<InstanceHead> = {}): InstanceHead {

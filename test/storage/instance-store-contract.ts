@@ -1,6 +1,6 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Chunk, type InstanceStore, type NewestRows, NO_ROWS } from '#storage/instance-store';
+import { type Chunk, type InstanceStore, type NewestRows, NO_ROWS } from '#storage/ports/instances';
 import { togetherOf } from '#test/storage/instance-batch-contract';
 import {
   answerRow,

@@ -1,9 +1,13 @@
 import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Floor, RowCounts } from '#storage/floor';
-import { NO_ROWS_TRIMMED, packedState } from '#storage/floor';
-import type { InstanceStore } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+import {
+  type Floor,
+  type InstanceStore,
+  NO_ROWS_TRIMMED,
+  packedState,
+  type RowCounts,
+} from '#storage/ports/instances';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 import {
   answerRow,
   checkpointAt,

@@ -2,7 +2,7 @@ import { suite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
 import { CommitLog } from '#runtime/commit-log';
-import type { Journal } from '#storage/journal';
+import type { Journal } from '#storage/ports/journal';
 import { lineOf } from '#test/runtime/journal-records';
 
 const GROUPS = 50;

@@ -1,7 +1,7 @@
 import type { Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import type { Conditional } from '#storage/journal-store';
+import type { Conditional } from '#storage/ports/journal';
 import {
   ADDRESS,
   APPLIED,

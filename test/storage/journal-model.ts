@@ -1,12 +1,13 @@
 import fc from 'fast-check';
-import type {
-  Append,
-  Conditional,
-  JournalHead,
-  JournalSlot,
-  JournalStore,
-} from '#storage/journal-store';
-import { NEWEST_SLOTS, SLOTS_UNDER_WAY_MAX } from '#storage/seal-journal';
+import {
+  type Append,
+  type Conditional,
+  type JournalHead,
+  type JournalSlot,
+  type JournalStore,
+  NEWEST_SLOTS,
+  SLOTS_UNDER_WAY_MAX,
+} from '#storage/ports/journal';
 import { recordsOf } from '#test/storage/journal-fixture';
 
 /** One thing that may be done to a journal. Appends say where they are, seen from the next slot. */

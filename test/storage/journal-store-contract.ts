@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import type { Conditional } from '#storage/journal-store';
+import type { Conditional } from '#storage/ports/journal';
 import { journalEnds } from '#test/storage/journal-ends-contract';
 import {
   ADDRESS,

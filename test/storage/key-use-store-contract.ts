@@ -1,6 +1,6 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { KeyUse, KeyUseStore } from '#storage/key-use-store';
+import type { KeyUse, KeyUseStore } from '#storage/ports/accounts';
 
 /** The promises of the KeyUseStore port; for the arguments see `accountStoreContract`. */
 export function keyUseStoreContract(

@@ -1,8 +1,7 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type EntryLink, LINKS_MAX, NO_PEOPLE } from '#accounts/people';
-import type { Role } from '#accounts/role';
-import type { CopiedMembers } from '#storage/member-store';
+import { type EntryLink, LINKS_MAX, NO_PEOPLE, type Role } from '#accounts/people';
+import type { CopiedMembers } from '#storage/ports/people';
 import { faultIn } from '#test/support/settled';
 
 type Open = () => Promise<{ store: CopiedMembers; prefix: string }>;

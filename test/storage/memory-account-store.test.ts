@@ -1,4 +1,4 @@
-import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryAccountStore } from '#storage/memory/accounts';
 import { accountStoreContract } from '#test/storage/account-store-contract';
 import { keyChangesContract } from '#test/storage/key-changes-contract';
 import { managedAccountsContract } from '#test/storage/managed-accounts-contract';

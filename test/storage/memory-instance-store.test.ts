@@ -1,4 +1,4 @@
-import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryInstanceStore } from '#storage/memory/instances';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 import { pagedInstancesContract } from '#test/storage/paged-instances-contract';
 

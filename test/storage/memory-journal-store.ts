@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import type { Clock } from '#platform/clock';
-import { journalStoreOf } from '#storage/journal-steps';
-import type { Append, JournalSlot, JournalStore } from '#storage/journal-store';
 import {
+  type Append,
   type JournalEntry,
+  type JournalSlot,
+  type JournalStore,
+  journalStoreOf,
   NEWEST_SLOTS,
   type NewestSlot,
   type NewestSlots,
-} from '#storage/seal-journal';
+} from '#storage/ports/journal';
 
 type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryJournal } from '#storage/memory/meters';
 import { lineOf } from '#test/runtime/journal-records';
 import { journalContract } from '#test/storage/journal-contract';
 

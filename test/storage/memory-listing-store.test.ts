@@ -1,4 +1,4 @@
-import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryListingStore } from '#storage/memory/instances';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
 
 const contract = listingStoreContract('memory', async () => memoryListingStore());

@@ -1,4 +1,4 @@
-import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { memoryMeterStore } from '#storage/memory/meters';
 import { meterStoreContract } from '#test/storage/meter-store-contract';
 
 meterStoreContract('memory', async () => memoryMeterStore()).run();

@@ -1,6 +1,4 @@
-import { memoryMemberStore } from '#storage/memory/memory-member-store';
-import { memorySessionStore } from '#storage/memory/memory-session-store';
-import { memoryUserStore } from '#storage/memory/memory-user-store';
+import { memoryMemberStore, memorySessionStore, memoryUserStore } from '#storage/memory/people';
 import { memberStoreContract } from '#test/storage/member-store-contract';
 import { sessionStoreContract } from '#test/storage/session-store-contract';
 import { userStoreContract } from '#test/storage/user-store-contract';

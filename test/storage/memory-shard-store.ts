@@ -1,4 +1,4 @@
-import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
 
 /** Shard rows in memory that keep every promise of the port: for simulated clusters and tests. */
 export function memoryShardStore(): ShardStore {

@@ -6,7 +6,7 @@ import type {
   MeterRecord,
   MeterStore,
   StoredReservation,
-} from '#storage/meter-store';
+} from '#storage/ports/meters';
 
 const MONTH_ENDS_AT_MS = Date.UTC(2026, 1, 1);
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { meterOfRow, rowOfMeter, STORED_RESERVATIONS_MAX } from '#storage/meter-row';
-import type { MeterRecord } from '#storage/meter-store';
+import { meterOfRow, rowOfMeter, STORED_RESERVATIONS_MAX } from '#storage/ports/meter-codec';
+import type { MeterRecord } from '#storage/ports/meters';
 import { anyRecord, meterAt, reservations } from '#test/storage/meter-records';
 
 const row = suite('the row of a meter');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ErasableMeters, MeterHead } from '#storage/meter-store';
+import type { ErasableMeters, MeterHead } from '#storage/ports/meters';
 import { meterAt, monthAt, reservations, storeMeter } from '#test/storage/meter-records';
 
 type Open = () => Promise<ErasableMeters>;

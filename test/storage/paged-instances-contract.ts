@@ -1,6 +1,6 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HEADS_MAX, type InstanceAnswer, type PagedInstances } from '#storage/instance-store';
+import { HEADS_MAX, type InstanceAnswer, type PagedInstances } from '#storage/ports/instances';
 import {
   answerRow,
   checkpointAt,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite as plainSuite, type Test } from 'uvu';
 import { systemClock } from '#platform/clock';
+import type { SqliteFile } from '#storage/sqlite/file';
 import { openServedFile } from '#storage/sqlite/open-file';
-import type { SqliteFile } from '#storage/sqlite/sqlite-file';
 
 /** Takes every row out of tables: a store of its own for each part of a contract that opens many. */
 export async function emptied(file: SqliteFile, ...tables: string[]): Promise<SqliteFile> {

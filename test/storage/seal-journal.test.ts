@@ -5,7 +5,7 @@ import {
   type SealSteps,
   SLOTS_UNDER_WAY_MAX,
   sealJournal,
-} from '#storage/seal-journal';
+} from '#storage/ports/journal';
 
 const sealing = suite('the end of a sealed journal');
 

@@ -1,9 +1,8 @@
-import type { QueryOptions } from 'cassandra-driver';
-import { Client, errors, type types } from 'cassandra-driver';
+import { Client, errors, type QueryOptions, type types } from 'cassandra-driver';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { driverPolicies } from '#storage/cassandra/driver-policies';
+import { driverPolicies } from '#storage/cassandra/driver';
 import {
   CassandraSession,
   type ObserveStatement,

@@ -5,7 +5,7 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { type auth, Client, type ClientOptions, types } from 'cassandra-driver';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { currentPassword, sslOptions } from '#storage/cassandra/session-credentials';
+import { currentPassword, sslOptions } from '#storage/cassandra/driver';
 import { clientOf, pemOf } from '#test/support/server-certificates';
 import { settable } from '#test/support/settable';
 

@@ -1,7 +1,7 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Session } from '#accounts/session';
-import type { SessionStore } from '#storage/session-store';
+import type { Session } from '#accounts/people';
+import type { SessionStore } from '#storage/ports/people';
 import { faultIn } from '#test/support/settled';
 
 /** The promises of the SessionStore port, for every adapter. `open` gives an empty store. */

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { searchOnceAtATime } from '#storage/cassandra/single-search';
+import { searchOnceAtATime } from '#storage/cassandra/driver';
 
 /** A driver's search that ends on request. */
 function searching() {

@@ -1,5 +1,5 @@
 import type { Clock } from '#platform/clock';
-import { sqliteAccountStore } from '#storage/sqlite/sqlite-account-store';
+import { sqliteAccountStore } from '#storage/sqlite/accounts';
 import { accountStoreContract } from '#test/storage/account-store-contract';
 import { keyChangesContract } from '#test/storage/key-changes-contract';
 import { managedAccountsContract } from '#test/storage/managed-accounts-contract';

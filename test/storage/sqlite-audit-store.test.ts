@@ -1,4 +1,4 @@
-import { sqliteAuditStore } from '#storage/sqlite/sqlite-audit-store';
+import { sqliteAuditStore } from '#storage/sqlite/audit';
 import { auditStoreContract } from '#test/storage/audit-store-contract';
 import { emptied, scratchFiles } from '#test/storage/scratch-file';
 

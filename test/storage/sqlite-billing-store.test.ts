@@ -1,4 +1,4 @@
-import { sqliteBillingStore } from '#storage/sqlite/sqlite-billing-store';
+import { sqliteBillingStore } from '#storage/sqlite/audit';
 import { billingStoreContract } from '#test/storage/billing-store-contract';
 import { emptied, scratchFiles } from '#test/storage/scratch-file';
 

@@ -11,8 +11,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { openConnection } from '#storage/sqlite/connection';
 import { openServedFile } from '#storage/sqlite/open-file';
+import { openConnection } from '#storage/sqlite/tables';
 import {
   closedFile,
   damage,

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SESSION_MS_MAX, type Session } from '#accounts/session';
-import { deleteExpired } from '#storage/sqlite/expired-rows';
-import type { SqliteFile } from '#storage/sqlite/sqlite-file';
-import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
-import { sqliteSessionStore } from '#storage/sqlite/sqlite-session-store';
+import { SESSION_MS_MAX, type Session } from '#accounts/people';
+import type { SqliteFile } from '#storage/sqlite/file';
+import { sqliteListingStore } from '#storage/sqlite/listings';
+import { sqliteSessionStore } from '#storage/sqlite/people';
+import { deleteExpired } from '#storage/sqlite/schema';
 import { scratchFiles } from '#test/storage/scratch-file';
 import { ManualClock } from '#test/support/manual-clock';
 

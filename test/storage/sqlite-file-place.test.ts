@@ -11,9 +11,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
-import { assertOneName, mountOf } from '#storage/sqlite/file-mount';
+import { RESULT_NAMES } from '#storage/sqlite/failures';
 import { openFileOfTool, openServedFile } from '#storage/sqlite/open-file';
-import { RESULT_NAMES } from '#storage/sqlite/result-code';
+import { assertOneName, mountOf } from '#storage/sqlite/paths';
 import {
   closedFile,
   dataFile,

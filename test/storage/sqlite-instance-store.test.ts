@@ -1,4 +1,4 @@
-import { sqliteInstanceStore } from '#storage/sqlite/sqlite-instance-store';
+import { sqliteInstanceStore } from '#storage/sqlite/instances';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
 import { pagedInstancesContract } from '#test/storage/paged-instances-contract';

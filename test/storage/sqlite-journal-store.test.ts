@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import { systemClock } from '#platform/clock';
-import { sqliteJournalStore } from '#storage/sqlite/sqlite-journal-store';
+import { sqliteJournalStore } from '#storage/sqlite/journals';
 import { journalStoreContract } from '#test/storage/journal-store-contract';
 import { scratchFiles } from '#test/storage/scratch-file';
 

@@ -1,4 +1,4 @@
-import { sqliteKeyUseStore } from '#storage/sqlite/sqlite-key-use-store';
+import { sqliteKeyUseStore } from '#storage/sqlite/accounts';
 import { keyUseStoreContract } from '#test/storage/key-use-store-contract';
 import { emptied, scratchFiles } from '#test/storage/scratch-file';
 

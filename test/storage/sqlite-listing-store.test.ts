@@ -1,5 +1,5 @@
 import { systemClock } from '#platform/clock';
-import { sqliteListingStore } from '#storage/sqlite/sqlite-listing-store';
+import { sqliteListingStore } from '#storage/sqlite/listings';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
 import { emptied, scratchFiles } from '#test/storage/scratch-file';
 

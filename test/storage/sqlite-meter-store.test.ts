@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { MONTHS_KEPT } from '#storage/meter-store';
-import { sqliteMeterStore } from '#storage/sqlite/sqlite-meter-store';
+import { MONTHS_KEPT } from '#storage/ports/meters';
+import { sqliteMeterStore } from '#storage/sqlite/meters';
 import { meterAt, monthAt, storeMeter } from '#test/storage/meter-records';
 import { meterStoreContract } from '#test/storage/meter-store-contract';
 import { ONE_BUCKET } from '#test/storage/migrated-keyspace';

@@ -1,6 +1,4 @@
-import { sqliteMemberStore } from '#storage/sqlite/sqlite-member-store';
-import { sqliteSessionStore } from '#storage/sqlite/sqlite-session-store';
-import { sqliteUserStore } from '#storage/sqlite/sqlite-user-store';
+import { sqliteMemberStore, sqliteSessionStore, sqliteUserStore } from '#storage/sqlite/people';
 import { memberStoreContract } from '#test/storage/member-store-contract';
 import { emptied, scratchFiles } from '#test/storage/scratch-file';
 import { sessionStoreContract } from '#test/storage/session-store-contract';

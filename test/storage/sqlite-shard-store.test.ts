@@ -1,5 +1,5 @@
 import { suite } from 'uvu';
-import { sqliteShardStore } from '#storage/sqlite/sqlite-shard-store';
+import { sqliteShardStore } from '#storage/sqlite/shards';
 import { emptied, scratchFiles } from '#test/storage/scratch-file';
 import { shardStoreContract } from '#test/storage/shard-store-contract';
 

@@ -14,8 +14,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { knownFileVersions } from '#storage/sqlite/file-schema';
 import { openServedFile } from '#storage/sqlite/open-file';
+import { knownFileVersions } from '#storage/sqlite/schema';
 import {
   closedFile,
   damage,

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Transaction } from '#storage/sqlite/database';
-import { WriteQueue } from '#storage/sqlite/write-queue';
+import { WriteQueue } from '#storage/sqlite/thread';
 
 /** SQLite's code for a file that may not grow. */
 const FULL = 13;

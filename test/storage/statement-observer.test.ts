@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
 import { Dependency } from '#platform/dependency';
 import { createMetrics } from '#platform/metrics';
-import { statementObserver } from '#storage/cassandra/statement-observer';
+import { statementObserver } from '#storage/cassandra/statements';
 import { SILENT } from '#test/support/test-logger';
 
 /** The lines of a scrape that say how often a second server answered. */

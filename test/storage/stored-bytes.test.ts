@@ -3,18 +3,17 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { deviationJson } from '#engine/report-json';
+import { deviationJson } from '#engine/json';
 import { newReport, readReport } from '#identity/report';
 import { createState } from '#identity/state';
-import { CorruptState } from '#storage/byte-reader';
-import { ByteWriter } from '#storage/byte-writer';
-import { batchesOf, type RowWrite } from '#storage/cassandra/row-batches';
-import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
-import { decodeHead, encodeHead } from '#storage/head-codec';
-import type { Chunk, DriftRow } from '#storage/instance-store';
-import { decodeMeter, encodeMeter } from '#storage/meter-codec';
-import { DRIFT_EVENTS, OBSERVATIONS, unpacked } from '#storage/packed-rows';
-import * as rowCodec from '#storage/row-codec';
+import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/chunks';
+import { batchesOf, type RowWrite } from '#storage/cassandra/statements';
+import { ByteWriter, CorruptState } from '#storage/ports/bytes';
+import * as rowCodec from '#storage/ports/chunks';
+import { decodeHead, encodeHead } from '#storage/ports/heads';
+import type { Chunk, DriftRow } from '#storage/ports/instances';
+import { decodeMeter, encodeMeter } from '#storage/ports/meter-codec';
+import { DRIFT_EVENTS, OBSERVATIONS, unpacked } from '#storage/ports/rows';
 import {
   answerRow,
   driftChunks,

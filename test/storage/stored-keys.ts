@@ -1,6 +1,6 @@
 import type { ApiKeyRecord } from '#accounts/account';
-import { withRevoked } from '#limiter/key-changes';
-import type { AccountStore } from '#storage/account-store';
+import { withRevoked } from '#limiter/keys/changes';
+import type { AccountStore } from '#storage/ports/accounts';
 
 type Keys = Pick<AccountStore, 'changeKeys'>;
 

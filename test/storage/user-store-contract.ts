@@ -1,7 +1,7 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { User } from '#accounts/user';
-import type { PagedUsers } from '#storage/user-store';
+import type { User } from '#accounts/people';
+import type { PagedUsers } from '#storage/ports/people';
 import { faultIn } from '#test/support/settled';
 
 /** A user of the tests, whom no other test has. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isWalDamaged } from '#storage/sqlite/wal-damage';
+import { isWalDamaged } from '#storage/sqlite/wal';
 import { Chance } from '#test/chaos/chance';
 
 const PAGE_BYTES = 4_096;

@@ -1,8 +1,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import * as assert from 'uvu/assert';
+import { openApiDocument } from '#edge/document/openapi';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { openApiDocument } from '#edge/openapi';
 import type { Answer, Caller } from '#test/support/caller';
 
 /**

@@ -1,4 +1,4 @@
-import { type KeyScope, WHOLE_SCOPE } from '#accounts/key-scope';
+import { type KeyScope, WHOLE_SCOPE } from '#accounts/api-key';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import type { Service } from '#test/support/service';
 

@@ -1,9 +1,8 @@
 import { readConfig } from '#config';
 import { runCtl } from '#ctl/ctl';
 import { systemClock } from '#platform/clock';
-import { openCtlCluster } from '#process/ctl-cluster';
-import { openCtlFile } from '#process/ctl-file';
-import { listenForStop } from '#process/stop-signals';
+import { openCtlCluster, openCtlFile } from '#process/ctl-ports';
+import { listenForStop } from '#process/life';
 import { storePlaces } from '#process/store-places';
 import { writeOut } from '#process/terminal';
 

@@ -1,6 +1,6 @@
-import { AuditTrail } from '#audit/audit-trail';
+import { AuditTrail } from '#audit/trail';
 import { type Clock, systemClock } from '#platform/clock';
-import { memoryAuditStore } from '#storage/memory/memory-audit-store';
+import { memoryAuditStore } from '#storage/memory/meters';
 
 /** Audit trails in memory. */
 export function memoryTrail(clock: Clock = systemClock): AuditTrail {

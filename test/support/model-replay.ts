@@ -1,13 +1,11 @@
 import * as assert from 'uvu/assert';
-import { ACTIONS } from '#identity/actions';
 import { advance } from '#identity/advance';
-import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
+import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
+import type { Ranking } from '#identity/dominance';
 import { DRIFT_LEVELS } from '#identity/drift';
-import { STRESS_STATES } from '#identity/ladder';
 import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
 import { COMPOSITES } from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
-import type { Ranking } from '#identity/ranking';
 import { RECOVERY_PATHS } from '#identity/recovery';
 import { newReport, type Report, readReport } from '#identity/report';
 import {
@@ -18,6 +16,7 @@ import {
   resetToInitial,
   type State,
 } from '#identity/state';
+import { STRESS_STATES } from '#identity/stress';
 
 /** What a caller sends, as far as the model cares. */
 export type Seen = {

@@ -1,4 +1,4 @@
-import type { ClusterOverview } from '#limiter/cluster-routes';
+import type { ClusterOverview } from '#limiter/admin/routes';
 
 /** For tests of the admin port that look at no cluster. */
 export const NO_OVERVIEW: ClusterOverview = {

@@ -1,5 +1,11 @@
-import { traceparentOf } from '#platform/traceparent';
-import type { RequestTrace, Span, SpanAttributes, SpanStart, Tracer } from '#platform/tracer';
+import {
+  type RequestTrace,
+  type Span,
+  type SpanAttributes,
+  type SpanStart,
+  type Tracer,
+  traceparentOf,
+} from '#platform/tracer';
 
 /** A span that has ended, and what it was linked to. */
 type EndedSpan = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ClientTls } from '#platform/client-tls';
+import type { ClientTls } from '#platform/certificates';
 
 /**
  * Whose certificates there are: one of each role, `member` of all of them, and others. All are of

@@ -1,4 +1,4 @@
-import type { Reloadable } from '#platform/reloadable';
+import type { Reloadable } from '#platform/files';
 
 /** A value that a test changes, as a file does that is read again. */
 export type Settable<Value> = Reloadable<Value> & { set(value: Value): void };

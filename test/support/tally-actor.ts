@@ -9,8 +9,8 @@ import { decodeRecord } from '#runtime/record-codec';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
 import type { Turn } from '#runtime/turn';
-import type { RecentCall } from '#storage/instance-store';
-import type { Journal, JournalRecord } from '#storage/journal';
+import type { RecentCall } from '#storage/ports/instances';
+import type { Journal, JournalRecord } from '#storage/ports/journal';
 import { turnOfEvents } from '#test/support/settled';
 
 /** The smallest actor that has everything: a sum that calls add to. */

@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert';
-import { migrate } from '#storage/cassandra/migrate';
-import { knownVersions } from '#storage/cassandra/schema-versions';
-import type { SchemaVersion } from '#storage/schema-versions';
+import { knownVersions, migrate } from '#storage/cassandra/migrate';
+import type { SchemaVersion } from '#storage/ports/schema-versions';
 import { MIGRATION, sessionIn } from '#test/storage/migrated-keyspace';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { runMain } from '#test/support/process-run';

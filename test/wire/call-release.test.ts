@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ManualClock } from '#test/support/manual-clock';
 import * as peers from '#test/wire/wire-peers';
+import { DEADLINE_SWEEP_MS } from '#wire/bounds';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
-import { DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
 
 /** More calls of 4 kB than the stream's own buffers take: 16 frames of 256 KiB and a window. */
 const BLOCKING_CALLS = 2_400;

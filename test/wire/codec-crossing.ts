@@ -1,6 +1,6 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Fault } from '#fault/fault';
-import type { Traced } from '#platform/traceparent';
+import type { Traced } from '#platform/tracer';
 import { faultToWire } from '#wire/fault-codec';
 import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Clock } from '#platform/clock';
+import { DEADLINE_SWEEP_MS } from '#wire/bounds';
 import { DeadlineSweep } from '#wire/deadline-sweep';
-import { DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
 
 /** A clock whose only timer rings when the test says so, as late as it says. */
 class BusyClock implements Clock {

@@ -3,10 +3,10 @@ import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as peers from '#test/wire/wire-peers';
+import { CONNECT_TIMEOUT_MS } from '#wire/bounds';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
 import { EngineReplyFrame, EngineRequestFrame } from '#wire/gen/identity_engine/v1/engine';
-import { CONNECT_TIMEOUT_MS } from '#wire/wire-bounds';
 
 const UNREACHABLE = 'service_unavailable engine_unavailable known';
 const LOST = 'service_unavailable engine_unavailable unknown';

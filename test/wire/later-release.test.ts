@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
 import type { Fault } from '#fault/fault';
-import { isOwnerInDoubt, retryReasonOf } from '#routing/routing-policy';
+import { isOwnerInDoubt, retryReasonOf } from '#routing/policy';
 import * as peers from '#test/wire/wire-peers';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';

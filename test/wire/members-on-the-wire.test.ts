@@ -2,17 +2,17 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
+import { unaryCall } from '#wire/admin';
 import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
 import { limiterProtocol } from '#wire/limiter-codec';
 import type { AdmitCall, LimiterAnswer } from '#wire/limiter-messages';
-import { unaryCall } from '#wire/unary-call';
-import type { WireTls } from '#wire/wire-tls';
+import type { WireTls } from '#wire/tls';
 
 const BY_KEY: AdmitCall = {
   ...{ kind: 'admit', accountId: 'acct_1', keyDigest: 'a digest', callId: 1, callTag: 0 },

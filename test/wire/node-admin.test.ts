@@ -6,14 +6,11 @@ import { Fault } from '#fault/fault';
 import { refusalOf } from '#test/support/settled';
 import { ADMIN_CALL } from '#test/wire/admin-call';
 import * as peers from '#test/wire/wire-peers';
-import type { NodeAdmin } from '#wire/admin';
-import { adminClient } from '#wire/admin-client';
-import { adminService } from '#wire/admin-service';
+import { adminClient, adminService, type NodeAdmin } from '#wire/admin';
 import { engineProtocol } from '#wire/engine-codec';
 import { frameService } from '#wire/frame-service';
-import { serveGrpc } from '#wire/grpc-server';
+import { serveGrpc, type WireService } from '#wire/grpc-server';
 import { limiterProtocol } from '#wire/limiter-codec';
-import type { WireService } from '#wire/wire-service';
 
 const OBLIGING: NodeAdmin = {
   identity: () => 'n1',

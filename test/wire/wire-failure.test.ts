@@ -3,13 +3,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { turnOfEvents } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
+import { CONNECT_TIMEOUT_MS, DEADLINE_SWEEP_MS } from '#wire/bounds';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
-import { backoffCeilingMs } from '#wire/frame-connection';
+import { backoffCeilingMs } from '#wire/frame-link';
 import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
 import { limiterProtocol } from '#wire/limiter-codec';
-import { CONNECT_TIMEOUT_MS, DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
 
 const UNREACHABLE = 'service_unavailable engine_unavailable known';
 const LOST = 'service_unavailable engine_unavailable unknown';

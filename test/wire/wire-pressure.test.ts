@@ -2,13 +2,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ManualClock } from '#test/support/manual-clock';
 import * as peers from '#test/wire/wire-peers';
+import { DEADLINE_SWEEP_MS } from '#wire/bounds';
 import { engineProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
 import { EngineReplyFrame, EngineRequestFrame } from '#wire/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#wire/grpc-server';
-import { DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
 
 /** More calls of 4 kB than the stream's own buffers take: 16 frames of 256 KiB and a window. */
 const CALLS = 2_400;

@@ -2,20 +2,17 @@ import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
-import { adminClient } from '#wire/admin-client';
-import { adminService } from '#wire/admin-service';
+import { adminClient, adminService } from '#wire/admin';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
-import { serveGrpc } from '#wire/grpc-server';
-import { healthService } from '#wire/health-service';
+import { healthService, serveGrpc } from '#wire/grpc-server';
 import { limiterProtocol } from '#wire/limiter-codec';
-import { CALLERS, WIRE_ROLES, type WireRole } from '#wire/wire-roles';
-import type { WireTls } from '#wire/wire-tls';
+import { CALLERS, WIRE_ROLES, type WireRole, type WireTls } from '#wire/tls';
 
 /** What the role or other holder shows. */
 function tlsOf(holder: Holder): WireTls {

@@ -2,18 +2,17 @@ import { connect, type PeerCertificate } from 'node:tls';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
-import { unchanging } from '#platform/reloadable';
+import { unchanging } from '#platform/files';
 import { pemOf } from '#test/support/server-certificates';
 import { settable } from '#test/support/settable';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
-import { adminClient } from '#wire/admin-client';
-import { adminService } from '#wire/admin-service';
+import { adminClient, adminService } from '#wire/admin';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
-import type { WireTls } from '#wire/wire-tls';
+import type { WireTls } from '#wire/tls';
 
 /** Two authorities, each of which has signed a member of all roles. */
 const HOLDERS = { old: 'member', new: 'stranger' } as const;

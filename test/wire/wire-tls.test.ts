@@ -2,18 +2,17 @@ import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
-import { type Reloadable, unchanging } from '#platform/reloadable';
+import { type Reloadable, unchanging } from '#platform/files';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
-import { adminClient } from '#wire/admin-client';
-import { adminService } from '#wire/admin-service';
+import { adminClient, adminService } from '#wire/admin';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
 import { AdminService } from '#wire/gen/identity_engine/v1/admin';
 import { serveGrpc } from '#wire/grpc-server';
-import { TLS_NAME, type WireTls } from '#wire/wire-tls';
+import { TLS_NAME, type WireTls } from '#wire/tls';
 
 type Who = 'member' | 'stranger' | 'misnamed' | 'impostor' | 'plain';
 

@@ -1,7 +1,7 @@
 import { render } from 'preact';
-import { startRouter } from '#pages/router';
-import { startSession } from '#pages/session';
-import { App } from '#view/app';
+import { startSession } from '#pages/shell/session';
+import { App } from '#view/shell/app';
+import { startRouter } from '#view/shell/router';
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the document has no root');

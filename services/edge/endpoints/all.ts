@@ -1,27 +1,27 @@
-import type { Endpoint } from '#edge/endpoint';
-import { createCheckout } from '#edge/endpoints/create-checkout';
-import { createInstance } from '#edge/endpoints/create-instance';
-import { deleteInstance } from '#edge/endpoints/delete-instance';
-import { getAccount } from '#edge/endpoints/get-account';
-import { getAudit } from '#edge/endpoints/get-audit';
-import { getContract } from '#edge/endpoints/get-contract';
-import { getDrift } from '#edge/endpoints/get-drift';
-import { getHistory } from '#edge/endpoints/get-history';
-import { getInstance } from '#edge/endpoints/get-instance';
-import { getPersona } from '#edge/endpoints/get-persona';
-import { getQuestions } from '#edge/endpoints/get-questions';
-import { getSnapshot } from '#edge/endpoints/get-snapshot';
-import { listInstances } from '#edge/endpoints/list-instances';
-import { listPersonas } from '#edge/endpoints/list-personas';
-import { notifyBilling } from '#edge/endpoints/notify-billing';
-import { openPortal } from '#edge/endpoints/open-portal';
-import { processBatch } from '#edge/endpoints/process-batch';
-import { processObservation } from '#edge/endpoints/process-observation';
-import { resetInstance } from '#edge/endpoints/reset-instance';
-import { simulateObservations } from '#edge/endpoints/simulate-observations';
-import { streamEvents } from '#edge/endpoints/stream-events';
-import { submitTest } from '#edge/endpoints/submit-test';
-import { updateInstance } from '#edge/endpoints/update-instance';
+import { getAccount, getAudit } from '#edge/endpoints/account';
+import { createCheckout, notifyBilling, openPortal } from '#edge/endpoints/billing';
+import type { Endpoint } from '#edge/endpoints/endpoint';
+import {
+  createInstance,
+  deleteInstance,
+  getInstance,
+  listInstances,
+  resetInstance,
+  updateInstance,
+} from '#edge/endpoints/instances';
+import {
+  processBatch,
+  processObservation,
+  simulateObservations,
+} from '#edge/endpoints/observations';
+import {
+  getContract,
+  getDrift,
+  getHistory,
+  getSnapshot,
+  streamEvents,
+} from '#edge/endpoints/reads';
+import { getPersona, getQuestions, listPersonas, submitTest } from '#edge/endpoints/test';
 
 /** All endpoints: the 16 of interface 4 in its order, then those that came later. */
 export const ENDPOINTS: readonly Endpoint[] = [

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { ACTIONS } from '#identity/actions';
-import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
+import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
 import { DRIFT_LEVELS } from '#identity/drift';
 import { INVENTORY } from '#identity/inventory';
-import { STRESS_STATES } from '#identity/ladder';
 import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
 import { COMPOSITES } from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { RECOVERY_PATHS } from '#identity/recovery';
+import { STRESS_STATES } from '#identity/stress';
 
 /*
  * What the service answers, as the API document shows it and the tests check it. Strict: a field

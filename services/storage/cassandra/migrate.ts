@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
-import type { Clock } from '#platform/clock';
+import { type Clock, sleep } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
-import { SCHEMA_MS_MAX, type SchemaLock, takeSchemaLock } from '#storage/cassandra/schema-lock';
-import { knownVersions } from '#storage/cassandra/schema-versions';
 import {
   type CassandraSession,
   STATEMENT_MS_MAX,
   type StatementOptions,
 } from '#storage/cassandra/session';
-import type { SchemaVersion } from '#storage/schema-versions';
+import { conditionalAnswerOf } from '#storage/cassandra/statements';
+import { type SchemaVersion, versionsIn } from '#storage/ports/schema-versions';
 
 /** How many servers hold a copy of everything. Source: architecture 6. */
-export type Replication =
+type Replication =
   /** The same number whatever the data center: for a single node. */
   | { readonly kind: 'simple'; readonly factor: number }
   /** A number for each data center by its name: for production. */
@@ -205,4 +205,77 @@ function replicationText(replication: Replication): string {
 function count(factor: number): number {
   if (Number.isInteger(factor) && factor >= 1) return factor;
   throw new RangeError(`${factor} cannot be a number of copies`);
+}
+
+/** How long a lock stands: longer than renewing it and a change of the schema take. Seconds. */
+const LOCK_SECONDS = 90;
+
+/**
+ * How long a statement of a migration may take. Milliseconds. A server that has just made tables is
+ * busy with them, and only its caller waits.
+ */
+const SCHEMA_MS_MAX = 30_000;
+
+/** Between two looks at a lock that another holds. Milliseconds. */
+const LOOK_MS = 500;
+
+const TAKE = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder = ?
+  WHERE component = 'tables' IF lock_holder = null`;
+const RENEW = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder = ?
+  WHERE component = 'tables' IF lock_holder = ?`;
+const RELEASE = `DELETE lock_holder FROM schema_versions WHERE component = 'tables'
+  IF lock_holder = ?`;
+
+/** What only one process at a time may hold; it falls to the next when its holder dies. */
+type SchemaLock = AsyncDisposable & {
+  /** Makes sure that the lock is still held. Rejects with `conflict` when it is not. */
+  renew(): Promise<void>;
+};
+
+/** Waits for the lock, at most `waitMs`; then rejects with `conflict`. */
+async function takeSchemaLock(
+  session: CassandraSession,
+  clock: Clock,
+  holder: string,
+  waitMs: number,
+): Promise<SchemaLock> {
+  const isApplied = (query: string, params: readonly string[]) =>
+    conditional(session, query, params);
+  const renewed = () => isApplied(RENEW, [holder, holder]);
+  const endMs = clock.monotonicMs() + waitMs;
+  // A try whose answer got lost may have taken it: then it is there to be renewed.
+  while (!((await isApplied(TAKE, [holder])) || (await renewed()))) {
+    if (clock.monotonicMs() >= endMs) throw held('another process is changing the schema');
+    await sleep(clock, LOOK_MS);
+  }
+  return {
+    async renew() {
+      if (!(await renewed())) throw held('the lock of the schema was lost to another process');
+    },
+    async [Symbol.asyncDispose]() {
+      await isApplied(RELEASE, [holder]);
+    },
+  };
+}
+
+async function conditional(
+  session: CassandraSession,
+  query: string,
+  params: readonly string[],
+): Promise<boolean> {
+  const options: StatementOptions = {
+    kind: 'conditional',
+    operation: 'schema_lock',
+    timeoutMs: SCHEMA_MS_MAX,
+  };
+  return conditionalAnswerOf(await session.execute(query, params, options)).isApplied;
+}
+
+function held(text: string): Fault {
+  return new Fault('conflict', text, { retryAfterS: LOCK_SECONDS });
+}
+
+/** The versions that this program knows, oldest first: the text of schema.cql. */
+export function knownVersions(): SchemaVersion[] {
+  return versionsIn(readFileSync(new URL('schema.cql', import.meta.url), 'utf8'));
 }

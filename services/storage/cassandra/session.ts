@@ -1,21 +1,21 @@
 import { Client, type Host, type QueryOptions, types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { Reloadable } from '#platform/reloadable';
-import {
-  failureOf,
-  hasFailed,
-  type StatementEffect,
-  type StoreErrorType,
-} from '#storage/cassandra/driver-fault';
-import { driverPolicies, ONE_MORE_TRY, ONE_TRY } from '#storage/cassandra/driver-policies';
+import type { Reloadable } from '#platform/files';
 import {
   currentPassword,
+  driverPolicies,
+  failureOf,
+  hasFailed,
+  ONE_MORE_TRY,
+  ONE_TRY,
   type SessionTls,
+  type StatementEffect,
+  type StoreErrorType,
+  searchOnceAtATime,
   sslOptions,
   type UserAndPassword,
-} from '#storage/cassandra/session-credentials';
-import { searchOnceAtATime } from '#storage/cassandra/single-search';
+} from '#storage/cassandra/driver';
 
 /** A statement with its parameters: `bigint` for `bigint` columns; undefined leaves a column unset. */
 export type Statement = { readonly query: string; readonly params: readonly unknown[] };

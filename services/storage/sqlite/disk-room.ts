@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Fault } from '#fault/fault';
 import { type Clock, every } from '#platform/clock';
-import { FILE_MODE } from '#storage/sqlite/private-file';
+import { FILE_MODE } from '#storage/sqlite/paths';
 
 const MIB = 1_024 * 1_024;
 

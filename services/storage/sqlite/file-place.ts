@@ -1,9 +1,7 @@
 import { statSync } from 'node:fs';
-import { MOVED_RESULT } from '#storage/sqlite/result-code';
-import { walOf } from '#storage/sqlite/whole-file';
-
-/** Device and inode of an open file and of its WAL, as text. */
-export type FileIdentity = { readonly file: string; readonly wal: string };
+import type { FileIdentity } from '#storage/sqlite/database';
+import { MOVED_RESULT } from '#storage/sqlite/failures';
+import { walOf } from '#storage/sqlite/wal';
 
 /** What lies at the path of a file, and at the path of its WAL; empty texts where nothing lies. */
 export function identityAt(path: string): FileIdentity {

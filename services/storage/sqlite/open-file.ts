@@ -1,21 +1,19 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { openConnection } from '#storage/sqlite/connection';
 import { hasReleased } from '#storage/sqlite/disk-room';
-import { assertOneName } from '#storage/sqlite/file-mount';
-import { assertNotReplaced, takeFile } from '#storage/sqlite/file-owner';
+import { RESULT, resultCodeOf, UnusableFile, unusable } from '#storage/sqlite/failures';
+import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/file';
 import { identityAt } from '#storage/sqlite/file-place';
+import { assertNotReplaced, takeFile } from '#storage/sqlite/owner';
+import { assertOneName, makeFile, makeFolderOf } from '#storage/sqlite/paths';
 import {
   knownFileVersions,
   markClosed,
   markOpen,
   migrateFile,
   versionOfFile,
-} from '#storage/sqlite/file-schema';
-import { makeFile, makeFolderOf } from '#storage/sqlite/private-file';
-import { RESULT, resultCodeOf } from '#storage/sqlite/result-code';
-import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/sqlite-file';
-import { UnusableFile, unusable } from '#storage/sqlite/unusable-file';
-import { assertWalWhole, assertWhole } from '#storage/sqlite/whole-file';
+} from '#storage/sqlite/schema';
+import { openConnection } from '#storage/sqlite/tables';
+import { assertWalWhole, assertWhole } from '#storage/sqlite/wal';
 
 /**
  * Opens a file for the process that serves it, and holds it until it is disposed: nothing else serves

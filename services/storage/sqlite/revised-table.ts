@@ -1,6 +1,6 @@
 import { Fault } from '#fault/fault';
-import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/checked-table';
 import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
+import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/tables';
 
 /** What a row says, and the revision that a change of it must find again. */
 export type Revised<State> = { readonly state: State; readonly revision: number };

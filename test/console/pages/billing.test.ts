@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { ROLES } from '#accounts/role';
+import { ROLES } from '#accounts/people';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';

@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runbookEntries } from '#deploy/console/runbook-entries';
-import { alertsOf, durationText, servedText } from '#pages/cluster-alerts';
-import { troubleFirst } from '#pages/node-order';
-import { arcPath, arcsOf } from '#pages/ring-arcs';
+import { alertsOf, durationText, servedText, troubleFirst } from '#pages/cluster/alerts';
+import { arcPath, arcsOf } from '#pages/cluster/ring-arcs';
 import {
   clusterReport,
   nodeReport,

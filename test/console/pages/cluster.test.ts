@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ClusterReport } from '#overview/cluster-report';
-import type { ClusterReport as ShownReport } from '#pages/cluster-answers';
+import type { ClusterReport } from '#overview/report';
+import type { ClusterReport as ShownReport } from '#pages/cluster/answers';
 import { faultsOf } from '#test/console/pages/axe';
 import { assertQuiet } from '#test/console/pages/browser-suite';
 import {

@@ -1,13 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { getQuestions } from '#edge/endpoints/get-questions';
-import { listPersonas } from '#edge/endpoints/list-personas';
-import { submitTest } from '#edge/endpoints/submit-test';
-import { reportJson } from '#engine/report-json';
+import { getQuestions, listPersonas, submitTest } from '#edge/endpoints/test';
+import { reportJson } from '#engine/json';
 import { advance, type Observation } from '#identity/advance';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState } from '#identity/state';
-import type { Report } from '#pages/instance-answers';
+import type { Report } from '#pages/instances/answers';
 import type { AddRoute } from '#test/console/pages/add-route';
 
 /** An instance of the fake, whose state the real model has computed. */

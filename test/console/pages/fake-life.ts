@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { followedState } from '#engine/instance-answers';
-import { reportJson } from '#engine/report-json';
+import { followedState } from '#engine/instance/answers';
+import { reportJson } from '#engine/json';
 import { advance, type Observation } from '#identity/advance';
 import { MODELS } from '#identity/models';
 import { MODE_TARGETS } from '#identity/modes';
@@ -14,8 +14,8 @@ import {
   resetToInitial,
   type State,
 } from '#identity/state';
-import type { HistoryRow } from '#pages/instance/instance-events';
-import type { Report } from '#pages/instance-answers';
+import type { HistoryRow } from '#pages/instance/events';
+import type { Report } from '#pages/instances/answers';
 import type { AddRoute } from '#test/console/pages/add-route';
 import { type FakeInstance, fakeInstance } from '#test/console/pages/fake-instances';
 

@@ -10,7 +10,7 @@ import {
   percentText,
   utcTime,
   waitText,
-} from '#pages/format';
+} from '#pages/parts/format';
 
 const texts = suite('what pages write');
 

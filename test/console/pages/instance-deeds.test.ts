@@ -1,6 +1,6 @@
 import type { Route } from 'playwright-core';
 import * as assert from 'uvu/assert';
-import { levelText } from '#pages/format';
+import { levelText } from '#pages/parts/format';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { FakeLife } from '#test/console/pages/fake-life';
 import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { listAddress, ORDERS, PAGE_SIZES, queryOf, viewOf } from '#pages/instance-list-view';
+import { listAddress, ORDERS, PAGE_SIZES, queryOf, viewOf } from '#pages/instances/list-view';
 
 const view = suite('what the list of instances shows');
 

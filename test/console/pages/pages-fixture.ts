@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { buildConsole } from '#console/app';
-import { readBuiltPages } from '#console/built-pages';
-import type { ConsoleConfig } from '#console/console-ports';
-import { loopbackOrigins } from '#console/own-origin';
-import { unchanging } from '#platform/reloadable';
+import { buildConsole } from '#console/app/app';
+import { readBuiltPages } from '#console/app/pages';
+import type { ConsoleConfig } from '#console/app/ports';
+import { loopbackOrigins } from '#console/app/visit';
+import { unchanging } from '#platform/files';
 import { ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
 import { builtOnce } from '#test/console/pages/built-once';
 import { addFakeRoutes, emptyAccount, type FakeAccount } from '#test/console/pages/fake-routes';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { pointsText, RADAR_SIZE, radarCorners, radarPoint } from '#pages/radar-shape';
+import { pointsText, RADAR_SIZE, radarCorners, radarPoint } from '#pages/parts/radar-shape';
 
 const shape = suite('the wheel of modes');
 

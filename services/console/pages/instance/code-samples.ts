@@ -1,4 +1,4 @@
-import type { Observation } from '#pages/instance/instance-calls';
+import type { Observation } from '#pages/instance/calls';
 
 /** A program that sends an observation. */
 export type CodeSample = {

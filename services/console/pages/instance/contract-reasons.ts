@@ -1,7 +1,7 @@
-import { ACTIONS, affinityOf, isAlwaysOpen, isTooDemanding, isTooRisky } from '#identity/actions';
-import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/ladder';
-import { levelText } from '#pages/format';
-import { type Contract, MODES, type Report, valuesOf } from '#pages/instance-answers';
+import { ACTIONS, affinityOf, isAlwaysOpen, isTooDemanding, isTooRisky } from '#identity/contract';
+import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/stress';
+import { type Contract, MODES, type Report, valuesOf } from '#pages/instances/answers';
+import { levelText } from '#pages/parts/format';
 
 /** An action, and the rule of the model from which it follows that it is allowed or not (model 4). */
 export type Reasoned = { readonly action: string; readonly reason: string };

@@ -1,4 +1,4 @@
-import type { HistoryRow } from '#pages/instance/instance-events';
+import type { HistoryRow } from '#pages/instance/events';
 
 /**
  * The tallest that a scrolled list is made, in pixels: browsers draw nothing beyond 17 million. A list of

@@ -1,4 +1,4 @@
-import { MODES, type Report } from '#pages/instance-answers';
+import { MODES, type Report } from '#pages/instances/answers';
 
 /** A line of a chart: what it shows of a state, and how it differs from the others. */
 type Line = {

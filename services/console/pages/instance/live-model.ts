@@ -1,7 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { InstanceStream, type StreamStatus } from '#pages/instance/instance-stream';
-import { type InstanceView, LiveInstance } from '#pages/instance/live-instance';
+import { type InstanceView, LiveInstance } from '#pages/instance/live';
+import { InstanceStream, type StreamStatus } from '#pages/instance/stream';
 
 /** An instance that is followed, as it is drawn. */
 export type LiveModel = {

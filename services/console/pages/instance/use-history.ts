@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Refused } from '#pages/api';
+import { instanceCalls } from '#pages/instance/calls';
+import type { HistoryRow } from '#pages/instance/events';
 import { HistoryRows, lastFirstRow, type ScrolledList } from '#pages/instance/history-window';
-import { instanceCalls } from '#pages/instance/instance-calls';
-import type { HistoryRow } from '#pages/instance/instance-events';
-import type { InstanceView } from '#pages/instance/live-instance';
+import type { InstanceView } from '#pages/instance/live';
+import { Refused } from '#pages/shell/api';
 
 /** Rows of one request. Chosen: a screen and what is scrolled to next. */
 const LOAD_ROWS = 200;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ACTIONS, type Action, isAlwaysOpen, isTooDemanding, isTooRisky } from '#identity/actions';
+import { ACTIONS, type Action, isAlwaysOpen, isTooDemanding, isTooRisky } from '#identity/contract';
 import { OFFSET } from '#identity/state';
 import { manner, type Reasoned, reasonsOf } from '#pages/instance/contract-reasons';
 import { reportAt, reportOf, someState, statesAfter } from '#test/console/pages/instance/reports';

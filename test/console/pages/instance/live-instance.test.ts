@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventOf, type InstanceEvent } from '#pages/instance/instance-events';
-import { KEPT_MAX, LiveInstance } from '#pages/instance/live-instance';
+import { eventOf, type InstanceEvent } from '#pages/instance/events';
+import { KEPT_MAX, LiveInstance } from '#pages/instance/live';
 import { cycleEvent, reportAt } from '#test/console/pages/instance/reports';
 
 const OPENED = { kind: 'opened' } as const;

@@ -1,9 +1,9 @@
-import { reportJson } from '#engine/report-json';
+import { reportJson } from '#engine/json';
 import type { Observation } from '#identity/advance';
 import { newReport, readReport } from '#identity/report';
 import { createState, type State } from '#identity/state';
-import type { HistoryRow, InstanceEvent } from '#pages/instance/instance-events';
-import type { DriftEvent, Report } from '#pages/instance-answers';
+import type { HistoryRow, InstanceEvent } from '#pages/instance/events';
+import type { DriftEvent, Report } from '#pages/instances/answers';
 import { advanced } from '#test/support/arbitrary-identity';
 
 /** The instance of these tests. */

@@ -1,0 +1,292 @@
+import { useState } from 'preact/hooks';
+import { inWords } from '#pages/parts/format';
+import type { KeyView, KeyWanted, NewKey } from '#pages/shell/answers';
+import { api } from '#pages/shell/api';
+import { useAction } from '#pages/shell/loaded';
+import { may } from '#pages/shell/session';
+import { FormDialog, TypedName } from '#view/parts/dialog';
+import { SelectField, TextField, type Values } from '#view/parts/field';
+
+/** What can be done with a key. */
+export type KeyDeed = 'rename' | 'scope' | 'rotate' | 'disable' | 'enable' | 'revoke';
+
+type DeedProps = {
+  readonly of: KeyView;
+  readonly onClose: () => void;
+  /** Called with the key that a rotation has made. */
+  readonly onDone: (made: NewKey | undefined) => void;
+};
+
+const GRACES = [
+  ['0', 'At once'],
+  ['3600', 'In 1 hour'],
+  ['86400', 'In 24 hours'],
+  ['604800', 'In 7 days'],
+] as const;
+
+/** The dialog of one deed. */
+export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDeed }) {
+  switch (deed) {
+    case 'rename':
+      return <RenameDialog {...props} />;
+    case 'scope':
+      return <ScopeDialog {...props} />;
+    case 'rotate':
+      return <RotateDialog {...props} />;
+    case 'disable':
+    case 'enable':
+      return <StateDialog {...props} deed={deed} />;
+    case 'revoke':
+      return <RevokeDialog {...props} />;
+  }
+}
+
+const nameOf = ({ name, masked, id }: KeyView): string => name ?? masked ?? id;
+
+function RenameDialog({ of, onClose, onDone }: DeedProps) {
+  const { run, isBusy, refusal } = useAction(async (name: string) => {
+    await api.renameKey(of.id, name.trim());
+    onDone(undefined);
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Rename the key', submit: 'Rename', onClose, isBusy, refusal }}
+      fields={['name']}
+      onSubmit={({ name = '' }) => run(name)}
+    >
+      <TextField
+        {...{ name: 'name', label: 'Name', refusal, maxLength: 64 }}
+        value={of.name ?? ''}
+        hasFocus
+      />
+    </FormDialog>
+  );
+}
+
+function ScopeDialog({ of, onClose, onDone }: DeedProps) {
+  const { run, isBusy, refusal } = useAction(async (scope: string) => {
+    await api.setKeyScope(of.id, scope);
+    onDone(undefined);
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Change the scope of the key', submit: 'Change', onClose, isBusy, refusal }}
+      fields={['scope']}
+      onSubmit={({ scope = of.scope }) => run(scope)}
+    >
+      <p>
+        Calls with <strong>{nameOf(of)}</strong> may do what its scope says, from within a second
+        on.
+      </p>
+      <SelectField
+        {...{ name: 'scope', label: 'Scope', refusal, choices: scopeChoices(), value: of.scope }}
+      />
+    </FormDialog>
+  );
+}
+
+function RotateDialog({ of, onClose, onDone }: DeedProps) {
+  const { run, isBusy, refusal } = useAction(async (grace: string) => {
+    onDone(await api.rotateKey(of.id, Number(grace)));
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Rotate the key', submit: 'Rotate', onClose, isBusy, refusal }}
+      onSubmit={({ grace = '0' }) => run(grace)}
+    >
+      <p>
+        A new key takes the place of <strong>{nameOf(of)}</strong>, with the same scope and
+        networks.
+      </p>
+      <SelectField
+        {...{ name: 'grace', label: 'The old key stops working', choices: GRACES, value: '86400' }}
+        hint="Until then both work, so that your programs can change over."
+      />
+    </FormDialog>
+  );
+}
+
+function StateDialog({
+  of,
+  deed,
+  onClose,
+  onDone,
+}: DeedProps & { readonly deed: 'disable' | 'enable' }) {
+  const { run, isBusy, refusal } = useAction(async () => {
+    await (deed === 'disable' ? api.disableKey(of.id) : api.enableKey(of.id));
+    onDone(undefined);
+  });
+  const isDisable = deed === 'disable';
+  return (
+    <FormDialog
+      {...{ onClose, isBusy, refusal }}
+      title={isDisable ? 'Disable the key' : 'Enable the key'}
+      submit={isDisable ? 'Disable' : 'Enable'}
+      onSubmit={() => run()}
+    >
+      <p>
+        {isDisable ? 'Calls with ' : 'Calls with '}
+        <strong>{nameOf(of)}</strong>
+        {isDisable
+          ? ' are refused within a second, until you enable it again.'
+          : ' are let in again within a second.'}
+      </p>
+    </FormDialog>
+  );
+}
+
+function RevokeDialog({ of, onClose, onDone }: DeedProps) {
+  const [typed, setTyped] = useState('');
+  const { run, isBusy, refusal } = useAction(async () => {
+    await api.revokeKey(of.id);
+    onDone(undefined);
+  });
+  const name = nameOf(of);
+  return (
+    <FormDialog
+      {...{ title: 'Revoke the key', submit: 'Revoke for ever', onClose, isBusy, refusal }}
+      isDangerous
+      isDisabled={typed !== name}
+      onSubmit={() => run()}
+    >
+      <p>
+        Calls with this key are refused within a second, and it never works again. To stop it for a
+        while, disable it instead.
+      </p>
+      <TypedName label="Type the name of the key" name={name} onTyped={setTyped} />
+    </FormDialog>
+  );
+}
+
+const FIELDS = ['name', 'scope', 'expires_at', 'networks'];
+
+const DAY_MS = 24 * 60 * 60_000;
+
+const EXPIRIES = [
+  ['90', 'In 90 days'],
+  ['30', 'In 30 days'],
+  ['7', 'In 7 days'],
+  ['365', 'In a year'],
+  ['date', 'On a day that I choose'],
+  ['never', 'Never'],
+] as const;
+
+/** Asks what a new key may, and makes it. */
+export function CreateKeyDialog({
+  onClose,
+  onDone,
+}: {
+  readonly onClose: () => void;
+  readonly onDone: (made: NewKey) => void;
+}) {
+  const [expiry, setExpiry] = useState<string>(EXPIRIES[0][0]);
+  const { run, isBusy, refusal } = useAction(async (values: Values) => {
+    onDone(await api.createKey(wantedOf(values)));
+  });
+  const watch = (event: Event) => {
+    if (event.target instanceof HTMLSelectElement && event.target.name === 'expiry') {
+      setExpiry(event.target.value);
+    }
+  };
+  return (
+    <FormDialog
+      title="Create a key"
+      submit="Create"
+      onClose={onClose}
+      isBusy={isBusy}
+      refusal={refusal}
+      fields={expiry === 'date' ? FIELDS : FIELDS.filter((each) => each !== 'expires_at')}
+      onSubmit={run}
+    >
+      <div onChange={watch}>
+        <TextField
+          {...{ name: 'name', label: 'Name', refusal, maxLength: 64 }}
+          hint="What uses it: “billing worker, production”."
+          hasFocus
+        />
+        <SelectField
+          {...{ name: 'scope', label: 'Scope', refusal, choices: scopeChoices() }}
+          hint="Full reads and changes instances. You can give what your own role may do."
+        />
+        <SelectField {...{ name: 'expiry', label: 'Expires', choices: EXPIRIES, value: expiry }} />
+        {expiry === 'date' ? (
+          <TextField
+            {...{ name: 'expires_at', label: 'Last day', refusal }}
+            type="date"
+            hint="It works to the end of this day, in your time zone."
+          />
+        ) : null}
+        <TextField
+          {...{ name: 'networks', label: 'Allowed networks', refusal, lines: 3 }}
+          hint="One address or network a line, such as 192.0.2.0/24. Empty: it works from anywhere."
+          isOptional
+        />
+      </div>
+    </FormDialog>
+  );
+}
+
+function wantedOf(values: Values): KeyWanted {
+  const {
+    name = '',
+    scope = 'full',
+    expiry = 'never',
+    expires_at: day = '',
+    networks = '',
+  } = values;
+  const lines = networks.split(/[\s,]+/).filter((each) => each !== '');
+  const expiresAt = expiryTime(expiry, day);
+  return {
+    name: name.trim(),
+    scope,
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt.toISOString() }),
+    ...(lines.length === 0 ? {} : { networks: lines }),
+  };
+}
+
+function expiryTime(expiry: string, day: string): Date | undefined {
+  if (expiry === 'never') return undefined;
+  if (expiry === 'date') return new Date(`${day}T23:59:59`);
+  const at = new Date();
+  at.setTime(at.getTime() + Number(expiry) * DAY_MS);
+  return at;
+}
+
+/** Every scope that a key may have, in the spelling of the service, with the permission of each word. */
+const PERMISSION_OF = {
+  full: 'instances.write',
+  read: 'instances.read',
+  audit: 'audit.read',
+  billing: 'billing',
+} as const;
+
+const TEXT_OF: Readonly<Record<string, string>> = {
+  full: 'Full',
+  read: 'Read only',
+  audit: 'Audit trail',
+  billing: 'Billing',
+};
+
+const SCOPES = [
+  ...['full', 'read', 'audit', 'billing', 'full audit', 'full billing', 'full audit billing'],
+  ...['read audit', 'read billing', 'read audit billing', 'audit billing'],
+];
+
+/** A scope as people read it: "Full, audit trail". */
+export function scopeText(scope: string): string {
+  const words = scope.split(' ').map((word) => TEXT_OF[word] ?? inWords(word));
+  return words.map((word, at) => (at === 0 ? word : word.toLowerCase())).join(', ');
+}
+
+/** Whether the person who is signed in has every right of a scope, and so may give it. */
+export function mayGive(scope: string): boolean {
+  return scope.split(' ').every((word) => {
+    const permission = PERMISSION_OF[word as keyof typeof PERMISSION_OF];
+    return permission !== undefined && may(permission);
+  });
+}
+
+/** The scopes that the person who is signed in may give, each with its text. */
+function scopeChoices(): (readonly [value: string, text: string])[] {
+  return SCOPES.filter(mayGive).map((scope) => [scope, scopeText(scope)] as const);
+}

@@ -1,0 +1,254 @@
+import { useState } from 'preact/hooks';
+import { browserName, inWords } from '#pages/parts/format';
+import type { KeyView, NewKey } from '#pages/shell/answers';
+import { api } from '#pages/shell/api';
+import { useLoaded } from '#pages/shell/loaded';
+import { may } from '#pages/shell/session';
+import {
+  CreateKeyDialog,
+  type KeyDeed,
+  KeyDialog,
+  mayGive,
+  scopeText,
+} from '#view/account/key-dialogs';
+import { ShownOnce } from '#view/parts/dialog';
+import { Empty, WhenLoaded } from '#view/parts/notice';
+import { TimeText } from '#view/parts/text';
+import { Page } from '#view/shell/router';
+
+/** What is open over the list. */
+type Open =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'deed'; readonly deed: KeyDeed; readonly of: KeyView }
+  | { readonly kind: 'shown'; readonly made: NewKey };
+
+/** The API keys of the account: made, shown once, renamed, rotated, disabled and revoked. */
+export function KeysPage() {
+  const keys = useLoaded(api.keys);
+  const [open, setOpen] = useState<Open | undefined>();
+  const close = () => setOpen(undefined);
+  const create = may('keys.write') ? (
+    <button type="button" class="is-main" onClick={() => setOpen({ kind: 'create' })}>
+      Create a key
+    </button>
+  ) : undefined;
+  const afterwards = (made: NewKey | undefined) => {
+    setOpen(made === undefined ? undefined : { kind: 'shown', made });
+    void keys.reload();
+  };
+  return (
+    <Page
+      title="API keys"
+      lead="Programs call the API with a key. Give each program its own, so that one can be revoked alone."
+      actions={create}
+    >
+      <WhenLoaded loading={keys} what="keys">
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title="There are no keys yet">
+              <p>A key is shown once, when it is created. Nothing can show it again.</p>
+            </Empty>
+          ) : (
+            <KeyTable keys={all} onDeed={(deed, of) => setOpen({ kind: 'deed', deed, of })} />
+          )
+        }
+      </WhenLoaded>
+      <Overlay open={open} onClose={close} onDone={afterwards} />
+    </Page>
+  );
+}
+
+function Overlay({
+  open,
+  onClose,
+  onDone,
+}: {
+  readonly open: Open | undefined;
+  readonly onClose: () => void;
+  readonly onDone: (made: NewKey | undefined) => void;
+}) {
+  switch (open?.kind) {
+    case undefined:
+      return null;
+    case 'create':
+      return <CreateKeyDialog onClose={onClose} onDone={onDone} />;
+    case 'deed':
+      return <KeyDialog deed={open.deed} of={open.of} onClose={onClose} onDone={onDone} />;
+    case 'shown':
+      return (
+        <ShownOnce
+          title="Store this key now"
+          label="API key"
+          value={open.made.key}
+          done="I have stored it"
+          onClose={onClose}
+        >
+          <p>
+            This is the only time that <strong>{open.made.name ?? open.made.id}</strong> is shown.
+            Keep it where secrets are kept, not in code.
+          </p>
+        </ShownOnce>
+      );
+  }
+}
+
+type KeyTableProps = {
+  readonly keys: readonly KeyView[];
+  readonly onDeed: (deed: KeyDeed, of: KeyView) => void;
+};
+
+/** What hints say to people. */
+const HINTS: Readonly<Record<string, string>> = {
+  never_used: 'Never used',
+  idle_90_days: 'Idle for 90 days',
+  no_expiry: 'No expiry',
+  maker_gone: 'Its maker has left or may do less',
+};
+
+const STATUS_CLASS: Readonly<Record<string, string>> = {
+  active: 'is-good',
+  disabled: 'is-warning',
+  expired: 'is-off',
+  revoked: 'is-off',
+};
+
+/** Keys that can still be used come first, the newest of each first. */
+function KeyTable({ keys, onDeed }: KeyTableProps) {
+  const isOver = ({ status }: KeyView) => status === 'revoked' || status === 'expired';
+  const newestFirst = keys.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  const sorted = [...newestFirst.filter((key) => !isOver(key)), ...newestFirst.filter(isOver)];
+  return (
+    <table class="rows">
+      <caption class="unseen">API keys of this account</caption>
+      <thead>
+        <tr>
+          <th scope="col">Name and key</th>
+          <th scope="col">Scope</th>
+          <th scope="col">Last used</th>
+          <th scope="col">Expires</th>
+          <th scope="col">Status</th>
+          {may('keys.write') ? (
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          ) : null}
+        </tr>
+      </thead>
+      <tbody>
+        {sorted.map((key) => (
+          <Row key={key.id} of={key} onDeed={onDeed} isOver={isOver(key)} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({
+  of,
+  onDeed,
+  isOver,
+}: {
+  readonly of: KeyView;
+  readonly onDeed: KeyTableProps['onDeed'];
+  readonly isOver: boolean;
+}) {
+  return (
+    <tr class={isOver ? 'is-over' : ''}>
+      <th scope="row">
+        <span class="row-name">{of.name ?? 'Unnamed key'}</span>
+        <code>{of.masked ?? of.id}</code>
+        {of.created_by === undefined ? null : (
+          <span class="row-more">by {of.created_by.name ?? of.created_by.id}</span>
+        )}
+      </th>
+      <td data-label="Scope">{scopeText(of.scope)}</td>
+      <td data-label="Last used">
+        <LastUsed of={of} />
+      </td>
+      <td data-label="Expires">
+        {of.expires_at === undefined ? (
+          <span class="quiet">Never</span>
+        ) : (
+          <TimeText at={of.expires_at} />
+        )}
+      </td>
+      <td data-label="Status">
+        <span class="badges">
+          <span class={`badge ${STATUS_CLASS[of.status] ?? ''}`}>{inWords(of.status)}</span>
+          {isOver ? null : <Hints of={of} />}
+        </span>
+      </td>
+      {may('keys.write') ? (
+        <td class="row-actions">{isOver ? null : <Deeds of={of} onDeed={onDeed} />}</td>
+      ) : null}
+    </tr>
+  );
+}
+
+function LastUsed({ of: { last_used: used } }: { readonly of: KeyView }) {
+  if (used === undefined) return <span class="quiet">Not yet</span>;
+  const { at, address, client } = used;
+  const from = [address, client === undefined ? undefined : browserName(client)];
+  return (
+    <>
+      <TimeText at={at} />
+      <span class="row-more" title={client}>
+        {from.filter((each) => each !== undefined).join(' · ')}
+      </span>
+    </>
+  );
+}
+
+function Hints({ of: { hints = [], networks = [] } }: { readonly of: KeyView }) {
+  return (
+    <>
+      {hints.map((hint) => (
+        <span key={hint} class="badge is-quiet">
+          {HINTS[hint] ?? inWords(hint)}
+        </span>
+      ))}
+      {networks.length === 0 ? null : (
+        <span class="badge is-quiet" title={networks.join(', ')}>
+          {networks.length === 1 ? networks[0] : `${networks.length} networks`}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Deeds that give the rights of a key to those who hold it. */
+const GIVING: readonly KeyDeed[] = ['scope', 'rotate', 'enable'];
+
+const DEED_TEXTS = [
+  ['rename', 'Rename'],
+  ['scope', 'Scope'],
+  ['rotate', 'Rotate'],
+  ['disable', 'Disable'],
+  ['enable', 'Enable'],
+  ['revoke', 'Revoke'],
+] as const;
+
+function Deeds({ of, onDeed }: { readonly of: KeyView; readonly onDeed: KeyTableProps['onDeed'] }) {
+  const isShown = (deed: KeyDeed) => {
+    // The service refuses these for a key with rights that the person does not have.
+    if (GIVING.includes(deed) && !mayGive(of.scope)) return false;
+    return deed === 'enable'
+      ? of.status === 'disabled'
+      : deed !== 'disable' || of.status === 'active';
+  };
+  return (
+    <>
+      {DEED_TEXTS.filter(([deed]) => isShown(deed)).map(([deed, text]) => (
+        <button
+          key={deed}
+          type="button"
+          class={`is-small ${deed === 'revoke' ? 'is-danger-quiet' : ''}`}
+          aria-label={`${text} ${of.name ?? of.id}`}
+          onClick={() => onDeed(deed, of)}
+        >
+          {text}
+        </button>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,381 @@
+import { useState } from 'preact/hooks';
+import {
+  type Invitation,
+  type Left,
+  type Member,
+  type People,
+  ROLES,
+  type Role,
+} from '#pages/shell/answers';
+import { api } from '#pages/shell/api';
+import { useAction, useLoaded } from '#pages/shell/loaded';
+import { refreshMe, session } from '#pages/shell/session';
+import { FormDialog, ShownOnce } from '#view/parts/dialog';
+import { SelectField, TextField, type Values } from '#view/parts/field';
+import { Empty, WhenLoaded } from '#view/parts/notice';
+import { TimeText } from '#view/parts/text';
+import { Page } from '#view/shell/router';
+
+type Open = MemberDeed | Done;
+
+/** The members of the account and the invitations that are open. */
+export function MembersPage() {
+  const people = useLoaded(api.people);
+  const [open, setOpen] = useState<Open | undefined>();
+  const close = () => setOpen(undefined);
+  return (
+    <Page
+      title="Members"
+      lead="Members sign in to this console; programs call the API with keys instead."
+      actions={
+        <button type="button" class="is-main" onClick={() => setOpen({ kind: 'invite' })}>
+          Invite a member
+        </button>
+      }
+    >
+      <WhenLoaded loading={people} what="members">
+        {(value) => <Lists people={value} onDeed={setOpen} />}
+      </WhenLoaded>
+      <Overlay
+        open={open}
+        onClose={close}
+        onDone={(made) => {
+          setOpen(made);
+          if (open?.kind === 'role' && open.member.id === ownId()) void refreshMe();
+          void people.reload();
+        }}
+      />
+    </Page>
+  );
+}
+
+function Overlay({
+  open,
+  onClose,
+  onDone,
+}: {
+  readonly open: Open | undefined;
+  readonly onClose: () => void;
+  readonly onDone: (made: Done | undefined) => void;
+}) {
+  if (open === undefined) return null;
+  switch (open.kind) {
+    case 'left':
+      return <LeftDialog email={open.email} left={open.left} onClose={onClose} />;
+    case 'link':
+      return (
+        <ShownOnce
+          title="Send this link"
+          label="Invitation link"
+          value={open.link}
+          done="I have sent it"
+          onClose={onClose}
+        >
+          <p>
+            Send it to <strong>{open.email}</strong> yourself: the console sends no mail. It works
+            once, for 7 days, and is not shown again.
+          </p>
+        </ShownOnce>
+      );
+    default:
+      return <MemberDialog deed={open} onClose={onClose} onDone={onDone} />;
+  }
+}
+
+type ListsProps = {
+  readonly people: People;
+  readonly onDeed: (deed: MemberDeed) => void;
+};
+
+function Lists({ people: { members, invitations }, onDeed }: ListsProps) {
+  return (
+    <>
+      <table class="rows">
+        <caption class="unseen">Members</caption>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Role</th>
+            <th scope="col">Member since</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {members.map((member) => (
+            <MemberRow key={member.id} {...{ member, onDeed }} />
+          ))}
+        </tbody>
+      </table>
+      <h2 class="part-title">Open invitations</h2>
+      {invitations.length === 0 ? (
+        <Empty title="No invitation is open" />
+      ) : (
+        <InvitationTable invitations={invitations} onDeed={onDeed} />
+      )}
+    </>
+  );
+}
+
+function ownId(): string | undefined {
+  const now = session.value;
+  return now.kind === 'signed_in' ? now.me.user.id : undefined;
+}
+
+function MemberRow({
+  member,
+  onDeed,
+}: {
+  readonly member: Member;
+  readonly onDeed: ListsProps['onDeed'];
+}) {
+  const { id, name, email, role, joined_at: joinedAt } = member;
+  return (
+    <tr>
+      <th scope="row">
+        <span class="row-name">
+          {name}
+          {id === ownId() ? <span class="quiet"> (you)</span> : null}
+        </span>
+        <span class="row-more">{email}</span>
+      </th>
+      <td data-label="Role">{role}</td>
+      <td data-label="Member since">
+        <TimeText at={joinedAt} />
+      </td>
+      <td class="row-actions">
+        <button
+          type="button"
+          class="is-small"
+          aria-label={`Change role of ${email}`}
+          onClick={() => onDeed({ kind: 'role', member })}
+        >
+          Change role
+        </button>
+        <button
+          type="button"
+          class="is-small is-danger-quiet"
+          aria-label={`Remove ${email}`}
+          onClick={() => onDeed({ kind: 'remove', member })}
+        >
+          Remove
+        </button>
+      </td>
+    </tr>
+  );
+}
+
+function InvitationTable({
+  invitations,
+  onDeed,
+}: {
+  readonly invitations: readonly Invitation[];
+  readonly onDeed: ListsProps['onDeed'];
+}) {
+  return (
+    <table class="rows">
+      <caption class="unseen">Open invitations</caption>
+      <thead>
+        <tr>
+          <th scope="col">Email</th>
+          <th scope="col">Role</th>
+          <th scope="col">Ends</th>
+          <th scope="col">
+            <span class="unseen">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {invitations.map((invitation) => (
+          <tr key={invitation.id}>
+            <th scope="row">
+              <span class="row-name">{invitation.email}</span>
+              {invitation.created_by === undefined ? null : (
+                <span class="row-more">by {invitation.created_by}</span>
+              )}
+            </th>
+            <td data-label="Role">{invitation.role}</td>
+            <td data-label="Ends">
+              <TimeText at={invitation.expires_at} />
+            </td>
+            <td class="row-actions">
+              <button
+                type="button"
+                class="is-small is-danger-quiet"
+                aria-label={`Take back the invitation of ${invitation.email}`}
+                onClick={() => onDeed({ kind: 'uninvite', invitation })}
+              >
+                Take back
+              </button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** What can be done about who is a member. */
+type MemberDeed =
+  | { readonly kind: 'invite' }
+  | { readonly kind: 'role'; readonly member: Member }
+  | { readonly kind: 'remove'; readonly member: Member }
+  | { readonly kind: 'uninvite'; readonly invitation: Invitation };
+
+/** Roles with what each may do. */
+const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
+  ['developer', 'Developer: keys and instances'],
+  ['viewer', 'Viewer: sees keys, instances and usage'],
+  ['billing', 'Billing: usage and payments'],
+  ['owner', 'Owner: everything'],
+];
+
+type DeedProps = {
+  readonly onClose: () => void;
+  /** Called with the link of a new invitation, or with what a member leaves behind. */
+  readonly onDone: (made: Done | undefined) => void;
+};
+
+/** What a deed leaves to do: a link to send, or keys to decide about. */
+type Done =
+  | { readonly kind: 'link'; readonly link: string; readonly email: string }
+  | { readonly kind: 'left'; readonly email: string; readonly left: Left };
+
+/** The dialog of one deed. */
+function MemberDialog({ deed, ...props }: DeedProps & { readonly deed: MemberDeed }) {
+  switch (deed.kind) {
+    case 'invite':
+      return <InviteDialog {...props} />;
+    case 'role':
+      return <RoleDialog {...props} member={deed.member} />;
+    case 'remove':
+      return <RemoveDialog {...props} member={deed.member} />;
+    case 'uninvite':
+      return <TakeBackDialog {...props} invitation={deed.invitation} />;
+  }
+}
+
+function InviteDialog({ onClose, onDone }: DeedProps) {
+  const { run, isBusy, refusal } = useAction(async ({ email = '', role: named }: Values) => {
+    const role = ROLES.find((each) => each === named) ?? 'viewer';
+    onDone({ kind: 'link', ...(await api.invite({ email, role })) });
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Invite a member', submit: 'Make the link', onClose, isBusy, refusal }}
+      fields={['email', 'role']}
+      onSubmit={run}
+    >
+      <TextField {...{ name: 'email', label: 'Email', type: 'email', refusal }} hasFocus />
+      <SelectField {...{ name: 'role', label: 'Role', choices: ROLE_CHOICES, refusal }} />
+    </FormDialog>
+  );
+}
+
+function RoleDialog({ member, onClose, onDone }: DeedProps & { readonly member: Member }) {
+  const { run, isBusy, refusal } = useAction(async ({ role: named }: Values) => {
+    const role = ROLES.find((each) => each === named) ?? member.role;
+    if (role === member.role) onDone(undefined);
+    else onDone(leftOf(member, await api.changeRole(member.id, role)));
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Change the role', submit: 'Change the role', onClose, isBusy, refusal }}
+      fields={['role']}
+      onSubmit={run}
+    >
+      <p>
+        <strong>{member.email}</strong> gets the new role at once, in every browser.
+      </p>
+      <SelectField
+        {...{ name: 'role', label: 'Role', choices: ROLE_CHOICES, value: member.role, refusal }}
+      />
+    </FormDialog>
+  );
+}
+
+/** Undefined where there is nothing to report. */
+function leftOf({ email }: Member, left: Left): Done | undefined {
+  const isNothing = left.keys.length === 0 && left.cancelled_invitations.length === 0;
+  return isNothing ? undefined : { kind: 'left', email, left };
+}
+
+/** Names the keys that an owner decides about, and the invitations that were taken back. */
+function LeftDialog({
+  email,
+  left: { keys, cancelled_invitations: cancelled },
+  onClose,
+}: {
+  readonly email: string;
+  readonly left: Left;
+  readonly onClose: () => void;
+}) {
+  return (
+    <FormDialog
+      {...{ title: 'Decide about what is left', submit: 'I have read this', onClose }}
+      {...{ isBusy: false, refusal: undefined }}
+      onSubmit={onClose}
+    >
+      {cancelled.length === 0 ? null : (
+        <p>These invitations were taken back: {cancelled.map((each) => each.email).join(', ')}.</p>
+      )}
+      {keys.length === 0 ? null : (
+        <>
+          <p>
+            These keys go on working, and <strong>{email}</strong> may have kept them. Rotate or
+            revoke them on the page of API keys.
+          </p>
+          <ul>
+            {keys.map(({ id, name, created_by: maker }) => (
+              <li key={id}>
+                {name ?? id}
+                {maker === undefined ? ' (its maker is not recorded)' : ''}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function RemoveDialog({ member, onClose, onDone }: DeedProps & { readonly member: Member }) {
+  const { run, isBusy, refusal } = useAction(async () => {
+    onDone(leftOf(member, await api.removeMember(member.id)));
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Remove the member', submit: 'Remove', onClose, isBusy, refusal }}
+      isDangerous
+      onSubmit={() => run()}
+    >
+      <p>
+        <strong>{member.email}</strong> loses this account at once, in every browser. Keys that they
+        made go on working; you decide about them next.
+      </p>
+    </FormDialog>
+  );
+}
+
+function TakeBackDialog({
+  invitation,
+  onClose,
+  onDone,
+}: DeedProps & { readonly invitation: Invitation }) {
+  const { run, isBusy, refusal } = useAction(async () => {
+    await api.takeInvitationBack(invitation.id);
+    onDone(undefined);
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Take the invitation back', submit: 'Take back', onClose, isBusy, refusal }}
+      isDangerous
+      onSubmit={() => run()}
+    >
+      <p>
+        The link that was sent to <strong>{invitation.email}</strong> does not work any more.
+      </p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,395 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { counted, monthText, numberText, percentText } from '#pages/parts/format';
+import type { InstanceUsage, Usage, UsageMonth } from '#pages/shell/answers';
+import { api, instanceUsageExport, usageExport } from '#pages/shell/api';
+import { type Loading, useLoaded } from '#pages/shell/loaded';
+import { may } from '#pages/shell/session';
+import { instanceAddress } from '#view/instances/table';
+import { DayChart } from '#view/parts/day-chart';
+import { Empty, WhenLoaded } from '#view/parts/notice';
+import { Ring } from '#view/parts/ring';
+import { TimeText } from '#view/parts/text';
+import { Link, Page } from '#view/shell/router';
+
+/** What the account has used: now, by day and by key, in this month and in those before, and by instance. */
+export function UsagePage() {
+  const usage = useLoaded(api.usage);
+  const months = useLoaded(api.usageMonths);
+  const instances = useLoaded(api.usageInstances);
+  const reload = () => {
+    void usage.reload();
+    void months.reload();
+    void instances.reload();
+  };
+  return (
+    <Page
+      title="Usage"
+      lead="Cycles are counted when a call is settled, by the day of UTC and by the key of the call."
+      actions={
+        <button type="button" onClick={reload}>
+          Refresh
+        </button>
+      }
+    >
+      <WhenLoaded loading={usage} what="usage">
+        {(value) => (
+          <>
+            <UsageCards usage={value} />
+            <p class="quiet">
+              {value.forecast === undefined
+                ? 'A forecast of the month appears a day after its first use.'
+                : 'The forecast is a straight line through what was used since the first day of this month with any use.'}
+            </p>
+          </>
+        )}
+      </WhenLoaded>
+      <WhenLoaded loading={months} what="months">
+        {(value) => <Months months={value} />}
+      </WhenLoaded>
+      <InstanceUsagePart loading={instances} />
+    </Page>
+  );
+}
+
+function Months({ months }: { readonly months: readonly UsageMonth[] }) {
+  const [chosen, choose] = useState(months[0]?.month);
+  const month = months.find((one) => one.month === chosen) ?? months[0];
+  if (month === undefined) return null;
+  const name = monthText(month.month);
+  return (
+    <>
+      <section class="card" aria-labelledby="days">
+        <div class="card-head is-wrapping">
+          <h2 id="days">Cycles by day</h2>
+          <div class="button-row">
+            <select
+              class="month"
+              aria-label="Month"
+              value={month.month}
+              onChange={(event) => choose(event.currentTarget.value)}
+            >
+              {months.map((one, index) => (
+                <option key={one.month} value={one.month}>
+                  {monthText(one.month)}
+                  {index === 0 ? ' (so far)' : ''}
+                </option>
+              ))}
+            </select>
+            {(['csv', 'json'] as const).map((format) => (
+              <a
+                key={format}
+                class="button"
+                href={usageExport(format, month.month)}
+                download
+                aria-label={`Export ${format.toUpperCase()} of ${name}`}
+              >
+                Export {format.toUpperCase()}
+              </a>
+            ))}
+          </div>
+        </div>
+        {month.cycles === 0 ? (
+          <Empty title={`Nothing was used in ${name}`} />
+        ) : (
+          <>
+            <p class="figure">{counted(month.cycles, 'cycle')}</p>
+            <DayChart month={month} />
+            <DayTable month={month} />
+          </>
+        )}
+      </section>
+      {month.cycles === 0 ? null : <KeyUsage month={month} />}
+      <p class="quiet">
+        A row for each day and key of all months shown here:{' '}
+        <a href={usageExport('csv')} download>
+          CSV
+        </a>{' '}
+        or{' '}
+        <a href={usageExport('json')} download>
+          JSON
+        </a>
+      </p>
+    </>
+  );
+}
+
+/** The chart in numbers; days without use are left out. */
+function DayTable({ month }: { readonly month: UsageMonth }) {
+  return (
+    <details>
+      <summary>Show the days as a table</summary>
+      <table class="rows is-plain is-narrow">
+        <caption class="unseen">Cycles by day of {monthText(month.month)}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Day (UTC)</th>
+            <th scope="col" class="is-number">
+              Cycles
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {month.days
+            .filter(({ cycles }) => cycles > 0)
+            .map(({ date, cycles }) => (
+              <tr key={date}>
+                <th scope="row">{date}</th>
+                <td data-label="Cycles" class="is-number">
+                  {numberText(cycles)}
+                </td>
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+function KeyUsage({
+  month: { month, cycles, keys, other_cycles },
+}: {
+  readonly month: UsageMonth;
+}) {
+  const others = {
+    ...{ id: 'other', name: 'No known key', cycles: other_cycles },
+    note: 'From before keys were counted, of keys that are gone, or lost in a crash',
+  };
+  const known = keys.map(({ name = 'Unnamed key', ...key }) => ({ ...key, name }));
+  return (
+    <section class="card" aria-labelledby="keys">
+      <h2 id="keys">Cycles by key</h2>
+      <UsageTable
+        of="Key"
+        caption={`Cycles by key in ${monthText(month)}`}
+        rows={other_cycles === 0 ? known : [...known, others]}
+        cycles={cycles}
+      />
+    </section>
+  );
+}
+
+/** The month and the minute of the account as rings. */
+export function UsageCards({ usage }: { readonly usage: Usage }) {
+  return (
+    <div class="cards">
+      <MonthCard usage={usage} />
+      <MinuteCard usage={usage} />
+    </div>
+  );
+}
+
+function MonthCard({ usage }: { readonly usage: Usage }) {
+  const { cycles_used: cycles, cycles_per_month: most, forecast } = usage;
+  return (
+    <Meter id="month">
+      <Ring
+        share={cycles / most}
+        {...(forecast && { expected: forecast.cycles / most })}
+        label={`${counted(cycles, 'cycle')} of ${numberText(most)} used this month`}
+      />
+      <div>
+        <h2 id="month">This month</h2>
+        <p class="figure">
+          {numberText(cycles)} <span class="quiet">of {counted(most, 'cycle')}</span>
+        </p>
+        <p class="quiet">
+          Begins again <TimeText at={usage.month_ends_at} />
+        </p>
+        <Forecast usage={usage} />
+      </div>
+    </Meter>
+  );
+}
+
+/** Where the month is going; nothing while it is too early to say. */
+function Forecast({ usage: { forecast, cycles_per_month: most } }: { readonly usage: Usage }) {
+  if (forecast === undefined) return null;
+  const { cycles, used_up_at: usedUpAt } = forecast;
+  return (
+    <p>
+      {usedUpAt === undefined ? (
+        <>
+          At this rate about {counted(cycles, 'cycle')} by the end of the month (
+          {percentText(cycles / most)})
+        </>
+      ) : (
+        <strong class="warning-text">
+          At this rate the month’s quota is used up on <TimeText at={usedUpAt} />
+        </strong>
+      )}
+    </p>
+  );
+}
+
+function MinuteCard({ usage }: { readonly usage: Usage }) {
+  const { requests_in_window: requests, requests_per_minute: most } = usage;
+  const { window_resets_at: resetsAt } = usage;
+  return (
+    <Meter id="minute">
+      <Ring
+        share={requests / most}
+        label={`${counted(requests, 'request')} of ${numberText(most)} used this minute`}
+      />
+      <div>
+        <h2 id="minute">This minute</h2>
+        <p class="figure">
+          {numberText(requests)} <span class="quiet">of {counted(most, 'request')}</span>
+        </p>
+        <p class="quiet">
+          {resetsAt === undefined ? (
+            'No minute is running: the next request begins one'
+          ) : (
+            <>
+              Begins again <TimeText at={resetsAt} precision="second" />
+            </>
+          )}
+        </p>
+      </div>
+    </Meter>
+  );
+}
+
+function Meter({ id, children }: { readonly id: string; readonly children: ComponentChildren }) {
+  return (
+    <section class="card meter" aria-labelledby={id}>
+      {children}
+    </section>
+  );
+}
+
+/** What one thing has used; `note` is what else there is to say of it, besides its id. */
+type UsedRow = {
+  readonly id: string;
+  readonly name: ComponentChildren;
+  readonly note?: string;
+  readonly cycles: number;
+};
+
+/** Who used how many cycles, in numbers and as a share of `cycles`. */
+function UsageTable({
+  of,
+  caption,
+  rows,
+  cycles,
+}: {
+  /** What a row is: `Key`. */
+  readonly of: string;
+  readonly caption: string;
+  readonly rows: readonly UsedRow[];
+  readonly cycles: number;
+}) {
+  return (
+    <table class="rows is-plain">
+      <caption class="unseen">{caption}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{of}</th>
+          <th scope="col" class="is-number">
+            Cycles
+          </th>
+          <th scope="col" class="is-number">
+            Share
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.id}>
+            <th scope="row">
+              <span class="row-name">{row.name}</span>
+              {row.note === undefined ? (
+                <code>{row.id}</code>
+              ) : (
+                <span class="row-more">{row.note}</span>
+              )}
+            </th>
+            <td data-label="Cycles" class="is-number">
+              {numberText(row.cycles)}
+            </td>
+            <td data-label="Share" class="is-number">
+              {percentText(cycles === 0 ? 0 : row.cycles / cycles)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Which instances used most of the present month. */
+function InstanceUsagePart({ loading }: { readonly loading: Loading<InstanceUsage> }) {
+  const { loaded } = loading;
+  const month = loaded.kind === 'ready' ? monthText(loaded.value.month) : undefined;
+  return (
+    <section class="card" aria-labelledby="instances">
+      <div class="card-head is-wrapping">
+        <h2 id="instances">Cycles by instance{month === undefined ? '' : `, ${month} so far`}</h2>
+        {loaded.kind === 'ready' && loaded.value.instances.length > 0 ? (
+          <div class="button-row">
+            {(['csv', 'json'] as const).map((format) => (
+              <a
+                key={format}
+                class="button"
+                href={instanceUsageExport(format)}
+                download
+                aria-label={`Export ${format.toUpperCase()} of instances`}
+              >
+                Export {format.toUpperCase()}
+              </a>
+            ))}
+          </div>
+        ) : null}
+      </div>
+      <WhenLoaded loading={loading} what="usage by instance">
+        {(value) => <Used used={value} />}
+      </WhenLoaded>
+    </section>
+  );
+}
+
+function Used({ used }: { readonly used: InstanceUsage }) {
+  const { instances, other_cycles: others, cycles } = used;
+  const rest = {
+    ...{ id: 'other', name: 'Others', cycles: others },
+    note: 'Further instances, deleted ones, cycles before a reset or dated in another month, calls under way',
+  };
+  const rows = instances.map(({ id, name, ...row }) => {
+    const shown = may('instances.read') ? <Link to={instanceAddress(id)}>{name}</Link> : name;
+    return { ...row, id, name: shown };
+  });
+  return (
+    <>
+      {used.is_complete ? null : <Incomplete used={used} />}
+      {instances.length === 0 ? (
+        <Empty title={`No instance has observed anything in ${monthText(used.month)}`} />
+      ) : (
+        <UsageTable
+          of="Instance"
+          caption={`Cycles by instance in ${monthText(used.month)}`}
+          rows={others === 0 ? rows : [...rows, rest]}
+          cycles={cycles}
+        />
+      )}
+      <p class="quiet">
+        The 20 instances with the most cycles since the month began in UTC, by the time of each
+        observation: its own timestamp where it has one, else when it was processed. All else on
+        this page goes by when a call was settled. As of{' '}
+        <TimeText at={used.as_of} precision="second" />; looked up once a minute at most.
+      </p>
+    </>
+  );
+}
+
+/** Why an instance that is not shown may have used more than one that is. */
+function Incomplete({ used }: { readonly used: InstanceUsage }) {
+  const { instances_listed: listed, instances_total: total } = used;
+  return (
+    <p class="notice" role="status">
+      <strong>This may not be all.</strong>{' '}
+      {listed < total
+        ? `Of ${counted(total, 'instance')} the ${numberText(listed)} that were created last were looked at.`
+        : 'There was no time to look at every instance; those with the most cycles in all came first.'}
+    </p>
+  );
+}

@@ -1,0 +1,240 @@
+import type {
+  ClusterReport,
+  Known,
+  NodeReport,
+  OfCluster,
+  ServiceReport,
+  UnservedState,
+} from '#pages/cluster/answers';
+import { counted, numberText } from '#pages/parts/format';
+
+/** How bad it is: callers suffer, or will; it will keep until morning; it is good to know. */
+export type Level = 'critical' | 'warning' | 'notice';
+
+/** What is wrong, in words, and the entry of the runbook that says what to do. */
+export type Alert = {
+  readonly level: Level;
+  readonly text: string;
+  readonly entry?: string;
+};
+
+/** Records that wait to be stored, as the alert UnflushedTailGrows counts them. */
+const UNSTORED_RECORDS_MAX = 150_000;
+
+/** For how long one may wait, in seconds: twice what it takes at most where the store keeps up. */
+const UNSTORED_S_MAX = 240;
+
+/** For how long a shard may be on its way to its next owner, in seconds: it takes some tenths. */
+const OPENING_S_MAX = 5;
+
+const LEVELS: readonly Level[] = ['critical', 'warning', 'notice'];
+
+/** Everything that is wrong by a report, the worst first. */
+export function alertsOf(report: ClusterReport): readonly Alert[] {
+  if (report.kind === 'alone') return [];
+  const alerts = [
+    ...busAlerts(report),
+    ...serviceAlerts('engine', report.engine, report),
+    ...serviceAlerts('limiter', report.limiter, report),
+    ...releaseAlerts(report),
+  ];
+  return alerts.sort((one, other) => LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level));
+}
+
+/** How many shards of a service are not served now, for whatever reason. */
+export function unservedCountOf({ unserved }: Pick<ServiceReport, 'unserved'>): number {
+  return Object.values(unserved).reduce((sum, count) => sum + count, 0);
+}
+
+/** Whether all shards are served, or how many are on their way, in a few words. */
+export function servedText({ engine, limiter }: OfCluster): string {
+  const services = [engine, limiter].flatMap((known) => valueIn(known) ?? []);
+  const waiting = services.reduce((sum, service) => sum + unservedCountOf(service), 0);
+  if (waiting === 0) return 'All shards are served';
+  return `${counted(waiting, 'shard')} ${waiting === 1 ? 'is' : 'are'} about to be served`;
+}
+
+/** Seconds as people read them: `3.2 s`, `4 min`, `2 h`. */
+export function durationText(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return `${Math.round(seconds / 3_600)} h`;
+}
+
+/** What a node is called: its name, else the beginning of its incarnation. */
+export function nodeName({ node, incarnation }: Pick<NodeReport, 'node' | 'incarnation'>): string {
+  return node ?? `${incarnation.slice(0, 8)}…`;
+}
+
+/** What is known, or undefined. */
+function valueIn<Value>(known: Known<Value>): Value | undefined {
+  return 'value' in known ? known.value : undefined;
+}
+
+function busAlerts({ is_bus_connected }: OfCluster): Alert[] {
+  if (is_bus_connected) return [];
+  const text = 'This process has no NATS: nodes that it does not hear may be well.';
+  return [{ level: 'critical', text, entry: 'BusDisconnected' }];
+}
+
+function serviceAlerts(
+  name: 'engine' | 'limiter',
+  known: Known<ServiceReport>,
+  { watched_s }: OfCluster,
+): Alert[] {
+  const service = valueIn(known);
+  if (service === undefined) {
+    const why = 'not_known' in known ? known.not_known : '';
+    const isNew = why.includes('has ever owned');
+    const text = `Of the ${name}s nothing is known: ${why}.`;
+    return [{ level: 'critical', text, entry: isNew ? 'ProcessDown' : 'StoreFails' }];
+  }
+  return [
+    ...tableAlerts(name, service),
+    ...shardAlerts(name, service, watched_s),
+    ...service.nodes.flatMap((node) => stateAlerts(name, node)),
+    ...service.nodes.flatMap((node) => storeAlerts(name, node)),
+    ...silentAlerts(name, service),
+    ...service.strangers.map(
+      (stranger): Alert => ({
+        level: 'warning',
+        text: `Another cluster (${stranger}) speaks under the same NATS subjects and is ignored.`,
+        entry: 'ForgedMessages',
+      }),
+    ),
+  ];
+}
+
+function tableAlerts(name: string, { table_fault, table_age_s }: ServiceReport): Alert[] {
+  if (table_fault === null) return [];
+  const age = durationText(table_age_s);
+  const text = `The owners of the ${name}s’ shards were read ${age} ago, and not since: ${table_fault}.`;
+  return [{ level: 'critical', text, entry: 'StoreFails' }];
+}
+
+function shardAlerts(name: string, service: ServiceReport, watchedS: number): Alert[] {
+  if (!service.nodes.some(({ silent_s }) => silent_s !== null)) {
+    return [{ level: 'critical', text: `No ${name} is heard.`, entry: 'ProcessDown' }];
+  }
+  const alerts: Alert[] = [];
+  const { unowned, moving } = service.unserved;
+  if (unowned > 0) {
+    const since = sinceText(service, 'unowned', watchedS);
+    const text = `${shardsOf(unowned, name)} ${unowned === 1 ? 'has' : 'have'} no owner ${since}.`;
+    alerts.push({ level: 'critical', text, entry: 'ShardWithoutOwner' });
+  }
+  const longest = longestOf(service, 'moving');
+  if (moving > 0 && longest > OPENING_S_MAX) {
+    const since = sinceText(service, 'moving', watchedS);
+    const text = `${shardsOf(moving, name)} ${moving === 1 ? 'is' : 'are'} owned and not served ${since}.`;
+    alerts.push({ level: 'critical', text, entry: 'ShardWithoutOwner' });
+  }
+  return alerts;
+}
+
+function shardsOf(count: number, name: string): string {
+  return `${counted(count, 'shard')} of the ${name}s`;
+}
+
+function longestOf({ unserved_shards }: ServiceReport, state: UnservedState): number {
+  const since = unserved_shards.filter((one) => one.state === state).map(({ since_s }) => since_s);
+  return Math.max(0, ...since);
+}
+
+/** What was so when the watch began may have been so for longer. */
+function sinceText(service: ServiceReport, state: UnservedState, watchedS: number): string {
+  const longest = longestOf(service, state);
+  const isOlder = longest > 0 && longest >= watchedS - 3;
+  return `for ${durationText(longest)}${isOlder ? ' or longer' : ''}`;
+}
+
+/** What a node is called inside of a sentence: with its service, where the name does not say it. */
+function nameIn(service: string, node: NodeReport): string {
+  const name = nodeName(node);
+  return name.startsWith(service) ? name : `the ${service} ${name}`;
+}
+
+/** A text with a large letter in front, unless that is of a name. */
+function beginning(text: string): string {
+  return text.replace(/^the /, 'The ');
+}
+
+function stateAlerts(service: string, node: NodeReport): Alert[] {
+  const name = beginning(nameIn(service, node));
+  const shards = counted(node.owns, 'shard');
+  switch (node.state) {
+    case 'not heard': {
+      const silent = node.silent_s === null ? '' : ` for ${durationText(node.silent_s)}`;
+      const text = `${name} is not heard${silent}, and owns ${shards}.`;
+      return [{ level: 'critical', text, entry: 'ProcessDown' }];
+    }
+    case 'sealed': {
+      const text = `The journal of ${nameIn(service, node)} is sealed, and ${shards} wait for the next owner.`;
+      return [{ level: 'critical', text, entry: 'JournalFenced' }];
+    }
+    case 'wrong clock': {
+      const text = `The clock of ${nameIn(service, node)} is wrong: it gives its shards away and takes none.`;
+      return [{ level: 'critical', text, entry: 'ClockDeviates' }];
+    }
+    case 'leaving': {
+      const text = `${name} leaves; ${shards} are still to go.`;
+      return [{ level: 'notice', text }];
+    }
+    case 'serving': {
+      if (node.agrees !== false) return [];
+      const text = `${name} hears other nodes than this process does; seconds after a start that is usual.`;
+      return [{ level: 'warning', text, entry: 'BusDisconnected' }];
+    }
+  }
+}
+
+/** A node that is heard and says nothing of itself, while others of its service do. */
+function silentAlerts(service: string, { nodes }: ServiceReport): Alert[] {
+  const heard = nodes.filter(({ state }) => state !== 'not heard' && state !== 'sealed');
+  if (heard.every(({ load }) => 'not_known' in load)) return [];
+  return heard.flatMap((node): Alert[] => {
+    if ('value' in node.load) return [];
+    const name = beginning(nameIn(service, node));
+    const text = `${name} does not say what it holds: ${node.load.not_known}. One of 1.0 cannot.`;
+    return [{ level: 'warning', text, entry: 'ProcessDown' }];
+  });
+}
+
+function storeAlerts(service: string, node: NodeReport): Alert[] {
+  const load = valueIn(node.load);
+  if (load === undefined) return [];
+  const { unstored_records: records, oldest_unstored_s: oldest } = load;
+  const age = oldest === null ? '' : `, the oldest for ${durationText(oldest)}`;
+  const name = nameIn(service, node);
+  const text = `${numberText(records)} records in the journal of ${name} are not stored yet${age}.`;
+  if (records > UNSTORED_RECORDS_MAX) {
+    return [{ level: 'critical', text, entry: 'UnflushedTailGrows' }];
+  }
+  if ((oldest ?? 0) <= UNSTORED_S_MAX) return [];
+  return [{ level: 'warning', text, entry: 'CheckpointsFail' }];
+}
+
+function releaseAlerts({ engine, limiter }: OfCluster): Alert[] {
+  const nodes = [engine, limiter].flatMap((service) => valueIn(service)?.nodes ?? []);
+  const releases = new Set(nodes.flatMap(({ release }) => release ?? []));
+  if (releases.size < 2) return [];
+  const text = `Nodes run different releases: ${[...releases].sort().join(', ')}.`;
+  return [{ level: 'notice', text }];
+}
+
+/** The places of nodes, those in trouble first, then by name. */
+export function troubleFirst(nodes: readonly NodeReport[]): readonly number[] {
+  return nodes
+    .map((node, place) => ({ place, rank: rankOf(node), name: nodeName(node) }))
+    .sort((one, other) => one.rank - other.rank || (one.name < other.name ? -1 : 1))
+    .map(({ place }) => place);
+}
+
+function rankOf({ state, agrees, load }: NodeReport): number {
+  if (state === 'not heard' || state === 'sealed') return 0;
+  if (state === 'wrong clock') return 1;
+  if (state === 'leaving') return 2;
+  if (agrees === false) return 3;
+  return 'not_known' in load ? 4 : 5;
+}

@@ -1,0 +1,49 @@
+import { feed, follow } from '#pages/cluster/feed';
+import type { Refused } from '#pages/shell/api';
+import { ClusterView } from '#view/cluster/view';
+import { submitted, TextField } from '#view/parts/field';
+import { RefusalNotice, Skeleton } from '#view/parts/notice';
+import { Doorway } from '#view/sign-in/entering';
+
+/** The page of the cluster: the question for the token, and then the cluster. */
+export function ClusterApp() {
+  const now = feed.value;
+  switch (now.kind) {
+    case 'locked':
+      return <TokenPage refusal={now.refusal} />;
+    case 'opening':
+      return (
+        <Doorway title="Cluster" lead="Listening to the nodes: each is heard once a second.">
+          <Skeleton what="the cluster" />
+        </Doorway>
+      );
+    case 'open':
+      return <ClusterView report={now.report} failing={now.failing} />;
+  }
+}
+
+function TokenPage({ refusal }: { readonly refusal: Refused | undefined }) {
+  return (
+    <Doorway title="Cluster" lead="Ring, shards, nodes and journals of this cluster, live.">
+      <form onSubmit={submitted(({ token = '' }) => void follow(token.trim()))}>
+        <TextField
+          name="token"
+          label="Admin token"
+          type="password"
+          refusal={refusal}
+          hint="This page keeps it in memory alone: a reload asks again."
+          hasFocus
+        />
+        <RefusalNotice refusal={refusal} fields={['token']} />
+        <button type="submit" class="is-main is-wide">
+          Open
+        </button>
+      </form>
+      <p class="hint">
+        It is in the file that <code>SERVICE_ADMIN_TOKEN_FILE</code> names; without that variable,
+        in <code>~/.local/state/identity-engine/admin</code> of the user who runs the service, in
+        the file with the number of this port.
+      </p>
+    </Doorway>
+  );
+}

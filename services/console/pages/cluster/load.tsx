@@ -1,0 +1,57 @@
+import { durationText } from '#pages/cluster/alerts';
+import type { LoadReport } from '#pages/cluster/answers';
+import { counted, numberText } from '#pages/parts/format';
+
+const MIB = 1_024 * 1_024;
+
+/** Bytes as people read them. */
+export function bytesText(bytes: number): string {
+  return bytes < MIB
+    ? `${numberText(Math.ceil(bytes / 1_024))} KiB`
+    : `${(bytes / MIB).toFixed(1)} MiB`;
+}
+
+/** Calls a second; one look is none. */
+export function rateText(rate: number | null): string {
+  return rate === null ? 'not known yet' : `${numberText(Math.round(rate * 10) / 10)} /s`;
+}
+
+/** Records that are not stored, and for how long the oldest waits. */
+export function unstoredText({ unstored_records: records, oldest_unstored_s: oldest }: LoadReport) {
+  if (records === 0) return 'none';
+  return `${counted(records, 'record')}${oldest === null ? '' : `, oldest ${durationText(oldest)}`}`;
+}
+
+/** What parts of one process hold. */
+export function LoadTable({
+  loads,
+}: {
+  readonly loads: readonly (readonly [string, LoadReport])[];
+}) {
+  return (
+    <table class="rows is-plain">
+      <caption class="unseen">What this process holds</caption>
+      <thead>
+        <tr>
+          <th scope="col">Part</th>
+          <th scope="col">In memory</th>
+          <th scope="col">Not stored</th>
+          <th scope="col">Calls</th>
+        </tr>
+      </thead>
+      <tbody>
+        {loads.map(([name, load]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td data-label="In memory">
+              {counted(load.actors, name === 'Limiter' ? 'meter' : 'actor')},{' '}
+              {bytesText(load.actor_bytes)}
+            </td>
+            <td data-label="Not stored">{unstoredText(load)}</td>
+            <td data-label="Calls">{rateText(load.calls_per_s)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,122 @@
+import { type Contract, type Instance, MODES, type Report } from '#pages/instances/answers';
+import { counted, inWords, levelText, localTime, numberText } from '#pages/parts/format';
+
+/** An instance as it is compared. */
+export type Side = Pick<Report, 'snapshot' | 'contract'> & {
+  readonly instance: Instance;
+  /** Undefined before its first observation. */
+  readonly drift: Report['drift']['level'] | undefined;
+};
+
+/** One thing about both instances, and how it differs. */
+type Fact = {
+  readonly what: string;
+  readonly first: string;
+  readonly second: string;
+  /** Empty where it is the same. */
+  readonly difference: string;
+};
+
+/** What a contract says of an action. */
+type Standing = 'allowed' | 'forbidden' | 'open';
+
+/** Actions of two contracts. */
+type ActionDifference = {
+  readonly differing: readonly {
+    readonly action: string;
+    readonly first: Standing;
+    readonly second: Standing;
+  }[];
+  /** What both allow, and what both forbid. */
+  readonly allowed: readonly string[];
+  readonly forbidden: readonly string[];
+};
+
+const DRIFT_TEXTS = {
+  D0: 'D0: within its band',
+  D1: 'D1: situational',
+  D2: 'D2: sustained',
+  D3: 'D3: breach, rolled back',
+} as const;
+
+/** How two instances differ in what is known of their state, and in how they decide. */
+export function factsOf(first: Side, second: Side): Fact[] {
+  const text = (what: string, of: (side: Side) => string): Fact =>
+    factOf(what, of(first), of(second), 'differs');
+  const number = (what: string, of: (side: Side) => number): Fact =>
+    factOf(what, numberText(of(first)), numberText(of(second)), signed(of(second) - of(first)));
+  const level = (what: string, of: (side: Side) => number): Fact =>
+    factOf(what, levelText(of(first)), levelText(of(second)), points(of(second) - of(first)));
+  const style = (what: string, key: keyof Contract['decision_style']): Fact =>
+    text(what, ({ contract }) => inWords(contract.decision_style[key]));
+  return [
+    text('Created', ({ instance }) => localTime(instance.created_at)),
+    number('Cycle', ({ snapshot }) => snapshot.cycle),
+    level('Energy', ({ snapshot }) => snapshot.energy_level),
+    level('Stability', ({ snapshot }) => snapshot.stability_index),
+    text('Stress', ({ snapshot }) => snapshot.stress_state),
+    text('Drift', ({ drift }) => (drift === undefined ? 'Not observed yet' : DRIFT_TEXTS[drift])),
+    text('Leading modes', ({ contract }) => listText(contract.dominant_modes)),
+    text('Suppressed modes', ({ contract }) => listText(contract.suppressed_modes)),
+    style('Tempo', 'tempo'),
+    style('Risk', 'risk'),
+    style('Expressiveness', 'expressiveness'),
+    style('Commitment', 'commitment_threshold'),
+    text('Recovers by', ({ contract }) => inWords(contract.recovery_profile.preferred_path)),
+  ];
+}
+
+/** Which actions two contracts treat differently, and which alike. */
+export function actionsOf(first: Contract, second: Contract): ActionDifference {
+  const listed = [first, second].flatMap(({ allowed_actions, forbidden_actions }) => [
+    ...allowed_actions,
+    ...forbidden_actions,
+  ]);
+  const both = [...new Set(listed)].map((action) => ({
+    action,
+    first: standingOf(first, action),
+    second: standingOf(second, action),
+  }));
+  const alike = (standing: Standing) =>
+    both.filter((one) => one.first === standing && one.second === standing);
+  return {
+    differing: both.filter((one) => one.first !== one.second),
+    allowed: alike('allowed').map(({ action }) => action),
+    forbidden: alike('forbidden').map(({ action }) => action),
+  };
+}
+
+/** The modes that are furthest apart, at most three, as a sentence that needs no picture. */
+export function furthestText(first: Side, second: Side): string {
+  const apart = MODES.map(([key, name]) => ({
+    name,
+    by: second.snapshot.mode_strengths[key] - first.snapshot.mode_strengths[key],
+  }))
+    .filter(({ by }) => points(by) !== '')
+    .toSorted((a, b) => Math.abs(b.by) - Math.abs(a.by));
+  if (apart.length === 0) return 'No mode differs.';
+  const named = apart.slice(0, 3).map(({ name, by }) => `${name} (${points(by)})`);
+  return `Furthest apart: ${named.join(', ')}.`;
+}
+
+function standingOf(contract: Contract, action: string): Standing {
+  if (contract.allowed_actions.includes(action)) return 'allowed';
+  return contract.forbidden_actions.includes(action) ? 'forbidden' : 'open';
+}
+
+function factOf(what: string, first: string, second: string, difference: string): Fact {
+  return { what, first, second, difference: first === second ? '' : difference };
+}
+
+function listText(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.map(inWords).join(', ');
+}
+
+const signed = (value: number): string => `${value > 0 ? '+' : '−'}${numberText(Math.abs(value))}`;
+
+/** A difference of two levels in percentage points; empty where none is shown. */
+function points(by: number): string {
+  const tenths = Math.round(Math.abs(by) * 1_000) / 10;
+  if (tenths === 0) return '';
+  return `${by > 0 ? '+' : '−'}${counted(tenths, 'point')}`;
+}

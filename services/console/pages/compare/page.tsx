@@ -1,0 +1,200 @@
+import { actionsOf, factsOf, furthestText, type Side } from '#pages/compare/comparison';
+import { type Contract, MODES, valuesOf } from '#pages/instances/answers';
+import { instanceApi } from '#pages/instances/api';
+import { useLoaded } from '#pages/shell/loaded';
+import { instanceAddress } from '#view/instances/table';
+import { Empty, WhenLoaded } from '#view/parts/notice';
+import { Radar } from '#view/parts/radar';
+import { Link, Page } from '#view/shell/router';
+
+/** Two instances side by side, named by the query's `a` and `b`. */
+export function ComparePage({ query }: { readonly query: string }) {
+  const params = new URLSearchParams(query);
+  const [a, b] = [params.get('a') ?? '', params.get('b') ?? ''];
+  return (
+    <Page
+      title="Compare two instances"
+      lead="Both as they are after their last cycle. Differences are counted from the first to the second."
+      actions={
+        <Link to="/instances" class="button">
+          Choose others
+        </Link>
+      }
+    >
+      {a === '' || b === '' || a === b ? (
+        <Empty title="Two instances are needed">
+          <p>
+            <Link to="/instances">Select two in the list</Link>, then compare them.
+          </p>
+        </Empty>
+      ) : (
+        <Sides key={`${a} ${b}`} a={a} b={b} />
+      )}
+    </Page>
+  );
+}
+
+/** Each is loaded for itself, so that one that is not there is named. */
+function Sides({ a, b }: { readonly a: string; readonly b: string }) {
+  const first = useLoaded(() => sideOf(a));
+  const second = useLoaded(() => sideOf(b));
+  return (
+    <WhenLoaded loading={first} what={`instance ${a}`}>
+      {(one) => (
+        <WhenLoaded loading={second} what={`instance ${b}`}>
+          {(other) => <Comparison first={one} second={other} />}
+        </WhenLoaded>
+      )}
+    </WhenLoaded>
+  );
+}
+
+async function sideOf(id: string): Promise<Side> {
+  const [instance, snapshot, contract, newest] = await Promise.all([
+    instanceApi.instance(id),
+    instanceApi.snapshot(id),
+    instanceApi.contract(id),
+    instanceApi.newestDrift(id),
+  ]);
+  if (snapshot.cycle === 0) return { instance, snapshot, contract, drift: undefined };
+  // There is an event for each cycle that was not within the band (interface 2.7).
+  const isOfNow = newest !== undefined && newest.cycle >= snapshot.cycle;
+  return { instance, snapshot, contract, drift: isOfNow ? newest.drift_level : 'D0' };
+}
+
+const AXES = MODES.map(([, name]) => name);
+
+function Comparison({ first, second }: { readonly first: Side; readonly second: Side }) {
+  const names = namesOf(first, second);
+  const apart = furthestText(first, second);
+  return (
+    <>
+      <div class="cards">
+        <section class="card is-top" aria-labelledby="modes">
+          <h2 id="modes">Modes</h2>
+          <p>{apart}</p>
+          <Radar
+            axes={AXES}
+            series={[
+              { name: names[0], kind: 'first', values: valuesOf(first.snapshot.mode_strengths) },
+              { name: names[1], kind: 'second', values: valuesOf(second.snapshot.mode_strengths) },
+            ]}
+            label={`Modes of ${names[0]} and ${names[1]}. ${apart}`}
+          />
+        </section>
+        <ActionComparison names={names} first={first.contract} second={second.contract} />
+      </div>
+      <FactComparison names={names} first={first} second={second} />
+    </>
+  );
+}
+
+/** Two instances may have the same name: then their ids say which is which. */
+function namesOf({ instance: a }: Side, { instance: b }: Side): readonly [string, string] {
+  if (a.name !== b.name) return [a.name, b.name];
+  return [`${a.name} (${a.id})`, `${b.name} (${b.id})`];
+}
+
+/** The names of both instances. */
+type Names = readonly [string, string];
+
+const STANDING_CLASS = { allowed: 'is-good', forbidden: 'is-warning', open: 'is-off' } as const;
+
+/** What the two are and how they decide, row by row. */
+function FactComparison({
+  names,
+  first,
+  second,
+}: {
+  readonly names: Names;
+  readonly first: Side;
+  readonly second: Side;
+}) {
+  const ids = [first.instance.id, second.instance.id] as const;
+  return (
+    <section class="card" aria-labelledby="state">
+      <h2 id="state">State and style</h2>
+      <table class="rows is-plain compared">
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="unseen">What</span>
+            </th>
+            {ids.map((id, index) => (
+              <th key={id} scope="col">
+                <Link to={instanceAddress(id)}>{names[index]}</Link>
+              </th>
+            ))}
+            <th scope="col">Difference</th>
+          </tr>
+        </thead>
+        <tbody>
+          {factsOf(first, second).map(({ what, first: one, second: other, difference }) => (
+            <tr key={what}>
+              <th scope="row">{what}</th>
+              <td data-label={names[0]}>{one}</td>
+              <td data-label={names[1]}>{other}</td>
+              <td data-label="Difference" class={difference === '' ? 'quiet' : ''}>
+                {difference === '' ? 'same' : difference}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Which actions the two contracts treat differently, and which alike. */
+function ActionComparison({
+  names,
+  first,
+  second,
+}: {
+  readonly names: Names;
+  readonly first: Contract;
+  readonly second: Contract;
+}) {
+  const { differing, allowed, forbidden } = actionsOf(first, second);
+  return (
+    <section class="card is-top" aria-labelledby="actions">
+      <h2 id="actions">Actions</h2>
+      {differing.length === 0 ? (
+        <p>Both contracts allow and forbid the same actions.</p>
+      ) : (
+        <table class="rows is-plain compared">
+          <thead>
+            <tr>
+              <th scope="col">Differs in</th>
+              <th scope="col">{names[0]}</th>
+              <th scope="col">{names[1]}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {differing.map((one) => (
+              <tr key={one.action}>
+                <th scope="row">{one.action}</th>
+                {([one.first, one.second] as const).map((standing, index) => (
+                  <td key={names[index]} data-label={names[index]}>
+                    <span class={`badge ${STANDING_CLASS[standing]}`}>{standing}</span>
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <Alike text="Both allow" actions={allowed} />
+      <Alike text="Both forbid" actions={forbidden} />
+      <p class="hint">An action that is open is left to the caller.</p>
+    </section>
+  );
+}
+
+function Alike({ text, actions }: { readonly text: string; readonly actions: readonly string[] }) {
+  return actions.length === 0 ? null : (
+    <p>
+      <span class="quiet">{text}:</span> {actions.join(', ')}.
+    </p>
+  );
+}

@@ -1,0 +1,73 @@
+import { useMemo } from 'preact/hooks';
+import { manner, type Reasoned, reasonsOf } from '#pages/instance/contract-reasons';
+import type { Report } from '#pages/instances/answers';
+
+/** What the instance should and should not do now, each with the rule from which it follows. */
+export function ContractCard({ report }: { readonly report: Report | undefined }) {
+  return (
+    <section class="card" aria-labelledby="contract">
+      <h2 id="contract">Contract</h2>
+      {report === undefined ? (
+        <p class="quiet">Waiting for the state …</p>
+      ) : (
+        <ContractTable report={report} />
+      )}
+    </section>
+  );
+}
+
+function ContractTable({ report }: { readonly report: Report }) {
+  const { allowed, forbidden, left } = useMemo(() => reasonsOf(report), [report]);
+  const { dominant_modes: dominant, suppressed_modes: suppressed } = report.contract;
+  return (
+    <>
+      <p>
+        Leading: <strong>{listOf(dominant)}</strong>. Suppressed:{' '}
+        <strong>{listOf(suppressed)}</strong>.
+      </p>
+      <Actions title="Allowed" sign="is-good" of={allowed} />
+      <Actions title="Forbidden" sign="is-bad" of={forbidden} />
+      <details>
+        <summary>Left to you, manner and recovery</summary>
+        <Actions title="Left to you" sign="is-quiet" of={left} />
+        <Actions title="Manner and recovery" sign="is-quiet" of={manner(report)} />
+        <p class="quiet">
+          A mode leads with at least 25 % and 60 % of the strongest one. A suppressed one stands at
+          least 0.4 standard deviations below its set-point, or is hardly heard under the present
+          stress.
+        </p>
+      </details>
+    </>
+  );
+}
+
+function Actions({
+  title,
+  sign,
+  of,
+}: {
+  readonly title: string;
+  readonly sign: string;
+  readonly of: readonly Reasoned[];
+}) {
+  return (
+    <div class="actions-part">
+      <h3>{title}</h3>
+      {of.length === 0 ? (
+        <p class="quiet">None.</p>
+      ) : (
+        <ul class="reasons">
+          {of.map(({ action, reason }) => (
+            <li key={action}>
+              <span class={`badge ${sign}`}>{action}</span> <span>{reason}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function listOf(modes: readonly string[]): string {
+  return modes.length === 0 ? 'none' : modes.map((mode) => mode.replace('_', ' ')).join(', ');
+}

@@ -1,0 +1,77 @@
+import { useState } from 'preact/hooks';
+import { instanceCalls } from '#pages/instance/calls';
+import type { Instance } from '#pages/instances/answers';
+import { useAction } from '#pages/shell/loaded';
+import { FormDialog, TypedName } from '#view/parts/dialog';
+import { SelectField } from '#view/parts/field';
+import { navigate } from '#view/shell/router';
+
+const RESETS = [
+  ['default', 'To the last stable state'],
+  ['initial', 'To how it was created'],
+] as const;
+
+/** Reset and deletion, each of which asks for the name. */
+export function DangerPart({ instance }: { readonly instance: Instance }) {
+  const [open, setOpen] = useState<'reset' | 'delete' | undefined>();
+  const onClose = () => setOpen(undefined);
+  return (
+    <section class="card" aria-labelledby="danger">
+      <h2 id="danger">Reset and delete</h2>
+      <p class="quiet">
+        A reset begins a new generation at cycle 0; the history of the others stays in the API under
+        generation=all. A deletion leaves nothing.
+      </p>
+      <p class="button-row">
+        <button type="button" onClick={() => setOpen('reset')}>
+          Reset …
+        </button>
+        <button type="button" class="is-danger-quiet" onClick={() => setOpen('delete')}>
+          Delete …
+        </button>
+      </p>
+      {open === 'reset' ? <ResetDialog {...{ instance, onClose }} /> : null}
+      {open === 'delete' ? <DeleteDialog {...{ instance, onClose }} /> : null}
+    </section>
+  );
+}
+
+type DialogProps = { readonly instance: Instance; readonly onClose: () => void };
+
+function ResetDialog({ instance, onClose }: DialogProps) {
+  const [typed, setTyped] = useState('');
+  const { run, isBusy, refusal } = useAction(async (mode: string) => {
+    await instanceCalls.reset(instance.id, mode);
+    onClose();
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Reset the instance', submit: 'Reset', onClose, isBusy, refusal }}
+      isDangerous
+      isDisabled={typed !== instance.name}
+      onSubmit={({ mode = 'default' }) => run(mode)}
+    >
+      <SelectField {...{ name: 'mode', label: 'Reset', choices: RESETS, value: 'default' }} />
+      <TypedName label="Type the name of the instance" name={instance.name} onTyped={setTyped} />
+    </FormDialog>
+  );
+}
+
+function DeleteDialog({ instance, onClose }: DialogProps) {
+  const [typed, setTyped] = useState('');
+  const { run, isBusy, refusal } = useAction(async () => {
+    await instanceCalls.remove(instance.id);
+    navigate('/instances');
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Delete the instance', submit: 'Delete for ever', onClose, isBusy, refusal }}
+      isDangerous
+      isDisabled={typed !== instance.name}
+      onSubmit={() => run()}
+    >
+      <p>Its state, its history and its drift events are deleted. It cannot be undone.</p>
+      <TypedName label="Type the name of the instance" name={instance.name} onTyped={setTyped} />
+    </FormDialog>
+  );
+}

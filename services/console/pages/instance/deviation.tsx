@@ -1,0 +1,195 @@
+import { useRef, useState } from 'preact/hooks';
+import { PLOT_LEFT_PX, PLOT_RIGHT_PX } from '#pages/instance/plot';
+import { type Deviation, MODES } from '#pages/instances/answers';
+import { levelText, localTime, numberText } from '#pages/parts/format';
+
+/** The departure that fills half of a bar, in standard deviations. Chosen: few go further. */
+const BAR_Z_MAX = 6;
+
+/** From this departure on a single mode is out of the band (model 3.1). */
+const SINGLE_LIMIT = 2.6901;
+
+type DeviationPartProps = {
+  readonly title: string;
+  readonly level: string;
+  readonly at?: string | undefined;
+  readonly isRolledBack: boolean;
+  readonly deviation: Deviation;
+};
+
+/** How far from normal a state was: in words, as a whole, and mode by mode. */
+export function DeviationPart({ title, level, at, isRolledBack, deviation }: DeviationPartProps) {
+  const { description, distance, t2, p_value: p, breach, run, sustained } = deviation;
+  const facts = [
+    ['Distance', decimal(distance)],
+    ['T²', `${decimal(t2)}, out of the band from 14.07`],
+    ['By chance', levelText(p)],
+    ['Breach', `${decimal(breach)}, D3 from 12.59`],
+    ['Cycles out of the band', numberText(run)],
+    ['Evidence of a shift', `${decimal(sustained.statistic)} of ${decimal(sustained.limit)}`],
+  ] as const;
+  return (
+    <section class="deviation" aria-label={title}>
+      <h3>
+        {title} <span class={`badge ${driftClass(level)}`}>{level}</span>
+      </h3>
+      <p>
+        {at === undefined ? '' : `${localTime(at, 'second')}: `}
+        {description}
+        {isRolledBack ? ' The modes were rolled back to the last stable state.' : ''}
+      </p>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <table class="deviations">
+        <caption class="unseen">Deviation by mode</caption>
+        <thead>
+          <tr>
+            <th scope="col">Mode</th>
+            <th scope="col" class="is-number" title="Standard deviations from the set-point">
+              From set-point
+            </th>
+            <th scope="col">
+              <span class="unseen">As a bar</span>
+            </th>
+            <th scope="col" class="is-number">
+              Part of T²
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {deviation.modes.map(({ mode, z, contribution }) => (
+            <tr key={mode}>
+              <th scope="row">{MODES.find(([key]) => key === mode)?.[1] ?? mode}</th>
+              <td class="is-number">{signed(z)} SD</td>
+              <td>
+                <Bar z={z} />
+              </td>
+              <td class="is-number">{decimal(contribution)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** A departure as a bar from the middle: to the right is above the set-point. */
+function Bar({ z }: { readonly z: number }) {
+  const length = (Math.min(Math.abs(z), BAR_Z_MAX) / BAR_Z_MAX) * 50;
+  const isOut = Math.abs(z) >= SINGLE_LIMIT;
+  return (
+    <svg
+      class={`z-bar ${isOut ? 'is-out' : ''}`}
+      viewBox="0 0 100 10"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <rect x={z < 0 ? 50 - length : 50} y="1" width={length} height="8" />
+      <line x1="50" y1="0" x2="50" y2="10" />
+    </svg>
+  );
+}
+
+/** The look of a drift level as a badge. */
+export function driftClass(level: string): string {
+  return { D0: 'is-good', D1: 'is-warning', D2: 'is-warning', D3: 'is-bad' }[level] ?? '';
+}
+
+const decimal = (value: number): string => value.toFixed(2);
+const signed = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixed(2)}`;
+
+/** A drift event on the x axis of a chart. */
+export type DriftMark = { readonly x: number; readonly level: string };
+
+/** Marks that are shown, the newest. Chosen: more of them cover one another. */
+const MARKS_MAX = 100;
+
+/** How wide a mark with its level is, in pixels; closer ones are without it. */
+const MARK_PX = 26;
+
+type DriftMarksProps = {
+  readonly marks: readonly DriftMark[];
+  readonly chosen: number | undefined;
+  readonly range: readonly [number, number];
+  readonly width: number;
+  readonly unit: string;
+  readonly onChoose: (x: number) => void;
+};
+
+/**
+ * The drift events below a chart, each where its observation is. They are one stop of the Tab key; the
+ * arrow keys lead from one to the next, Enter chooses.
+ */
+export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: DriftMarksProps) {
+  const strip = useRef<HTMLDivElement>(null);
+  const [current, setCurrent] = useState<number | undefined>();
+  const shown = marks.slice(-MARKS_MAX);
+  if (shown.length === 0) return null;
+  const stop = shown.some(({ x }) => x === current) ? current : shown.at(-1)?.x;
+  const move = (event: KeyboardEvent) => {
+    const at = shown.findIndex(({ x }) => x === stop);
+    const next = indexAfter(event.key, at, shown.length);
+    const mark = next === undefined ? undefined : shown[next];
+    if (mark === undefined) return;
+    event.preventDefault();
+    setCurrent(mark.x);
+    strip.current?.querySelector<HTMLElement>(`[data-x="${mark.x}"]`)?.focus();
+  };
+  const inside = width - PLOT_LEFT_PX - PLOT_RIGHT_PX;
+  const leftOf = (x: number) =>
+    PLOT_LEFT_PX + ((x - range[0]) / (range[1] - range[0])) * Math.max(0, inside);
+  const isTight = shown.some(
+    ({ x }, index) => index > 0 && leftOf(x) - leftOf(shown[index - 1]?.x ?? x) < MARK_PX,
+  );
+  const hiddenCount = marks.length - shown.length;
+  return (
+    <>
+      <div ref={strip} class="marks" role="toolbar" aria-label="Drift marks" onKeyDown={move}>
+        {shown.map(({ x, level }) => (
+          <button
+            key={x}
+            type="button"
+            class={`mark is-${level} ${isTight ? 'is-tight' : ''}`}
+            data-x={x}
+            style={{ left: `${leftOf(x)}px` }}
+            tabIndex={x === stop ? 0 : -1}
+            aria-pressed={x === chosen}
+            aria-label={`Drift ${level} at ${unit.toLowerCase()} ${numberText(x)}`}
+            onClick={() => {
+              setCurrent(x);
+              onChoose(x);
+            }}
+          >
+            {isTight ? '' : level}
+          </button>
+        ))}
+      </div>
+      {hiddenCount === 0 ? null : (
+        <p class="quiet">
+          The newest {MARKS_MAX} of {numberText(marks.length)} drift marks.
+        </p>
+      )}
+    </>
+  );
+}
+
+function indexAfter(key: string, at: number, count: number): number | undefined {
+  switch (key) {
+    case 'ArrowLeft':
+      return Math.max(0, at - 1);
+    case 'ArrowRight':
+      return Math.min(count - 1, at + 1);
+    case 'Home':
+      return 0;
+    case 'End':
+      return count - 1;
+    default:
+      return undefined;
+  }
+}

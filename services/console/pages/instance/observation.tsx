@@ -1,0 +1,181 @@
+import { useState } from 'preact/hooks';
+import { instanceCalls, type Observation, type Processed } from '#pages/instance/calls';
+import { codeSamples } from '#pages/instance/code-samples';
+import { MODES } from '#pages/instances/answers';
+import { levelText, waitText } from '#pages/parts/format';
+import { Refused } from '#pages/shell/api';
+import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
+import { useAction } from '#pages/shell/loaded';
+import { CodePanel } from '#view/instance/code';
+import { driftClass } from '#view/instance/deviation';
+import { SelectField, submitted, TextField, textsIn } from '#view/parts/field';
+import { RefusalNotice } from '#view/parts/notice';
+
+const FIELDS = ['mode_target', 'signal_strength', 'confidence', 'context', 'timestamp'];
+
+/** What the form begins with. */
+const FIRST: ObservationTexts = { mode_target: 'ORDER', signal_strength: '0.7', confidence: '0.9' };
+
+/** Sends one observation, and shows the code that sends the same. */
+export function ObservationPanel({
+  id,
+  maySend,
+}: {
+  readonly id: string;
+  readonly maySend: boolean;
+}) {
+  const [texts, setTexts] = useState(FIRST);
+  const { keyFor, done } = useIdempotencyKeys();
+  const [answer, setAnswer] = useState<Processed | undefined>();
+  const { run, isBusy, refusal } = useAction(async (values: ObservationTexts) => {
+    setAnswer(undefined);
+    const observation = observationOf(values);
+    const processed = await instanceCalls.process(id, observation, keyFor(observation));
+    done();
+    setAnswer(processed);
+  });
+  return (
+    <section class="card" aria-labelledby="observe">
+      <h2 id="observe">Send an observation</h2>
+      <form
+        onSubmit={submitted((values) => run(values))}
+        onInput={(event) => setTexts(textsIn(event.currentTarget))}
+      >
+        <div class="field-row">
+          <SelectField
+            {...{ name: 'mode_target', label: 'Mode', choices: MODE_CHOICES, refusal }}
+            value="ORDER"
+          />
+          <TextField
+            {...{ name: 'signal_strength', label: 'Signal', value: '0.7', refusal }}
+            {...{ type: 'number', min: 0, max: 1, step: 'any', hint: '0 to 1' }}
+          />
+          <TextField
+            {...{ name: 'confidence', label: 'Confidence', value: '0.9', refusal }}
+            {...{
+              type: 'number',
+              min: 0,
+              max: 1,
+              step: 'any',
+              hint: '0 to 1; empty is 1',
+              isFilter: true,
+            }}
+          />
+        </div>
+        <TextField
+          {...{ name: 'context', label: 'Context', refusal, lines: 2, isOptional: true }}
+          hint="A JSON object of at most 8 KiB; it is stored and not interpreted."
+        />
+        <TextField
+          {...{ name: 'timestamp', label: 'Time', refusal, isOptional: true, step: 1 }}
+          type="datetime-local"
+          hint="In your time zone; now without it."
+        />
+        <RefusalNotice refusal={refusal} fields={FIELDS} />
+        {maySend ? (
+          <p class="button-row">
+            <button type="submit" class="is-main" disabled={isBusy}>
+              {isBusy ? 'Sending …' : 'Send, for 1 cycle'}
+            </button>
+          </p>
+        ) : (
+          <p class="quiet">Your role may look at instances, not change them.</p>
+        )}
+      </form>
+      <div role="status">{answer === undefined ? null : <Answer of={answer} />}</div>
+      <Code id={id} texts={texts} />
+    </section>
+  );
+}
+
+function Answer({ of: { report, isThrottled, retryAfterSeconds: wait } }: { of: Processed }) {
+  const { snapshot, drift } = report;
+  if (isThrottled) {
+    return (
+      <p class="notice">
+        Throttled: it came less than 1 second after the one before. Nothing changed, and no cycle
+        was charged.{wait === undefined ? '' : ` The next one is taken in ${waitText(wait)}.`}
+      </p>
+    );
+  }
+  return (
+    <p>
+      Cycle {snapshot.cycle}: <span class={`badge ${driftClass(drift.level)}`}>{drift.level}</span>{' '}
+      energy {levelText(snapshot.energy_level)}, stability {levelText(snapshot.stability_index)},
+      stress {snapshot.stress_state}. {drift.deviation.description}
+    </p>
+  );
+}
+
+/** The code of what the form says, if it says something. */
+function Code({ id, texts }: { readonly id: string; readonly texts: ObservationTexts }) {
+  const observation = observationIn(texts);
+  return observation === undefined ? (
+    <p class="quiet">Code is shown once the fields can be sent.</p>
+  ) : (
+    <CodePanel samples={codeSamples(id, observation)} />
+  );
+}
+
+function observationIn(texts: ObservationTexts): Observation | undefined {
+  try {
+    return observationOf(texts);
+  } catch (error) {
+    if (error instanceof Refused) return undefined;
+    throw error;
+  }
+}
+
+/** The modes as observations name them, with their names. */
+export const MODE_CHOICES = MODES.map(([key, name]) => [key.toUpperCase(), name] as const);
+
+/** The texts of a form that describes an observation. */
+export type ObservationTexts = {
+  readonly mode_target?: string;
+  readonly signal_strength?: string;
+  readonly confidence?: string;
+  readonly context?: string;
+  readonly timestamp?: string;
+};
+
+/**
+ * The observation that a form describes; what it leaves empty is left out. Throws `Refused` for a context
+ * that is no JSON object and for a time that is none; the rest the service looks at.
+ */
+export function observationOf(texts: ObservationTexts): Observation {
+  const { mode_target = 'ORDER', signal_strength = '', confidence = '' } = texts;
+  const { context = '', timestamp = '' } = texts;
+  return {
+    mode_target,
+    signal_strength: Number(signal_strength),
+    ...(confidence.trim() === '' ? {} : { confidence: Number(confidence) }),
+    ...(context.trim() === '' ? {} : { context: objectOf(context) }),
+    ...(timestamp === '' ? {} : { timestamp: timeOf(timestamp) }),
+  };
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  const parsed = parsedOf(text);
+  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) {
+    return parsed as Readonly<Record<string, unknown>>;
+  }
+  throw wrong('context', 'must be a JSON object, such as {"turn": 3}');
+}
+
+function parsedOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A field for a time means the viewer's zone. */
+function timeOf(text: string): string {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) throw wrong('timestamp', 'must be a time');
+  return time.toISOString();
+}
+
+const wrong = (field: string, message: string): Refused =>
+  new Refused('invalid_request', message, { field });

@@ -1,0 +1,108 @@
+import { useComputed } from '@preact/signals';
+import { instanceCalls } from '#pages/instance/calls';
+import { type LiveModel, useLiveInstance } from '#pages/instance/live-model';
+import type { Instance, Persona } from '#pages/instances/answers';
+import { instanceApi } from '#pages/instances/api';
+import { useLoaded } from '#pages/shell/loaded';
+import { may } from '#pages/shell/session';
+import { LiveLines } from '#view/instance/chart';
+import { ContractCard } from '#view/instance/contract';
+import { DangerPart } from '#view/instance/danger';
+import { LiveHead, StateRadar } from '#view/instance/head';
+import { HistoryPart } from '#view/instance/history';
+import { ObservationPanel } from '#view/instance/observation';
+import { WhatIfPanel } from '#view/instance/what-if';
+import { Empty, WhenLoaded } from '#view/parts/notice';
+import { Link, Page } from '#view/shell/router';
+
+/** What the page has before the stream says anything. */
+type Begun = {
+  readonly instance: Instance;
+  readonly personas: readonly Persona[];
+  /** Undefined where no observation says it. */
+  readonly generation: number | undefined;
+};
+
+/** One instance, live: its state, what led to it, and what may be done with it. */
+export function InstancePage({ id }: { readonly id: string }) {
+  const begun = useLoaded(() => begin(id), id);
+  const name = begun.loaded.kind === 'ready' ? begun.loaded.value.instance.name : undefined;
+  return (
+    <Page title={name ?? 'Instance'} actions={<Link to="/instances">All instances</Link>}>
+      <WhenLoaded loading={begun} what="instance">
+        {(value) => <Followed begun={value} />}
+      </WhenLoaded>
+    </Page>
+  );
+}
+
+async function begin(id: string): Promise<Begun> {
+  const newest = { offset: 0, limit: 1, generation: 'all' } as const;
+  const [instance, personas, history] = await Promise.all([
+    instanceApi.instance(id),
+    instanceApi.personas(),
+    instanceCalls.history(id, newest),
+  ]);
+  // A reset that nothing was observed after is not in the history.
+  const [row] = history.data;
+  const generation = row?.cycle === instance.cycle_count ? row.generation : undefined;
+  return { instance, personas, generation };
+}
+
+/** What does not follow the stream is not drawn again with it. */
+function Followed({ begun: { instance, personas, generation } }: { readonly begun: Begun }) {
+  const live = useLiveInstance(instance.id);
+  const isDeleted = useComputed(() => live.view.value.isDeleted);
+  if (isDeleted.value) {
+    return (
+      <Empty title="This instance was deleted">
+        <p>
+          Nothing of it is left. <Link to="/instances">Go to the instances</Link>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <Now {...{ instance, personas, live }} begunWith={generation} />
+      <div class="cards is-wide">
+        <ObservationPanel id={instance.id} maySend={may('instances.write')} />
+        <WhatIfPanel id={instance.id} now={live.now} />
+      </div>
+      <LiveHistory {...{ instance, live }} begunWith={generation} />
+      {may('instances.write') ? <DangerPart instance={instance} /> : null}
+    </>
+  );
+}
+
+type LiveProps = {
+  readonly instance: Instance;
+  readonly live: LiveModel;
+  readonly begunWith: number | undefined;
+};
+
+/** The state, and how it came about. */
+function Now({
+  instance,
+  personas,
+  live,
+  begunWith,
+}: LiveProps & { readonly personas: readonly Persona[] }) {
+  const view = live.view.value;
+  return (
+    <>
+      <LiveHead {...{ instance, live, view }} generation={view.generation ?? begunWith} />
+      <div class="cards is-wide">
+        <StateRadar view={view} personas={personas} />
+        <ContractCard report={view.now} />
+      </div>
+      <LiveLines view={view} />
+    </>
+  );
+}
+
+/** Another generation is another history. */
+function LiveHistory({ instance: { id }, live, begunWith }: LiveProps) {
+  const view = live.view.value;
+  return <HistoryPart key={`history ${view.generation ?? begunWith}`} id={id} view={view} />;
+}

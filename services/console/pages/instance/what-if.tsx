@@ -1,0 +1,177 @@
+import { useMemo, useState } from 'preact/hooks';
+import { instanceCalls } from '#pages/instance/calls';
+import type { Report } from '#pages/instances/answers';
+import { counted } from '#pages/parts/format';
+import { useAction } from '#pages/shell/loaded';
+import { LineChart } from '#view/instance/chart';
+import { DeviationPart } from '#view/instance/deviation';
+import { MODE_CHOICES, type ObservationTexts, observationOf } from '#view/instance/observation';
+import { RefusalNotice } from '#view/parts/notice';
+
+/** Observations of one simulation. */
+const OBSERVATIONS_MAX = 20;
+
+/** What a simulation began with, and the state after each observation. */
+type States = { readonly before: Report | undefined; readonly after: readonly Report[] };
+
+/** A row of the form; its number stays while others come and go. */
+type Row = { readonly key: number; readonly texts: ObservationTexts };
+
+const FIRST: Row = {
+  key: 1,
+  texts: { mode_target: 'ASSERTION', signal_strength: '0.9', confidence: '1' },
+};
+
+/** What observations would do, on a copy that is thrown away. */
+export function WhatIfPanel({
+  id,
+  now,
+}: {
+  readonly id: string;
+  /** The state that the copy is made of, which lines begin with. */
+  readonly now: () => Report | undefined;
+}) {
+  const [rows, setRows] = useState<readonly Row[]>([FIRST]);
+  const [states, setStates] = useState<States | undefined>();
+  const { run, isBusy, refusal } = useAction(async () => {
+    const before = now();
+    const after = await instanceCalls.simulate(
+      id,
+      rows.map(({ texts }) => observationOf(texts)),
+    );
+    setStates({ before, after });
+  });
+  const change = (key: number, texts: ObservationTexts) =>
+    setRows(rows.map((row) => (row.key === key ? { key, texts } : row)));
+  const add = () => {
+    const last = rows.at(-1) ?? FIRST;
+    setRows([...rows, { key: last.key + 1, texts: last.texts }]);
+  };
+  return (
+    <section class="card" aria-labelledby="what-if">
+      <h2 id="what-if">What if</h2>
+      <p class="quiet">
+        Up to {OBSERVATIONS_MAX} observations are applied to a copy, a second apart, and the copy is
+        thrown away. It costs no cycle.
+      </p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          run();
+        }}
+      >
+        <ol class="what-if-rows">
+          {rows.map((row, index) => (
+            <ObservationRow
+              key={row.key}
+              {...{ row, number: index + 1, change }}
+              onRemove={
+                rows.length === 1
+                  ? undefined
+                  : () => setRows(rows.filter(({ key }) => key !== row.key))
+              }
+            />
+          ))}
+        </ol>
+        <RefusalNotice refusal={refusal} />
+        <p class="button-row">
+          <button type="button" onClick={add} disabled={rows.length >= OBSERVATIONS_MAX}>
+            Add an observation
+          </button>
+          <button type="submit" class="is-main" disabled={isBusy}>
+            {isBusy ? 'One moment …' : 'Try it on a copy'}
+          </button>
+        </p>
+      </form>
+      <div role="status">
+        {states === undefined ? null : (
+          <p>
+            {counted(states.after.length, 'observation')} applied to a copy.{' '}
+            <strong>Nothing of the instance changed.</strong>
+          </p>
+        )}
+      </div>
+      {states === undefined ? null : <Outcome {...states} />}
+    </section>
+  );
+}
+
+function ObservationRow({
+  row: { key, texts },
+  number,
+  change,
+  onRemove,
+}: {
+  readonly row: Row;
+  readonly number: number;
+  readonly change: (key: number, texts: ObservationTexts) => void;
+  readonly onRemove: (() => void) | undefined;
+}) {
+  const set = (field: keyof ObservationTexts) => (event: Event) =>
+    change(key, { ...texts, [field]: (event.target as HTMLInputElement).value });
+  return (
+    <li>
+      <select
+        aria-label={`Mode of observation ${number}`}
+        value={texts.mode_target ?? ''}
+        onChange={set('mode_target')}
+      >
+        {MODE_CHOICES.map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+      {(['signal_strength', 'confidence'] as const).map((field) => (
+        <input
+          key={field}
+          type="number"
+          {...{ min: 0, max: 1, step: 'any', required: true }}
+          aria-label={`${field === 'confidence' ? 'Confidence' : 'Signal'} of observation ${number}`}
+          value={texts[field] ?? ''}
+          onInput={set(field)}
+        />
+      ))}
+      <button
+        type="button"
+        class="is-small"
+        aria-label={`Remove observation ${number}`}
+        disabled={onRemove === undefined}
+        onClick={onRemove}
+      >
+        Remove
+      </button>
+    </li>
+  );
+}
+
+/** The states of the copy as lines; a mark shows the drift of its step. */
+function Outcome({ before, after }: States) {
+  const [chosen, setChosen] = useState<number | undefined>();
+  const first = before === undefined ? [] : [{ x: 0, at: undefined, report: before }];
+  const steps = after.map((report, index) => ({ x: index + 1, at: undefined, report }));
+  const points = useMemo(() => [...first, ...steps], [before, after]);
+  const marks = steps
+    .filter(({ report }) => report.drift.level !== 'D0')
+    .map(({ x, report }) => ({ x, level: report.drift.level }));
+  const step = chosen ?? after.length;
+  const shown = after[step - 1];
+  return (
+    <>
+      <LineChart
+        {...{ marks, chosen }}
+        points={points}
+        unit="Step"
+        label="Modes, energy and stability of the copy by step"
+        onMark={(x) => setChosen(x === chosen ? undefined : x)}
+      />
+      {shown === undefined ? null : (
+        <DeviationPart
+          title={`Drift of the copy at step ${step}`}
+          {...{ level: shown.drift.level, deviation: shown.drift.deviation }}
+          isRolledBack={shown.drift.level === 'D3'}
+        />
+      )}
+    </>
+  );
+}

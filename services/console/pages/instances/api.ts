@@ -1,0 +1,35 @@
+import type {
+  Contract,
+  DriftEvent,
+  Instance,
+  InstanceList,
+  InstanceWanted,
+  Persona,
+  Questionnaire,
+  Report,
+  TestResult,
+} from '#pages/instances/answers';
+import { get, idIn, post, send } from '#pages/shell/api';
+
+/** An answer to one question of the personality test. */
+type TestAnswer = { readonly question_id: string; readonly value: number };
+
+/** What pages ask of the console about instances, as `/v1` answers it. Throws `Refused`. */
+export const instanceApi = {
+  list: (query: URLSearchParams) => send<InstanceList>('GET', `/instances?${query}`),
+  /** Sent again under the same key it makes no second instance. */
+  create: (wanted: InstanceWanted, idempotencyKey: string) =>
+    post<{ readonly id: string }>('/instances', wanted, { 'idempotency-key': idempotencyKey }),
+  instance: (id: string) => get<Instance>(`/instances/${idIn(id)}`),
+  /** Refused where it cannot be read now. Asked whether or not someone is there: no use of the session. */
+  look: (id: string) =>
+    send('GET', `/instances/${idIn(id)}`, undefined, { 'x-unattended': 'true' }),
+  snapshot: (id: string) => get<Report['snapshot']>(`/instances/${idIn(id)}/snapshot`),
+  contract: (id: string) => get<Contract>(`/instances/${idIn(id)}/contract`),
+  newestDrift: async (id: string): Promise<DriftEvent | undefined> =>
+    (await get<readonly DriftEvent[]>(`/instances/${idIn(id)}/drift?limit=1&offset=0`))[0],
+  personas: () => get<readonly Persona[]>('/personas'),
+  questions: () => get<Questionnaire>('/test/questions'),
+  submitTest: (version: string, answers: readonly TestAnswer[]) =>
+    post<TestResult>('/test/submit', { version, answers }),
+};

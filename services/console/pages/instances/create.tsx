@@ -1,0 +1,106 @@
+import type { ComponentChildren } from 'preact';
+import type { InitialConfig, InstanceWanted } from '#pages/instances/answers';
+import { instanceApi } from '#pages/instances/api';
+import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
+import { useAction, useLoaded } from '#pages/shell/loaded';
+import { instanceAddress } from '#view/instances/table';
+import { ChoiceCard, submitted, TextField, type Values } from '#view/parts/field';
+import { RefusalNotice, sentence, WhenLoaded } from '#view/parts/notice';
+import { ModeBars } from '#view/parts/radar';
+import { Link, navigate, Page } from '#view/shell/router';
+
+/** Makes an instance, neutral or from a persona; leads to the personality test as a third way. */
+export function CreateInstancePage() {
+  const personas = useLoaded(instanceApi.personas);
+  const known = personas.loaded.kind === 'ready' ? personas.loaded.value : [];
+  return (
+    <Page
+      title="Create an instance"
+      lead={
+        <>
+          It begins as you choose here, and moves with what it observes. You can also{' '}
+          <Link to="/instances/test">take the personality test</Link> and begin with its result.
+        </>
+      }
+    >
+      <InstanceForm
+        configOf={({ start }) => {
+          const chosen = known.find(({ id }) => id === start);
+          return chosen === undefined ? undefined : { mode_strengths: chosen.mode_profile };
+        }}
+      >
+        <fieldset class="choices">
+          <legend>Begins as</legend>
+          <ChoiceCard
+            {...{ name: 'start', value: 'neutral', title: 'Neutral', isFirst: true }}
+            text="All modes at 0 %. Its character comes from what it observes alone."
+          />
+          <WhenLoaded loading={personas} what="personas">
+            {(all) => (
+              <>
+                {all.map(({ id, name, archetype, description, mode_profile }) => (
+                  <ChoiceCard
+                    key={id}
+                    {...{ name: 'start', value: id, title: name }}
+                    text={`${sentence(archetype)} ${description}`}
+                  >
+                    <ModeBars strengths={mode_profile} />
+                  </ChoiceCard>
+                ))}
+              </>
+            )}
+          </WhenLoaded>
+        </fieldset>
+      </InstanceForm>
+    </Page>
+  );
+}
+
+const FIELDS = ['name', 'description'];
+
+/** Asks for a name and a description, creates the instance, and goes to it. */
+export function InstanceForm({
+  configOf,
+  onMade,
+  children,
+}: {
+  /** What the instance begins with, by the fields of `children`; undefined for a neutral one. */
+  readonly configOf: (values: Values) => InitialConfig | undefined;
+  readonly onMade?: () => void;
+  readonly children?: ComponentChildren;
+}) {
+  const { keyFor } = useIdempotencyKeys();
+  const { run, isBusy, refusal } = useAction(async (values: Values) => {
+    const wanted = wantedOf(values, configOf(values));
+    const { id } = await instanceApi.create(wanted, keyFor(wanted));
+    onMade?.();
+    navigate(instanceAddress(id));
+  });
+  return (
+    <form class="instance-form" onSubmit={submitted(run)}>
+      <div class="instance-texts">
+        <TextField {...{ name: 'name', label: 'Name', refusal, maxLength: 100 }} />
+        <TextField
+          {...{ name: 'description', label: 'Description', refusal, maxLength: 2_000, lines: 2 }}
+          isOptional
+        />
+      </div>
+      {children}
+      <RefusalNotice refusal={refusal} fields={FIELDS} />
+      <p class="form-end">
+        <button type="submit" class="is-main" disabled={isBusy}>
+          {isBusy ? 'One moment …' : 'Create the instance'}
+        </button>
+      </p>
+    </form>
+  );
+}
+
+function wantedOf(values: Values, config: InitialConfig | undefined): InstanceWanted {
+  const { name = '', description = '' } = values;
+  return {
+    name: name.trim(),
+    description: description.trim(),
+    ...(config === undefined ? {} : { initial_config: config }),
+  };
+}

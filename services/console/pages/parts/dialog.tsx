@@ -1,0 +1,154 @@
+import type { ComponentChildren } from 'preact';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Refused } from '#pages/shell/api';
+import { submitted, TextField, type Values } from '#view/parts/field';
+import { RefusalNotice } from '#view/parts/notice';
+
+type DialogProps = {
+  readonly title: string;
+  readonly onClose: () => void;
+  /** Escape does not close it: what it shows is shown only once. */
+  readonly isFirm?: boolean;
+  readonly children: ComponentChildren;
+};
+
+/** A modal dialog, open for as long as it is there; the focus goes back to where it was. */
+export function Dialog({ title, onClose, isFirm = false, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isOver = useRef(false);
+  const titleId = useId();
+  useLayoutEffect(() => {
+    const shown = dialog.current;
+    const before = document.activeElement;
+    shown?.showModal();
+    return () => {
+      // The event of this comes later, when another dialog may have taken its place.
+      isOver.current = true;
+      shown?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  const cancel = (event: Event) => {
+    event.preventDefault();
+    if (!isFirm) onClose();
+  };
+  const closed = () => {
+    if (!isOver.current) onClose();
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby={titleId} onCancel={cancel} onClose={closed}>
+      <h2 id={titleId}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+type FormDialogProps = Omit<DialogProps, 'isFirm'> & {
+  readonly submit: string;
+  readonly isDangerous?: boolean;
+  readonly isDisabled?: boolean;
+  readonly isBusy: boolean;
+  readonly refusal: Refused | undefined;
+  /** Names of the fields, which show themselves what is wrong with them. */
+  readonly fields?: readonly string[];
+  readonly onSubmit: (values: Values) => void;
+};
+
+/** A dialog that asks for something: fields, why they were refused, and two buttons. */
+export function FormDialog(props: FormDialogProps) {
+  const { title, onClose, submit, isDangerous = false, isDisabled = false, isBusy } = props;
+  const { refusal, fields = [], onSubmit, children } = props;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submitted(onSubmit)}>
+        {children}
+        <RefusalNotice refusal={refusal} fields={fields} />
+        <div class="dialog-buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={isDangerous ? 'is-danger' : 'is-main'}
+            disabled={isDisabled || isBusy}
+          >
+            {isBusy ? 'One moment …' : submit}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Asks for a name to be typed, so that what cannot be undone is not done by mistake. */
+export function TypedName({
+  label,
+  name,
+  onTyped,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly onTyped: (text: string) => void;
+}) {
+  return (
+    <div onInput={(event) => onTyped((event.target as HTMLInputElement).value)}>
+      <TextField name="confirmation" label={label} hint={<code>{name}</code>} hasFocus />
+    </div>
+  );
+}
+
+type ShownOnceProps = {
+  readonly title: string;
+  /** What the value is, for its label: "API key". */
+  readonly label: string;
+  readonly value: string;
+  /** The button that closes it. */
+  readonly done: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+};
+
+/**
+ * Shows a value that is never shown again, until it is said to be stored. It is in the properties of this
+ * component and of one element, both of which go when the dialog closes.
+ */
+export function ShownOnce({ title, label, value, done, onClose, children }: ShownOnceProps) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [copied, setCopied] = useState('');
+  const copy = async (): Promise<void> => {
+    field.current?.select();
+    try {
+      await navigator.clipboard.writeText(value);
+      setCopied('Copied.');
+    } catch {
+      setCopied('The browser does not let this page copy: the text is selected, copy it yourself.');
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose} isFirm>
+      {children}
+      <div class="shown-once">
+        <textarea
+          ref={field}
+          readOnly
+          aria-label={label}
+          value={value}
+          rows={value.split('\n').length > 1 ? 10 : 2}
+          spellcheck={false}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+        <button type="button" onClick={() => void copy()}>
+          Copy
+        </button>
+      </div>
+      <p class="hint" role="status">
+        {copied}
+      </p>
+      <div class="dialog-buttons">
+        <button type="button" class="is-main" onClick={onClose}>
+          {done}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

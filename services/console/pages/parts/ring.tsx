@@ -1,0 +1,48 @@
+import { percentText } from '#pages/parts/format';
+
+/** Radius in the units of the picture. */
+const RADIUS = 42;
+
+const LENGTH = 2 * Math.PI * RADIUS;
+
+/** From these shares on a ring warns, and says that it is nearly full. Chosen. */
+const LEVELS = { high: 0.8, full: 0.95 } as const;
+
+/** A share of something as a ring; `label` says it in words, with numbers. */
+export function Ring({
+  share,
+  expected = 0,
+  label,
+}: {
+  readonly share: number;
+  /** What the share is going to be, shown behind it. */
+  readonly expected?: number;
+  readonly label: string;
+}) {
+  const filled = Math.min(1, Math.max(0, share));
+  const later = Math.min(1, expected);
+  const level = filled >= LEVELS.full ? 'is-full' : filled >= LEVELS.high ? 'is-high' : '';
+  return (
+    <svg class={`ring ${level}`} viewBox="0 0 100 100" role="img" aria-label={label}>
+      <circle class="ring-track" cx="50" cy="50" r={RADIUS} />
+      {later > filled ? <RingArc kind="ring-expected" share={later} /> : null}
+      {filled === 0 ? null : <RingArc kind="ring-fill" share={filled} />}
+      <text x="50" y="51" text-anchor="middle" dominant-baseline="middle">
+        {percentText(filled)}
+      </text>
+    </svg>
+  );
+}
+
+function RingArc({ kind, share }: { readonly kind: string; readonly share: number }) {
+  return (
+    <circle
+      class={kind}
+      cx="50"
+      cy="50"
+      r={RADIUS}
+      stroke-dasharray={`${share * LENGTH} ${LENGTH}`}
+      transform="rotate(-90 50 50)"
+    />
+  );
+}

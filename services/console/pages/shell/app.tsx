@@ -1,0 +1,124 @@
+import type { Me } from '#pages/shell/answers';
+import { may, refreshMe, session } from '#pages/shell/session';
+import { AuditPage } from '#view/account/audit';
+import { BillingPage } from '#view/account/billing';
+import { KeysPage } from '#view/account/keys';
+import { MembersPage } from '#view/account/members';
+import { OverviewPage } from '#view/account/overview';
+import { UsagePage } from '#view/account/usage';
+import { ComparePage } from '#view/compare/page';
+import { InstancePage } from '#view/instance/page';
+import { CreateInstancePage } from '#view/instances/create';
+import { InstancesPage } from '#view/instances/list';
+import { sentence } from '#view/parts/notice';
+import { Layout } from '#view/shell/layout';
+import { entryLink, here, Link, Page } from '#view/shell/router';
+import { Doorway, EntryPage, SecondFactorPage, SignInPage } from '#view/sign-in/entering';
+import { SecurityPage } from '#view/sign-in/security';
+import { TestPage } from '#view/test/test';
+
+/** The console: what is shown follows from who is at the browser, and then from the address. */
+export function App() {
+  const link = entryLink.value;
+  if (link !== undefined) return <EntryPage link={link} />;
+  const now = session.value;
+  switch (now.kind) {
+    case 'unknown':
+      return (
+        <main class="doorway" aria-busy="true">
+          <p class="quiet" role="status">
+            Loading …
+          </p>
+        </main>
+      );
+    case 'unreachable':
+      return (
+        <Doorway title="The console does not answer">
+          <p role="alert">{sentence(now.refusal.message)}</p>
+          <button type="button" class="is-main" onClick={() => void refreshMe()}>
+            Try again
+          </button>
+        </Doorway>
+      );
+    case 'signed_out':
+      return <SignInPage hasEnded={now.hasEnded} />;
+    case 'second_factor':
+      return <SecondFactorPage />;
+    case 'signed_in':
+      // Another account is another console: nothing of the one before stays.
+      return (
+        <Layout key={now.me.account.id} me={now.me}>
+          <Routed me={now.me} path={here.value.path} />
+        </Layout>
+      );
+  }
+}
+
+function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
+  if (path === '/instances' || path.startsWith('/instances/')) return <InstanceRoutes me={me} />;
+  switch (path) {
+    case '/':
+      return <OverviewPage />;
+    case '/keys':
+      return may('keys.read') ? <KeysPage /> : <NotAllowed />;
+    case '/usage':
+      return may('usage.read') ? <UsagePage /> : <NotAllowed />;
+    case '/billing':
+      return may('billing') ? <BillingPage query={here.value.query} /> : <NotAllowed />;
+    case '/members':
+      return may('members') ? <MembersPage /> : <NotAllowed />;
+    case '/audit':
+      return may('audit.read') ? <AuditPage query={here.value.query} /> : <NotAllowed />;
+    case '/security':
+      return <SecurityPage />;
+    default:
+      return <NoPage />;
+  }
+}
+
+/** The pages at `/instances` and below it. */
+function InstanceRoutes({ me }: { readonly me: Me }) {
+  const { path, query } = here.value;
+  if (!may('instances.read')) return <NotAllowed />;
+  switch (path) {
+    case '/instances':
+      return <InstancesPage query={query} />;
+    case '/instances/compare':
+      return <ComparePage query={query} />;
+    case '/instances/new':
+      return may('instances.write') ? <CreateInstancePage /> : <NotAllowed />;
+    case '/instances/test':
+      return may('instances.write') ? <TestPage me={me} /> : <NotAllowed />;
+    default:
+      return <OneInstance path={path} />;
+  }
+}
+
+const ONE_INSTANCE = /^\/instances\/(inst_[0-9a-f]{16})$/;
+
+function OneInstance({ path }: { readonly path: string }) {
+  const id = ONE_INSTANCE.exec(path)?.[1];
+  return id === undefined ? <NoPage /> : <InstancePage key={id} id={id} />;
+}
+
+/** What is at an address at which nothing is. */
+function NoPage() {
+  return (
+    <Page title="There is no such page">
+      <p>
+        Nothing is at this address. <Link to="/">Go to the overview</Link>
+      </p>
+    </Page>
+  );
+}
+
+/** What is at an address that the role of who is signed in does not open. */
+function NotAllowed() {
+  return (
+    <Page title="Your role does not show this">
+      <p>
+        An owner of the account can give you another role. <Link to="/">Go to the overview</Link>
+      </p>
+    </Page>
+  );
+}

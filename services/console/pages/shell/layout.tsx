@@ -1,0 +1,113 @@
+import type { ComponentChildren } from 'preact';
+import type { Me } from '#pages/shell/answers';
+import { api } from '#pages/shell/api';
+import { useAction, useLoaded } from '#pages/shell/loaded';
+import { may, refreshMe, signOut } from '#pages/shell/session';
+import { RefusalNotice } from '#view/parts/notice';
+import { here, Link, navigate } from '#view/shell/router';
+import { BrandSign } from '#view/sign-in/entering';
+
+/** The console around a page: where one can go, in which account, and as whom. */
+export function Layout({
+  me,
+  children,
+}: {
+  readonly me: Me;
+  readonly children: ComponentChildren;
+}) {
+  const out = useAction(signOut);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <header class="side">
+        <p class="brand">
+          <BrandSign />
+          Identity Engine
+        </p>
+        <AccountSwitch me={me} />
+        <nav aria-label="Pages">
+          <ul>
+            {entries().map(([path, text]) => (
+              <li key={path}>
+                <Link to={path} isCurrent={isWithin(path)}>
+                  {text}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div class="own">
+          <p class="own-name" title={me.user.email}>
+            {me.user.name}
+            <span class="quiet"> · {me.role}</span>
+          </p>
+          <button type="button" class="is-small" onClick={() => out.run()} disabled={out.isBusy}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <RefusalNotice refusal={out.refusal} />
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** Pages below an entry belong to it, as that of one instance does to the list. */
+function isWithin(path: string): boolean {
+  const now = here.value.path;
+  return now === path || (path !== '/' && now.startsWith(`${path}/`));
+}
+
+function entries(): (readonly [path: string, text: string])[] {
+  return [
+    ['/', 'Overview'],
+    ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
+    ...(may('instances.read') ? [['/instances', 'Instances'] as const] : []),
+    ...(may('usage.read') ? [['/usage', 'Usage'] as const] : []),
+    ...(may('billing') ? [['/billing', 'Billing'] as const] : []),
+    ...(may('members') ? [['/members', 'Members'] as const] : []),
+    ...(may('audit.read') ? [['/audit', 'Audit'] as const] : []),
+    ['/security', 'Security'],
+  ];
+}
+
+/** The name of the account, and a choice where there is one. */
+function AccountSwitch({ me }: { readonly me: Me }) {
+  const { loaded } = useLoaded(api.accounts);
+  const { run, isBusy, refusal } = useAction(async (id: string) => {
+    await api.switchAccount(id);
+    navigate('/');
+    await refreshMe();
+  });
+  const own = loaded.kind === 'ready' ? loaded.value : [];
+  const name = me.account.name ?? me.account.id;
+  if (own.length < 2) {
+    return (
+      <p class="account" title={me.account.id}>
+        {name}
+      </p>
+    );
+  }
+  return (
+    <div>
+      <select
+        class="account"
+        aria-label="Account"
+        value={me.account.id}
+        disabled={isBusy}
+        onChange={(event) => run(event.currentTarget.value)}
+      >
+        {own.map(({ id, name: text, role }) => (
+          <option key={id} value={id}>
+            {text ?? id} ({role})
+          </option>
+        ))}
+      </select>
+      <RefusalNotice refusal={refusal} />
+    </div>
+  );
+}

@@ -1,0 +1,82 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Refused } from '#pages/shell/api';
+
+/** What a page has of something that it loads. */
+type Loaded<Value> =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'failed'; readonly refusal: Refused }
+  | { readonly kind: 'ready'; readonly value: Value };
+
+/** Something loaded, and how it is loaded again; what is shown stays meanwhile. */
+export type Loading<Value> = {
+  readonly loaded: Loaded<Value>;
+  readonly reload: () => Promise<void>;
+};
+
+/**
+ * Loads when the component appears, and again when `of` is another. Only the answer to the newest
+ * request counts.
+ */
+export function useLoaded<Value>(load: () => Promise<Value>, of = ''): Loading<Value> {
+  const [loaded, setLoaded] = useState<Loaded<Value>>({ kind: 'loading' });
+  const newest = useRef(0);
+  const reload = async (): Promise<void> => {
+    newest.current += 1;
+    const own = newest.current;
+    const next = await outcomeOf(load);
+    if (own === newest.current) setLoaded(next);
+  };
+  useEffect(() => {
+    void reload();
+    return () => {
+      newest.current += 1;
+    };
+  }, [of]);
+  return { loaded, reload };
+}
+
+async function outcomeOf<Value>(load: () => Promise<Value>): Promise<Loaded<Value>> {
+  try {
+    return { kind: 'ready', value: await load() };
+  } catch (error) {
+    return { kind: 'failed', refusal: refusalIn(error) };
+  }
+}
+
+/** Something that a person starts, once at a time. */
+type Action<Args extends readonly unknown[]> = {
+  readonly run: (...args: Args) => void;
+  readonly isBusy: boolean;
+  readonly refusal: Refused | undefined;
+};
+
+/** Runs `act` when asked, not while it runs already, and keeps why it was refused. */
+export function useAction<Args extends readonly unknown[]>(
+  act: (...args: Args) => Promise<unknown>,
+): Action<Args> {
+  const [isBusy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<Refused | undefined>();
+  const isRunning = useRef(false);
+  const attempt = async (args: Args): Promise<void> => {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    setBusy(true);
+    setRefusal(undefined);
+    try {
+      await act(...args);
+    } catch (error) {
+      setRefusal(refusalIn(error));
+    } finally {
+      isRunning.current = false;
+      setBusy(false);
+    }
+  };
+  return { run: (...args) => void attempt(args), isBusy, refusal };
+}
+
+/** Refusals are shown; anything else is a bug of a page and also stands in the browser's console. */
+function refusalIn(error: unknown): Refused {
+  if (error instanceof Refused) return error;
+  reportError(error);
+  return new Refused('internal', 'This page has a fault. Load it again.');
+}

@@ -1,0 +1,245 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '#pages/shell/api';
+import { useAction } from '#pages/shell/loaded';
+import { goOn, refreshMe, session, startOver } from '#pages/shell/session';
+import { submitted, TextField, type Values } from '#view/parts/field';
+import { RefusalNotice } from '#view/parts/notice';
+import { type EntryLink, entryLink, Page } from '#view/shell/router';
+
+/** The frame of the pages in front of the console. */
+export function Doorway({
+  title,
+  lead,
+  children,
+}: {
+  readonly title: string;
+  readonly lead?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <main class="doorway">
+      <div class="doorway-card">
+        <p class="brand">
+          <BrandSign />
+          Identity Engine
+        </p>
+        <Page title={title} lead={lead}>
+          {children}
+        </Page>
+      </div>
+    </main>
+  );
+}
+
+/** The sign in front of the product's name. */
+export function BrandSign() {
+  return (
+    <svg class="brand-sign" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" />
+      <path d="M16 5.5 25.1 10.75v10.5L16 26.5l-9.1-5.25v-10.5z" class="brand-frame" />
+      <path d="M16 10.2 21.4 14l-2 6.2-7.6.9-1.6-7.3z" class="brand-shape" />
+    </svg>
+  );
+}
+
+const FIELDS = ['email', 'name', 'password'];
+
+/** How people come in by a link: the first owner sets the console up, others accept an invitation. */
+export function EntryPage({ link }: { readonly link: EntryLink }) {
+  const isSetUp = link.kind === 'set-up';
+  const { run, isBusy, refusal } = useAction(async (values: Values) => {
+    const state = await entered(link, values);
+    rememberAccountOf(link.token);
+    entryLink.value = undefined;
+    await goOn(state);
+  });
+  const [isCodeNeeded, setCodeNeeded] = useState(false);
+  useEffect(() => {
+    if (refusal?.reason === 'second_factor_needed') setCodeNeeded(true);
+  }, [refusal]);
+  const leave = () => {
+    entryLink.value = undefined;
+  };
+  const own = session.value.kind === 'signed_in' ? session.value.me.user.email : undefined;
+  return (
+    <Doorway
+      title={isSetUp ? 'Set up the console' : 'Accept the invitation'}
+      lead={
+        isSetUp
+          ? 'You become the first owner of this account. The link works once.'
+          : 'You become a member of the account that invites you, under the address it was sent to.'
+      }
+    >
+      <form onSubmit={submitted(run)} aria-busy={isBusy}>
+        {isSetUp ? (
+          <TextField
+            {...{ name: 'email', label: 'Email', refusal, autocomplete: 'username' }}
+            type="email"
+            hasFocus
+          />
+        ) : null}
+        <TextField
+          {...{ name: 'name', label: 'Your name', refusal, autocomplete: 'name' }}
+          maxLength={100}
+          hasFocus={!isSetUp}
+        />
+        <TextField
+          {...{ name: 'password', label: 'Password', refusal, autocomplete: 'new-password' }}
+          type="password"
+          hint={
+            isSetUp
+              ? '12 characters or more. A few words are better than signs.'
+              : '12 characters or more. If you were a member of this account before: that password.'
+          }
+        />
+        {isCodeNeeded ? (
+          <TextField
+            {...{ name: 'code', label: 'Code of your second factor', refusal }}
+            inputMode="numeric"
+            hasFocus
+          />
+        ) : null}
+        <RefusalNotice refusal={refusal} fields={FIELDS} />
+        <button type="submit" class="is-main is-wide" disabled={isBusy}>
+          {isBusy ? 'One moment …' : isSetUp ? 'Set up' : 'Join'}
+        </button>
+      </form>
+      {isSetUp || own === undefined ? null : <JoinPart link={link} email={own} />}
+      <p class="doorway-links">
+        <button type="button" class="is-link" onClick={leave}>
+          Sign in instead
+        </button>
+      </p>
+    </Doorway>
+  );
+}
+
+/** Who is signed in joins with the user that is there, if the invitation is for its address. */
+function JoinPart({ link, email }: { readonly link: EntryLink; readonly email: string }) {
+  const { run, isBusy, refusal } = useAction(async () => {
+    await api.joinAccount({ token: link.token });
+    entryLink.value = undefined;
+    await refreshMe();
+  });
+  return (
+    <>
+      <RefusalNotice refusal={refusal} />
+      <button type="button" class="is-wide" disabled={isBusy} onClick={() => run()}>
+        Join as {email}, who is signed in
+      </button>
+    </>
+  );
+}
+
+function entered({ kind, token }: EntryLink, values: Values) {
+  const { email = '', name = '', password = '', code } = values;
+  const proof = code === undefined ? {} : { code };
+  return kind === 'set-up'
+    ? api.setUp({ token, email, name, password, ...proof })
+    : api.acceptInvitation({ token, name, password, ...proof });
+}
+
+/** Email and password. A sign-in leads back to the page at this address. */
+export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
+  const { run, isBusy, refusal } = useAction(async (values: Values) => {
+    const { email = '', password = '', account_id: account = '' } = values;
+    const named = account.trim() === '' ? {} : { account_id: account.trim() };
+    await goOn(await api.signIn({ email, password, ...named }));
+  });
+  return (
+    <Doorway title="Sign in">
+      {hasEnded ? (
+        <p class="notice" role="status">
+          Your session has ended. Sign in again to go on where you were.
+        </p>
+      ) : null}
+      <form onSubmit={submitted(run)} aria-busy={isBusy}>
+        <TextField name="email" label="Email" type="email" autocomplete="username" hasFocus />
+        <TextField
+          name="password"
+          label="Password"
+          type="password"
+          autocomplete="current-password"
+        />
+        <TextField
+          {...{ name: 'account_id', label: 'Account id', refusal, maxLength: 12 }}
+          value={rememberedAccount() ?? ''}
+          hint="Of the account that you first came into by a link. This browser remembers it."
+          isOptional
+        />
+        <RefusalNotice refusal={refusal} />
+        <button type="submit" class="is-main is-wide" disabled={isBusy}>
+          {isBusy ? 'Signing in …' : 'Sign in'}
+        </button>
+      </form>
+      <p class="hint">
+        No password yet? You need the link of an invitation, or the set-up link that the service
+        prints when it starts for the first time.
+      </p>
+    </Doorway>
+  );
+}
+
+/** The second step of a sign-in: a code of the authenticator, or one for recovery. */
+export function SecondFactorPage() {
+  const [isRecovery, setRecovery] = useState(false);
+  const { run, isBusy, refusal } = useAction(async (code: string) => {
+    await goOn(await api.secondFactor(code.trim()));
+  });
+  return (
+    <Doorway
+      title="Second factor"
+      lead={
+        isRecovery
+          ? 'Enter one of your recovery codes. It works once.'
+          : 'Enter the six digits that your authenticator shows now.'
+      }
+    >
+      <form onSubmit={submitted(({ code = '' }) => run(code))} aria-busy={isBusy}>
+        <TextField
+          key={String(isRecovery)}
+          name="code"
+          label={isRecovery ? 'Recovery code' : 'Code'}
+          autocomplete="one-time-code"
+          inputMode={isRecovery ? 'text' : 'numeric'}
+          hasFocus
+        />
+        <RefusalNotice refusal={refusal} />
+        <button type="submit" class="is-main is-wide" disabled={isBusy}>
+          {isBusy ? 'One moment …' : 'Go on'}
+        </button>
+      </form>
+      <p class="doorway-links">
+        <button type="button" class="is-link" onClick={() => setRecovery(!isRecovery)}>
+          {isRecovery ? 'Use the authenticator' : 'Use a recovery code'}
+        </button>
+        <button type="button" class="is-link" onClick={startOver}>
+          Sign in as someone else
+        </button>
+      </p>
+    </Doorway>
+  );
+}
+
+/** The account whose people sign in with this browser: a link of it was used here. */
+const KEY = 'sign-in-account';
+
+/** The id of the account, to begin the form of the sign-in with; undefined: none is remembered. */
+function rememberedAccount(): string | undefined {
+  try {
+    return localStorage.getItem(KEY) ?? undefined;
+  } catch {
+    // A browser may refuse its storage: then the person types the id.
+    return undefined;
+  }
+}
+
+/** Remembers the account that a link leads into: its id stands before the dot. */
+function rememberAccountOf(token: string): void {
+  try {
+    localStorage.setItem(KEY, token.split('.')[0] ?? '');
+  } catch {
+    // As above.
+  }
+}

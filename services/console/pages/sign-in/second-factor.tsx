@@ -1,0 +1,191 @@
+import { useState } from 'preact/hooks';
+import { encode } from 'uqr';
+import type { Enrolment, Me } from '#pages/shell/answers';
+import { api } from '#pages/shell/api';
+import { useAction } from '#pages/shell/loaded';
+import { refreshMe, session } from '#pages/shell/session';
+import { FormDialog, ShownOnce } from '#view/parts/dialog';
+import { TextField } from '#view/parts/field';
+
+type Deed = 'enrol' | 'codes' | 'disable';
+
+type Open =
+  | { readonly kind: 'password'; readonly deed: Deed }
+  | { readonly kind: 'scan'; readonly enrolment: Enrolment }
+  | { readonly kind: 'codes'; readonly codes: readonly string[] };
+
+/** The second factor: set up with an authenticator, recovery codes, switched off. */
+export function SecondFactorPart() {
+  const [open, setOpen] = useState<Open | undefined>();
+  const now = session.value;
+  if (now.kind !== 'signed_in') return null;
+  const close = () => setOpen(undefined);
+  return (
+    <section class="card" aria-labelledby="second-factor">
+      <h2 id="second-factor">Second factor</h2>
+      <State me={now.me} onDeed={(deed) => setOpen({ kind: 'password', deed })} />
+      {open?.kind === 'password' ? (
+        <PasswordDialog deed={open.deed} onClose={close} onNext={setOpen} />
+      ) : null}
+      {open?.kind === 'scan' ? (
+        <ScanDialog enrolment={open.enrolment} onClose={close} onNext={setOpen} />
+      ) : null}
+      {open?.kind === 'codes' ? (
+        <ShownOnce
+          title="Store these recovery codes"
+          label="Recovery codes"
+          value={open.codes.join('\n')}
+          done="I have stored them"
+          onClose={close}
+        >
+          <p>
+            Each of them takes the place of your authenticator once, if you lose it. They are not
+            shown again, and earlier ones do not work any more.
+          </p>
+        </ShownOnce>
+      ) : null}
+    </section>
+  );
+}
+
+function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) => void }) {
+  const { second_factor: state, recovery_codes_left: left } = me.user;
+  if (state === 'off') {
+    return (
+      <>
+        <p>
+          <span class="badge is-warning">off</span> A password alone lets people in. An
+          authenticator on your telephone makes it two things.
+        </p>
+        <button type="button" class="is-main" onClick={() => onDeed('enrol')}>
+          Set up an authenticator
+        </button>
+      </>
+    );
+  }
+  return (
+    <>
+      <p>
+        <span class="badge is-good">on</span> {left} recovery {left === 1 ? 'code' : 'codes'} left.
+      </p>
+      <div class="button-row">
+        <button type="button" onClick={() => onDeed('codes')}>
+          Make new recovery codes
+        </button>
+        <button type="button" class="is-danger-quiet" onClick={() => onDeed('disable')}>
+          Switch it off
+        </button>
+      </div>
+    </>
+  );
+}
+
+const TEXTS: Readonly<Record<Deed, { title: string; submit: string; lead: string }>> = {
+  enrol: {
+    title: 'Set up an authenticator',
+    submit: 'Go on',
+    lead: 'Show first that it is you.',
+  },
+  codes: {
+    title: 'Make new recovery codes',
+    submit: 'Make them',
+    lead: 'The codes that you have now will not work any more.',
+  },
+  disable: {
+    title: 'Switch the second factor off',
+    submit: 'Switch off',
+    lead: 'Your password alone will let you in, and recovery codes will not work any more.',
+  },
+};
+
+type StepProps = {
+  readonly onClose: () => void;
+  readonly onNext: (next: Open | undefined) => void;
+};
+
+function PasswordDialog({ deed, onClose, onNext }: StepProps & { readonly deed: Deed }) {
+  const { run, isBusy, refusal } = useAction(async (password: string) => {
+    switch (deed) {
+      case 'enrol':
+        return onNext({ kind: 'scan', enrolment: await api.enrol(password) });
+      case 'codes': {
+        const { recovery_codes: codes } = await api.newRecoveryCodes(password);
+        onNext({ kind: 'codes', codes });
+        return await refreshMe();
+      }
+      case 'disable':
+        await api.disableSecondFactor(password);
+        onNext(undefined);
+        return await refreshMe();
+    }
+  });
+  const { title, submit, lead } = TEXTS[deed];
+  return (
+    <FormDialog
+      {...{ title, submit, onClose, isBusy, refusal }}
+      isDangerous={deed === 'disable'}
+      fields={['password']}
+      onSubmit={({ password = '' }) => run(password)}
+    >
+      <p>{lead}</p>
+      <TextField
+        {...{ name: 'password', label: 'Your password', type: 'password', refusal }}
+        autocomplete="current-password"
+        hasFocus
+      />
+    </FormDialog>
+  );
+}
+
+function ScanDialog({
+  enrolment: { secret, uri },
+  onClose,
+  onNext,
+}: StepProps & { readonly enrolment: Enrolment }) {
+  const { run, isBusy, refusal } = useAction(async (code: string) => {
+    const { recovery_codes: codes } = await api.confirmEnrolment(code.trim());
+    onNext({ kind: 'codes', codes });
+    await refreshMe();
+  });
+  return (
+    <FormDialog
+      {...{ title: 'Scan this code', submit: 'Switch it on', onClose, isBusy, refusal }}
+      fields={['code']}
+      onSubmit={({ code = '' }) => run(code)}
+    >
+      <div class="scan">
+        <QrCode text={uri} label="QR code for an authenticator" />
+        <div>
+          <p>Scan it with an authenticator, or type this secret into it:</p>
+          <p>
+            <code class="secret">{secret.replace(/(.{4})(?=.)/g, '$1 ')}</code>
+          </p>
+          <details>
+            <summary>As an address</summary>
+            <code class="secret">{uri}</code>
+          </details>
+        </div>
+      </div>
+      <TextField
+        {...{ name: 'code', label: 'The six digits that it shows now', refusal }}
+        autocomplete="one-time-code"
+        inputMode="numeric"
+        hasFocus
+      />
+    </FormDialog>
+  );
+}
+
+/** A text as a QR code, dark on light in every scheme, as cameras want it. */
+function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
+  const { data, size } = encode(text, { border: 3 });
+  const squares = data.flatMap((row, y) =>
+    row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')),
+  );
+  return (
+    <svg class="qr-code" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
+      <rect width={size} height={size} fill="#fff" />
+      <path d={squares.join('')} fill="#000" shape-rendering="crispEdges" />
+    </svg>
+  );
+}

@@ -1,0 +1,157 @@
+import { useState } from 'preact/hooks';
+import { browserName } from '#pages/parts/format';
+import type { SessionView } from '#pages/shell/answers';
+import { api } from '#pages/shell/api';
+import { useAction, useLoaded } from '#pages/shell/loaded';
+import { submitted, TextField, type Values } from '#view/parts/field';
+import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
+import { TimeText } from '#view/parts/text';
+import { Page } from '#view/shell/router';
+import { SecondFactorPart } from '#view/sign-in/second-factor';
+
+/** Password, second factor and sessions of who is signed in. */
+export function SecurityPage() {
+  return (
+    <Page title="Security" lead="How you sign in, and where you are signed in now.">
+      <PasswordPart />
+      <SecondFactorPart />
+      <SessionList />
+    </Page>
+  );
+}
+
+const FIELDS = ['password', 'new_password'];
+
+function PasswordPart() {
+  const [changes, setChanges] = useState(0);
+  const { run, isBusy, refusal } = useAction(async (values: Values) => {
+    const { password = '', new_password: next = '' } = values;
+    await api.changePassword({ password, new_password: next });
+    setChanges(changes + 1);
+  });
+  return (
+    <section class="card" aria-labelledby="password">
+      <h2 id="password">Password</h2>
+      <p class="quiet">A change ends every other session of yours.</p>
+      {/* After a change the form is another one: its fields are empty. */}
+      <form key={changes} class="narrow" onSubmit={submitted(run)} aria-busy={isBusy}>
+        <TextField
+          {...{ name: 'password', label: 'Present password', type: 'password', refusal }}
+          autocomplete="current-password"
+        />
+        <TextField
+          {...{ name: 'new_password', label: 'New password', type: 'password', refusal }}
+          autocomplete="new-password"
+          hint="12 characters or more. A few words are better than signs."
+        />
+        <RefusalNotice refusal={refusal} fields={FIELDS} />
+        <div class="button-row">
+          <button type="submit" disabled={isBusy}>
+            {isBusy ? 'One moment …' : 'Change the password'}
+          </button>
+          <p role="status" class="good-text">
+            {changes > 0 && !isBusy && refusal === undefined ? 'The password is changed.' : ''}
+          </p>
+        </div>
+      </form>
+    </section>
+  );
+}
+
+/** Where someone is signed in; each session can be ended. */
+function SessionList() {
+  const sessions = useLoaded(api.sessions);
+  const one = useAction(async (id: string) => {
+    await api.endSession(id);
+    await sessions.reload();
+  });
+  const others = useAction(async () => {
+    await api.endOtherSessions();
+    await sessions.reload();
+  });
+  return (
+    <section class="card" aria-labelledby="sessions">
+      <div class="card-head">
+        <h2 id="sessions">Sessions</h2>
+        <button
+          type="button"
+          class="is-small"
+          disabled={others.isBusy}
+          onClick={() => others.run()}
+        >
+          End all others
+        </button>
+      </div>
+      <p class="quiet">A session ends after 30 minutes without use, and after 12 hours.</p>
+      <RefusalNotice refusal={one.refusal ?? others.refusal} />
+      <WhenLoaded loading={sessions} what="sessions">
+        {(all) => (
+          <table class="rows is-plain">
+            <caption class="unseen">Sessions</caption>
+            <thead>
+              <tr>
+                <th scope="col">Browser</th>
+                <th scope="col">Signed in</th>
+                <th scope="col">Last seen</th>
+                <th scope="col">
+                  <span class="unseen">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {all.map((each) => (
+                <Row key={each.id} of={each} isBusy={one.isBusy} onEnd={one.run} />
+              ))}
+            </tbody>
+          </table>
+        )}
+      </WhenLoaded>
+    </section>
+  );
+}
+
+function Row({
+  of: { id, client, address, is_current: isCurrent, ...times },
+  isBusy,
+  onEnd,
+}: {
+  readonly of: SessionView;
+  readonly isBusy: boolean;
+  readonly onEnd: (id: string) => void;
+}) {
+  const name = browserName(client);
+  return (
+    <tr>
+      <th scope="row">
+        <span class="row-name" title={client}>
+          {name}
+        </span>
+        <span class="row-more">{address}</span>
+      </th>
+      <td data-label="Signed in">
+        <TimeText at={times.created_at} />
+        <span class="row-more">
+          {times.authenticated_by === 'password' ? 'Password' : 'Password and code'}
+        </span>
+      </td>
+      <td data-label="Last seen">
+        <TimeText at={times.last_seen_at} />
+      </td>
+      <td class="row-actions">
+        {isCurrent ? (
+          <span class="badge is-good">this one</span>
+        ) : (
+          <button
+            type="button"
+            class="is-small is-danger-quiet"
+            aria-label={`End the session of ${name}, ${address}`}
+            disabled={isBusy}
+            onClick={() => onEnd(id)}
+          >
+            End
+          </button>
+        )}
+      </td>
+    </tr>
+  );
+}

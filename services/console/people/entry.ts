@@ -1,0 +1,209 @@
+import { digestOf, isAccountId } from '#accounts/api-key';
+import {
+  type EntryLink,
+  hasOwner,
+  isUsable,
+  type People,
+  SETUP_LINK_MS,
+  type User,
+} from '#accounts/people';
+import type { ConsolePorts } from '#console/app/ports';
+import { originOf, type Visit } from '#console/app/visit';
+import type { ConsoleAudit } from '#console/people/audit';
+import { VALUE_LENGTH } from '#console/people/live-sessions';
+import type { Passwords } from '#console/people/passwords';
+import { changedUser, type SignedIn, type SignIn } from '#console/people/sign-in';
+import { faultFor, toFault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import type { Randomness } from '#platform/randomness';
+import type { MemberStore, StoredUser } from '#storage/ports/people';
+
+/** Hexadecimal digits of a user's id. */
+const USER_ID_DIGITS = 16;
+
+/** Who enters by a link. */
+export type Entrant = {
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+  /** Of the second factor, of who has been a user of the account before. */
+  readonly code?: string | undefined;
+};
+
+type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness'> & {
+  readonly audit: ConsoleAudit;
+  readonly passwords: Passwords;
+  readonly signIn: SignIn;
+};
+
+/**
+ * Makes who comes by a link a member of its account, and signs them in, as a user of that account: what
+ * users other accounts have makes no difference, and so cannot be found out. Who was a user of the
+ * account before needs the password of then, and a code where there is a second factor. The link is
+ * used by the last step only, so a try that was cut can be made again. Source: decisions 245 and 312.
+ */
+export async function enterBy(
+  parts: EntryParts,
+  link: EntryLink,
+  entrant: Entrant,
+  visit: Visit,
+): Promise<SignedIn> {
+  const { users, signIn } = parts;
+  const { accountId } = link;
+  const before = await users.findByEmail(entrant.email, accountId);
+  const found = before && (await proven(parts, before, entrant, visit));
+  const ready = found?.user ?? (await newUser(parts, accountId, entrant));
+  const moved = await joinedBy(parts, link, { found, ready }, visit);
+  const isProven = found?.user.secondFactor?.state === 'active';
+  return await signIn.enter(moved, accountId, entrant.password, visit, isProven);
+}
+
+/** Makes a user who is signed in a member by a link. */
+export async function joinedBy(
+  parts: Pick<EntryParts, 'users' | 'members' | 'clock' | 'audit'>,
+  link: EntryLink,
+  { found, ready }: { readonly found: StoredUser | undefined; readonly ready: User },
+  visit: Visit,
+): Promise<StoredUser> {
+  const { users, members, clock, audit } = parts;
+  const { accountId, digest } = link;
+  const actor = { kind: 'user', id: ready.id } as const;
+  const action = link.kind === 'setup' ? 'account.set_up' : 'member.join';
+  const after = { role: link.kind === 'setup' ? 'owner' : link.role };
+  const line = { accountId, actor, ...originOf(visit), action, target: ready.id, after } as const;
+  return await audit.around(line, async () => {
+    const stored = found ?? (await users.create(ready));
+    try {
+      await members.enter({ accountId, digest, userId: ready.id, atMs: clock.wallMs() });
+    } catch (error) {
+      // Another request has used the link: who was made for it alone is of no account.
+      if (found === undefined && isRefusal(error)) await users.remove(stored);
+      throw error;
+    }
+    return await movedOn(parts, stored, accountId);
+  });
+}
+
+/** Whether surely nothing has happened. */
+function isRefusal(error: unknown): boolean {
+  return ['not_found', 'conflict'].includes(toFault(error).code);
+}
+
+/** A user of before, whose password is right, and whose code is where there is a second factor. */
+async function proven(
+  { signIn }: EntryParts,
+  found: StoredUser,
+  { password, code }: Entrant,
+  visit: Visit,
+): Promise<StoredUser> {
+  if (await signIn.isRight(found, password, visit)) return await signIn.proven(found, code, visit);
+  const text = 'you have been in this account with this email before: it is not that password';
+  throw faultFor('wrong_password', text, { field: 'password' });
+}
+
+async function newUser(
+  { passwords, clock, randomness }: EntryParts,
+  accountId: string,
+  { email, name, password }: Entrant,
+): Promise<User> {
+  return {
+    ...{ id: `usr_${randomness.hex(USER_ID_DIGITS)}`, email, accountId, name },
+    passwordHash: await passwords.hash(password, email),
+    ...{ credentialsVersion: 1, recoveryDigests: [], deviceDigests: [] },
+    createdAtMs: clock.wallMs(),
+  };
+}
+
+/**
+ * Moves the user's revision on behind the membership: a deletion of their last account, or of the user,
+ * that has not seen it (`storage/ports/people`, `ctl users remove`) leaves the user alone then. One that
+ * came first has taken the user, and the membership goes again.
+ */
+async function movedOn(
+  { users, members }: Pick<EntryParts, 'users' | 'members'>,
+  stored: StoredUser,
+  accountId: string,
+): Promise<StoredUser> {
+  try {
+    return await changedUser(users, stored, (user) => user);
+  } catch (error) {
+    if (toFault(error).code === 'conflict') {
+      await members.remove(accountId, stored.user.id, { lastOwnerToo: true });
+    }
+    throw error;
+  }
+}
+
+/** The value of a link, which is shown once, and what is stored of it. */
+type NewValue = { readonly token: string; readonly digest: string };
+
+const TOKEN = /^(?<accountId>[0-9A-Za-z]{12})\.[0-9A-Za-z]{43}$/;
+
+/** A new value for a link into an account: its id and 256 random bits. Source: decision 245. */
+export function newLinkValue(accountId: string, randomness: Randomness): NewValue {
+  const token = `${accountId}.${randomness.base62(VALUE_LENGTH)}`;
+  return { token, digest: digestOf(token) };
+}
+
+/** Where a link leads. Its value stands behind the `#`, which browsers send to no server. */
+export function linkText(origin: string, kind: EntryLink['kind'], token: string): string {
+  return `${origin}/#/${kind === 'setup' ? 'set-up' : 'invitation'}/${token}`;
+}
+
+/** The link that a value is of. Throws 404, the same whatever is wrong with it. */
+export async function linkOf(
+  { members, clock }: { readonly members: MemberStore; readonly clock: Clock },
+  token: string,
+  kind: EntryLink['kind'],
+): Promise<EntryLink> {
+  const { accountId } = TOKEN.exec(token)?.groups ?? {};
+  const people = accountId === undefined ? undefined : await members.find(accountId);
+  const link = people && usableIn(people, token, kind, clock.wallMs());
+  if (link !== undefined) return link;
+  throw faultFor('link_not_usable', 'this link was used, was taken back, or is too old');
+}
+
+function usableIn(
+  people: People,
+  token: string,
+  kind: EntryLink['kind'],
+  nowMs: number,
+): EntryLink | undefined {
+  const digest = digestOf(token);
+  const link = people.links.find((each) => each.digest === digest && each.kind === kind);
+  return link !== undefined && isUsable(link, people, nowMs) ? link : undefined;
+}
+
+/** Characters of the name under which an invitation is shown; its digest is no secret. */
+const INVITATION_ID_LENGTH = 16;
+
+/** The name of an invitation, which leads to no one's account. */
+export function invitationIdOf({ digest }: EntryLink): string {
+  return `inv_${digest.slice(0, INVITATION_ID_LENGTH)}`;
+}
+
+/** What making a set-up link needs. */
+type SetUpPorts = {
+  readonly members: MemberStore;
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly randomness: Randomness;
+};
+
+/**
+ * Makes a link by which an owner enters an account that has none, once and within 24 h; an earlier one is
+ * worth nothing any more. Undefined where the account has an owner, who invites others.
+ */
+export async function makeSetUpLink(
+  { members, clock, randomness }: SetUpPorts,
+  accountId: string,
+  origin: string,
+): Promise<string | undefined> {
+  if (!isAccountId(accountId)) throw new RangeError(`"${accountId}" is no id of an account`);
+  const people = await members.find(accountId);
+  if (hasOwner(people)) return undefined;
+  const { token, digest } = newLinkValue(accountId, randomness);
+  const createdAtMs = clock.wallMs();
+  const expiresAtMs = createdAtMs + SETUP_LINK_MS;
+  await members.addLink({ kind: 'setup', accountId, digest, createdAtMs, expiresAtMs });
+  return linkText(origin, 'setup', token);
+}

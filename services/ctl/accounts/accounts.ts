@@ -1,0 +1,292 @@
+import type { z } from 'zod';
+import { isAccountId } from '#accounts/api-key';
+import { CUSTOM_LIMITS_MAX, RETENTION_DAYS_MAX, type Retention } from '#accounts/plan';
+import { monthBeginOf, monthEndOf, monthNameOf } from '#accounts/windows';
+import { type InstancesUsed, instancesUsed } from '#console/usage/instance-usage';
+import { KEY_COMMANDS } from '#ctl/accounts/keys';
+import { oneCall, pathOf } from '#ctl/admin-client';
+import {
+  type AccountCommand,
+  type AdminClient,
+  type ClusterCommand,
+  NotFoundError,
+  UsageError,
+  type Values,
+} from '#ctl/command';
+import { ACCOUNT, wholeUpTo } from '#ctl/command-line';
+import { SILENT_MS_MAX } from '#ctl/deadline';
+import { counted, table } from '#ctl/text';
+import { AccountsView, AccountView, MonthsView, UsageView } from '#limiter/admin/schema';
+
+const PLANS = ['free', 'indie', 'pro', 'enterprise'];
+
+/** The numbers of enterprise. */
+const CUSTOM = {
+  'requests-per-minute': {
+    ...{ value: 'n', about: 'requests a minute, for enterprise' },
+    faultOf: wholeUpTo(CUSTOM_LIMITS_MAX.requestsPerMinute),
+  },
+  'cycles-per-month': {
+    ...{ value: 'n', about: 'cycles a month, for enterprise' },
+    faultOf: wholeUpTo(CUSTOM_LIMITS_MAX.cyclesPerMonth),
+  },
+  instances: {
+    ...{ value: 'n', about: 'instances, for enterprise' },
+    faultOf: wholeUpTo(CUSTOM_LIMITS_MAX.instances),
+  },
+} as const;
+
+/** What `ctl` does with accounts and their keys. */
+export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
+  {
+    kind: 'account',
+    words: ['accounts', 'create'],
+    summary: 'make an account',
+    description:
+      'Makes an account on a plan (`free` unless named). `enterprise` needs its two numbers.',
+    args: [{ name: 'name', about: 'what the account is called, up to 100 characters' }],
+    options: {
+      plan: { value: 'plan', about: 'the plan (free unless named)', choices: PLANS },
+      ...CUSTOM,
+    },
+    async run(admin, [name], values) {
+      const body = { name, ...planOf(values.plan ?? 'free', values) };
+      return oneAccount(await admin.ask(AccountView, 'POST', '/accounts', body));
+    },
+  },
+  {
+    kind: 'account',
+    words: ['accounts', 'list'],
+    summary: 'list accounts with plan, status and limits',
+    description: 'Shows every account with its plan, status and limits.',
+    args: [],
+    options: {},
+    async run(admin) {
+      const data = await everyAccount(admin);
+      return { data, text: accountTable(data) };
+    },
+  },
+  {
+    kind: 'account',
+    words: ['accounts', 'plan'],
+    summary: 'change the plan of an account',
+    description:
+      'Changes the plan; in effect everywhere within a second, or 30 s if the announcement is lost.',
+    args: [ACCOUNT, { name: 'plan', about: 'the plan', choices: PLANS }],
+    options: CUSTOM,
+    async run(admin, [account = '', plan = ''], values) {
+      const body = planOf(plan, values);
+      return oneAccount(await admin.ask(AccountView, 'PUT', pathOf(account, 'plan'), body));
+    },
+  },
+  {
+    kind: 'account',
+    words: ['accounts', 'model'],
+    summary: 'choose the model of an account',
+    description:
+      'Chooses the model of the account: of new instances, and of others from their next ' +
+      'observation on, where the model takes over from theirs. `none` leaves all as they are.',
+    args: [ACCOUNT, { name: 'version', about: 'version of the model, or `none`' }],
+    options: {},
+    async run(admin, [account = '', version = '']) {
+      const body = { model_version: version === 'none' ? null : version };
+      const data = await admin.ask(AccountView, 'PUT', pathOf(account, 'model'), body);
+      const { id, name, model_version = 'none' } = data;
+      return { data, text: table(['ACCOUNT', 'NAME', 'MODEL'], [[id, name, model_version]]) };
+    },
+  },
+  {
+    kind: 'account',
+    words: ['accounts', 'retention'],
+    summary: 'set how long an account keeps history',
+    description:
+      'Says how many days the account keeps history and drift, whatever its plan says; `none` keeps ' +
+      'them for ever, `plan` goes by the plan again. `ctl retention apply` deletes what is older.',
+    args: [
+      ACCOUNT,
+      { name: 'days|plan|none', about: 'days, `plan` for those of the plan, `none` for ever' },
+    ],
+    options: {},
+    async run(admin, [account = '', choice = '']) {
+      const body = { retention_days: retentionOf(choice) };
+      const data = await admin.ask(AccountView, 'PUT', pathOf(account, 'retention'), body);
+      const { id, name, plan, retention_days = 'plan' } = data;
+      const headings = ['ACCOUNT', 'NAME', 'PLAN', 'RETENTION'];
+      return { data, text: table(headings, [[id, name, plan, retention_days]]) };
+    },
+  },
+  oneCall(AccountView, (account) => accountTable([account]), {
+    words: ['accounts', 'suspend'],
+    summary: 'refuse every call of an account',
+    description: 'Refuses every call of an account with 403.',
+    request: { method: 'PUT', part: 'status', body: { status: 'suspended' } },
+  }),
+  oneCall(AccountView, (account) => accountTable([account]), {
+    words: ['accounts', 'resume'],
+    summary: 'end a suspension',
+    description: 'Ends a suspension.',
+    request: { method: 'PUT', part: 'status', body: { status: 'active' } },
+  }),
+  ...KEY_COMMANDS,
+  // Before `usage`, whose argument it could be taken for.
+  oneCall(UsageView, usageText, {
+    words: ['usage', 'reset'],
+    summary: 'repair a month that a wrong clock set back',
+    description:
+      'Moves a month that a wrong clock set back to the present month; changes nothing otherwise.',
+    request: { method: 'POST', part: 'usage/reset', body: {} },
+  }),
+  oneCall(MonthsView, monthsText, {
+    words: ['usage', 'months'],
+    summary: 'show the cycles of the last months by day and key',
+    description: 'Shows the cycles of the present month and of the last twelve, by day and by key.',
+    request: { method: 'GET', part: 'usage/months' },
+  }),
+  oneCall(UsageView, usageText, {
+    words: ['usage'],
+    summary: 'show what an account has used and has left',
+    description: 'Shows requests and cycles used, reserved and left.',
+    request: { method: 'GET', part: 'usage' },
+  }),
+];
+
+function planOf(plan: string, values: Values): object {
+  const requests = values['requests-per-minute'];
+  const cycles = values['cycles-per-month'];
+  const { instances } = values;
+  if (plan === 'enterprise') {
+    if (requests === undefined || cycles === undefined) {
+      throw new UsageError('enterprise needs --requests-per-minute and --cycles-per-month');
+    }
+    const limits = { requests_per_minute: Number(requests), cycles_per_month: Number(cycles) };
+    const most = instances === undefined ? {} : { instances: Number(instances) };
+    return { plan, limits: { ...limits, ...most } };
+  }
+  if (requests === undefined && cycles === undefined && instances === undefined) return { plan };
+  throw new UsageError('only enterprise has numbers of its own');
+}
+
+function retentionOf(choice: string): Retention | null {
+  if (choice === 'plan') return null;
+  if (choice === 'none') return choice;
+  const days = /^\d{1,9}$/.test(choice) ? Number(choice) : 0;
+  if (days >= 1 && days <= RETENTION_DAYS_MAX) return days;
+  const words = `days from 1 to ${RETENTION_DAYS_MAX}, plan, or none`;
+  throw new UsageError(`a retention is ${words}, not ${JSON.stringify(choice)}`);
+}
+
+async function everyAccount(admin: AdminClient): Promise<z.infer<typeof AccountsView>> {
+  const all: z.infer<typeof AccountsView> = [];
+  for (;;) {
+    const after = all.at(-1)?.id;
+    const query = after === undefined ? '' : `?after=${encodeURIComponent(after)}`;
+    const page = await admin.ask(AccountsView, 'GET', `/accounts${query}`);
+    if (page.length === 0) return all;
+    all.push(...page);
+  }
+}
+
+function oneAccount(account: z.infer<typeof AccountView>) {
+  return { data: account, text: accountTable([account]) };
+}
+
+function accountTable(accounts: z.infer<typeof AccountsView>): string {
+  const headings = ['ACCOUNT', 'NAME', 'PLAN', 'STATUS', 'REQUESTS/MIN', 'CYCLES/MONTH', 'CREATED'];
+  // Most accounts have no other plan to come, and most tables no column for it.
+  const areSteady = accounts.every(({ plan_change }) => plan_change === undefined);
+  const rows = accounts.map(({ id, name, plan, status, limits, created_at, plan_change }) => {
+    const { requests_per_minute, cycles_per_month } = limits;
+    const row = [id, name, plan, status, requests_per_minute, cycles_per_month, created_at];
+    const next = plan_change === undefined ? '-' : `${plan_change.plan} at ${plan_change.at}`;
+    return areSteady ? row : [...row, next];
+  });
+  return table(areSteady ? headings : [...headings, 'NEXT PLAN'], rows);
+}
+
+/** Below the table of `ctl usage`: what the columns mean whose names do not say it. */
+const USAGE_LEGEND =
+  'Up to MARK may be granted without asking the journal again. Of the used cycles EXPIRED were\n' +
+  'reserved and never settled, and LOST may have been lost in crashes.';
+
+function usageText(usage: z.infer<typeof UsageView>): string {
+  const { requests_in_window, requests_per_minute, window_mark, window_resets_at } = usage;
+  const requestsLeft = Math.max(0, requests_per_minute - requests_in_window);
+  const requests = [requests_in_window, '-', requests_per_minute, requestsLeft];
+  const { cycles_used, cycles_reserved, cycles_per_month, cycles_remaining } = usage;
+  const cycles = [cycles_used, cycles_reserved, cycles_per_month, cycles_remaining];
+  const { month_mark, cycles_expired, cycles_lost, month_ends_at } = usage;
+  const rows = [
+    ['requests', ...requests, window_mark, '-', '-', window_resets_at ?? '-'],
+    ['cycles', ...cycles, month_mark, cycles_expired, cycles_lost, month_ends_at],
+  ];
+  const counts = ['USED', 'RESERVED', 'LIMIT', 'LEFT', 'MARK', 'EXPIRED', 'LOST'];
+  return [table(['', ...counts, 'UNTIL'], rows), USAGE_LEGEND, ...monthTables(usage)].join('\n\n');
+}
+
+function monthsText(months: z.infer<typeof MonthsView>): string {
+  return months
+    .map((month) => [`${month.month}: ${month.cycles} cycles`, ...monthTables(month)].join('\n\n'))
+    .join('\n\n');
+}
+
+/** The days and the keys of a month, as far as it has any. */
+function monthTables({
+  days,
+  keys,
+  other_cycles: others,
+}: Pick<z.infer<typeof UsageView>, 'days' | 'keys' | 'other_cycles'>): string[] {
+  const byDay = days.filter((day) => day.cycles > 0).map((day) => [day.date, day.cycles]);
+  const byKey = keys.map(({ id, name = '-', cycles }) => [id, name, cycles]);
+  const other = others === 0 ? [] : [['other', '-', others]];
+  return [
+    ...(byDay.length === 0 ? [] : [table(['DAY (UTC)', 'CYCLES'], byDay)]),
+    ...(byKey.length === 0 ? [] : [table(['KEY', 'NAME', 'CYCLES'], [...byKey, ...other])]),
+  ];
+}
+
+/** How long it may take, in milliseconds: who waits for a command has more time than a page. Chosen. */
+const TIMEOUT_MS = 60_000;
+
+/** `ctl usage instances`: which instances used most of the present month. */
+export const USAGE_INSTANCES: ClusterCommand = {
+  kind: 'cluster',
+  words: ['usage', 'instances'],
+  summary: 'show the instances with the most cycles',
+  description:
+    'Shows the 20 instances of an account with the most cycles of the present month, by the time of their observations.',
+  args: [ACCOUNT],
+  options: {},
+  silentMsMax: TIMEOUT_MS + SILENT_MS_MAX,
+  async run(ports, [account = '']) {
+    if (!isAccountId(account) || (await ports.accounts.find(account)) === undefined) {
+      throw new NotFoundError(`there is no account "${account}"`);
+    }
+    await using acting = await ports.openActing();
+    const { clock } = ports;
+    const sinceMs = monthBeginOf(monthEndOf(clock.wallMs()));
+    const bounds = { sinceMs, timeoutMs: TIMEOUT_MS };
+    const used = await instancesUsed({ engine: acting.engine, clock }, account, bounds);
+    const month = monthNameOf(sinceMs);
+    const data = {
+      ...{ account_id: account, month, instances: used.instances },
+      ...{ instances_total: used.instancesTotal, instances_listed: used.instancesListed },
+      is_complete: used.isComplete,
+    };
+    return { data, text: textOf(month, used) };
+  },
+};
+
+function textOf(month: string, { instances, ...used }: InstancesUsed): string {
+  const { isComplete, instancesListed: listed, instancesTotal: total } = used;
+  const rows = instances.map(({ id, name, cycles }) => [id, JSON.stringify(name), cycles]);
+  const why =
+    listed < total
+      ? `of ${counted(total, 'instance')} the ${listed} created last were looked at`
+      : 'there was no time to look at every instance';
+  return [
+    rows.length === 0
+      ? `${month}: no instance has observed anything`
+      : `${month}\n\n${table(['INSTANCE', 'NAME', 'CYCLES'], rows)}`,
+    ...(isComplete ? [] : [`This may not be all: ${why}.`]),
+  ].join('\n\n');
+}

@@ -1,0 +1,209 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { type AuditFinding, ChainCheck } from '#audit/chain';
+import { type AuditLine, exportedText, lineIn } from '#audit/entry';
+import { type AccountCommand, type AdminClient, CtlError, EXIT } from '#ctl/command';
+import { ACCOUNT } from '#ctl/command-line';
+import { counted, table } from '#ctl/text';
+import { AuditLinesView, AuditMonthsView } from '#limiter/admin/schema';
+import type { AuditHead, StoredAuditLine } from '#storage/ports/audit';
+
+/** What `ctl` does with audit trails. */
+export const AUDIT_COMMANDS: readonly AccountCommand[] = [
+  {
+    kind: 'account',
+    words: ['audit', 'export'],
+    summary: 'write an audit trail as lines of JSON',
+    description:
+      'Writes the audit trail of an account to standard output, a line of JSON for each of its lines, oldest first, each with its hash.',
+    args: [ACCOUNT],
+    options: {},
+    async run(admin, [account = ''], _values, { write, warn }) {
+      const { months } = await monthsOf(admin, account);
+      let lines = 0;
+      for (const { month } of months) {
+        for await (const page of pagesOf(admin, account, month)) {
+          await write(page.map((line) => `${exportedText(line)}\n`).join(''));
+          lines += page.length;
+        }
+      }
+      warn(`${counted(lines, 'line')} of account ${account}`);
+      return { data: { account, lines }, text: '' };
+    },
+  },
+  {
+    kind: 'account',
+    words: ['audit', 'verify'],
+    summary: 'check the hashes of an audit trail',
+    description:
+      'Recomputes the hash of every line of an audit trail and finds lines that were changed, are missing, or stand in another order; `--file` looks at what `ctl audit export` wrote, without a service.',
+    args: [ACCOUNT],
+    options: { file: { value: 'export', about: 'check this file, without a service' } },
+    async run(admin, [account = ''], { file }) {
+      const check = new TrailCheck(account);
+      if (file === undefined) await checkStored(admin, account, check);
+      else for await (const { month, line } of new AuditFile(file)) check.take(month, line);
+      check.end();
+      return printed(account, check);
+    },
+  },
+];
+
+async function checkStored(admin: AdminClient, account: string, check: TrailCheck): Promise<void> {
+  const { months, kept_from: keptFrom } = await monthsOf(admin, account);
+  check.expect(months, keptFrom);
+  for (const { month } of months) {
+    for await (const page of pagesOf(admin, account, month)) {
+      for (const line of page) check.take(month, line);
+    }
+  }
+}
+
+async function monthsOf(admin: AdminClient, account: string) {
+  return await admin.ask(AuditMonthsView, 'GET', `${pathOf(account)}/audit`);
+}
+
+/** The lines of a month, oldest first. */
+async function* pagesOf(
+  admin: AdminClient,
+  account: string,
+  month: string,
+): AsyncGenerator<readonly StoredAuditLine[]> {
+  for (let after = 0; ; ) {
+    const path = `${pathOf(account)}/audit/${month}?after=${after}`;
+    const { lines, next } = await admin.ask(AuditLinesView, 'GET', path);
+    if (lines.length > 0) yield lines;
+    if (next === undefined) return;
+    if (next <= after) throw new CtlError(`the service goes on at line ${next}, behind ${after}`);
+    after = next;
+  }
+}
+
+function pathOf(account: string): string {
+  return `/accounts/${encodeURIComponent(account)}`;
+}
+
+function printed(account: string, { heads, findings, erased }: TrailCheck) {
+  const data = { account, months: heads, findings, erased_months: erased };
+  const rows = heads.map(({ month, lines, hash }: AuditHead) => [month, lines, hash]);
+  const parts = [heads.length === 0 ? 'No lines.' : table(['MONTH', 'LINES', 'LAST HASH'], rows)];
+  if (erased.length > 0) parts.push(`Gone by retention: ${erased.join(', ')} and what was before.`);
+  for (const { month, seq, text } of findings) parts.push(`${month} line ${seq}: ${text}`);
+  if (findings.length === 0) parts.push(NO_FINDING);
+  return { data, text: parts.join('\n'), exitCode: findings.length > 0 ? EXIT.differs : EXIT.done };
+}
+
+/** Who can write the tables can also cut the end of a trail, head and all. */
+const NO_FINDING =
+  'Every line is as it was written. Keep the last hash of each month elsewhere: it proves the end.';
+
+const LINE = /^(\{.*),"hash":"([\w-]{43})"\}$/;
+const PLACE = /^\{"account_id":"\w+","month":"(\d{4}-\d{2})","seq":(\d+),/;
+
+/** What `ctl audit export` wrote, read line after line. Throws a `CtlError` for anything else. */
+class AuditFile {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<{ month: string; line: StoredAuditLine }> {
+    let number = 0;
+    try {
+      // A pipe would be waited for without end, and its thread would keep the process from ending.
+      if (!(await stat(this.#path)).isFile()) throw new Error('it is not a regular file');
+      const input = createReadStream(this.#path);
+      using _input = { [Symbol.dispose]: () => void input.destroy() };
+      for await (const text of createInterface({ input })) {
+        number += 1;
+        yield this.#read(text, number);
+      }
+    } catch (error) {
+      if (error instanceof CtlError) throw error;
+      throw new CtlError(
+        `${this.#path}: ${error instanceof Error ? error.message : String(error)}`,
+        { cause: error },
+      );
+    }
+  }
+
+  #read(text: string, number: number): { month: string; line: StoredAuditLine } {
+    const [, body, hash] = LINE.exec(text) ?? [];
+    const [, month, seq] = PLACE.exec(text) ?? [];
+    if (body === undefined || hash === undefined || month === undefined) {
+      throw new CtlError(`${this.#path}: line ${number} is none of an exported audit trail`);
+    }
+    return { month, line: { seq: Number(seq), text: `${body}}`, hash } };
+  }
+}
+
+/** Checks an account's trail, month after month, oldest first, and how each month follows the last. */
+class TrailCheck {
+  readonly findings: AuditFinding[] = [];
+  /** Where each month ends. */
+  readonly heads: AuditHead[] = [];
+  /** Months that are named and not there, as they may be: their time is over. */
+  readonly erased: string[] = [];
+  readonly #accountId: string;
+  readonly #stored = new Map<string, AuditHead>();
+  #keptFrom = '9999-12';
+  #month: ChainCheck | undefined;
+
+  constructor(accountId: string) {
+    this.#accountId = accountId;
+  }
+
+  /** What the store says of its months, and from which on none may be missing; undefined: from the first. */
+  expect(heads: readonly AuditHead[], keptFrom: string | undefined): void {
+    for (const head of heads) this.#stored.set(head.month, head);
+    this.#keptFrom = keptFrom ?? '';
+  }
+
+  /** The next line. */
+  take(month: string, line: StoredAuditLine): void {
+    if (month !== this.#month?.head.month) {
+      this.#endMonth();
+      this.#month = new ChainCheck(this.#accountId, month);
+      if (line.seq === 1) this.#follows(month, lineIn(line.text));
+    }
+    this.#month.take(line);
+  }
+
+  /** All lines were taken. */
+  end(): void {
+    this.#endMonth();
+    for (const { month, lines } of this.#stored.values()) {
+      const isTaken = this.heads.some((head) => head.month === month);
+      if (!isTaken) this.findings.push({ month, seq: 1, text: `missing, up to ${lines}` });
+    }
+  }
+
+  #endMonth(): void {
+    if (this.#month === undefined) return;
+    this.#month.end(this.#stored.get(this.#month.head.month));
+    this.findings.push(...this.#month.findings);
+    this.heads.push(this.#month.head);
+  }
+
+  /** The first line of a month names the month before: it must be there unless its time is over. */
+  #follows(month: string, line: AuditLine | undefined): void {
+    const previous = line?.previous;
+    const last = this.heads.at(-1);
+    if (previous === undefined) {
+      if (last !== undefined) this.#found(month, `does not follow ${last.month}`);
+    } else if (last?.month === previous.month) {
+      // Behind the end that it names others may have appended, by clocks that are a little late.
+      const isSame = last.lines > previous.lines || last.hash === previous.hash;
+      if (!isSame || last.lines < previous.lines)
+        this.#found(month, 'the month before was changed');
+    } else if (previous.month >= this.#keptFrom) {
+      this.#found(month, `the month before, ${previous.month}, is missing`);
+    } else this.erased.push(previous.month);
+  }
+
+  #found(month: string, text: string): void {
+    this.findings.push({ month, seq: 1, text });
+  }
+}

@@ -1,0 +1,283 @@
+import type { Account, ApiKeyRecord } from '#accounts/account';
+import { type ClusterPorts, CtlError } from '#ctl/command';
+import { ExportFile } from '#ctl/export/file';
+import type { ExportCounts } from '#ctl/export/lines';
+import { importedPlan, keyOf, type LineOf } from '#ctl/export/schema';
+import { Progress, percentOf } from '#ctl/text';
+import { verifyHead } from '#ctl/verify/heads';
+import { WorkWindow } from '#ctl/work';
+import { MODELS } from '#identity/models';
+import { MODE_KEYS } from '#identity/modes';
+import { STATE_LENGTH, type State } from '#identity/state';
+import {
+  type DriftRow,
+  type Floor,
+  type HistoryRow,
+  type InstanceHead,
+  NO_ROWS,
+  packedState,
+  trimmedOf,
+} from '#storage/ports/instances';
+
+/** Keys of one export: years of a key a day. */
+const KEYS_MAX = 10_000;
+
+/** Heads that are looked for while the next lines are read. Chosen. */
+const READS_IN_FLIGHT_MAX = 8;
+
+/** An instance of an export without its rows; those are read from the file one after the other. */
+export type ImportedInstance = { readonly id: string; readonly head: InstanceHead };
+
+/** What an export has to be: right in every line, proved in every head, and new to this cluster. */
+export type CheckedExport = {
+  readonly path: string;
+  readonly account: Omit<Account, 'status'>;
+  readonly status: 'active' | 'suspended';
+  readonly keys: readonly ApiKeyRecord[];
+  readonly counts: ExportCounts;
+  readonly sha256: string;
+  /** Instances whose rows are in order but do not say how a generation began (decision 86). */
+  readonly unproven: number;
+};
+
+/**
+ * Reads an export to its end and writes nothing. Rejects with a `CtlError` for the first thing that
+ * is wrong with it, and where an instance of it is here already, but not by an import of this
+ * account.
+ */
+export async function checkExport(
+  path: string,
+  { instances, accounts, clock }: Pick<ClusterPorts, 'instances' | 'accounts' | 'clock'>,
+  report: (line: string) => void,
+): Promise<CheckedExport> {
+  const progress = new Progress(clock, report);
+  const file = await ExportFile.open(path, (bytes, total) =>
+    progress.at(() => `checked ${percentOf(bytes, total)} % of ${path}`),
+  );
+  const { account, status, keys } = await readAccount(file);
+  await isBegun(accounts, account);
+  const reads = new WorkWindow(READS_IN_FLIGHT_MAX);
+  let unproven = 0;
+  for (;;) {
+    const line = file.lineNumber;
+    const instance = await readInstance(file, account.id);
+    if (instance === undefined) break;
+    await reads.add(async () => {
+      const refusal = refusalOf(instance, await instances.readHead(instance.id));
+      if (refusal !== undefined) file.fail(refusal, line);
+    });
+    if (!(await isProved(file, instance, line))) unproven += 1;
+    await checkDrift(file, instance.head, line);
+  }
+  await reads.end();
+  file.end();
+  const { counts, sha256 } = file;
+  return { path, account, status, keys, counts, sha256, unproven };
+}
+
+/**
+ * Whether an earlier try has begun to import the account. Rejects with a `CtlError` where the
+ * account is here otherwise.
+ */
+export async function isBegun(
+  accounts: ClusterPorts['accounts'],
+  { id, name, createdAtMs }: CheckedExport['account'],
+): Promise<boolean> {
+  const found = (await accounts.find(id))?.account;
+  if (found === undefined) return false;
+  if (found.status !== 'importing') {
+    throw new CtlError(
+      `account ${id} is here already (${found.status}): nothing has been imported`,
+    );
+  }
+  if (found.createdAtMs === createdAtMs && found.name === name) return true;
+  throw new CtlError(`account ${id} is being imported from another file`);
+}
+
+/** What stands before the instances. */
+export async function readAccount(
+  file: ExportFile,
+): Promise<Pick<CheckedExport, 'account' | 'status' | 'keys'>> {
+  const at = file.lineNumber;
+  const line = await file.expect('account');
+  const { id, name, status, created_at_ms: createdAtMs } = line;
+  if (id !== file.header.account) file.fail(`id: the first line names ${file.header.account}`, at);
+  const { model_version: modelVersion } = line;
+  if (modelVersion !== undefined) assertKnownModel(file, modelVersion, 'the account', at);
+  const keys: ApiKeyRecord[] = [];
+  for (let key = await file.take('key'); key !== undefined; key = await file.take('key')) {
+    if (keys.length === KEYS_MAX) file.fail(`there are more than ${KEYS_MAX} keys`);
+    keys.push(keyOf(key));
+  }
+  const { retention_days: retention } = line;
+  return {
+    account: {
+      ...{ id, name, createdAtMs },
+      ...importedPlan(line),
+      ...(modelVersion === undefined ? {} : { modelVersion }),
+      ...(retention === undefined ? {} : { retention }),
+    },
+    status,
+    keys,
+  };
+}
+
+/** The next instance; undefined: there is none. */
+export async function readInstance(
+  file: ExportFile,
+  accountId: string,
+): Promise<ImportedInstance | undefined> {
+  const at = file.lineNumber;
+  const line = await file.take('instance');
+  if (line === undefined) return undefined;
+  assertKnownModel(file, line.model_version, line.id, at);
+  const head = headOf(line, accountId, stateOf(file, line.model, at));
+  const floor = floorOf(file, line, at);
+  return { id: line.id, head: floor === undefined ? head : { ...head, floor } };
+}
+
+/**
+ * Refuses the file for what this program could not run: a newer one, or another one, has written
+ * it.
+ */
+function assertKnownModel(file: ExportFile, version: string, what: string, line: number): void {
+  if (MODELS.find(version) !== undefined) return;
+  const known = MODELS.versions.join(', ');
+  file.fail(`${what} needs model ${version}; this program has ${known}`, line);
+}
+
+function stateOf(file: ExportFile, bytes: Buffer, line: number): State {
+  if (bytes.length === STATE_LENGTH * Float64Array.BYTES_PER_ELEMENT) {
+    return new Float64Array(new Uint8Array(bytes).buffer);
+  }
+  return file.fail(`model: ${bytes.length} bytes, not ${STATE_LENGTH} doubles`, line);
+}
+
+/** Below which an instance has no rows; undefined where it has them all. */
+function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor | undefined {
+  const { trimmed_history: history, trimmed_drift: drift, trimmed_model: bytes } = line;
+  const { trimmed_generation: generation, trimmed_cycle: cycle } = line;
+  const { trimmed_timestamp_ms: timestampMs } = line;
+  const fields = [history, drift, generation, cycle, timestampMs];
+  if (fields.every((field) => field === undefined) && bytes === undefined) return undefined;
+  const isWhole =
+    history !== undefined &&
+    drift !== undefined &&
+    generation !== undefined &&
+    cycle !== undefined &&
+    timestampMs !== undefined;
+  if (!isWhole || history > line.history_count || drift > line.drift_count) {
+    return file.fail(`trimmed_history: ${line.id} does not say where its rows begin`, at);
+  }
+  const state = bytes === undefined ? undefined : packedState(stateOf(file, bytes, at));
+  return { history, drift, generation, cycle, timestampMs, state };
+}
+
+/** The observations that come next in a file. */
+export async function* readHistory(file: ExportFile): AsyncGenerator<HistoryRow> {
+  for (;;) {
+    const line = await file.take('observation');
+    if (line === undefined) return;
+    const { kind: _, mode, context: contextJson, timestamp_ms: timestampMs, ...rest } = line;
+    yield { ...rest, mode: MODE_KEYS.indexOf(mode), contextJson, timestampMs };
+  }
+}
+
+/** The drift events that come next in a file. */
+export async function* readDrift(file: ExportFile): AsyncGenerator<DriftRow> {
+  for (;;) {
+    const line = await file.take('drift');
+    if (line === undefined) return;
+    yield {
+      ordinal: line.ordinal,
+      generation: line.generation,
+      cycle: line.cycle,
+      level: line.level,
+      deviationJson: line.deviation,
+      affectedModesJson: line.affected_modes,
+      isRolledBack: line.rolled_back,
+      timestampMs: line.timestamp_ms,
+    };
+  }
+}
+
+/** Why an instance may not be stored where `stored` is; undefined: it may. */
+export function refusalOf(
+  { id, head }: ImportedInstance,
+  stored: InstanceHead | undefined,
+): string | undefined {
+  if (stored === undefined) return undefined;
+  if (stored.deletedAtMs !== undefined) return `${id} was deleted here less than 40 days ago`;
+  if (stored.accountId !== head.accountId) return `${id} is here already, of another account`;
+  if (stored.version <= head.version) return undefined;
+  return `${id} is here already, at version ${stored.version}, above ${head.version}`;
+}
+
+async function isProved(
+  file: ExportFile,
+  { id, head }: ImportedInstance,
+  line: number,
+): Promise<boolean> {
+  const replay = await verifyHead(head, readHistory(file));
+  switch (replay.kind) {
+    case 'same':
+      return true;
+    case 'unknown_start':
+      return false;
+    case 'different':
+      return file.fail(`${id} does not follow from its rows: ${replay.differences[0]}`, line);
+    case 'other_model':
+      return file.fail(`${id}: no replay of model ${replay.modelVersion} is possible here`, line);
+    case 'deleted':
+      throw new CtlError(`${id} is deleted`);
+  }
+}
+
+/**
+ * What a replay does not say: whether the rows are all there, in order and of their generations.
+ */
+async function checkDrift(file: ExportFile, head: InstanceHead, line: number): Promise<void> {
+  const { driftCount, driftStart, floor } = head;
+  let last = { ordinal: 0, generation: 1, cycle: 0, ...floor };
+  last.ordinal = trimmedOf(head).drift;
+  // Where the floor's generation began nothing says any more.
+  let before = Math.min(driftStart, last.ordinal);
+  for await (const row of readDrift(file)) {
+    const { ordinal, generation, cycle } = row;
+    const isNext =
+      generation === last.generation ? cycle > last.cycle : generation > last.generation;
+    if (ordinal !== last.ordinal + 1 || !isNext) {
+      file.fail(`drift event ${ordinal} does not come after ${last.ordinal}`, file.lineNumber - 1);
+    }
+    if (generation < head.generation) before = ordinal;
+    last = { ordinal, generation, cycle };
+  }
+  if (last.ordinal !== driftCount)
+    file.fail(`drift_count is ${driftCount} of ${last.ordinal}`, line);
+  if (before !== driftStart) file.fail(`drift_start is ${driftStart}, not ${before}`, line);
+}
+
+/** Without its newest rows: those follow from the others. */
+function headOf(line: LineOf<'instance'>, accountId: string, model: State): InstanceHead {
+  return {
+    version: line.version,
+    accountId,
+    name: line.name,
+    description: line.description,
+    createdAtMs: line.created_at_ms,
+    updatedAtMs: line.updated_at_ms,
+    deletedAtMs: undefined,
+    originMs: line.origin_ms,
+    observedAtMs: line.observed_at_ms,
+    generation: line.generation,
+    historyCount: line.history_count,
+    historyStart: line.history_start,
+    driftCount: line.drift_count,
+    driftStart: line.drift_start,
+    newestHistory: NO_ROWS,
+    newestDrift: NO_ROWS,
+    modelVersion: line.model_version,
+    model,
+    recentCalls: [],
+  };
+}

@@ -1,0 +1,166 @@
+import { type Account, type ApiKeyRecord, creatorText } from '#accounts/account';
+import type { Limits, PlanChange } from '#accounts/plan';
+import { MODE_KEYS } from '#identity/modes';
+import type { DriftRow, Floor, HistoryRow, InstanceHead } from '#storage/ports/instances';
+
+/** What the first line of an export says it is. */
+export const EXPORT_FORMAT = 'identity-engine-account';
+
+/** The version of the format that this program writes, and the only one that it reads. */
+export const EXPORT_VERSION = 1;
+
+/** What the last line counts. */
+export type ExportCounts = {
+  readonly keys: number;
+  readonly instances: number;
+  readonly observations: number;
+  readonly drift_events: number;
+};
+
+type Field =
+  | string
+  | number
+  | boolean
+  | undefined
+  | readonly string[]
+  | Readonly<Record<string, string | number>>;
+
+/** What the export is and of when. */
+export function headerLine(account: string, serviceVersion: string, exportedAt: string): string {
+  const format = { format: EXPORT_FORMAT, version: EXPORT_VERSION };
+  return line('export', {
+    ...format,
+    account,
+    service_version: serviceVersion,
+    exported_at: exportedAt,
+  });
+}
+
+/** The account without its keys and what it has used. */
+export function accountLine(account: Account): string {
+  const { id, name, plan, status, planChange, modelVersion, retention, createdAtMs } = account;
+  return line('account', {
+    id,
+    name,
+    plan,
+    status,
+    ...limitsLine(account.limits),
+    plan_change: planChange && planChangeLine(planChange),
+    model_version: modelVersion,
+    retention_days: retention,
+    created_at_ms: createdAtMs,
+  });
+}
+
+function planChangeLine({ plan, limits, atMs, from }: PlanChange) {
+  return { plan, ...limitsLine(limits), at_ms: atMs, from };
+}
+
+function limitsLine({ requestsPerMinute, cyclesPerMonth, instances }: Limits) {
+  return {
+    requests_per_minute: requestsPerMinute,
+    cycles_per_month: cyclesPerMonth,
+    instances,
+  };
+}
+
+/** A key by its digest: who has the line cannot use the key. */
+export function keyLine(key: ApiKeyRecord): string {
+  return line('key', {
+    id: key.id,
+    digest: key.digest,
+    scope: key.scope,
+    created_at_ms: key.createdAtMs,
+    revoked_at_ms: key.revokedAtMs,
+    expires_at_ms: key.expiresAtMs,
+    name: key.name,
+    hint: key.hint,
+    networks: key.networks,
+    disabled_at_ms: key.disabledAtMs,
+    replaced_by: key.replacedBy,
+    created_by: key.createdBy && creatorText(key.createdBy),
+  });
+}
+
+/** An instance without its rows. */
+export function instanceLine(id: string, head: InstanceHead): string {
+  const { model, floor } = head;
+  return line('instance', {
+    id,
+    version: head.version,
+    name: head.name,
+    description: head.description,
+    created_at_ms: head.createdAtMs,
+    updated_at_ms: head.updatedAtMs,
+    origin_ms: head.originMs,
+    observed_at_ms: head.observedAtMs,
+    generation: head.generation,
+    history_count: head.historyCount,
+    history_start: head.historyStart,
+    drift_count: head.driftCount,
+    drift_start: head.driftStart,
+    model_version: head.modelVersion,
+    model: Buffer.from(model.buffer, model.byteOffset, model.byteLength).toString('base64'),
+    ...(floor === undefined ? {} : floorFields(floor)),
+  });
+}
+
+/** What is left of the rows that are gone. */
+function floorFields(floor: Floor): Readonly<Record<string, Field>> {
+  const { state } = floor;
+  return {
+    trimmed_history: floor.history,
+    trimmed_drift: floor.drift,
+    trimmed_generation: floor.generation,
+    trimmed_cycle: floor.cycle,
+    trimmed_timestamp_ms: floor.timestampMs,
+    trimmed_model:
+      state === undefined ? undefined : Buffer.from(state, 'latin1').toString('base64'),
+  };
+}
+
+/** One observation. */
+export function observationLine(row: HistoryRow): string {
+  return line('observation', {
+    ordinal: row.ordinal,
+    generation: row.generation,
+    cycle: row.cycle,
+    mode: MODE_KEYS[row.mode],
+    signal: row.signal,
+    confidence: row.confidence,
+    context: row.contextJson,
+    timestamp_ms: row.timestampMs,
+  });
+}
+
+/** One drift event. */
+export function driftLine(row: DriftRow): string {
+  return line('drift', {
+    ordinal: row.ordinal,
+    generation: row.generation,
+    cycle: row.cycle,
+    level: row.level,
+    deviation: row.deviationJson,
+    affected_modes: row.affectedModesJson,
+    rolled_back: row.isRolledBack,
+    timestamp_ms: row.timestampMs,
+  });
+}
+
+/** The end: what there was, and the digest of every byte before this line. */
+export function endLine(counts: ExportCounts, sha256: string): string {
+  return line('end', { ...counts, sha256 });
+}
+
+function line(kind: string, fields: Readonly<Record<string, Field>>): string {
+  let text = `{"kind":"${kind}"`;
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) text += `,"${name}":${jsonOf(value)}`;
+  }
+  return `${text}}\n`;
+}
+
+/** As `JSON.stringify`, which makes 0 of -0: to the model they are two numbers. */
+function jsonOf(value: NonNullable<Field>): string {
+  return Object.is(value, -0) ? '-0' : JSON.stringify(value);
+}

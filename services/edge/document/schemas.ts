@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+
+/** A piece of the API document. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** How the document points at a schema that has a name of its own. */
+const COMPONENTS = '#/components/schemas/';
+
+/**
+ * Collects the schemas of the document: those that carry an `id` in their metadata become
+ * components, everything else stays where it is used.
+ */
+export class SchemaBook {
+  readonly #components = new Map<string, Json>();
+
+  /** The JSON Schema of what a caller sends. */
+  ofInput(schema: z.ZodType): Json {
+    return this.#add(schema, 'input');
+  }
+
+  /** The JSON Schema of what the service answers. */
+  ofOutput(schema: z.ZodType): Json {
+    return this.#add(schema, 'output');
+  }
+
+  /** All named schemas seen so far, by name. */
+  get components(): Json {
+    const byName = [...this.#components].sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(byName);
+  }
+
+  #add(schema: z.ZodType, io: 'input' | 'output'): Json {
+    const override = io === 'input' ? restore : tidy;
+    // A context is a custom type: its metadata says in JSON Schema what its code checks.
+    const made = z.toJSONSchema(schema, { io, override, unrepresentable: 'any' });
+    const { $schema: _, $defs = {}, ...rest } = relocated(made);
+    for (const [name, definition] of Object.entries($defs as Record<string, Json>)) {
+      const known = this.#components.get(name);
+      // One name, one schema: a request and an answer of the same name must not differ.
+      if (known !== undefined) assert.deepEqual(definition, known, `two schemas named ${name}`);
+      this.#components.set(name, definition);
+    }
+    return rest;
+  }
+}
+
+type Overridden = {
+  readonly zodSchema: z.core.$ZodTypes;
+  jsonSchema: z.core.JSONSchema.BaseSchema;
+};
+
+/** Zod drops default and examples of whatever is transformed on its way in; callers need both. */
+function restore({ zodSchema, jsonSchema }: Overridden): void {
+  const meta = z.globalRegistry.get(zodSchema);
+  if (meta?.['default'] !== undefined) Object.assign(jsonSchema, { default: meta['default'] });
+  if (meta?.['examples'] !== undefined) Object.assign(jsonSchema, { examples: meta['examples'] });
+  // An integer of a query is text to us and a number to its reader: its bounds say it all.
+  if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
+}
+
+/** That an integer is a safe one goes without saying. */
+function tidy({ jsonSchema }: Overridden): void {
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+}
+
+/** The same schema with its references pointing at the components. */
+function relocated(schema: object): Json {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', `"${COMPONENTS}`));
+}
+
+/*
+ * The published form of the API document. A later release may answer further fields and values
+ * (interface 9.4), so a client that is generated from the document must accept them.
+ */
+
+const COMPONENT = /"#\/components\/schemas\/([^"]+)"/g;
+
+/**
+ * Opens what the service answers: objects accept further fields, enumerations accept further values.
+ * In what callers send, a default becomes a part of the description: generators make a field with a
+ * `default` required.
+ */
+export function openedDocument(document: Json): Json {
+  const components = document['components'] as Readonly<Record<string, Json>>;
+  const schemas = components['schemas'] as Readonly<Record<string, Json>>;
+  const answers: unknown[] = [components['responses']];
+  const paths = mapped(document['paths'] as Json, (methods) =>
+    mapped(methods as Json, (operation) => {
+      const { requestBody, responses, ...rest } = operation as Record<string, Json>;
+      answers.push(responses);
+      return {
+        ...rest,
+        ...(requestBody !== undefined && { requestBody: withSchemas(requestBody, described) }),
+        responses: withSchemas(responses ?? {}, opened),
+      };
+    }),
+  );
+  const answered = reachedFrom(answers, schemas);
+  return {
+    ...document,
+    paths,
+    components: {
+      ...components,
+      responses: withSchemas(components['responses'] ?? {}, opened),
+      schemas: Object.fromEntries(
+        Object.entries(schemas).map(([name, schema]) => [
+          name,
+          answered.has(name) ? opened(schema) : described(schema),
+        ]),
+      ),
+    },
+  };
+}
+
+/** Names of the schemas that are reached from some pieces of the document. */
+function reachedFrom(
+  pieces: readonly unknown[],
+  schemas: Readonly<Record<string, Json>>,
+): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const follow = (piece: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(piece ?? {}).matchAll(COMPONENT)) {
+      if (reached.has(name)) continue;
+      reached.add(name);
+      follow(schemas[name]);
+    }
+  };
+  for (const piece of pieces) follow(piece);
+  return reached;
+}
+
+/** The same piece with every body's schema changed. Examples and headers stay. */
+function withSchemas(piece: Json, change: (schema: Json) => Json): Json {
+  return mapped(piece, (value, key) => {
+    if (key === 'headers' || key === 'examples' || !isJson(value)) return value;
+    return key === 'schema' ? change(value) : withSchemas(value, change);
+  });
+}
+
+/** A schema of an answer that accepts later fields and values. */
+function opened(schema: Json): Json {
+  const { additionalProperties, enum: values, type, const: constant, ...rest } = schema;
+  // A refusal is the envelope narrowed to known codes and reasons. Its description lists them.
+  if (Array.isArray(rest['allOf'])) return rest['allOf'][0];
+  const known = values ?? (typeof constant === 'string' ? [constant] : undefined);
+  if (Array.isArray(known) && known.every((value) => typeof value === 'string')) {
+    return { ...rest, anyOf: [{ type: 'string', enum: known }, { type: 'string' }] };
+  }
+  return {
+    ...(type !== undefined && { type }),
+    ...withInner(rest, opened),
+    ...(values !== undefined && { enum: values }),
+    ...(constant !== undefined && { const: constant }),
+    ...(isJson(additionalProperties)
+      ? { additionalProperties: opened(additionalProperties) }
+      : additionalProperties === true && { additionalProperties }),
+  };
+}
+
+/** A schema of a request, with defaults in words. */
+function described(schema: Json): Json {
+  const { default: fallback, description, ...rest } = schema;
+  const words = [
+    ...(typeof description === 'string' ? [description] : []),
+    ...(fallback === undefined ? [] : [`Default: \`${JSON.stringify(fallback)}\`.`]),
+  ];
+  return {
+    ...(words.length > 0 && { description: words.join(' ') }),
+    ...withInner(rest, described),
+  };
+}
+
+/** The schema with all schemas inside it changed. */
+function withInner(schema: Json, change: (schema: Json) => Json): Json {
+  return mapped(schema, (value, key) => {
+    switch (key) {
+      case 'properties':
+        return mapped(value as Json, (field) => change(field as Json));
+      case 'anyOf':
+      case 'oneOf':
+        return (value as Json[]).map(change);
+      case 'items':
+      case 'additionalProperties':
+        return isJson(value) ? change(value) : value;
+      default:
+        return value;
+    }
+  });
+}
+
+function mapped(piece: Json, change: (value: unknown, key: string) => unknown): Json {
+  return Object.fromEntries(Object.entries(piece).map(([key, value]) => [key, change(value, key)]));
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { KEY_SCOPES } from '#accounts/api-key';
+import { INSTANCES_OF, type Plan } from '#accounts/plan';
+import { type AccountCaller, endpoint } from '#edge/endpoints/endpoint';
+import { AuditAnswer, AuditQuery, auditAnswer } from '#edge/schemas/account';
+import { Count, dataOf, Time } from '#edge/schemas/answers';
+import { windowResetS } from '#edge/serve/headers';
+
+const PLANS = Object.keys(INSTANCES_OF) as Plan[];
+
+const Usage = (what: string) =>
+  z.strictObject({
+    limit: Count.describe(`${what} that the plan allows.`),
+    remaining: Count.describe(`${what} left.`),
+    reset: Count.describe('When the next one begins, in Unix seconds.'),
+  });
+
+/** Source: interface 4.5. */
+const Account = z
+  .strictObject({
+    plan: z.strictObject({
+      name: z.enum(PLANS),
+      requests_per_minute: Count,
+      cycles_per_month: Count,
+      instances_max: Count.describe('Instances that you may have at the same time.'),
+    }),
+    usage: z.strictObject({ minute: Usage('Requests'), month: Usage('Cycles') }),
+    key: z
+      .strictObject({
+        id: z.string().regex(/^key_[0-9a-f]{16}$/),
+        scope: z
+          .enum(KEY_SCOPES)
+          .describe('What the key may do: one word or more, with spaces between them.'),
+        expires_at: Time.nullable().describe('`null`: never.'),
+      })
+      .describe('The key that this request was made with.'),
+  })
+  .meta({ id: 'Account' });
+
+/** Plan and usage of the caller's account, and its own key. Source: interface 4.5. */
+export const getAccount = endpoint({
+  name: 'getAccount',
+  method: 'GET',
+  path: '/account',
+  tag: 'Account',
+  summary: 'Get plan, usage and key',
+  description:
+    'What the plan of your account allows, how much of it is left after this request (the figures ' +
+    'of the limit headers), and the key that you use. Every key may ask, whatever its scope. Costs one request, like every read.',
+  scope: 'any',
+  response: dataOf(Account),
+  examples: [{ summary: 'an account' }],
+  handler: {
+    kind: 'account',
+    answer: async (_request, caller, { clock }) => ({ data: viewOf(caller, clock.wallMs()) }),
+  },
+});
+
+function viewOf({ allowance, description }: AccountCaller, nowMs: number) {
+  const { plan, keyId, keyScope, keyExpiresAtMs } = description;
+  return {
+    plan: {
+      name: plan,
+      requests_per_minute: allowance.requestsPerMinute,
+      cycles_per_month: allowance.cyclesPerMonth,
+      instances_max: allowance.instances,
+    },
+    usage: {
+      minute: {
+        limit: allowance.requestsPerMinute,
+        remaining: allowance.requestsRemaining,
+        reset: windowResetS(allowance, nowMs),
+      },
+      month: {
+        limit: allowance.cyclesPerMonth,
+        remaining: allowance.cyclesRemaining,
+        reset: allowance.monthResetAtS,
+      },
+    },
+    key: {
+      id: keyId,
+      scope: keyScope,
+      expires_at: keyExpiresAtMs === undefined ? null : new Date(keyExpiresAtMs).toISOString(),
+    },
+  };
+}
+
+/** Source: decision 249. */
+export const getAudit = endpoint({
+  name: 'getAudit',
+  method: 'GET',
+  path: '/audit',
+  tag: 'Account',
+  summary: 'Read the audit trail of the account',
+  description:
+    'Who did what and when, newest first: keys, plan, members and administration of your account, and ' +
+    'every create, update, delete and reset of an instance. What an instance observed is in its history. ' +
+    'A line with the outcome `begun` stands there before its action happens; a later line whose `of` ' +
+    'names it (`month.seq`) says how that ended, `done`, `repeated` or the code of the refusal. Writes to ' +
+    'instances have such a line only where they were refused or repeated. `action` matches from its ' +
+    'start: `key` is every action on keys. A page looks at 2,048 lines at most, so that it may be empty ' +
+    'and yet have a `next_cursor`. Needs a key with the scope `audit`, and costs one request.',
+  scope: 'audit',
+  query: AuditQuery,
+  response: AuditAnswer,
+  examples: [{ summary: 'the newest lines', query: '?limit=3' }],
+  handler: {
+    kind: 'account',
+    answer: async ({ query }, { accountId }, { audit }) =>
+      await auditAnswer(query, (question) => audit.page(accountId, question)),
+  },
+});

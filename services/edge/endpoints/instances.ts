@@ -1,0 +1,162 @@
+import { endpoint, INSTANCE_ID, instancesPage } from '#edge/endpoints/endpoint';
+import {
+  CreatedInstance,
+  dataOf,
+  Instance,
+  ListedInstance,
+  pageOf,
+  RemovedInstance,
+  RenamedInstance,
+  ResetDone,
+} from '#edge/schemas/answers';
+import {
+  CreateInstance,
+  ListQuery,
+  RenameInstance,
+  ResetInstance,
+  strengthsOf,
+} from '#edge/schemas/instance';
+import { ENERGY_DEFAULT } from '#identity/state';
+
+/** Source: interface 4.1. */
+export const createInstance = endpoint({
+  name: 'createInstance',
+  method: 'POST',
+  path: '/instances',
+  tag: 'Instances',
+  summary: 'Create an instance',
+  description:
+    'Strengths that `initial_config` leaves out are 0, energy is 0.8. The answer names the new ' +
+    'instance in `Location`. With an `Idempotency-Key` the id follows from the key; using the key ' +
+    'again within 24 hours after its instance was deleted is 409 `deleted`.',
+  scope: 'full',
+  success: 201,
+  body: CreateInstance,
+  response: dataOf(CreatedInstance),
+  refusals: [
+    'missing_field',
+    'out_of_range',
+    'too_short',
+    'too_long',
+    'instance_limit',
+    'deleted',
+    'already_exists',
+  ],
+  isKeyed: true,
+  isTagged: true,
+  auditedAs: 'instance.create',
+  handler: {
+    kind: 'engine',
+    command: ({ body }) => ({
+      kind: 'create',
+      name: body.name,
+      description: body.description ?? '',
+      modeStrengths: strengthsOf(body.initial_config),
+      energyLevel: body.initial_config?.energy_level ?? ENERGY_DEFAULT,
+    }),
+  },
+});
+
+/** Source: interface 4.1. */
+export const getInstance = endpoint({
+  name: 'getInstance',
+  method: 'GET',
+  path: '/instances/:id',
+  pathId: INSTANCE_ID,
+  tag: 'Instances',
+  summary: 'Get an instance',
+  description: 'An id of the wrong form is answered exactly like one that does not exist.',
+  scope: 'read',
+  response: dataOf(Instance),
+  examples: [{ summary: 'an instance' }],
+  isTagged: true,
+  handler: { kind: 'engine', command: () => ({ kind: 'readInstance' }) },
+});
+
+/** Source: interface 4.1. */
+export const listInstances = endpoint({
+  name: 'listInstances',
+  method: 'GET',
+  path: '/instances',
+  tag: 'Instances',
+  summary: 'List the instances of the account',
+  description:
+    'Ordered by `created_at` (ties by id) or by `name` (by code point; ties by `created_at`, then ' +
+    'id). With `search` it has the instances whose name contains that text, in whatever case, or ' +
+    'whose id is that text, and `total` counts them. With `cursor` each instance that exists throughout ' +
+    'appears exactly once, whatever is created, renamed or deleted meanwhile. A parameter out of range is refused with 400, never clamped.',
+  scope: 'read',
+  query: ListQuery,
+  response: pageOf(ListedInstance),
+  examples: [
+    { summary: 'the first page' },
+    { summary: 'those whose name contains a text', query: '?search=ada' },
+  ],
+  handler: {
+    kind: 'engine',
+    command: ({ query, named }) => ({ kind: 'list', ...instancesPage(query, { named }) }),
+  },
+});
+
+/** Source: interface 4.1. */
+export const updateInstance = endpoint({
+  name: 'updateInstance',
+  method: 'PATCH',
+  path: '/instances/:id',
+  pathId: INSTANCE_ID,
+  tag: 'Instances',
+  summary: 'Change name or description',
+  description: 'Only `name` and `description` can be changed; any other field is refused with 422.',
+  scope: 'full',
+  body: RenameInstance,
+  response: dataOf(RenamedInstance),
+  refusals: ['too_short', 'too_long'],
+  isGuarded: true,
+  isTagged: true,
+  auditedAs: 'instance.update',
+  handler: {
+    kind: 'engine',
+    command: ({ body: { name, description } }) => ({ kind: 'rename', name, description }),
+  },
+});
+
+/** Source: interface 4.1. */
+export const deleteInstance = endpoint({
+  name: 'deleteInstance',
+  method: 'DELETE',
+  path: '/instances/:id',
+  pathId: INSTANCE_ID,
+  tag: 'Instances',
+  summary: 'Delete an instance and everything that belongs to it',
+  description:
+    'Removes the instance with its history and its drift events. It cannot be undone. ' +
+    '`Prefer: return=minimal` answers 204 without a body.',
+  scope: 'full',
+  response: dataOf(RemovedInstance),
+  isGuarded: true,
+  auditedAs: 'instance.delete',
+  handler: { kind: 'engine', command: () => ({ kind: 'remove' }) },
+});
+
+/** Source: interface 4.2. */
+export const resetInstance = endpoint({
+  name: 'resetInstance',
+  method: 'POST',
+  path: '/instances/:id/reset',
+  pathId: INSTANCE_ID,
+  tag: 'Engine',
+  summary: 'Reset to the initial or the last stable state',
+  description:
+    '`initial` goes back to the state the instance was created with, `default` to its last stable ' +
+    'checkpoint (or, without one, to the initial state). Either way the cycle is 0 and a new ' +
+    'generation begins; the records of older ones stay readable with `generation=all`.',
+  scope: 'full',
+  body: ResetInstance,
+  response: dataOf(ResetDone),
+  refusals: ['missing_field', 'unknown_value'],
+  isKeyed: true,
+  isGuarded: true,
+  isTagged: true,
+  auditedAs: 'instance.reset',
+  handler: { kind: 'engine', command: ({ body }) => ({ kind: 'reset', mode: body.mode }) },
+});

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { PAGE_ENTRIES_MAX } from '#audit/bounds';
+import { AuditEntry, AuditLine } from '#audit/entry';
+import { AUDIT_CURSOR, type AuditPage, type PageQuestion } from '#audit/page';
+import { integer } from '#edge/schemas/instance';
+
+const { target, outcome } = AuditEntry.shape;
+
+/** What `key.` means is `key` with all that follows it. */
+const action = z
+  .string()
+  .max(48)
+  .regex(/^[a-z]+(?:[._][a-z]+)*\.?$/, 'must be words such as key.create')
+  .transform((words) => words.replace(/\.$/, ''))
+  .meta({ type: 'string' });
+
+/** A time in a query, in Unix milliseconds. */
+const time = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-11-25T12:00:00Z' })
+  .transform((text) => Date.parse(text))
+  .optional()
+  .meta({ type: 'string', format: 'date-time' });
+
+/** The query of `GET /audit`. Source: decision 249. */
+export const AuditQuery = z.strictObject({
+  limit: integer(1, PAGE_ENTRIES_MAX, 20),
+  cursor: z.string().regex(AUDIT_CURSOR, 'must be a next_cursor of an earlier answer').optional(),
+  action: action.optional(),
+  actor: z.string().min(1).max(128).optional(),
+  target,
+  outcome: outcome.optional(),
+  from: time,
+  until: time,
+});
+
+/** A value in the details of a line. `z.json()` would make a recursive schema without a name. */
+const JsonValue = z.unknown().meta({ id: 'JsonValue', description: 'Any value of JSON.' });
+
+const ShownDetails = z.record(z.string(), JsonValue).optional();
+
+/** One line of the trail, as it was hashed, without what links it to other lines. */
+const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true })
+  .extend({
+    actor: AuditEntry.shape.actor.strict(),
+    before: ShownDetails,
+    after: ShownDetails,
+  })
+  .strict()
+  .meta({ id: 'AuditLine' });
+
+/** The answer to `GET /audit`. */
+export const AuditAnswer = z.strictObject({
+  data: z.array(AuditAnswerLine),
+  pagination: z.strictObject({
+    limit: z.int().min(1),
+    next_cursor: z
+      .string()
+      .regex(AUDIT_CURSOR)
+      .nullable()
+      .describe(
+        'What `cursor` is for the next page, also where this one is empty. `null`: the end.',
+      ),
+  }),
+});
+
+/** The answer to a query, with the page that `read` gives for it. Rejects as `read` does. */
+export async function auditAnswer(
+  query: z.output<typeof AuditQuery>,
+  read: (question: PageQuestion) => Promise<AuditPage>,
+): Promise<{ readonly data: readonly object[]; readonly pagination: object }> {
+  const { limit, cursor: before, from: fromMs, until: untilMs, ...filter } = query;
+  const { lines, next } = await read({ ...filter, fromMs, untilMs, before, limit });
+  const data = lines.map(({ account_id: _, previous: __, ...shown }) => shown);
+  return { data, pagination: { limit, next_cursor: next ?? null } };
+}
+
+/** Longest URL in UTF-16 units. Source: what browsers and proxies bear. */
+const URL_LENGTH_MAX = 2_048;
+
+/** Longest name of a plan in UTF-16 units. */
+const PLAN_LENGTH_MAX = 64;
+
+/** Where the person's browser goes; which of them are refused, billing decides. */
+const callerUrl = z
+  .string()
+  .max(URL_LENGTH_MAX)
+  .describe('An https address without a user name; http only on the machine itself.');
+
+/** The body of `POST /billing/checkout`. */
+export const CheckoutBody = z
+  .strictObject({
+    plan: z.string().max(PLAN_LENGTH_MAX).describe('`indie` or `pro`.'),
+    success_url: callerUrl,
+    cancel_url: callerUrl,
+  })
+  .meta({
+    examples: [
+      {
+        plan: 'pro',
+        success_url: 'https://app.example/billing/done',
+        cancel_url: 'https://app.example/billing',
+      },
+    ],
+  });
+
+/** The body of `POST /billing/portal`. */
+export const PortalBody = z
+  .strictObject({ return_url: callerUrl })
+  .meta({ examples: [{ return_url: 'https://app.example/billing' }] });
+
+/** The answer to both. */
+export const BillingPage = z.strictObject({
+  data: z.strictObject({ url: z.url().describe('A page of the payment provider.') }),
+});
+
+/** The body of a notification, for the API document alone: what it says, its signature vouches for. */
+export const NotificationBody = z
+  .looseObject({ id: z.string(), type: z.string(), created: z.int() })
+  .meta({
+    examples: [
+      {
+        id: 'evt_1',
+        object: 'event',
+        type: 'checkout.session.completed',
+        created: 1_768_478_400,
+        data: {
+          object: {
+            id: 'cs_1',
+            object: 'checkout.session',
+            mode: 'subscription',
+            customer: 'cus_1',
+            client_reference_id: '4fK2mQ9xT7Lb',
+          },
+        },
+      },
+    ],
+  });
+
+/** The answer to a notification. */
+export const NotificationAnswer = z.strictObject({ received: z.literal(true) });

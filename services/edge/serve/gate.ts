@@ -1,0 +1,189 @@
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { Admission } from '#edge/callers/admission';
+import {
+  attachExchange,
+  type Caller,
+  CallerCache,
+  countOf,
+  type Exchange,
+  exchangeOf,
+} from '#edge/callers/exchange';
+import { ENDPOINTS } from '#edge/endpoints/all';
+import type { Endpoint } from '#edge/endpoints/endpoint';
+import { API_PREFIX, countedRoute, isApiPath, meansApi, requestIdFrom } from '#edge/http';
+import type { Pipelines } from '#edge/listen/pipelines';
+import { unknownHeaders } from '#edge/serve/headers';
+import type { Notifications } from '#edge/serve/notifications';
+import type { Reply } from '#edge/serve/reply';
+import type { ServePorts } from '#edge/serve/serve';
+import { type Fault, faultFor, invalid, toFault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import type { Tracer } from '#platform/tracer';
+
+/** The routes that ask for no key: the only exception to authentication (decision 248). */
+const WITHOUT_KEY = ENDPOINTS.filter(({ scope }) => scope === 'none').map(({ method, path }) => ({
+  method,
+  path: `${API_PREFIX}${path}`,
+}));
+
+type GatePorts = {
+  readonly clock: Clock;
+  readonly reply: Reply;
+  readonly admission: Admission;
+  readonly notifications: Notifications;
+  readonly pipelines: Pipelines;
+  readonly isClosing: () => boolean;
+  readonly tracer: Tracer | undefined;
+};
+
+/**
+ * The first hook of every request, in the order in which they came on their connection: gives it an
+ * id, refuses what is not HTTP/1.1, and finds out who calls, all before its body is read. A
+ * caller that fails here costs the limiter nothing and learns nothing (decisions 35 and 159).
+ * Returns a hook that answers what it refuses.
+ */
+export function gate(ports: GatePorts) {
+  const { clock, reply, admission, notifications, pipelines, isClosing, tracer } = ports;
+  const callers = new CallerCache();
+  const callerOf = (request: FastifyRequest): Caller | undefined => {
+    if (isClosing()) throw closing();
+    if (isWithoutKey(request)) {
+      const unasked = notifications.refusalUnasked(request);
+      if (unasked !== undefined) throw unasked;
+      return undefined;
+    }
+    const caller = callers.read(request.raw);
+    const barred = admission.refusalUnasked(caller, request);
+    if (barred !== undefined) throw barred;
+    return caller;
+  };
+  const admitted = (request: FastifyRequest, isApi: boolean): Admitted => {
+    try {
+      assertProtocol(request);
+      return { caller: isApi ? callerOf(request) : undefined, refusal: undefined };
+    } catch (error) {
+      return { caller: undefined, refusal: toFault(error) };
+    }
+  };
+  const enter = (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
+    const requestId = requestIdFrom(request.headers['x-request-id']);
+    const startedMs = clock.monotonicMs();
+    // The router decides as well, should it ever read a path more freely than `meansApi`.
+    const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
+    const { caller, refusal } = admitted(request, isApi);
+    // What stands beside the API is answered by Fastify, which would not end a span.
+    const trace = isApi ? tracer?.request(request.headers, refusal !== undefined) : undefined;
+    const exchange: Exchange = { requestId, startedMs, caller, trace, isActive: false };
+    attachExchange(request, exchange);
+    // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
+    if (!isApi) response.header('x-request-id', requestId);
+    if (refusal !== undefined) {
+      const counted = { method: request.method, path: routeOfRefused(request, refusal) };
+      // In the envelope, hence with its headers, whatever path it was: no limiter was asked.
+      const limits = unknownHeaders(clock.wallMs());
+      reply.refuse(request, response, counted, refusal, limits);
+      return;
+    }
+    done();
+  };
+  return (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
+    pipelines.inTurn(request.raw, response.raw, () => enter(request, response, done));
+  };
+}
+
+/**
+ * Whether the route of a request asks for no key. The router decides; the target is looked at first
+ * because to ask the router costs a microsecond. One that is escaped needs a key.
+ */
+function isWithoutKey(request: FastifyRequest): boolean {
+  const { url = '' } = request.raw;
+  return WITHOUT_KEY.some(
+    ({ method, path }) =>
+      url.includes(path) && method === request.method && path === request.routeOptions.url,
+  );
+}
+
+/** Who calls, or why a request is refused before anything else is looked at. */
+type Admitted = { readonly caller: Caller | undefined; readonly refusal: Fault | undefined };
+
+/**
+ * An edge that refuses because it ends has failed its callers on their route; everything else that is
+ * refused here is a caller's own doing, and no route's.
+ */
+function routeOfRefused({ routeOptions: { url } }: FastifyRequest, { reason }: Fault): string {
+  return reason === 'shutting_down' && url !== undefined ? countedRoute(url) : 'refused';
+}
+
+function assertProtocol({ raw }: FastifyRequest): void {
+  const { httpVersionMajor: major, httpVersionMinor: minor } = raw;
+  if (major < 1 || (major === 1 && minor < 1)) {
+    throw invalid('http_version_not_supported', undefined, 'HTTP/1.1 is the oldest version served');
+  }
+  if (countOf(raw.rawHeaders, 'host') !== 1) {
+    throw invalid('malformed_request', 'Host', 'there must be one Host header');
+  }
+}
+
+function closing(): Fault {
+  return faultFor('shutting_down', 'this server is shutting down', { retryAfterS: 1 });
+}
+
+/** Serves a request of an endpoint. Rejects only with a bug. */
+type Serve = (
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  exchange: Exchange,
+) => Promise<void>;
+
+/**
+ * The route of an endpoint: its requests are served with all that arrived in the same turn. A hook has
+ * attached the exchange to each of them.
+ */
+export function endpointRoute(
+  endpoint: Endpoint,
+  serve: Serve,
+  queue: EventLoopQueue,
+  { prefix, clock, reply: answers }: Pick<ServePorts, 'prefix' | 'clock' | 'reply'>,
+): RouteOptions {
+  return {
+    method: endpoint.method,
+    url: `${prefix}${endpoint.path}`,
+    bodyLimit: endpoint.bodyBytesMax,
+    handler(request, reply) {
+      const exchange = exchangeOf(request);
+      const isSeen = endpoint.scope === 'none' || exchange?.caller !== undefined;
+      if (exchange === undefined || !isSeen) {
+        throw new Error('a hook sees every request first');
+      }
+      const busy = answers.begin(exchange);
+      if (busy !== undefined) {
+        answers.refuse(request, reply, endpoint, busy, unknownHeaders(clock.wallMs()));
+        return;
+      }
+      const fail = (error: unknown) => void reply.send(error);
+      queue.push(() => void serve(endpoint, request, reply, exchange).catch(fail));
+    },
+  };
+}
+
+/**
+ * Gathers the requests that arrive in one turn of the event loop and serves them together, so that
+ * their answers are written back to back: 1.45 times the throughput of answering each where it
+ * arrived (architecture 8).
+ */
+export class EventLoopQueue {
+  #tasks: (() => void)[] = [];
+
+  /** Runs `task` at the end of this turn, after everything that has arrived in it. */
+  push(task: () => void): void {
+    if (this.#tasks.length === 0) setImmediate(() => this.#run());
+    this.#tasks.push(task);
+  }
+
+  #run(): void {
+    const tasks = this.#tasks;
+    this.#tasks = [];
+    for (const task of tasks) task();
+  }
+}

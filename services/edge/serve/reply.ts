@@ -1,0 +1,268 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Exchange, exchangeOf } from '#edge/callers/exchange';
+import type { UnreadAnswers } from '#edge/listen/slow-readers';
+import { type Headers, unknownHeaders } from '#edge/serve/headers';
+import { type AnswerMetrics, type Counted, countedMethod } from '#edge/serve/metrics';
+import { FAULTS } from '#fault/error-codes';
+import { type Fault, faultFor } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import { FailureLog } from '#platform/log-limits';
+import type { Logger } from '#platform/logger';
+import { endRequestSpan, traceFields } from '#platform/tracer';
+
+/** Requests that are whole and not answered; beyond, the process would only queue (architecture 3.7). */
+const ACTIVE_REQUESTS_MAX = 8_192;
+
+/**
+ * What a stream's answer carries besides: no cache keeps it, no proxy gathers it, and its connection has
+ * no request after it, which would wait for its end.
+ */
+const STREAM_HEADERS: Headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  connection: 'close',
+};
+
+/** The way every answer of the API leaves: headers common to all, then metric and log line. */
+export class Reply {
+  readonly #clock: Clock;
+  readonly #metrics: AnswerMetrics;
+  readonly #logger: Logger;
+  readonly #unread: UnreadAnswers;
+  readonly #safety: Headers;
+  readonly #failures: FailureLog;
+  #activeRequests = 0;
+
+  /** `safety`: what every answer carries to keep browsers and caches from harm. */
+  constructor(
+    clock: Clock,
+    metrics: AnswerMetrics,
+    logger: Logger,
+    unread: UnreadAnswers,
+    safety: Headers = SAFETY_HEADERS,
+  ) {
+    this.#unread = unread;
+    this.#safety = safety;
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#logger = logger;
+    this.#failures = new FailureLog(logger, clock);
+  }
+
+  /** Requests of the API that are whole and not answered, whether or not their callers wait. */
+  get activeRequests(): number {
+    return this.#activeRequests;
+  }
+
+  /**
+   * Gives a request whose body is whole a slot, which its answer gives back. Returns the refusal if
+   * there is none left: half a body takes none (decision 160).
+   */
+  begin(exchange: Exchange): Fault | undefined {
+    if (exchange.isActive) return undefined;
+    if (this.#activeRequests >= ACTIVE_REQUESTS_MAX) {
+      return faultFor('overloaded', 'too many requests at once', { retryAfterS: 1 });
+    }
+    exchange.isActive = true;
+    this.#activeRequests += 1;
+    return undefined;
+  }
+
+  /** Sends a refusal in the envelope of interface 7. */
+  refuse(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    fault: Fault,
+    limits: Headers,
+  ): void {
+    const exchange = exchangeOf(request);
+    const { status, headers, body } = faultReply(fault, exchange?.requestId ?? '');
+    if (FAULTS[fault.code].http >= 500 && !isFlood(fault)) {
+      this.#report(counted, fault, exchange, status);
+    }
+    this.send(request, reply, counted, status, { ...limits, ...headers }, body);
+  }
+
+  /** Sends an answer; `body` is JSON, or undefined for a status that has none. */
+  send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    status: number,
+    headers: Headers,
+    body: string | Uint8Array | undefined,
+  ): void {
+    const exchange = exchangeOf(request);
+    this.#giveBack(exchange);
+    if (reply.raw.headersSent) {
+      // A bug after the answer had begun: half an answer is cut off, never followed by another.
+      reply.raw.destroy();
+      return;
+    }
+    nameIn(headers, this.#safety, exchange);
+    if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
+    if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
+    // Straight to Node: of Fastify's own way nothing is used, and it costs a tenth of a request.
+    reply.raw.writeHead(status, flat(headers)).end(body);
+    const { socket } = reply.raw;
+    if (socket !== null && body !== undefined) this.#unread.note(socket, body.length);
+    this.#answered(counted, status, exchange);
+  }
+
+  /**
+   * Begins an answer that goes on until its connection closes, which it does not share: text of
+   * server-sent events. It counts as answered now, and returns where the text goes.
+   */
+  stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    headers: Headers,
+  ): ServerResponse {
+    const exchange = exchangeOf(request);
+    this.#giveBack(exchange);
+    nameIn(headers, this.#safety, exchange);
+    reply.raw.writeHead(200, flat({ ...headers, ...STREAM_HEADERS }));
+    // Its text comes when something happens; how slowly it is read, `unread-answers` judges.
+    const { socket } = reply.raw;
+    if (socket instanceof Socket) socket.setTimeout(0);
+    this.#answered(counted, 200, exchange);
+    return reply.raw;
+  }
+
+  #giveBack(exchange: Exchange | undefined): void {
+    if (!exchange?.isActive) return;
+    exchange.isActive = false;
+    this.#activeRequests -= 1;
+  }
+
+  #answered(counted: Counted, status: number, exchange: Exchange | undefined): void {
+    const trace = exchange?.trace;
+    const seconds = (this.#clock.monotonicMs() - (exchange?.startedMs ?? 0)) / 1_000;
+    this.#metrics.answered(counted, status, seconds, trace?.traceparent);
+    if (trace?.span !== undefined)
+      endRequestSpan(trace.span, countedMethod(counted.method), counted.path, status);
+    if (this.#logger.isLevelEnabled('debug')) {
+      const { requestId, caller } = exchange ?? {};
+      const { method, path: route } = counted;
+      const accountId = caller?.accountId;
+      const line = { requestId, accountId, method, route, status, seconds };
+      this.#logger.debug({ ...line, ...traceFields(trace?.traceparent) }, 'answered');
+    }
+  }
+
+  #report(
+    { method, path: route }: Counted,
+    fault: Fault,
+    exchange: Exchange | undefined,
+    status: number,
+  ): void {
+    const { requestId = '', trace, caller } = exchange ?? {};
+    const accountId = caller?.accountId;
+    const trail = traceFields(trace?.traceparent);
+    const line = { requestId, accountId, ...trail, method, route, status };
+    if (status === 500) this.#failures.bug({ ...line, code: fault.code }, fault, fault.message);
+    else this.#failures.refused(line, fault);
+  }
+}
+
+/** Adds what every answer carries. */
+function nameIn(headers: Headers, safety: Headers, exchange: Exchange | undefined): void {
+  Object.assign(headers, safety);
+  headers['x-request-id'] = exchange?.requestId ?? '';
+  const trace = exchange?.trace;
+  if (trace !== undefined) headers['traceparent'] = trace.traceparent;
+}
+
+/** Refusals that come by the thousand when something floods an edge. */
+const FLOODS: ReadonlySet<string> = new Set([
+  'too_many_refused_keys',
+  'too_many_refused_notifications',
+  'too_many_unfinished_bodies',
+]);
+
+/** Whether it is refused because of its number: then it is counted, and rarely logged. */
+function isFlood({ reason, code }: Fault): boolean {
+  // Any stranger may send notifications to an installation that sells nothing.
+  if (code === 'billing_provider_not_configured') return true;
+  return reason !== undefined && FLOODS.has(reason);
+}
+
+/** Names and values in turn: the form that Node takes without looking every name up again. */
+function flat(headers: Headers): (string | number)[] {
+  const list: (string | number)[] = [];
+  for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
+  return list;
+}
+
+/** Seconds to wait where a 503 says nothing else: it was refused before anything happened. */
+const RETRY_AFTER_S = 1;
+
+/** What keeps browsers from guessing and caches from sharing; on every answer of the API. */
+const SAFETY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'private, no-cache',
+} as const;
+
+/** A refusal as an HTTP answer: the only place where a Fault becomes one (interface 7). */
+type FaultReply = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+};
+
+/** Status, headers and envelope of a refusal. `requestId` is shown in the details of a 5xx only. */
+export function faultReply(fault: Fault, requestId: string): FaultReply {
+  const status = fault.httpStatus;
+  const headers: Headers = { 'content-type': 'application/json; charset=utf-8' };
+  const retryAfterS = fault.retryAfterS ?? (status === 503 ? RETRY_AFTER_S : undefined);
+  if (retryAfterS !== undefined) headers['retry-after'] = retryAfterS;
+  if (status === 401) headers['www-authenticate'] = 'Bearer';
+  const body = {
+    error: fault.code,
+    message: fault.message,
+    ...(status === 429 && retryAfterS !== undefined ? { retry_after: retryAfterS } : {}),
+    ...detailsOf(fault, requestId),
+  };
+  return { status, headers, body: JSON.stringify(body) };
+}
+
+function detailsOf(fault: Fault, requestId: string) {
+  const { field, reason, mode } = fault;
+  const details = {
+    ...(field === undefined ? {} : { field }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(fault.code === 'rate_limited' ? { alias: 'rate_limit_exceeded' } : {}),
+    ...(fault.httpStatus >= 500 ? { request_id: requestId } : {}),
+  };
+  return Object.keys(details).length === 0 ? {} : { details };
+}
+
+/**
+ * A refusal with everything that an answer carries, for requests that no hook sees: the caller is
+ * unknown (limiter-headers).
+ */
+export function anonymousReply(fault: Fault, requestId: string, nowMs: number): FaultReply {
+  const { status, headers, body } = faultReply(fault, requestId);
+  const all = {
+    ...headers,
+    ...unknownHeaders(nowMs),
+    ...SAFETY_HEADERS,
+    'x-request-id': requestId,
+    'content-length': Buffer.byteLength(body),
+  };
+  return { status, headers: all, body };
+}
+
+/** The same as raw bytes, for requests so broken that Node hands over only the socket. */
+export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): string {
+  const { status, headers, body } = anonymousReply(fault, requestId, nowMs);
+  const all = { ...headers, date: new Date(nowMs).toUTCString(), connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`;
+}

@@ -1,0 +1,228 @@
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { homedir, hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/*
+ * The token that the admin port asks for, in a file that its user alone can read. A process makes it
+ * at start, and `ctl` of the same user finds it by the port's number (decision 142).
+ */
+
+/** Bytes of a token that is made here: 256 bits. */
+const TOKEN_BYTES = 32;
+
+/** Characters of an operator's token: 128 bits as hexadecimal digits, no bound but sense. */
+const TOKEN_LENGTH_MIN = 32;
+const TOKEN_LENGTH_MAX = 512;
+
+/** Characters of a token's name in logs: 48 bits distinguish tokens and reveal nothing of them. */
+const TOKEN_ID_LENGTH = 12;
+
+/** Rights of all but the owner, and of those who are not in the file's group either. */
+const RIGHTS_OF_OTHERS = 0o077;
+const RIGHTS_OF_STRANGERS = 0o007;
+
+/** Where a platform knows no such flag, it knows no such links either. */
+const NO_LINKS = constants.O_NOFOLLOW ?? 0;
+
+/** A token in its file, which goes when this is disposed. */
+type PublishedToken = AsyncDisposable & { readonly path: string };
+
+/** A random token. */
+export function newAdminToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
+/** Names a token in logs without revealing it. */
+export function adminTokenId(token: string): string {
+  return hash('sha256', token, 'hex').slice(0, TOKEN_ID_LENGTH);
+}
+
+/**
+ * The token in a file that an operator gives, through links as an orchestrator makes them. Rejects
+ * with one line when it cannot be read, is open to everybody, or holds no token.
+ */
+export async function readAdminToken(path: string): Promise<string> {
+  const refused = (error: NodeJS.ErrnoException): never => {
+    throw new Error(`${path} cannot be read (${error.code})`, { cause: error });
+  };
+  // A pipe would be waited for without end, and its thread would keep the process from ending.
+  if (!(await stat(path).catch(refused)).isFile()) throw new Error(`${path} is not a regular file`);
+  await using file = await open(path, constants.O_RDONLY).catch(refused);
+  const { mode } = await file.stat();
+  if (isPosix() && (mode & RIGHTS_OF_STRANGERS) !== 0) {
+    throw new Error(`${path} is open to every user of this machine: chmod 600`);
+  }
+  const token = await contentOf(file);
+  if (token !== undefined) return token;
+  const form = `${TOKEN_LENGTH_MIN} to ${TOKEN_LENGTH_MAX} visible ASCII characters`;
+  throw new Error(`${path} holds no token: ${form}`);
+}
+
+/**
+ * Puts the token of the admin port into a file of mode 0600, in the first folder that this user
+ * alone can write to; it takes the place of one that a killed process has left. Rejects with one
+ * line when there is no such folder.
+ */
+export async function publishAdminToken(port: number, token: string): Promise<PublishedToken> {
+  const refusals: string[] = [];
+  for (const folder of tokenFolders()) {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await assertOwn(folder);
+      const path = join(folder, fileName(port));
+      await write(path, token);
+      return { path, [Symbol.asyncDispose]: () => rm(path, { force: true }) };
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      refusals.push(`${folder} (${code ?? message})`);
+    }
+  }
+  const tried = refusals.join(' and ');
+  throw new Error(`no place for the admin token in ${tried}: set SERVICE_ADMIN_TOKEN_FILE`);
+}
+
+/** The token that this user's process on `port` has published; undefined if there is none. */
+export async function findAdminToken(port: number): Promise<string | undefined> {
+  for (const path of adminTokenPlaces(port)) {
+    try {
+      if (!(await lstat(path)).isFile()) continue;
+      await using file = await open(path, constants.O_RDONLY | NO_LINKS);
+      const { uid, mode } = await file.stat();
+      const isOwn = !isPosix() || (uid === ownUid() && (mode & RIGHTS_OF_OTHERS) === 0);
+      const token = isOwn ? await contentOf(file) : undefined;
+      if (token !== undefined) return token;
+    } catch {
+      // Not there, or not for us: the next place.
+    }
+  }
+  return undefined;
+}
+
+/** Where the token of the process on `port` may be, the likeliest place first. */
+export function adminTokenPlaces(port: number): readonly string[] {
+  return tokenFolders().map((folder) => join(folder, fileName(port)));
+}
+
+/**
+ * A home stays when a folder for passing files is swept, and no other user can replace it. Images
+ * and accounts of services may have none that can be written to.
+ */
+function tokenFolders(): readonly string[] {
+  const inTemporary = join(tmpdir(), `identity-engine-admin-${ownUid() ?? 'user'}`);
+  try {
+    return [join(homedir(), '.local/state/identity-engine/admin'), inTemporary];
+  } catch {
+    // A user that is a mere number has no home.
+    return [inTemporary];
+  }
+}
+
+/** Homes are shared by machines, ports are not. */
+function fileName(port: number): string {
+  return `${encodeURIComponent(hostname())}-${port}.token`;
+}
+
+/** Rejects for a folder that is a link, another user's, or open to others. */
+async function assertOwn(folder: string): Promise<void> {
+  const found = await lstat(folder);
+  if (!found.isDirectory()) throw new Error('no folder');
+  if (!isPosix()) return;
+  if (found.uid !== ownUid()) throw new Error('of another user');
+  if ((found.mode & RIGHTS_OF_OTHERS) !== 0) throw new Error('open to other users');
+}
+
+/** Whole or not at all, never through a link, never into a file of another user. */
+async function write(path: string, token: string): Promise<void> {
+  const fresh = `${path}.${randomBytes(8).toString('hex')}`;
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | NO_LINKS;
+  try {
+    await using file = await open(fresh, flags, 0o600);
+    await file.chmod(0o600);
+    await file.writeFile(`${token}\n`);
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+}
+
+/** The token in a file; undefined for what cannot be one. */
+async function contentOf(file: FileHandle): Promise<string | undefined> {
+  const bytes = Buffer.alloc(TOKEN_LENGTH_MAX + 2);
+  const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
+  const text = bytes.toString('latin1', 0, bytesRead).trim();
+  const isToken = /^[\x21-\x7e]*$/.test(text) && text.length >= TOKEN_LENGTH_MIN;
+  return isToken && text.length <= TOKEN_LENGTH_MAX ? text : undefined;
+}
+
+/** Elsewhere files have no such owners and rights, and both folders are the user's own. */
+function isPosix(): boolean {
+  return ownUid() !== undefined;
+}
+
+function ownUid(): number | undefined {
+  return process.getuid?.();
+}
+
+/*
+ * How `ctl` shows the admin port that it has the token without sending it: the port may be another
+ * user's while the service is down. The service gives every connection a nonce, `ctl` answers with a
+ * MAC of its request under the token, and the service proves its answer likewise (decision 142).
+ */
+
+/** Header of an answer that carries the service's own proof. */
+export const ADMIN_PROOF_HEADER = 'x-admin-proof';
+
+/** Bytes of a nonce: 128 bits. */
+const NONCE_BYTES = 16;
+
+/** A request as both ends see it. */
+type ProvenRequest = {
+  readonly nonce: string;
+  /** `address:port` of the service's end of the connection: a proof is good for no other port. */
+  readonly address: string;
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** The body's text; empty for none. */
+  readonly body: string;
+};
+
+/** A nonce that was never given before. */
+export function newNonce(): string {
+  return randomBytes(NONCE_BYTES).toString('base64url');
+}
+
+/** The challenge for a `WWW-Authenticate` header. */
+export function challengeOf(nonce: string): string {
+  return `Bearer, Proof nonce="${nonce}"`;
+}
+
+/** The nonce of a challenge; undefined if there is none. */
+export function nonceIn(challenge: string | undefined): string | undefined {
+  return /\bProof nonce="([\w-]{8,128})"/.exec(challenge ?? '')?.[1];
+}
+
+/** Proves that a request comes from a holder of the token. */
+export function requestProof(token: string, request: ProvenRequest): string {
+  const { nonce, address, method, target, body } = request;
+  return macOf(token, ['request', nonce, address, method, target, body]);
+}
+
+/** Proves that an answer comes from a holder of the token, and belongs to the request of `proof`. */
+export function answerProof(token: string, proof: string, status: number, body: string): string {
+  return macOf(token, ['answer', proof, status, body]);
+}
+
+/** Whether two proofs are the same; the time it takes says nothing of them. */
+export function isSameProof(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** As JSON, so that no two lists of parts are the same bytes. */
+function macOf(token: string, parts: readonly (string | number)[]): string {
+  return createHmac('sha256', token).update(JSON.stringify(parts)).digest('base64url');
+}

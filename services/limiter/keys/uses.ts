@@ -1,0 +1,86 @@
+import {
+  KEY_USE_MS_MAX,
+  KEY_USES_AT_ONCE_MAX,
+  KEY_USES_END_MS_MAX,
+  KEY_USES_FLUSH_MS,
+  KEY_USES_FLUSHED_MAX,
+  KEY_USES_MAX,
+} from '#limiter/bounds';
+import { type Clock, withinMs } from '#platform/clock';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { addressText, readAddress } from '#platform/network';
+import type { KeyUse, KeyUseStore } from '#storage/ports/accounts';
+import type { AdmitCall } from '#wire/limiter-messages';
+
+const MINUTE_MS = 60_000;
+
+type Noted = { readonly accountId: string; readonly use: KeyUse };
+
+/**
+ * Notes when and from where keys are used, and stores the notes in the background, a bounded number
+ * of them a second. No call waits for a note: one that finds no room, or no store, is dropped, and a
+ * crash loses those that are not stored yet.
+ */
+export class KeyUses implements AsyncDisposable {
+  readonly #store: Pick<KeyUseStore, 'note'>;
+  readonly #clock: Clock;
+  /** By key digest, the oldest first. */
+  readonly #noted = new Map<string, Noted>();
+  #timer: Disposable | undefined;
+  #isClosed = false;
+
+  constructor(store: Pick<KeyUseStore, 'note'>, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Takes an admitted call that names its client; the newest of a key replaces the others. */
+  note({ accountId, keyDigest: digest, address: from = '', client = '' }: AdmitCall): void {
+    if (this.#isClosed) return;
+    if (this.#noted.size >= KEY_USES_MAX && !this.#noted.has(digest)) return;
+    const address = readAddress(from);
+    const use: KeyUse = {
+      digest,
+      minute: Math.floor(this.#clock.wallMs() / MINUTE_MS),
+      address: address && addressText(address),
+      client: client === '' ? undefined : client,
+    };
+    this.#noted.set(digest, { accountId, use });
+    this.#timer ??= this.#clock.after(KEY_USES_FLUSH_MS, () => this.#flush());
+  }
+
+  /** Takes no more notes and stores those that it has, as far as there is time. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.[Symbol.dispose]();
+    const all = this.#take(KEY_USES_MAX);
+    if (all.length === 0) return;
+    await withinMs(this.#clock, KEY_USES_END_MS_MAX, this.#storeAll(all)).catch(() => undefined);
+  }
+
+  #flush(): void {
+    void this.#storeAll(this.#take(KEY_USES_FLUSHED_MAX)).finally(() => {
+      this.#timer = undefined;
+      if (this.#isClosed || this.#noted.size === 0) return;
+      this.#timer = this.#clock.after(KEY_USES_FLUSH_MS, () => this.#flush());
+    });
+  }
+
+  #take(count: number): readonly Noted[] {
+    const taken: Noted[] = [];
+    for (const [digest, noted] of this.#noted) {
+      if (taken.length === count) break;
+      this.#noted.delete(digest);
+      taken.push(noted);
+    }
+    return taken;
+  }
+
+  /** Never rejects. */
+  async #storeAll(all: readonly Noted[]): Promise<void> {
+    await forEachConcurrently(all, KEY_USES_AT_ONCE_MAX, async ({ accountId, use }) => {
+      const stored = async () => await this.#store.note(accountId, use);
+      await withinMs(this.#clock, KEY_USE_MS_MAX, stored()).catch(() => undefined);
+    });
+  }
+}

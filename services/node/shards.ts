@@ -1,0 +1,146 @@
+import type { ShardClaim, ShardHost } from '#cluster/shard-host';
+import { faultFor, type ShardOwner } from '#fault/fault';
+import { CLOSE_POLL_MS, EFFECT_RETRY_MS } from '#node/bounds';
+import type { EagerActivation, EagerHost } from '#node/eager-activation';
+import type { OpenShards } from '#node/open-shards';
+import type { RecoveredRecords, TailRecovery } from '#node/tail-recovery';
+import { type Clock, sleep } from '#platform/clock';
+import type { CommitLog } from '#runtime/commit-log';
+import type { RecoveredTail, ShardGate } from '#runtime/shard-gate';
+
+/** A host of one kind of actor, as far as shards come and go. */
+export interface ShardedHost extends EagerHost {
+  busyIn(shard: number): number;
+  storeAhead(shard: number): Promise<void>;
+  closeShard(shard: number): void;
+  storeShard(shard: number): Promise<void>;
+  dropShard(shard: number): void;
+}
+
+type HostedShardsParts = {
+  readonly hosts: readonly ShardedHost[];
+  readonly open: OpenShards;
+  readonly recovered: RecoveredRecords;
+  readonly recovery: TailRecovery;
+  readonly eager: EagerActivation;
+  readonly log: CommitLog;
+  readonly clock: Clock;
+};
+
+/**
+ * The shards of one incarnation: how they open and close for all kinds of actor together
+ * (architecture 3.3, 3.4).
+ */
+export class HostedShards implements ShardHost {
+  readonly #parts: HostedShardsParts;
+
+  constructor(parts: HostedShardsParts) {
+    this.#parts = parts;
+  }
+
+  get open(): ReadonlyMap<number, number> {
+    return this.#parts.open.epochs;
+  }
+
+  isRecovered({ shard, epoch }: ShardClaim): boolean {
+    return this.#parts.recovered.isHeld(shard, epoch);
+  }
+
+  async recoverTail(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
+    await this.#parts.recovery.recover(incarnation, claims);
+  }
+
+  openShard(claim: ShardClaim): void {
+    const { open, recovery, eager } = this.#parts;
+    if (open.hasEnded) return;
+    recovery.opened(claim);
+    open.open(claim);
+    eager.begin();
+  }
+
+  decided({ shard, epoch }: ShardClaim): void {
+    this.#parts.recovered.decide(shard, epoch);
+  }
+
+  releasing(shard: number): void {
+    this.#parts.open.release(shard);
+  }
+
+  async closeShard(shard: number): Promise<void> {
+    const { clock, eager, hosts, log, open } = this.#parts;
+    // While the shard is closed its callers wait, so what can be is done before. A shard with
+    // corrupt records stays open: all but their actors are served.
+    await eager.activateAll(shard);
+    for (const host of hosts) await host.storeAhead(shard);
+    open.close(shard);
+    while (hosts.some((host) => host.busyIn(shard) > 0)) {
+      await sleep(clock, CLOSE_POLL_MS);
+      log.assertAlive();
+    }
+    await this.#storeAll(shard);
+    for (const host of hosts) host.dropShard(shard);
+  }
+
+  /** Closes every shard at once and stores nothing: this incarnation has ended. */
+  end(): void {
+    this.#parts.open.end();
+  }
+
+  /** Stores all actors of a closed shard, again and again until it is done. */
+  async #storeAll(shard: number): Promise<void> {
+    const { clock, hosts, log } = this.#parts;
+    for (;;) {
+      try {
+        for (const host of hosts) host.closeShard(shard);
+        await log.whenDurable(log.added);
+        for (const host of hosts) await host.storeShard(shard);
+        return;
+      } catch {
+        log.assertAlive();
+        await sleep(clock, EFFECT_RETRY_MS);
+      }
+    }
+  }
+}
+
+type NodeGateParts = {
+  readonly open: OpenShards;
+  readonly recovered: RecoveredRecords;
+  readonly shardOf: (actorId: string) => number;
+  /** The owner of a shard as far as this node knows, to be named in a refusal. */
+  readonly ownerOf: (shard: number) => ShardOwner | undefined;
+  /** Hears of every call that is refused for it. */
+  readonly onNotOwner: () => void;
+};
+
+/** The gate of one incarnation: it serves the actors of its open shards. */
+export class NodeGate implements ShardGate {
+  readonly #parts: NodeGateParts;
+
+  constructor(parts: NodeGateParts) {
+    this.#parts = parts;
+  }
+
+  shardOf(actorId: string): number {
+    return this.#parts.shardOf(actorId);
+  }
+
+  assertOpen(shard: number): void {
+    if (this.#parts.open.has(shard)) return;
+    this.#parts.onNotOwner();
+    const owner = this.#parts.ownerOf(shard);
+    throw faultFor('not_owner', 'another node owns this shard', { retryAfterS: 1, owner });
+  }
+
+  isClosing(shard: number): boolean {
+    return this.#parts.open.isClosing(shard);
+  }
+
+  tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined {
+    return this.#parts.recovered.tailOf(shard, actor, actorId);
+  }
+
+  activated(shard: number, actor: string, actorId: string): void {
+    this.#parts.recovered.activated(shard, actor, actorId);
+  }
+}

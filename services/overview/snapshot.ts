@@ -1,0 +1,230 @@
+import type { Bus } from '#bus/bus';
+import { type Member, Membership } from '#cluster/membership';
+import type { Clock } from '#platform/clock';
+import type { ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
+import type { JournalHead } from '#storage/ports/journal';
+
+/** The table of one service, beside what its nodes say of themselves. */
+export type ClusterSnapshot = ShardTable & {
+  /** Every node that is heard now, leaving ones too, in the order of their names. */
+  readonly members: readonly Member[];
+  /** Names those that are present, as they do it themselves; equal for equal views. */
+  readonly viewHash: string;
+  /** The node that should own each shard; empty if no node was heard. */
+  readonly ring: readonly string[];
+  /** Clusters that speak under the same subjects. */
+  readonly strangers: readonly string[];
+};
+
+/** Where nodes are heard. */
+export type Hearing = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** First part of all subjects on the bus. */
+  readonly prefix: string;
+};
+
+/** Whom one who is none of them hears of a service. */
+export type Heard = Disposable & {
+  readonly members: Membership;
+  readonly strangers: ReadonlySet<string>;
+};
+
+/** Listens to the nodes of the service that a table is of, until disposed. */
+export function hear({ bus, clock, prefix }: Hearing, { cluster, service }: ShardTable): Heard {
+  const strangers = new Set<string>();
+  const members = new Membership({
+    ...{ bus, clock, prefix, cluster, service },
+    self: undefined,
+    keepsShards: true,
+    onForeignCluster: (stranger) => void strangers.add(stranger.cluster),
+  });
+  return { members, strangers, [Symbol.dispose]: () => members[Symbol.dispose]() };
+}
+
+/** What is so now, by a table and by what is heard; `ring` says which of some nodes is due for a shard. */
+export function snapshotOf(
+  table: ShardTable,
+  { members, strangers }: Heard,
+  ring: (nodes: readonly string[]) => readonly string[],
+): ClusterSnapshot {
+  return {
+    ...table,
+    members: members.heard().toSorted((a, b) => (a.node < b.node ? -1 : 1)),
+    viewHash: members.viewHash,
+    ring: ring(members.present().map(({ node }) => node)),
+    strangers: [...strangers],
+  };
+}
+
+/** A node that is heard, or an owner of shards that is not. */
+export type SeenNode = {
+  readonly service: ShardedService;
+  readonly node: string | undefined;
+  readonly incarnation: string;
+  readonly address: string | undefined;
+  readonly state: 'serving' | 'leaving' | 'wrong clock' | 'sealed' | 'not heard';
+  /** Shards it says that it serves, and shards that are its by the table. */
+  readonly serves: number | undefined;
+  readonly owns: number;
+  readonly view: string | undefined;
+  /** Whether it sees whom we see. */
+  readonly agrees: boolean | undefined;
+  readonly since: string | undefined;
+  /** The release that it runs. */
+  readonly release: string | undefined;
+};
+
+/** Every node that is heard, then every owner that is not; `headOf` reads the head of a journal. */
+export async function nodesOf(
+  snapshot: ClusterSnapshot,
+  headOf: (incarnation: string) => Promise<JournalHead | undefined>,
+): Promise<SeenNode[]> {
+  const unheard = [...unheardOwners(snapshot)].map(async (incarnation) => {
+    const head = await headOf(incarnation);
+    return unheardNode(snapshot, incarnation, head);
+  });
+  return [...heardNodes(snapshot), ...(await Promise.all(unheard))];
+}
+
+function heardNodes(snapshot: ClusterSnapshot): SeenNode[] {
+  return snapshot.members.map((member) => ({
+    service: snapshot.service,
+    node: member.node,
+    incarnation: member.incarnation,
+    address: member.address,
+    state: nodeStateOf(member),
+    serves: member.shards.length,
+    owns: ownedBy(snapshot, member.incarnation),
+    view: member.viewHash,
+    agrees: member.viewHash === snapshot.viewHash,
+    since: new Date(member.startedAtMs).toISOString(),
+    release: member.release,
+  }));
+}
+
+function unheardNode(
+  snapshot: ClusterSnapshot,
+  incarnation: string,
+  head: JournalHead | undefined,
+): SeenNode {
+  return {
+    service: snapshot.service,
+    node: undefined,
+    incarnation,
+    address: head?.address,
+    state: head?.isSealed ? 'sealed' : 'not heard',
+    serves: undefined,
+    owns: ownedBy(snapshot, incarnation),
+    view: undefined,
+    agrees: undefined,
+    since: undefined,
+    release: undefined,
+  };
+}
+
+function nodeStateOf({ isLeaving, isAside }: Member): SeenNode['state'] {
+  if (isLeaving) return 'leaving';
+  return isAside === true ? 'wrong clock' : 'serving';
+}
+
+function unheardOwners({ members, rows }: ClusterSnapshot): ReadonlySet<string> {
+  const heard = new Set(members.map(({ incarnation }) => incarnation));
+  return new Set(rows.map(({ owner }) => owner)).difference(heard);
+}
+
+function ownedBy({ rows }: ClusterSnapshot, incarnation: string): number {
+  return rows.filter(({ owner }) => owner === incarnation).length;
+}
+
+/** A row for each node of the ring, each owner that is not on it, and for what no node owns. */
+export function ringOf({ service, members, ring, rows, shardCount }: ClusterSnapshot) {
+  const nodeOf = new Map(members.map(({ incarnation, node }) => [incarnation, node]));
+  const owners = new Map(rows.map(({ shard, owner }) => [shard, nodeOf.get(owner) ?? owner]));
+  const shards = Array.from({ length: shardCount }, (_, shard) => shard);
+  const names: (string | undefined)[] = [...new Set([...ring, ...owners.values()])].sort();
+  if (owners.size < shardCount) names.push(undefined);
+  return names.map((node) => {
+    const owns = shards.filter((shard) => owners.get(shard) === node);
+    const due = shards.filter((shard) => ring[shard] === node);
+    const isDue = (shard: number) => ring[shard] === node;
+    const to_go = ring.length === 0 ? 0 : owns.filter((shard) => !isDue(shard)).length;
+    const to_come = due.filter((shard) => owners.get(shard) !== node).length;
+    return { service, node, due: ring.length === 0 ? 0 : due.length, owns, to_come, to_go };
+  });
+}
+
+/** A line for each shard with its owner by the table and its place on the ring. */
+export function shardsOf({ service, rows, members, ring, shardCount }: ClusterSnapshot) {
+  const rowOf = new Map(rows.map((row) => [row.shard, row]));
+  const memberOf = new Map(members.map((member) => [member.incarnation, member]));
+  const served = new Set(
+    members.flatMap(({ incarnation, shards }) =>
+      shards.map(([shard, epoch]) => `${shard} ${epoch} ${incarnation}`),
+    ),
+  );
+  return Array.from({ length: shardCount }, (_, shard) => {
+    const row = rowOf.get(shard);
+    const member = memberOf.get(row?.owner ?? '');
+    const isServed = served.has(`${shard} ${row?.epoch} ${row?.owner}`);
+    return {
+      service,
+      shard,
+      state: shardStateOf(row !== undefined, member !== undefined, isServed),
+      node: member?.node,
+      address: member?.address,
+      incarnation: row?.owner,
+      epoch: row?.epoch,
+      due_at: ring[shard],
+    };
+  });
+}
+
+/** One of those lines. */
+export type SeenShard = ReturnType<typeof shardsOf>[number];
+
+/** `moving`: its owner is heard and does not say that it serves the shard at this epoch. */
+function shardStateOf(isOwned: boolean, isHeard: boolean, isServed: boolean) {
+  if (!isOwned) return 'unowned';
+  if (!isHeard) return 'not heard';
+  return isServed ? 'served' : 'moving';
+}
+
+/** Every service whose actors are sharded. */
+export const SERVICES: readonly ShardedService[] = ['engine', 'limiter'];
+
+/** Shards of the largest cluster (`SERVICE_SHARDS`). */
+const SHARDS_MAX = 4_096;
+
+/** Who owns what, as the table says: the only thing that can be trusted for it (architecture 3). */
+export type ShardTable = {
+  readonly service: ShardedService;
+  /** Id of the cluster. */
+  readonly cluster: string;
+  readonly shardCount: number;
+  /** In the order of the shards. */
+  readonly rows: readonly ShardRow[];
+};
+
+/** The table of a service; undefined when no node ever owned a shard of it. Rejects as the store does. */
+export async function readShardTable(
+  shards: ShardStore,
+  service: ShardedService,
+): Promise<ShardTable | undefined> {
+  const rows = await shards.load(service, SHARDS_MAX);
+  if (rows.length === 0) return undefined;
+  // Both stand before the first row does, so nothing is fixed by asking.
+  const cluster = await shards.fixCluster('');
+  const shardCount = await shards.fixCount(service, SHARDS_MAX);
+  return { service, cluster, shardCount, rows: inOrder(rows) };
+}
+
+/** The same table, read again: what it is the table of never changes, and costs more to ask. */
+export async function readAgain(shards: ShardStore, before: ShardTable): Promise<ShardTable> {
+  const rows = await shards.load(before.service, before.shardCount);
+  return { ...before, rows: inOrder(rows) };
+}
+
+function inOrder(rows: readonly ShardRow[]): readonly ShardRow[] {
+  return rows.toSorted((a, b) => a.shard - b.shard);
+}

@@ -1,0 +1,129 @@
+import { hasOwner } from '#accounts/people';
+import { type Config, ConfigError } from '#config';
+import { composeConsole } from '#console/app/app';
+import type { ConsoleConfig, ConsolePorts } from '#console/app/ports';
+import { makeSetUpLink } from '#console/people/entry';
+import { sleep } from '#platform/clock';
+import type { Reloadable } from '#platform/files';
+import { isLoopbackHost } from '#platform/network';
+import { type Administration, openProcessPort } from '#process/admin-port';
+import { clusterAccess } from '#process/cluster-access';
+import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
+import { type Opened, say } from '#process/life';
+import { LOCAL_ACCOUNT_ID } from '#process/local-account';
+import { openStores } from '#process/ports';
+import { clusterSecretsOf } from '#process/secrets';
+import type { LocalStores, SharedStores } from '#process/stores';
+
+/** A console, and what a person begins with. */
+type ConsoleBeside = AsyncDisposable & {
+  readonly origin: string;
+  /** The console's address, or a new set-up link of the local account while that has no owner. */
+  readonly firstAddress: () => Promise<string>;
+};
+
+/** What a console stands in front of: the accounts, and what answers the calls of their members. */
+type Behind = Administration & Pick<ConsolePorts, 'engine' | 'limiter' | 'accountNews'>;
+
+/** How long a start waits to hear of every node, in milliseconds. Without them keys and members are served. */
+const NODES_MS_MAX = 3_000;
+
+/** A console process: for the accounts that a cluster has in Cassandra. */
+export async function openConsole(config: Config, stop: AbortSignal): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = opening.use(await openFoundation(config, 'console', stop));
+  const operators = opening.use(await serveOperators(config, foundation));
+  if (config.SERVICE_CLUSTER_SECRET === undefined) {
+    throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');
+  }
+  if (config.SERVICE_STORAGE !== 'cassandra') {
+    throw new ConfigError(
+      'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
+    );
+  }
+  if (config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: without it a console hears no node of its cluster');
+  }
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'local') throw new Error('Cassandra is shared');
+  const behind = opening.use(await clusterAccess(config, foundation, stores));
+  const { engine, limiter } = behind;
+  const heard = Promise.all([engine.ready(), limiter.ready()]);
+  await Promise.race([heard, sleep(foundation.clock, NODES_MS_MAX)]);
+  const own = { clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined };
+  const running = opening.use(await consoleOn(config, foundation, stores, behind, own));
+  const port = await openProcessPort(config, foundation);
+  if (port !== undefined) opening.use(port);
+  opening.use(operators.ready());
+  opening.use(behind.list('console'));
+  say(foundation, { console: running.origin, metrics: `${operators.address}/metrics` });
+  return opening.move();
+}
+
+/** The console of a standalone process, on the same stores and with the secrets of its edge. */
+export async function consoleBeside(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores | SharedStores,
+  behind: Behind,
+  clusterSecrets: Reloadable<readonly string[]>,
+): Promise<ConsoleBeside> {
+  const own = { clusterSecrets, localAccountId: LOCAL_ACCOUNT_ID };
+  const running = await consoleOn(config, foundation, stores, behind, own);
+  const { origin } = running;
+  const { clock, randomness } = foundation;
+  const ports = { members: stores.members, clock, randomness };
+  return {
+    origin,
+    firstAddress: async () => {
+      if (hasOwner(await stores.members.find(LOCAL_ACCOUNT_ID))) return origin;
+      const entry = { actor: { kind: 'service', id: 'standalone' }, outcome: 'begun' } as const;
+      await behind.audit.append(LOCAL_ACCOUNT_ID, {
+        ...entry,
+        action: 'account.setup_link',
+      });
+      return (await makeSetUpLink(ports, LOCAL_ACCOUNT_ID, origin)) ?? origin;
+    },
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+async function consoleOn(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores | SharedStores,
+  { admin, audit: trail, engine, limiter, accountNews }: Behind,
+  own: Pick<ConsoleConfig, 'clusterSecrets' | 'localAccountId'>,
+) {
+  const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
+  if (origin === undefined && !isLoopbackHost(host.includes(':') ? `[${host}]` : host)) {
+    const text = `${host} is reached from elsewhere: SERVICE_CONSOLE_ORIGIN must say at which address`;
+    throw new ConfigError(`SERVICE_CONSOLE_HOST: ${text}`);
+  }
+  const { users, sessions, members, accounts } = stores;
+  const { clock, randomness, logger, metrics } = foundation;
+  const consoleConfig: ConsoleConfig = {
+    origin,
+    trustedProxies: config.SERVICE_TRUSTED_PROXIES,
+    // Without a secret second factors live as long as the process, where users do not live longer.
+    secrets:
+      config.SERVICE_CLUSTER_SECRET !== undefined || stores.kind === 'local'
+        ? own.clusterSecrets
+        : undefined,
+    ...own,
+  };
+  const listen = { host, port: config.SERVICE_CONSOLE_PORT };
+  const stored = { users, sessions, members, accounts };
+  const ports = {
+    ...stored,
+    ...{ engine, limiter, accountNews },
+    trail,
+    keys: admin,
+    usage: admin,
+    clock,
+    randomness,
+    logger,
+    metrics,
+  };
+  return await composeConsole(listen, consoleConfig, ports);
+}

@@ -1,0 +1,271 @@
+import type { Bus } from '#bus/bus';
+import { ClockWatch } from '#cluster/clocks';
+import { type Config, ConfigError } from '#config';
+import { Fault } from '#fault/fault';
+import type { Limiter } from '#limiter/limiter-node';
+import type { ClusterNodePorts } from '#node/cluster-node';
+import type { NodeConfig } from '#node/node-context';
+import { nodeMetrics } from '#node/node-metrics';
+import { isoTime } from '#platform/clock';
+import type { Logger } from '#platform/logger';
+import type { Metrics } from '#platform/metrics';
+import { releaseOf } from '#platform/release';
+import { type Administration, openAdminPort, openProcessPort } from '#process/admin-port';
+import { refusalObserver } from '#process/cluster';
+import {
+  type Foundation,
+  type OperatorsPort,
+  openFoundation,
+  serveOperators,
+} from '#process/foundation';
+import { type Opened, say } from '#process/life';
+import { overviewOfAlone, overviewOfCluster } from '#process/overview';
+import { openBus, openStores } from '#process/ports';
+import { assertClusterSecret } from '#process/secrets';
+import type { LocalStores, SharedStores } from '#process/stores';
+import { probe } from '#routing/probe';
+import type { ShardedService } from '#storage/ports/cluster';
+import { type AdminTarget, adminService, NO_INCARNATION } from '#wire/admin';
+import { serveGrpc, type WireService } from '#wire/grpc-server';
+
+/** A node of a cluster, as its process sees it. */
+type ProcessNode = AdminTarget & {
+  /** Joins the cluster, whose nodes reach this one at `address`. */
+  join(address: string): Promise<void>;
+};
+
+/** What a process of one service serves. */
+type Served = {
+  readonly service: WireService;
+  /** Ends what is served. */
+  readonly actors: AsyncDisposable;
+  /** Undefined: actors on memory, which are one of no cluster. */
+  readonly node: ProcessNode | undefined;
+  /** Administration of accounts, for the admin port; undefined: there is none. */
+  readonly administration: (Administration & { readonly load?: Limiter['load'] }) | undefined;
+};
+
+/** How the processes of the two services differ. */
+type NodeService = {
+  readonly service: ShardedService;
+  readonly listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN';
+  readonly advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE';
+  /** Actors on memory, which no other process shares. */
+  alone(foundation: Foundation, stores: LocalStores): Promise<Served>;
+  /** A node of a cluster that has not joined. */
+  member(foundation: Foundation, parts: ClusterParts): Promise<Served>;
+};
+
+/**
+ * A process of one service. Its node is built first, then served, then joins: its address is part
+ * of what it joins with, and until then it refuses every call itself.
+ */
+export async function openNodeProcess(
+  config: Config,
+  stop: AbortSignal,
+  { service, listen, advertise, alone, member }: NodeService,
+): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  if (config.SERVICE_STORAGE === 'sqlite') {
+    throw new ConfigError('SERVICE_STORAGE: sqlite is the file of one process: standalone');
+  }
+  const foundation = opening.use(await openFoundation(config, service, stop));
+  const tls = foundation.tls();
+  const operators = opening.use(await serveOperators(config, foundation));
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'shared') assertReachable(config, listen, advertise);
+  const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
+  let served: Served;
+  if (stores.kind === 'local') {
+    served = await alone(foundation, stores);
+  } else {
+    const clocks = opening.use(clockWatchOf(config, foundation, bus, stores));
+    served = await member(foundation, { stores, bus, clocks });
+  }
+  const { actors, node, administration } = served;
+  const { onBug } = foundation;
+  const onDrain = drainReporter(foundation, operators);
+  const admin = adminService(node ?? targetOfAlone(service), onBug, onDrain);
+  const services = [served.service, admin];
+  const onRefused = refusalObserver(foundation);
+  const server = await serveGrpc({ listen: config[listen], services, tls, onRefused });
+  opening.use(server);
+  // Ends before the server, which answers while the node's shards go to other nodes.
+  opening.use(actors);
+  const joined = node?.join(config[advertise] ?? server.address);
+  await foundation.waits.during(() => 'the cluster to be joined', joined ?? Promise.resolve());
+  const addresses: Record<string, string> = { grpc: server.address };
+  if (administration !== undefined) {
+    const { load } = administration;
+    const overview = opening.use(
+      stores.kind === 'local'
+        ? await overviewOfAlone(foundation, { engine: undefined, limiter: load })
+        : await overviewOfCluster(config, foundation, stores, bus),
+    );
+    const port = opening.use(await openAdminPort(config, foundation, administration, overview));
+    addresses['admin'] = port.address;
+  } else {
+    const port = await openProcessPort(config, foundation);
+    if (port !== undefined) addresses['admin'] = opening.use(port).address;
+  }
+  addresses['metrics'] = `${operators.address}/metrics`;
+  stop.throwIfAborted();
+  opening.use(operators.ready());
+  say(foundation, addresses);
+  return opening.move();
+}
+
+/** Logs who drains this node, once, and shows it in the readiness probe until the process ends. */
+export function drainReporter(
+  { logger, clock }: { readonly logger: Logger; readonly clock: Foundation['clock'] },
+  operators: Pick<OperatorsPort, 'note'>,
+): (requestedBy: string) => void {
+  let isReported = false;
+  return (requestedBy) => {
+    if (isReported) return;
+    isReported = true;
+    logger.info({ requestedBy }, 'leaving: this node gives its shards to the others');
+    const since = isoTime(clock.wallMs());
+    operators.note(
+      `leaving since ${since}: drained by ${requestedBy}, stop it when it owns no shard`,
+    );
+  };
+}
+
+/** What actors that are one of no cluster offer to operators: every call is refused. */
+function targetOfAlone(service: ShardedService): AdminTarget {
+  return {
+    identity: () => NO_INCARNATION,
+    drain: async () => {
+      throw new Fault('service_unavailable', `this ${service} is none of a cluster`);
+    },
+  };
+}
+
+/** How long a node listens for others before it claims anything: two heartbeats, in milliseconds. */
+const STARTUP_GRACE_MS = 2_000;
+
+/** How long a probe of an address may take, in milliseconds. A live process answers in a few. */
+const PROBE_MS_MAX = 1_000;
+
+/** What a node of a cluster is built on. */
+export type ClusterParts = {
+  readonly stores: SharedStores;
+  readonly bus: Bus;
+  readonly clocks: ClockWatch | undefined;
+};
+
+/**
+ * Throws `ConfigError` when the other nodes could not reach a node that listens and advertises as
+ * these two variables say, or could not believe it.
+ */
+function assertReachable(
+  config: Config,
+  listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN',
+  advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE',
+): void {
+  if (config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: nodes on Cassandra find each other through it');
+  }
+  const isEverywhere = /^(0\.0\.0\.0|\[::\]):/.test(config[listen]);
+  if (isEverywhere && config[advertise] === undefined) {
+    const text = `needed when ${listen} is every address, which names no process in particular`;
+    throw new ConfigError(`${advertise}: ${text}`);
+  }
+  assertClusterSecret(config);
+}
+
+/**
+ * The id of the cluster whose stores these are, made if it has none yet; undefined for stores that
+ * a process has to itself.
+ */
+async function clusterOf(
+  stores: LocalStores | SharedStores,
+  { randomness }: Foundation,
+): Promise<string | undefined> {
+  if (stores.kind === 'local') return undefined;
+  return await stores.shards.fixCluster(randomness.hex(16));
+}
+
+/**
+ * A node's place in its cluster, as all agree on it. Rejects with `ConfigError` when the cluster
+ * was made with another number of shards.
+ */
+export async function nodeConfigOf(
+  service: ShardedService,
+  config: Config,
+  { randomness }: Foundation,
+  { shards }: SharedStores,
+): Promise<NodeConfig> {
+  const wanted = config.SERVICE_SHARDS;
+  const shardCount = await shards.fixCount(service, wanted);
+  if (shardCount !== wanted) {
+    throw new ConfigError(
+      `SERVICE_SHARDS: this cluster was made with ${shardCount} shards, not ${wanted}`,
+    );
+  }
+  return {
+    service,
+    name: config.SERVICE_NODE_NAME,
+    shardCount,
+    release: releaseOf(),
+    prefix: config.SERVICE_NATS_PREFIX,
+    cluster: await shards.fixCluster(randomness.hex(16)),
+    startupGraceMs: config.SERVICE_NATS_URL === undefined ? 0 : STARTUP_GRACE_MS,
+    isDirect: config.SERVICE_NODE_DIRECT,
+    isOnlyWriter: config.SERVICE_STORAGE === 'sqlite',
+  };
+}
+
+/** Compares this process's clock with those of its cluster and its stores, and shows what it finds. */
+export function clockWatchOf(
+  { SERVICE_NATS_PREFIX: prefix }: Config,
+  { clock, logger, metrics }: Foundation,
+  bus: Bus,
+  { serverClocks }: SharedStores,
+): ClockWatch {
+  const watch = new ClockWatch({ bus, clock, prefix, serverClocks, logger });
+  const ahead = metrics.gauge('clock_ahead_seconds');
+  const deviating = metrics.gauge('clock_deviating');
+  metrics.beforeScrape(() => {
+    const { verdict, aheadMs } = watch.agreement;
+    ahead.set(aheadMs / 1_000);
+    deviating.set(verdict === 'deviating' ? 1 : 0);
+  });
+  return watch;
+}
+
+/** What every node needs of its process to be one of a cluster. */
+export function nodePortsOf(
+  service: ShardedService,
+  { clock, randomness, metrics, logger, onBug, tracer, tls }: Foundation,
+  { stores, bus, clocks }: ClusterParts,
+): ClusterNodePorts {
+  const call = { timeoutMs: PROBE_MS_MAX, clock, tls: tls() };
+  return {
+    clock,
+    randomness,
+    bus,
+    clocks,
+    journals: stores.journals,
+    // Meters go on: reads are counted by them.
+    refusal: service === 'engine' ? stores.refusal : undefined,
+    shards: stores.shards,
+    metrics: nodeMetrics(metrics, service),
+    probe: (address, aim) => probe(address, aim, call),
+    onBug,
+    tracer,
+    logger,
+  };
+}
+
+/** Shows how many shards a node owns, and how many there are. */
+export function showShards(
+  { service, shardCount }: Pick<NodeConfig, 'service' | 'shardCount'>,
+  metrics: Metrics,
+  node: { readonly incarnation: { readonly shards: ReadonlyMap<number, number> } | undefined },
+): void {
+  metrics.gauge('cluster_shards').labels({ service }).set(shardCount);
+  const owned = metrics.gauge('shards_owned').labels({ service });
+  metrics.beforeScrape(() => owned.set(node.incarnation?.shards.size ?? 0));
+}

@@ -1,0 +1,246 @@
+import type { types } from 'cassandra-driver';
+import {
+  chunkPages,
+  DRIFT,
+  deleteChunks,
+  HISTORY,
+  readRows,
+  trimChunks,
+  writeChunks,
+} from '#storage/cassandra/chunks';
+import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+import { allDone, type RowWrite, writeRows } from '#storage/cassandra/statements';
+import { type CorruptState, readOrCorrupt } from '#storage/ports/bytes';
+import { decodeAnswerRow, encodeAnswerRow } from '#storage/ports/chunks';
+import { decodeHead, encodeHead } from '#storage/ports/heads';
+import {
+  ANSWER_STORED_MS,
+  type AnswerRow,
+  type BucketOf,
+  HEADS_BYTES_MAX,
+  HEADS_MAX,
+  type InstanceAnswer,
+  type InstanceAnswers,
+  type InstanceCheckpoint,
+  type InstanceHead,
+  MARKER_AGE_MS,
+  onlyBucketOf,
+  type PagedInstances,
+} from '#storage/ports/instances';
+
+/** Instances of one checkpoint whose rows are written at once: what appends leave. Chosen. */
+const ROWS_IN_FLIGHT_MAX = 4;
+
+const READ_HEAD = 'SELECT state FROM heads WHERE bucket = ? AND instance_id = ?';
+const READ_HEADS = 'SELECT instance_id, state FROM heads WHERE bucket = ? AND instance_id IN ?';
+const READ_BUCKET = 'SELECT instance_id, state FROM heads WHERE bucket = ?';
+const WRITE_HEAD = `INSERT INTO heads (bucket, instance_id, state) VALUES (?, ?, ?)
+  USING TIMESTAMP ?`;
+const WRITE_MARKER = `${WRITE_HEAD} AND TTL ${MARKER_AGE_MS / 1_000}`;
+
+/**
+ * Instances in Cassandra. Every write carries the checkpoint's version as its timestamp, so that
+ * the higher version wins whatever comes late or twice (architecture 3.2). Reading what is not as
+ * it was written throws `CorruptState`.
+ */
+export function cassandraInstanceStore(
+  session: CassandraSession,
+  bucketOf: BucketOf,
+): PagedInstances {
+  return {
+    bucketOf,
+    async readHead(instanceId) {
+      const options: StatementOptions = { kind: 'read', operation: 'head_read' };
+      const params = [bucketOf(instanceId), instanceId];
+      const { rows } = await session.execute(READ_HEAD, params, options);
+      return rows[0] === undefined ? undefined : decodeHead(instanceId, rows[0]['state']);
+    },
+    async readHeads(instanceIds) {
+      const bucket = onlyBucketOf(bucketOf, instanceIds, HEADS_MAX);
+      if (bucket === undefined) return new Map();
+      const options: StatementOptions = { kind: 'read', operation: 'heads_read' };
+      const { rows } = await session.execute(READ_HEADS, [bucket, instanceIds], options);
+      return new Map(rows.map((row) => [row['instance_id'], decoded(row)]));
+    },
+    async checkpoint(checkpoints) {
+      const ids = checkpoints.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
+      if (bucket === undefined) return;
+      // Taken before the first wait: the caller may change its lists.
+      const parts = checkpoints.map((checkpoint) => partOf(session, bucket, checkpoint));
+      const waiting = parts.values();
+      const answers = writeAnswers(session, bucket, checkpoints.flatMap(answersOf));
+      const worker = async (): Promise<void> => {
+        for (const part of waiting) await part.store();
+      };
+      await allDone([answers, ...Array.from({ length: ROWS_IN_FLIGHT_MAX }, worker)]);
+      const heads = parts.values().map(({ head }) => head());
+      const options: StatementOptions = { kind: 'write', operation: 'head_write' };
+      await writeRows(session, heads, options, HEADS_BYTES_MAX);
+    },
+    async storeAnswers(parts) {
+      const ids = parts.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucketOf(bucketOf, ids);
+      if (bucket !== undefined) await writeAnswers(session, bucket, parts);
+    },
+    readHistory: (instanceId, newest, count) =>
+      readRows(session, HISTORY, instanceId, newest, count),
+    readDrift: (instanceId, newest, count) => readRows(session, DRIFT, instanceId, newest, count),
+    async findAnswer(instanceId, key, oldestMs) {
+      const row = await readAnswer(session, bucketOf(instanceId), instanceId, key);
+      return row === undefined || row.atMs < oldestMs ? undefined : row;
+    },
+    async findAnswers(instanceId, keys, oldestMs) {
+      const rows = await readAnswers(session, bucketOf(instanceId), instanceId, keys);
+      return rows.filter(({ atMs }) => atMs >= oldestMs);
+    },
+    headPages: (bucket) => headPages(session, bucket),
+    async *answerPages(instanceIds) {
+      const bucket = onlyBucketOf(bucketOf, instanceIds, HEADS_MAX);
+      if (bucket !== undefined) yield* answerPages(session, bucket, instanceIds);
+    },
+    chunkPages: (table, instanceId, after, newest) =>
+      table === 'history'
+        ? chunkPages(session, HISTORY, instanceId, after, newest)
+        : chunkPages(session, DRIFT, instanceId, after, newest),
+  };
+}
+
+async function* headPages(
+  session: CassandraSession,
+  bucket: number,
+): AsyncGenerator<ReadonlyMap<string, InstanceHead | CorruptState>> {
+  const options = { kind: 'read', operation: 'heads_read', pageRows: HEADS_MAX } as const;
+  for await (const page of session.pages(READ_BUCKET, [bucket], options)) {
+    yield new Map(page.map((row) => [row['instance_id'], decoded(row)]));
+  }
+}
+
+/** The answers of an instance that lives on. */
+function answersOf({ instanceId, head, answers }: InstanceCheckpoint): InstanceAnswers[] {
+  return head.deletedAtMs === undefined ? [{ instanceId, version: head.version, answers }] : [];
+}
+
+/** The head in a row, or what is wrong with it. */
+function decoded(row: types.Row): InstanceHead | CorruptState {
+  return readOrCorrupt(() => decodeHead(row['instance_id'], row['state']));
+}
+
+/** What is written of one instance: its chunks, or that some or all are gone, and then its head. */
+function partOf(session: CassandraSession, bucket: number, checkpoint: InstanceCheckpoint) {
+  const { instanceId, head, trimmedFrom } = checkpoint;
+  const history = [...checkpoint.history];
+  const drift = [...checkpoint.drift];
+  const isLive = head.deletedAtMs === undefined;
+  return {
+    store: async (): Promise<void> => {
+      if (isLive && trimmedFrom !== undefined) {
+        await trimChunks(session, instanceId, head, trimmedFrom);
+      }
+      if (isLive) return writeChunks(session, instanceId, head, history, drift);
+      const answers = deleteAnswers(session, bucket, instanceId, head.version);
+      await allDone([answers, deleteChunks(session, instanceId, head)]);
+    },
+    head: (): RowWrite => {
+      const query = isLive ? WRITE_HEAD : WRITE_MARKER;
+      const state = encodeHead(head);
+      const params = [bucket, instanceId, state, BigInt(head.version)];
+      return { partition: bucket, statement: { query, params }, valueBytes: state.length };
+    },
+  };
+}
+
+/** Answers of one page: 2 MiB of those of usual size. */
+const PAGE_ANSWERS = 1_000;
+
+const READ = `SELECT answer FROM answers
+  WHERE bucket = ? AND instance_id = ? AND answer_key = ?`;
+const READ_KEYS = `SELECT answer_key, answer FROM answers
+  WHERE bucket = ? AND instance_id = ? AND answer_key IN ?`;
+const READ_ALL = `SELECT instance_id, answer_key, answer FROM answers
+  WHERE bucket = ? AND instance_id IN ?`;
+const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VALUES (?, ?, ?, ?)
+  USING TIMESTAMP ? AND TTL ${ANSWER_STORED_MS / 1_000}`;
+const DELETE = 'DELETE FROM answers USING TIMESTAMP ? WHERE bucket = ? AND instance_id = ?';
+
+/** The stored answer for a key, if there is one. */
+async function readAnswer(
+  session: CassandraSession,
+  bucket: number,
+  instanceId: string,
+  key: string,
+): Promise<AnswerRow | undefined> {
+  const params = [bucket, instanceId, key];
+  const { rows } = await session.execute(READ, params, { kind: 'read', operation: 'answer_read' });
+  return rows[0] === undefined ? undefined : decodeAnswerRow(instanceId, key, rows[0]['answer']);
+}
+
+/** The stored answers for keys of an instance, all from one partition. */
+async function readAnswers(
+  session: CassandraSession,
+  bucket: number,
+  instanceId: string,
+  keys: readonly string[],
+): Promise<AnswerRow[]> {
+  const options = { kind: 'read', operation: 'answers_find' } as const;
+  const { rows } = await session.execute(READ_KEYS, [bucket, instanceId, keys], options);
+  return rows.map((row) => decodeAnswerRow(instanceId, row['answer_key'], row['answer']));
+}
+
+/** Every answer of instances of one bucket, page by page. */
+async function* answerPages(
+  session: CassandraSession,
+  bucket: number,
+  instanceIds: readonly string[],
+): AsyncGenerator<readonly InstanceAnswer[]> {
+  const options = { kind: 'read', operation: 'answers_read', pageRows: PAGE_ANSWERS } as const;
+  for await (const page of session.pages(READ_ALL, [bucket, instanceIds], options)) {
+    yield page.map((row) => {
+      const instanceId: string = row['instance_id'];
+      return {
+        instanceId,
+        answer: decodeAnswerRow(instanceId, row['answer_key'], row['answer']),
+      };
+    });
+  }
+}
+
+/** Writes the answers of instances of one bucket, each confirmed, as many in a batch as it takes. */
+async function writeAnswers(
+  session: CassandraSession,
+  bucket: number,
+  parts: readonly InstanceAnswers[],
+): Promise<void> {
+  // Of a key used twice in one write only the newer: both would have the same timestamp.
+  const newest = parts.map(({ instanceId, version, answers }) => {
+    return { instanceId, version, rows: new Map(answers.map((row) => [row.key, row])).values() };
+  });
+  const options = { kind: 'write', operation: 'answers_write' } as const;
+  await writeRows(session, writesOf(bucket, newest), options);
+}
+
+/** Removes the answers of a deleted instance, as of the version of its deletion. */
+async function deleteAnswers(
+  session: CassandraSession,
+  bucket: number,
+  instanceId: string,
+  version: number,
+): Promise<void> {
+  const params = [BigInt(version), bucket, instanceId];
+  await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
+}
+
+/** One after the other: of a hot instance there are thousands. */
+function* writesOf(
+  bucket: number,
+  parts: readonly (Omit<InstanceAnswers, 'answers'> & { readonly rows: Iterable<AnswerRow> })[],
+): Generator<RowWrite> {
+  for (const { instanceId, version, rows } of parts) {
+    for (const row of rows) {
+      const value = encodeAnswerRow(row);
+      const params = [bucket, instanceId, row.key, value, BigInt(version)];
+      const valueBytes = value.length + 3 * (row.key.length + instanceId.length);
+      yield { partition: bucket, statement: { query: WRITE, params }, valueBytes };
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import type { types } from 'cassandra-driver';
+import { Fault } from '#fault/fault';
+import type { Dependency } from '#platform/dependency';
+import type { Metrics } from '#platform/metrics';
+import type {
+  CassandraSession,
+  ObserveStatement,
+  Statement,
+  StatementOptions,
+} from '#storage/cassandra/session';
+import { statementDurations } from '#storage/ports/schema-versions';
+
+/** Why a second server answered; each is counted from 0 on, so that its first rise is seen. */
+const REASONS = ['slow', 'error'] as const satisfies readonly Parameters<ObserveStatement>[3][];
+
+/**
+ * Times every statement, counts those that a second server answered, and reports outages: a statement
+ * that Cassandra refuses is answered.
+ */
+export function statementObserver(metrics: Metrics, dependency: Dependency): ObserveStatement {
+  const observe = statementDurations(metrics, 'cassandra');
+  const secondServers = metrics.counter('db_client_second_server_total');
+  const shown = new Set<string>();
+  return (operation, seconds, errorType, secondServer) => {
+    observe(operation, seconds, errorType);
+    if (errorType === undefined || errorType === 'refused') dependency.answered();
+    else dependency.unanswered(errorType, seconds);
+    if (!shown.has(operation)) {
+      shown.add(operation);
+      for (const reason of REASONS) secondServers.inc({ db_operation_name: operation, reason }, 0);
+    }
+    if (secondServer === undefined) return;
+    secondServers.labels({ db_operation_name: operation, reason: secondServer }).inc();
+  };
+}
+
+/** What a conditional statement did; a refusal shows the columns of its condition, if there is a row. */
+type ConditionalAnswer =
+  | { readonly isApplied: true }
+  | { readonly isApplied: false; readonly row: types.Row | undefined };
+
+/**
+ * Reads the answer of a conditional statement from its `[applied]` column: the driver's
+ * `wasApplied()` is also true of an answer without rows. Throws `service_unavailable` with
+ * `isOutcomeUnknown` when the column is missing.
+ */
+export function conditionalAnswerOf(result: types.ResultSet): ConditionalAnswer {
+  const row = result.rows[0];
+  const isApplied: unknown = row?.['[applied]'];
+  if (isApplied === true) return { isApplied };
+  if (isApplied === false) {
+    return { isApplied, row: result.columns.length > 1 ? row : undefined };
+  }
+  throw new Fault('service_unavailable', 'the store does not say what it did', {
+    isOutcomeUnknown: true,
+  });
+}
+
+/** A batch to one partition may be larger; kept small all the same. Bytes. Source: architecture 3.2. */
+const BATCH_BYTES_MAX = 60 * 1_024;
+
+/** What a row takes in a batch besides its value: key, timestamp, statement id. Bytes. */
+const ROW_BYTES = 96;
+
+/** A statement that writes one row, the partition it goes to, and the bytes of its value. */
+export type RowWrite = {
+  readonly partition: number;
+  readonly statement: Statement;
+  readonly valueBytes: number;
+};
+
+/**
+ * Writes rows in their order, each confirmed: as many of one partition in a batch as its bound
+ * allows, one batch after the other. Rejects with the first fault; then some may be written. Rows
+ * are taken as they are needed, so that a long list costs the event loop a batch at a time.
+ */
+export async function writeRows(
+  session: CassandraSession,
+  writes: Iterable<RowWrite>,
+  options: StatementOptions,
+  bytesMax = BATCH_BYTES_MAX,
+): Promise<void> {
+  for (const statements of batchesOf(writes, bytesMax)) {
+    const [first] = statements;
+    if (first === undefined) continue;
+    if (statements.length === 1) await session.execute(first.query, first.params, options);
+    else await session.batch(statements, options);
+  }
+}
+
+/** Neighbours of one partition together, up to the bound; a row above it goes alone. */
+export function* batchesOf(
+  writes: Iterable<RowWrite>,
+  bytesMax = BATCH_BYTES_MAX,
+): Generator<Statement[]> {
+  let open: { partition: number; bytes: number; statements: Statement[] } | undefined;
+  for (const { partition, statement, valueBytes } of writes) {
+    const bytes = ROW_BYTES + valueBytes;
+    const hasRoom = open?.partition === partition && open.bytes + bytes <= bytesMax;
+    if (open === undefined || !hasRoom) {
+      if (open !== undefined) yield open.statements;
+      open = { partition, bytes: 0, statements: [] };
+    }
+    open.bytes += bytes;
+    open.statements.push(statement);
+  }
+  if (open !== undefined) yield open.statements;
+}
+
+/** Like `Promise.all`, but nothing is under way any more when it rejects. */
+export async function allDone(pending: readonly Promise<void>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(pending)) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+  }
+}

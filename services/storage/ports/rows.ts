@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { ByteReader, ByteWriter, CorruptState } from '#storage/ports/bytes';
+import type { DriftRow, HistoryRow, PackedRows } from '#storage/ports/instances';
+
+/** How packed rows of one table are read. */
+export type RowReading<Row> = {
+  /** What one row is called; several have an s behind. */
+  readonly name: string;
+  /** The next row. Throws `CorruptState`. */
+  readonly read: (reader: ByteReader, ordinal: number) => Row;
+};
+
+/** How the rows of one table are packed. */
+export type Packing<Row> = RowReading<Row> & {
+  /** A row as bytes, without its ordinal: that follows from its place. */
+  readonly pack: (row: Row) => PackedRows;
+};
+
+/** Signals and confidences are mostly decimals of few places: a count of these takes two bytes. */
+const FRACTIONS = 10_000;
+
+const MODE_BITS = 0b111;
+const IS_SIGNAL_SHORT = 1 << 3;
+const IS_CONFIDENCE_SHORT = 1 << 4;
+const IS_TIME_WHOLE = 1 << 5;
+const HAS_CONTEXT = 1 << 6;
+const OBSERVATION_FLAGS =
+  MODE_BITS | IS_SIGNAL_SHORT | IS_CONFIDENCE_SHORT | IS_TIME_WHOLE | HAS_CONTEXT;
+
+const IS_ROLLED_BACK = 1 << 0;
+const IS_SHORTENED = 1 << 1;
+const DRIFT_FLAGS = IS_ROLLED_BACK | IS_SHORTENED | IS_TIME_WHOLE;
+
+/** What most contexts are. */
+const NO_CONTEXT = '{}';
+
+const writer = new ByteWriter();
+
+/** Observations: 14 bytes each and their contexts. */
+export const OBSERVATIONS: Packing<HistoryRow> = {
+  name: 'observation',
+  pack({ generation, cycle, mode, signal, confidence, contextJson, timestampMs }) {
+    assert(mode <= MODE_BITS, `there is no mode ${mode}`);
+    const flags =
+      mode |
+      (isFraction(signal) ? IS_SIGNAL_SHORT : 0) |
+      (isFraction(confidence) ? IS_CONFIDENCE_SHORT : 0) |
+      (isWhole(timestampMs) ? IS_TIME_WHOLE : 0) |
+      (contextJson === NO_CONTEXT ? 0 : HAS_CONTEXT);
+    writer.beginPart().byte(flags).whole(generation).whole(cycle);
+    writeFraction(signal);
+    writeFraction(confidence);
+    writeTime(timestampMs);
+    if (contextJson !== NO_CONTEXT) writer.shortText(contextJson);
+    return writer.endPart();
+  },
+  read(reader, ordinal) {
+    const flags = reader.flags(OBSERVATION_FLAGS);
+    return {
+      ordinal,
+      generation: reader.whole(),
+      cycle: reader.whole(),
+      mode: flags & MODE_BITS,
+      signal: fractionFrom(reader, (flags & IS_SIGNAL_SHORT) !== 0),
+      confidence: fractionFrom(reader, (flags & IS_CONFIDENCE_SHORT) !== 0),
+      timestampMs: timeFrom(reader, (flags & IS_TIME_WHOLE) !== 0),
+      contextJson: (flags & HAS_CONTEXT) === 0 ? NO_CONTEXT : reader.shortText(),
+    };
+  },
+};
+
+/** Drift events: a quarter of their texts. */
+export const DRIFT_EVENTS: Packing<DriftRow> = {
+  name: 'drift event',
+  pack({ generation, cycle, level, deviationJson, affectedModesJson, isRolledBack, timestampMs }) {
+    const short = shortened(deviationJson);
+    const flags =
+      (isRolledBack ? IS_ROLLED_BACK : 0) |
+      (short === undefined ? 0 : IS_SHORTENED) |
+      (isWhole(timestampMs) ? IS_TIME_WHOLE : 0);
+    writer.beginPart().byte(flags).whole(generation).whole(cycle);
+    writeTime(timestampMs);
+    writer
+      .shortText(level)
+      .shortText(short ?? deviationJson)
+      .shortText(affectedModesJson);
+    return writer.endPart();
+  },
+  read(reader, ordinal) {
+    const flags = reader.flags(DRIFT_FLAGS);
+    const generation = reader.whole();
+    const cycle = reader.whole();
+    const timestampMs = timeFrom(reader, (flags & IS_TIME_WHOLE) !== 0);
+    const level = reader.shortText();
+    const deviation = reader.shortText();
+    return {
+      ordinal,
+      generation,
+      cycle,
+      level,
+      deviationJson: (flags & IS_SHORTENED) === 0 ? deviation : lengthened(deviation),
+      affectedModesJson: reader.shortText(),
+      isRolledBack: (flags & IS_ROLLED_BACK) !== 0,
+      timestampMs,
+    };
+  },
+};
+
+/**
+ * Packed rows of an instance, oldest first; `first` is the ordinal of the first and `last` that of
+ * the last. Throws `CorruptState` when that is not how many there are.
+ */
+export function unpacked<Row>(
+  { name, read }: RowReading<Row>,
+  instanceId: string,
+  rows: PackedRows,
+  first: number,
+  last: number,
+): Row[] {
+  if (rows === '' && last < first) return [];
+  const what = `${name}s ${first} to ${last} of ${instanceId}`;
+  const reader = new ByteReader(Buffer.from(rows, 'latin1'), what);
+  const found: Row[] = [];
+  while (!reader.isAtEnd) found.push(read(reader, first + found.length));
+  if (found.length === last - first + 1) return found;
+  throw new CorruptState(`${what} are ${found.length} rows`);
+}
+
+function isFraction(value: number): boolean {
+  // The sum makes 0 of -0, which is another number.
+  const count = Math.round(value * FRACTIONS) + 0;
+  return count >= 0 && count <= 0xffff && Object.is(count / FRACTIONS, value);
+}
+
+function writeFraction(value: number): void {
+  if (isFraction(value)) writer.short(Math.round(value * FRACTIONS));
+  else writer.number(value);
+}
+
+function fractionFrom(reader: ByteReader, isShort: boolean): number {
+  return isShort ? reader.short() / FRACTIONS : reader.number();
+}
+
+function isWhole(timeMs: number): boolean {
+  return Number.isSafeInteger(timeMs) && timeMs >= 0 && !Object.is(timeMs, -0);
+}
+
+function writeTime(timeMs: number): void {
+  if (isWhole(timeMs)) writer.whole(timeMs);
+  else writer.number(timeMs);
+}
+
+function timeFrom(reader: ByteReader, isWholeTime: boolean): number {
+  return isWholeTime ? reader.whole() : reader.number();
+}
+
+/**
+ * What stands again and again in the texts of drift events, the longer before its parts. A place in
+ * this list is a byte of stored rows: words may be added at the end, none may be changed or moved.
+ */
+const PHRASES: readonly string[] = [
+  '{"description":"The present state departs from the set-point.","reason":"situational_departure","distance":',
+  '{"description":"A departure has lasted longer than a passing situation explains.","reason":"sustained_shift","distance":',
+  '{"description":"The modes left the range of this identity and were rolled back.","reason":"identity_breach","distance":',
+  '{"mode":"perception","z":',
+  ',"contribution":0},{"mode":"exploration","z":',
+  ',"contribution":0},{"mode":"order","z":',
+  ',"contribution":0},{"mode":"assertion","z":',
+  ',"contribution":0},{"mode":"connection","z":',
+  ',"contribution":0},{"mode":"identity","z":',
+  ',"contribution":0},{"mode":"stress_response","z":',
+  '},{"mode":"exploration","z":',
+  '},{"mode":"order","z":',
+  '},{"mode":"assertion","z":',
+  '},{"mode":"connection","z":',
+  '},{"mode":"identity","z":',
+  '},{"mode":"stress_response","z":',
+  ',"contribution":',
+  ',"t2":',
+  ',"p_value":',
+  ',"breach":',
+  ',"run":',
+  ',"sustained":{"statistic":',
+  ',"limit":5.298317,"mode":"',
+  '","direction":"up"},"modes":[',
+  '","direction":"down"},"modes":[',
+  '}],"nearest_persona":null,"composite":null}',
+  '}],"nearest_persona":"persona_',
+  '","composite":null}',
+];
+
+/** A character that JSON never holds as it is: it would be escaped. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what stands for phrases
+const CONTROL = /[\u0000-\u001f]/;
+
+/** JSON with a character for each phrase; undefined when it holds such characters already. */
+function shortened(json: string): string | undefined {
+  if (CONTROL.test(json)) return undefined;
+  return PHRASES.reduce(
+    (short, phrase, place) => short.replaceAll(phrase, String.fromCharCode(place)),
+    json,
+  );
+}
+
+/** The JSON that was shortened. */
+function lengthened(short: string): string {
+  return PHRASES.reduce(
+    (json, phrase, place) => json.replaceAll(String.fromCharCode(place), phrase),
+    short,
+  );
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { AUDIT_LINES_MAX, type AuditHead, type AuditStore } from '#storage/ports/audit';
+import type { BillingRecord, BillingStore } from '#storage/ports/billing';
+import type { Row, SqliteDatabase } from '#storage/sqlite/database';
+import { RevisedTable } from '#storage/sqlite/revised-table';
+import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/tables';
+
+/** Lines that are removed in one transaction: some 2 MB. Chosen. */
+const ERASED_AT_ONCE = 4_096;
+
+const LINES = new CheckedTable({
+  name: 'audit',
+  keys: ['account_id', 'month', 'seq'],
+  others: ['line', 'line_hash'],
+});
+
+const OF_MONTH = 'account_id = ? AND month = ?';
+const FIRST_OF_MONTHS = LINES.select('WHERE account_id = ? AND seq = 1 ORDER BY month');
+const DOWNWARDS = LINES.select(`WHERE ${OF_MONTH} AND seq <= ? ORDER BY seq DESC LIMIT ?`);
+const IS_NEWEST = `EXISTS (SELECT 1 FROM audit WHERE ${OF_MONTH} AND seq = ? AND line_hash = ?)`;
+
+/**
+ * Audit trails in a file. Lines are added in one transaction, under the condition that the line before
+ * them is the one they were made for; that none stands behind it is the table's key. `database` stays
+ * the caller's.
+ */
+export function sqliteAuditStore(database: SqliteDatabase): AuditStore {
+  const rowsOf = (accountId: string, month: string, newest: number, count: number) =>
+    LINES.read(database, {
+      operation: 'audit_read',
+      sql: DOWNWARDS,
+      values: [accountId, month, newest, count],
+    });
+
+  async function head(accountId: string, month: string): Promise<AuditHead | undefined> {
+    const [row] = await rowsOf(accountId, month, Number.MAX_SAFE_INTEGER, 1);
+    return row && { month, lines: wholeIn(row, 2), hash: textIn(row, 4) };
+  }
+
+  return {
+    async months(accountId) {
+      const query = { operation: 'audit_months_read', sql: FIRST_OF_MONTHS, values: [accountId] };
+      return (await LINES.read(database, query)).map((row) => textIn(row, 1));
+    },
+    head,
+    async append(accountId, { month, lines: count, hash }, lines) {
+      assert(lines.length > 0 && lines.length <= AUDIT_LINES_MAX, 'a batch has some lines');
+      assert(lines[0]?.seq === count + 1, 'lines follow the one before them');
+      const before = { condition: IS_NEWEST, values: [accountId, month, count, hash] };
+      const statements = lines.map(({ seq, text, hash: own }, index) => {
+        const row = [accountId, month, seq, text, own];
+        return index === 0 && count > 0 ? LINES.insert(row, before) : LINES.insert(row);
+      });
+      return await database.write({ operation: 'audit_append', statements });
+    },
+    async read(accountId, month, newest, count) {
+      return (await rowsOf(accountId, month, newest, count)).map(lineIn);
+    },
+    async erase(accountId, month) {
+      // From the newest down: the month is found by its first line until nothing is left of it.
+      let left = (await head(accountId, month))?.lines ?? 0;
+      while (left > 0) {
+        left = Math.max(0, left - ERASED_AT_ONCE);
+        const statements = [LINES.delete(`${OF_MONTH} AND seq > ?`, [accountId, month, left])];
+        await database.write({ operation: 'audit_erase', statements });
+      }
+    },
+  };
+}
+
+function lineIn(row: Row) {
+  return { seq: wholeIn(row, 2), text: textIn(row, 3), hash: textIn(row, 4) };
+}
+
+const RECORDS = new RevisedTable<BillingRecord>('billing', 'account_id');
+const CUSTOMERS = new CheckedTable({
+  name: 'billing_customers',
+  keys: ['customer_id'],
+  others: ['account_id'],
+});
+
+/** Billing in a file. `database` stays the caller's. */
+export function sqliteBillingStore(database: SqliteDatabase): BillingStore {
+  return {
+    async find(accountId) {
+      const found = await RECORDS.find(database, 'billing_read', accountId);
+      return found && { record: found.state, revision: found.revision };
+    },
+    async accountOf(customerId) {
+      const row = await CUSTOMERS.find(database, 'billing_customer_read', [customerId]);
+      return row && textIn(row, 1);
+    },
+    put(accountId, revision, record) {
+      const statements = [
+        RECORDS.put(accountId, revision === 0 ? undefined : revision, record),
+        ...record.customers.map(({ id }) => CUSTOMERS.add([id, accountId])),
+      ];
+      return database.write({ operation: 'billing_change', statements });
+    },
+    async erase(accountId) {
+      const statements = [
+        RECORDS.delete(accountId),
+        CUSTOMERS.delete('account_id = ?', [accountId]),
+      ];
+      await database.write({ operation: 'billing_erase', statements });
+    },
+  };
+}

@@ -1,0 +1,220 @@
+import { type CorruptState, readOrCorrupt } from '#storage/ports/bytes';
+import { decodeAnswerRow, encodeAnswerRow } from '#storage/ports/chunks';
+import { decodeHead, encodeHead } from '#storage/ports/heads';
+import {
+  type AnswerRow,
+  type BucketOf,
+  HEADS_MAX,
+  type InstanceAnswer,
+  type InstanceAnswers,
+  type InstanceCheckpoint,
+  type InstanceHead,
+  MARKER_AGE_MS,
+  onlyBucketOf,
+  type PagedInstances,
+  trimmedOf,
+} from '#storage/ports/instances';
+import {
+  chunkPages,
+  DRIFT,
+  deletionOfChunks,
+  HISTORY,
+  readRows,
+  trimOfChunks,
+  writesOfChunks,
+} from '#storage/sqlite/chunks';
+import type { Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
+import { bytesIn, CheckedTable, type Condition, rowPages, textIn } from '#storage/sqlite/tables';
+
+/** Answers of one page: 2 MiB of those of usual size. */
+const PAGE_ANSWERS = 1_000;
+
+const HEADS = new CheckedTable({
+  name: 'heads',
+  keys: ['bucket', 'instance_id'],
+  others: ['version', 'expires_at_ms', 'state'],
+  part: 'bucket',
+});
+const ANSWERS = new CheckedTable({
+  name: 'answers',
+  keys: ['instance_id', 'answer_key'],
+  others: ['version', 'at_ms', 'answer'],
+});
+
+const HEAD_PAGE = HEADS.select(
+  `WHERE bucket = ? AND instance_id > ? ORDER BY instance_id LIMIT ${HEADS_MAX}`,
+);
+const ANSWER_PAGE = ANSWERS.select(
+  `WHERE instance_id = ? AND answer_key > ? ORDER BY answer_key LIMIT ${PAGE_ANSWERS}`,
+);
+
+/**
+ * Instances in a file. A checkpoint of many is one transaction; of an instance it is written unless the
+ * head that stands there has a higher version. Reading what is not as it was written throws `CorruptState`.
+ */
+export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf): PagedInstances {
+  const readHeads = async (instanceIds: readonly string[]): Promise<readonly Row[]> => {
+    const bucket = onlyBucketOf(bucketOf, instanceIds, HEADS_MAX);
+    if (bucket === undefined) return [];
+    const places = instanceIds.map(() => '?').join(', ');
+    const sql = HEADS.select(`WHERE bucket = ? AND instance_id IN (${places})`);
+    const values = [bucket, ...instanceIds];
+    const rows = await database.read({ operation: 'heads_read', sql, values });
+    if (rows.length < instanceIds.length) await HEADS.assertWhole(database, bucket);
+    return rows;
+  };
+
+  const findAnswer: PagedInstances['findAnswer'] = async (instanceId, key, oldestMs) => {
+    const row = await ANSWERS.find(database, 'answer_read', [instanceId, key]);
+    if (row === undefined) return undefined;
+    const answer = decodeAnswerRow(instanceId, key, bytesIn(row, 4));
+    return answer.atMs < oldestMs ? undefined : answer;
+  };
+
+  return {
+    bucketOf,
+    async readHead(instanceId) {
+      const row = await HEADS.find(database, 'head_read', [bucketOf(instanceId), instanceId]);
+      return row && decodeHead(instanceId, bytesIn(row, 4));
+    },
+    async readHeads(instanceIds) {
+      return new Map((await readHeads(instanceIds)).map((row) => [textIn(row, 1), decoded(row)]));
+    },
+    async checkpoint(checkpoints) {
+      const ids = checkpoints.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
+      if (bucket === undefined) return;
+      // Taken before the first wait: the caller may change its lists.
+      const parts = checkpoints.map((checkpoint) => statementsOf(database, bucket, checkpoint));
+      const statements = (await Promise.all(parts)).flat();
+      await database.write({ operation: 'heads_write', statements });
+    },
+    async storeAnswers(parts) {
+      const ids = parts.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucketOf(bucketOf, ids);
+      if (bucket === undefined) return;
+      const statements = parts.flatMap((part) =>
+        writesOfAnswers(part, notDeleted(bucket, part.instanceId)),
+      );
+      if (statements.length > 0) await database.write({ operation: 'answers_write', statements });
+    },
+    readHistory: (instanceId, newest, count) =>
+      readRows(database, HISTORY, instanceId, newest, count),
+    readDrift: (instanceId, newest, count) => readRows(database, DRIFT, instanceId, newest, count),
+    findAnswer,
+    async findAnswers(instanceId, keys, oldestMs) {
+      // One by one: a key that has changed on the disk is noticed only beside the place of each.
+      const found = await Promise.all(keys.map((key) => findAnswer(instanceId, key, oldestMs)));
+      return found.filter((answer) => answer !== undefined);
+    },
+    headPages: (bucket) => headPages(database, bucket),
+    async *answerPages(instanceIds) {
+      if (onlyBucketOf(bucketOf, instanceIds, HEADS_MAX) === undefined) return;
+      for (const instanceId of instanceIds) yield* answerPages(database, instanceId);
+    },
+    chunkPages: (table, instanceId, after, newest) =>
+      table === 'history'
+        ? chunkPages(database, HISTORY, instanceId, after, newest)
+        : chunkPages(database, DRIFT, instanceId, after, newest),
+  };
+}
+
+async function* headPages(
+  database: SqliteDatabase,
+  bucket: number,
+): AsyncGenerator<ReadonlyMap<string, InstanceHead | CorruptState>> {
+  await HEADS.assertWhole(database, bucket);
+  const paging = { operation: 'heads_read', sql: HEAD_PAGE, pageRows: HEADS_MAX };
+  const valuesAfter = (after: SqlValue) => [bucket, after];
+  for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 1 })) {
+    yield new Map(rows.map((row) => [textIn(row, 1), decoded(row)]));
+  }
+}
+
+async function* answerPages(
+  database: SqliteDatabase,
+  instanceId: string,
+): AsyncGenerator<readonly InstanceAnswer[]> {
+  const paging = { operation: 'answers_read', sql: ANSWER_PAGE, pageRows: PAGE_ANSWERS };
+  const valuesAfter = (after: SqlValue) => [instanceId, after];
+  for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 1 })) {
+    yield ANSWERS.rowsOf(rows).map((row) => {
+      return { instanceId, answer: decodeAnswerRow(instanceId, textIn(row, 1), bytesIn(row, 4)) };
+    });
+  }
+}
+
+/** The head in a row, or what is wrong with it. */
+function decoded(row: Row): InstanceHead | CorruptState {
+  return readOrCorrupt(() => {
+    const [columns = []] = HEADS.rowsOf([row]);
+    return decodeHead(textIn(columns, 1), bytesIn(columns, 4));
+  });
+}
+
+/** What is written of one instance: its chunks and answers, or that they are gone, then its head. */
+async function statementsOf(
+  database: SqliteDatabase,
+  bucket: number,
+  { instanceId, head, history, drift, answers, trimmedFrom }: InstanceCheckpoint,
+): Promise<Statement[]> {
+  const { version, deletedAtMs } = head;
+  const where = notOlder(bucket, instanceId, version);
+  const expiresAtMs = deletedAtMs === undefined ? null : deletedAtMs + MARKER_AGE_MS;
+  const row = [bucket, instanceId, version, expiresAtMs, encodeHead(head)];
+  const stored = HEADS.put(row, { unlessHigher: 'version' });
+  if (deletedAtMs !== undefined) {
+    const condition = `instance_id = ? AND ${where.condition}`;
+    return [
+      deletionOfChunks(HISTORY, instanceId, where),
+      deletionOfChunks(DRIFT, instanceId, where),
+      ANSWERS.delete(condition, [instanceId, ...where.values]),
+      stored,
+    ];
+  }
+  const writes = [
+    ...writesOfChunks(HISTORY, instanceId, history, where),
+    ...writesOfChunks(DRIFT, instanceId, drift, where),
+    ...writesOfAnswers({ instanceId, version, answers }, where),
+  ];
+  if (trimmedFrom === undefined) return [...writes, stored];
+  const floor = trimmedOf(head);
+  const trims = await Promise.all([
+    trimOfChunks(database, HISTORY, instanceId, history, floor.history, where),
+    trimOfChunks(database, DRIFT, instanceId, drift, floor.drift, where),
+  ]);
+  return [...writes, ...trims.flat(), stored];
+}
+
+function writesOfAnswers(
+  { instanceId, version, answers }: InstanceAnswers,
+  where: Condition,
+): Statement[] {
+  // Of a key used twice in one write only the newer: both have the same version.
+  const newest = new Map(answers.map((row): [string, AnswerRow] => [row.key, row])).values();
+  return newest
+    .map((answer) => {
+      const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
+      // Behind all others: those that are over first stand first (expired-rows.ts).
+      return ANSWERS.putLast(row, { unlessHigher: 'version', where });
+    })
+    .toArray();
+}
+
+/** The head that stands there is not newer. */
+function notOlder(bucket: number, instanceId: string, version: number): Condition {
+  return {
+    condition: `NOT EXISTS (SELECT 1 FROM heads
+      WHERE bucket = ? AND heads.instance_id = ? AND heads.version > ?)`,
+    values: [bucket, instanceId, version],
+  };
+}
+
+/** The instance has not been deleted. */
+function notDeleted(bucket: number, instanceId: string): Condition {
+  return {
+    condition: `NOT EXISTS (SELECT 1 FROM heads
+      WHERE bucket = ? AND heads.instance_id = ? AND heads.expires_at_ms IS NOT NULL)`,
+    values: [bucket, instanceId],
+  };
+}

@@ -1,0 +1,225 @@
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { endianness } from 'node:os';
+import { reserveOf } from '#storage/sqlite/disk-room';
+import { UnusableFile } from '#storage/sqlite/failures';
+import { OPEN_APPLICATION_ID } from '#storage/sqlite/schema';
+
+/*
+ * SQLite takes the frames of a WAL up to the first one whose checksum is wrong, and silently leaves out
+ * the rest: right after a crash, when the rest was never on disk, and wrong when the disk has changed a
+ * byte, because the rest are commits that were answered. https://www.sqlite.org/fileformat2.html#walformat
+ */
+
+const WAL_HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+/** Where a header says how large pages are, and where its salts and its checksum stand. */
+const PAGE_BYTES_AT = 8;
+const SALTS_AT = 16;
+const HEADER_SUM_AT = 24;
+/** The same of a frame: pages of the file after a commit, 0 in other frames. */
+const COMMIT_AT = 4;
+const FRAME_SALTS_AT = 8;
+const FRAME_SUM_AT = 16;
+const SALTS_BYTES = 8;
+const PAGE_BYTES_MIN = 512;
+const WORD_BYTES = 4;
+
+/** The two halves of SQLite's running checksum. */
+type Sum = readonly [number, number];
+
+/**
+ * Whether a WAL, read as a whole, has lost commits to damage. A frame that continues the checksum of a
+ * commit was written when that commit was durable; if the commit cannot be reached from the beginning,
+ * something before it has changed. Damage to the frames of the last commit looks as a crash in it does.
+ */
+export function isWalDamaged(wal: Uint8Array): boolean {
+  const bytes = Buffer.from(wal.buffer, wal.byteOffset, wal.byteLength);
+  if (bytes.length < WAL_HEADER_BYTES + FRAME_HEADER_BYTES) return false;
+  const frames = new Frames(bytes);
+  for (let frame = frames.reached(); frame + 1 < frames.count; frame += 1) {
+    if (frames.isCommit(frame) && frames.isContinued(frame)) return true;
+  }
+  return false;
+}
+
+class Frames {
+  readonly #bytes: Buffer;
+  readonly #pageBytes: number;
+  /** The same bytes in the order in which checksums add them. */
+  readonly #words: Uint32Array;
+  readonly #isHeaderWhole: boolean;
+  /** Of this WAL: frames with others are of an earlier one that it was written over. */
+  readonly #salts: Buffer;
+  readonly count: number;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    this.#pageBytes = Math.max(PAGE_BYTES_MIN, bytes.readUInt32BE(PAGE_BYTES_AT));
+    this.#words = wordsOf(bytes);
+    this.count = Math.floor((bytes.length - WAL_HEADER_BYTES) / this.#frameBytes);
+    this.#isHeaderWhole = isSame(this.#headerSum, sumAt(bytes, HEADER_SUM_AT));
+    // The header is durable before any frame is written.
+    this.#salts = this.#isHeaderWhole
+      ? bytes.subarray(SALTS_AT, SALTS_AT + SALTS_BYTES)
+      : this.#saltsOf(0);
+  }
+
+  /** How many frames SQLite takes. */
+  reached(): number {
+    let sum = this.#headerSum;
+    if (!this.#isHeaderWhole) return 0;
+    for (let frame = 0; frame < this.count; frame += 1) {
+      sum = this.#sumAfter(frame, sum);
+      if (!this.#isOwn(frame) || !isSame(sum, this.#sumOf(frame))) return frame;
+    }
+    return this.count;
+  }
+
+  /** Whether a frame is the last one of a transaction. */
+  isCommit(frame: number): boolean {
+    return this.#bytes.readUInt32BE(this.#at(frame) + COMMIT_AT) !== 0;
+  }
+
+  /** Whether the next frame was written behind this one. */
+  isContinued(frame: number): boolean {
+    if (!this.#isOwn(frame) || !this.#isOwn(frame + 1)) return false;
+    return isSame(this.#sumAfter(frame + 1, this.#sumOf(frame)), this.#sumOf(frame + 1));
+  }
+
+  get #frameBytes(): number {
+    return FRAME_HEADER_BYTES + this.#pageBytes;
+  }
+
+  get #headerSum(): Sum {
+    return this.#sum([0, 0], 0, HEADER_SUM_AT);
+  }
+
+  /** The checksum that a frame says it has, with all before it. */
+  #sumOf(frame: number): Sum {
+    return sumAt(this.#bytes, this.#at(frame) + FRAME_SUM_AT);
+  }
+
+  #isOwn(frame: number): boolean {
+    return this.#saltsOf(frame).equals(this.#salts);
+  }
+
+  #at(frame: number): number {
+    return WAL_HEADER_BYTES + frame * this.#frameBytes;
+  }
+
+  #saltsOf(frame: number): Buffer {
+    const at = this.#at(frame) + FRAME_SALTS_AT;
+    return this.#bytes.subarray(at, at + SALTS_BYTES);
+  }
+
+  #sumAfter(frame: number, before: Sum): Sum {
+    const at = this.#at(frame);
+    const head = this.#sum(before, at, FRAME_SALTS_AT);
+    return this.#sum(head, at + FRAME_HEADER_BYTES, this.#pageBytes);
+  }
+
+  #sum([first, second]: Sum, at: number, bytes: number): Sum {
+    let [one, two] = [first, second];
+    const words = this.#words;
+    const end = (at + bytes) / WORD_BYTES;
+    for (let word = at / WORD_BYTES; word < end; word += 2) {
+      one = (one + (words[word] ?? 0) + two) | 0;
+      two = (two + (words[word + 1] ?? 0) + one) | 0;
+    }
+    return [one >>> 0, two >>> 0];
+  }
+}
+
+/** Words of four bytes in the order of bytes that the magic number names by its lowest bit. */
+function wordsOf(bytes: Buffer): Uint32Array {
+  const isBigEndian = (bytes.readUInt8(3) & 1) === 1;
+  const copy = Buffer.from(bytes.subarray(0, bytes.length - (bytes.length % WORD_BYTES)));
+  if (isBigEndian === (endianness() === 'LE')) copy.swap32();
+  return new Uint32Array(copy.buffer, copy.byteOffset, copy.length / WORD_BYTES);
+}
+
+function sumAt(bytes: Buffer, at: number): Sum {
+  return [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
+}
+
+function isSame(one: Sum, other: Sum): boolean {
+  return one[0] === other[0] && one[1] === other[1];
+}
+
+/** Where the header of a SQLite file says how large its pages are, and how many there are. */
+const FILE_HEADER_BYTES = 100;
+const PAGE_SIZE_AT = 16;
+const PAGE_COUNT_AT = 28;
+const APPLICATION_ID_AT = 68;
+/** What stands there for pages of 65,536 bytes, which two bytes cannot say. */
+const LARGEST_PAGE = 1;
+
+/** How every file of SQLite begins. */
+const BEGINNING = 'SQLite format 3\0';
+
+/**
+ * Throws `UnusableFile` for a file that is none of SQLite, or cut off, or marked as open without its WAL
+ * unless `isWithoutWal`. While a file has a WAL, pages of it may stand there.
+ */
+export function assertWhole(file: string, isWithoutWal = false): void {
+  const found = statSync(file);
+  // Opening a pipe would wait for its writer without end.
+  if (found.isFIFO()) throw new UnusableFile(`${file} is not a regular file`);
+  const { size } = found;
+  // A new one has no bytes; SQLite would take one of a few for new too, and write over it.
+  if (size === 0) {
+    assertNew(file);
+    return;
+  }
+  const header = headerOf(file);
+  if (!header.toString('latin1').startsWith(BEGINNING.slice(0, size))) {
+    throw new UnusableFile(`${file} is no file of SQLite`);
+  }
+  if (size < FILE_HEADER_BYTES)
+    throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
+  if (bytesOf(walOf(file)) > 0) return;
+  if (!isWithoutWal && header.readUInt32BE(APPLICATION_ID_AT) === OPEN_APPLICATION_ID) {
+    throw new UnusableFile(
+      `${file} was copied or moved while it was open, and ${walOf(file)} is not beside it: what was committed last is missing; copy both, or use ctl backup (docs/runbook.md#a-file-without-its-wal)`,
+    );
+  }
+  const said = header.readUInt16BE(PAGE_SIZE_AT);
+  const pageBytes = said === LARGEST_PAGE ? 65_536 : said;
+  const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
+  if (size >= bytes) return;
+  throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
+}
+
+/** Throws `UnusableFile` for an empty file beside which lies what only one with tables gets. */
+function assertNew(file: string): void {
+  const left = [walOf(file), reserveOf(file)].find((path) => bytesOf(path) > 0);
+  if (left === undefined) return;
+  throw new UnusableFile(
+    `${file} is empty, and was not before, as ${left} shows: restore a backup, or remove the files beside it to begin with nothing`,
+  );
+}
+
+/** Where SQLite keeps what is committed to a file and not copied back into it. */
+export function walOf(file: string): string {
+  return `${file}-wal`;
+}
+
+/** 0 where there is none. */
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function headerOf(file: string): Buffer {
+  const header = Buffer.alloc(FILE_HEADER_BYTES);
+  const descriptor = openSync(file, 'r');
+  readSync(descriptor, header, 0, FILE_HEADER_BYTES, 0);
+  closeSync(descriptor);
+  return header;
+}
+
+/** Throws `UnusableFile` for a file whose WAL has lost commits: SQLite would go on without them. */
+export function assertWalWhole(file: string): void {
+  const wal = walOf(file);
+  if (!existsSync(wal) || !isWalDamaged(readFileSync(wal))) return;
+  throw new UnusableFile(`${wal} is damaged: what was committed in it cannot be read any more`);
+}
