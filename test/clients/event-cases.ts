@@ -1,3 +1,4 @@
+import { systemClock, withinMs } from '#platform/clock';
 import { anInstance, ORDER, processing } from '#test/clients/endpoint-cases';
 import { OF_CONNECTIONS } from '#test/clients/raw-answer';
 import { requestOfCall } from '#test/clients/request-of-call';
@@ -6,6 +7,9 @@ import type { Call, Exchange, Json, WireAnswer } from '#test/clients/wire-case';
 import { eventsIn } from '#test/support/event-reader';
 
 type After = 'end' | 'cut' | 'open';
+
+/** Time for the next block of a stream that is recorded, in milliseconds. */
+const EVENT_MS_MAX = 60_000;
 
 /** A stream that is being recorded, in the blocks that it came in. */
 class Recording {
@@ -36,7 +40,10 @@ class Recording {
   async until(text: string): Promise<void> {
     const from = this.blocks.length;
     while (!this.blocks.slice(from).some((block) => block.includes(text))) {
-      const { done, value } = await this.#reader.read();
+      const { done, value } = await withinMs(systemClock, EVENT_MS_MAX, this.#reader.read(), () => {
+        const last = this.blocks.at(-1) ?? 'no block';
+        return new Error(`${text} did not follow ${last}`);
+      });
       if (done) throw new Error(`the stream ended before ${text}`);
       const parts = `${this.#rest}${this.#decoder.decode(value, { stream: true })}`.split('\n\n');
       this.#rest = parts.pop() ?? '';

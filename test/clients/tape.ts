@@ -116,14 +116,23 @@ export class Tape {
     const query = odd.query ?? new URLSearchParams(request.query).toString();
     const body =
       odd.body ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
-    const response = await fetch(`${url}${request.path}${query === '' ? '' : `?${query}`}`, {
-      method: request.method,
-      headers,
-      ...(body === undefined ? {} : { body }),
-    });
-    return answerOf(response);
+    const path = `${request.path}${query === '' ? '' : `?${query}`}`;
+    try {
+      const response = await fetch(`${url}${path}`, {
+        method: request.method,
+        headers,
+        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+        ...(body === undefined ? {} : { body }),
+      });
+      return await answerOf(response);
+    } catch (cause) {
+      throw new Error(`${request.method} ${path} was not answered`, { cause });
+    }
   }
 }
+
+/** Time for an answer of the service that is recorded, in milliseconds. */
+const ANSWER_MS_MAX = 60_000;
 
 async function answerOf(response: Response): Promise<Exclude<WireAnswer, string>> {
   const kept = [...response.headers].filter(([name]) => !OF_CONNECTIONS.has(name)).sort();
