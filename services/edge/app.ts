@@ -30,7 +30,7 @@ import { type Tracer, traceFields } from '#platform/tracer';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
-/** What the REST application stands on. */
+/** Dependencies of the REST application. */
 export type EdgePorts = {
   readonly engine: EngineClient;
   readonly limiter: LimiterClient;
@@ -38,26 +38,30 @@ export type EdgePorts = {
   readonly randomness: Randomness;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Undefined where nothing announces changes: then no refusal is remembered. */
+  /** Undefined if no source announces changes. Refusals are not cached then. */
   readonly accountNews?: AccountNews | undefined;
-  /** Undefined: nothing is traced. */
+  /** Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;
 };
 
-/** What an operator decides about the REST application. */
+/** Settings of the REST application. */
 export type AppConfig = {
   /**
-   * The same on every edge: the first names the instances of keyed creates, a second one is looked
-   * up as well while the secret is changed (decision 134).
+   * Secrets shared by all edges. The first secret derives the ids of keyed creates. During a change
+   * of secrets, a second secret is tried as well (decision 134).
    */
   readonly clusterSecrets: Reloadable<readonly string[]>;
-  /** CIDRs whose `X-Forwarded-For` is believed. */
+  /** CIDRs whose `X-Forwarded-For` header is trusted. */
   readonly trustedProxies: readonly string[];
-  /** How long a closing edge goes on serving those whose connections it closes, in milliseconds. */
+  /**
+   * Maximum time that a closing edge serves calls while load balancers move away, in milliseconds.
+   */
   readonly drainMs: number;
 };
 
-/** The REST application, built but not listening. Closing it answers what is under way. */
+/**
+ * Builds the REST application without a listener. Closing it first answers all running requests.
+ */
 export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const { clock, logger } = ports;
   const metrics = edgeMetrics(ports.metrics);
@@ -103,9 +107,9 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     limits.measure();
   });
   app.addHook('preClose', async () => {
-    // Those who follow an instance go to another edge first.
+    // End the event streams first, so that their clients reconnect to another edge.
     served.streams.drain();
-    // From here on Fastify closes each connection behind its next answer.
+    // From now on, the gate closes each connection after its next answer.
     await drain.sendAway(config.drainMs);
     isClosing = true;
     drain.end();
@@ -124,7 +128,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   return app;
 }
 
-/** Answers what no endpoint serves. */
+/** Registers the answers to errors and to unknown paths. */
 function refuseUnserved(app: FastifyInstance, served: ServePorts, logger: Logger): void {
   const refuse = refusals({
     ...served,
@@ -134,7 +138,7 @@ function refuseUnserved(app: FastifyInstance, served: ServePorts, logger: Logger
   app.setNotFoundHandler(refuse.notFound);
 }
 
-/** The streams of events that an edge opens, and what is reported of them. */
+/** The event streams of an edge, with their metrics. */
 function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): EventStreams {
   const reported = streamMetrics(metrics);
   const onEnd = reported.ended;
@@ -143,15 +147,15 @@ function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): Even
   return streams;
 }
 
-/** What an operator decides about an edge. */
+/** Settings of an edge with a listener. */
 export type EdgeConfig = AppConfig & {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly isDocumented: boolean;
 };
 
-/** A listening edge. Its address has no path; the API is under `/v1`. */
+/** Starts an edge that listens. Its address has no path; the API is under `/v1`. */
 export async function composeEdge(config: EdgeConfig, ports: EdgePorts): Promise<Running> {
   await using opening = new AsyncDisposableStack();
   const app = opening.adopt(buildApp(config, ports), (open) => open.close());

@@ -2,8 +2,8 @@ import { randomFillSync } from 'node:crypto';
 import { IDLE_CONNECTION_MS_MAX } from '#platform/network';
 
 /**
- * How the listener protects itself. Source: attacks, "Fastify hardening recipe"; times in
- * milliseconds, sizes in bytes.
+ * Protective limits of the HTTP listener, in milliseconds and bytes. Source: attacks, "Fastify
+ * hardening recipe".
  */
 export const HTTP_LIMITS = {
   logger: false,
@@ -11,13 +11,13 @@ export const HTTP_LIMITS = {
   requestIdHeader: false,
   return503OnClosing: false,
   forceCloseConnections: 'idle',
-  /** The largest body, a batch's; that of other endpoints is `BODY_BYTES_MAX`. */
+  /** Maximum body of a batch. Other endpoints have `BODY_BYTES_MAX`. */
   bodyLimit: 256 * 1_024,
   keepAliveTimeout: IDLE_CONNECTION_MS_MAX,
   requestTimeout: 10_000,
   /**
-   * How long nothing may move on a connection that has a request: longer than any call takes. While
-   * an answer waits that is not read, `edge/listen/slow-readers` decides instead.
+   * Time without traffic after which a connection with a request is closed; longer than any call.
+   * While an unread answer waits, `edge/listen/slow-readers` decides instead.
    */
   connectionTimeout: 15_000,
   routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 200 },
@@ -26,28 +26,30 @@ export const HTTP_LIMITS = {
     headersTimeout: 5_000,
     requestTimeout: 10_000,
     /**
-     * Node looks for slow senders this often; its default of 30 s lets them stand. Thousands that
-     * began together end together: a tenth of a second's worth at once delays no other connection.
+     * Node checks for slow senders at this interval. The default of 30 s would keep them too long.
+     * Thousands of senders that started together also end together. A short interval spreads that
+     * work, so other connections are not delayed.
      */
     connectionsCheckingInterval: 100,
-    /** A missing Host is answered in the envelope. */
+    /** The edge itself answers a missing Host header, in the usual envelope. */
     requireHostHeader: false,
   },
 } as const;
 
-/** Bytes of any body but a batch's. Source: attacks, "hardening recipe". */
+/** Maximum body of all endpoints except batches, in bytes. Source: attacks, "hardening recipe". */
 export const BODY_BYTES_MAX = 32 * 1_024;
 
 /**
- * Requests on one connection before it is closed with an answer, so that balancers get to choose
- * again. Node's own option of this name answers those that come after it in words of its own.
+ * Maximum number of requests on one connection before the edge closes it with an answer. Load
+ * balancers choose a new edge then. Node's option of this name answers later requests without the
+ * envelope.
  */
 export const REQUESTS_PER_SOCKET_MAX = 10_000;
 
-/** Where the API begins. Source: interface 9. */
+/** Path prefix of the API. Source: interface 9. */
 export const API_PREFIX = '/v1';
 
-/** The API's first part of a path, without its slash. */
+/** First path segment of the API, without a slash. */
 const FIRST_PART = API_PREFIX.slice(1);
 
 /** Scheme and authority of a target in absolute form (RFC 9112, 3.2.2). */
@@ -55,7 +57,7 @@ const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i;
 
 const ESCAPED = /%([0-9a-f]{2})/gi;
 
-/** Whether a request's target begins as every path of the API does. */
+/** Whether a request target starts with the API prefix. */
 export function isApiPath(target: string): boolean {
   if (!target.startsWith(API_PREFIX)) return false;
   const next = target.charAt(API_PREFIX.length);
@@ -63,9 +65,10 @@ export function isApiPath(target: string): boolean {
 }
 
 /**
- * Whether a target means the API, however it is bent: in absolute form, with doubled slashes, dots,
- * escapes that may not even be decodable, backslashes or other case. Most of these lead nowhere,
- * but their senders are refused as the API refuses.
+ * Whether a request target aims at the API, even if obfuscated.
+ *
+ * Recognises absolute form, doubled slashes, dots, escapes (even undecodable ones), backslashes and
+ * other case. Most of these targets match no route, but get the refusals of the API.
  */
 export function meansApi(target: string): boolean {
   if (isApiPath(target)) return true;
@@ -80,26 +83,26 @@ export function meansApi(target: string): boolean {
   return first.trim().toLowerCase() === FIRST_PART;
 }
 
-/** What calls of a route are counted under: its path, of the API without the prefix, with `:id` in it. */
+/** Label of a route in metrics: its path without the API prefix, with `:id` as placeholder. */
 export function countedRoute(route: string): string {
   return isApiPath(route) ? route.slice(API_PREFIX.length) : route;
 }
 
-/** The path of a URL as the router reads it: without origin, query and escapes. */
+/** The path of a URL as the router reads it: decoded, without origin and query. */
 export function plainPathOf(url: string): string {
   const full = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);
   const [path = ''] = full.split(/[?#]/, 1);
-  // The router has refused what cannot be decoded before it gets here.
+  // `decodeURI` cannot throw here: the router has refused undecodable URLs before.
   return path.includes('%') ? decodeURI(path) : path;
 }
 
-/** What a request's id looks like, a caller's and a new one. */
+/** Form of a request id, sent by a caller or generated. */
 export const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 
-/** Bytes of randomness in an id. */
+/** Random bytes of a generated id. */
 const ID_BYTES = 16;
 
-/** Randomness is drawn for this many ids at a time, because one draw costs as much as a hundred. */
+/** Number of ids per draw of randomness. One draw costs as much as a hundred ids. */
 const IDS_PER_DRAW = 512;
 
 const pool = Buffer.alloc(ID_BYTES * IDS_PER_DRAW);

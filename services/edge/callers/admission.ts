@@ -28,46 +28,48 @@ import type {
 } from '#wire/limiter-messages';
 import { unknownCall } from '#wire/tls';
 
-/** Accounts whose last numbers are remembered for the answers of a limiter that is not sure. */
+/** Maximum number of accounts whose last figures are kept for answers during a limiter outage. */
 const LAST_KNOWN_MAX = 10_000;
 
 const INVALID_KEY = 'the API key is not valid';
 
-/** What stands for the address of a caller that has none; never empty, which would say nothing. */
+/** Placeholder for a missing or too long address. The limiter rejects an empty address. */
 const NO_ADDRESS = 'unreadable';
 
-/** What is asked of the limiter for one call, by a key or for a member. */
+/** A call as the limiter sees it, made with an API key or by a member of an account. */
 export type AdmissionCall = {
   readonly caller: Caller;
   /** The peer's address, for counting refused keys and for keys that are bound to networks. */
   readonly address: string;
-  /** The header in which the peer names itself. */
+  /** The `User-Agent` header of the request. */
   readonly userAgent?: string | undefined;
   readonly callId: number;
   readonly callTag: number;
-  /** Whether the two stand for an `Idempotency-Key` and so for several tries. */
+  /** Whether the id and tag derive from an `Idempotency-Key`. Several tries share them then. */
   readonly isKeyed: boolean;
   readonly scope: NeededRight;
   readonly cycles: number;
   /** Whether the limiter describes the caller, if it admits the call. */
   readonly isCallerDescribed?: boolean;
-  /** The request's span, where it is traced. */
+  /** Trace context of the request's span; undefined if the request is not traced. */
   readonly traceparent?: string | undefined;
 };
 
-/** The limiter's word on a call: the headers its answer carries, and the refusal if it is one. */
+/** Decision of the limiter about one call, with the rate-limit headers of the answer. */
 export type Admitted = {
   readonly headers: Headers;
   readonly refusal: Fault | undefined;
-  /** The figures behind the headers; undefined where no caller is known. */
+  /**
+   * Figures behind the headers; undefined if the caller is unknown or the limiter gave no answer.
+   */
   readonly allowance: Allowance | undefined;
-  /** On request, and only if the call is admitted. */
+  /** Description of the caller; set only if requested and the call is admitted. */
   readonly description: CallerDescription | undefined;
 };
 
 /**
- * Asks the limiter about every call and believes nothing else: no answer is a refusal
- * (decision 24). The one answer that counts for later calls too is `rate_limited` (architecture 4).
+ * Asks the limiter about every call and fails closed: without an answer, the call is refused
+ * (decision 24). Only `rate_limited` is cached for later calls (architecture 4).
  */
 export class Admission {
   readonly #limiter: LimiterClient;
@@ -77,7 +79,7 @@ export class Admission {
   readonly #limited: LimitedKeys;
   readonly #lastKnown = new Map<string, Allowance>();
 
-  /** `warnings` reports addresses that an operator should know of. */
+  /** `warnings` reports addresses to the operator. */
   constructor(
     limiter: LimiterClient,
     clock: Clock,
@@ -93,14 +95,14 @@ export class Admission {
   }
 
   /**
-   * The refusal of a call that would not be looked up if it were whole now, so that its body need
-   * not be read; undefined if it may be asked about.
+   * The refusal of a call from a barred address, before its body is read; undefined if the limiter
+   * may be asked.
    */
   refusalUnasked(caller: Caller, request: { readonly ip: string }): Fault | undefined {
     return this.#keys.isBarred({ caller, address: request.ip }) ? this.#notLookedUp() : undefined;
   }
 
-  /** Asks whether the call may be made and reserves its cycles. Never throws. */
+  /** Asks the limiter for admission and reserves the call's cycles. Never throws. */
   async admit(call: AdmissionCall): Promise<Admitted> {
     const { caller, cycles } = call;
     const { accountId, member } = caller;
@@ -140,8 +142,10 @@ export class Admission {
   }
 
   /**
-   * Reports the cycles that a call really used. With something to give back the numbers may change,
-   * so the answer waits for them; otherwise it does not. Returns the headers to send.
+   * Settles a call: reports the cycles that it used and refunds the rest of its reservation.
+   *
+   * A refund can change the figures, so the answer waits for it. Without a refund, the answer does
+   * not wait. Returns the headers to send. Never throws.
    */
   async settle(call: AdmissionCall, cyclesUsed: number, headers: Headers): Promise<Headers> {
     try {
@@ -153,18 +157,19 @@ export class Admission {
       const { allowance } = await settled;
       return allowance === undefined ? headers : limitHeaders(allowance, this.#clock.wallMs());
     } catch {
-      // Unsettled cycles expire as used: the caller loses a little, the quota nothing.
+      // A reservation without settlement expires as used: the caller loses a little, the quota
+      // nothing.
       this.#metrics.unsettled();
       return headers;
     }
   }
 
   /**
-   * Takes back what the limiter may have granted too late to be of use: the engine will not be
-   * asked, so nothing of it is ever used. An id of which the limiter knows nothing changes nothing.
+   * Refunds a reservation that the limiter may have granted after the deadline. The engine is not
+   * called, so no cycle is used. For an unknown id the refund has no effect.
    */
   #giveBack(call: AdmissionCall): void {
-    // The id of a keyed call is shared with its other tries, one of which may be using the cycles.
+    // Other tries of a keyed call share its id, and one of them may be using the cycles.
     if (call.isKeyed) return;
     const settle = async () => this.#limiter.ask(settlementOf(call, 0));
     settle().catch(() => this.#metrics.unsettled());
@@ -181,7 +186,7 @@ export class Admission {
     return { headers: limitHeaders(allowance, nowMs), refusal, allowance, description };
   }
 
-  /** The key was not looked up, so it is not called invalid (decision 159). */
+  /** The key was not looked up, so the refusal does not call the key invalid (decision 159). */
   #notLookedUp(): Fault {
     this.#metrics.notLookedUp();
     const text = 'too many refused keys came from your address';
@@ -204,7 +209,7 @@ export class Admission {
   }
 }
 
-/** A refusal without figures: no caller is known, or none of its numbers is certain. */
+/** A refusal without figures: the caller is unknown, or the limiter gave no answer. */
 function refusedUnknown(headers: Headers, refusal: Fault): Admitted {
   return { headers, refusal, allowance: undefined, description: undefined };
 }
@@ -228,7 +233,9 @@ function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall 
   return traced(question, call.traceparent);
 }
 
-/** An address as others are sent it: what a trusted proxy names may be anything, even nothing. */
+/**
+ * The address as it is sent to the limiter. A trusted proxy may name any text, even an empty one.
+ */
 export function shownAddress(address: string): string {
   const { length } = address;
   return length > 0 && length <= ADDRESS_LENGTH_MAX ? address : NO_ADDRESS;
@@ -271,7 +278,7 @@ function refusalOf(
   }
 }
 
-/** The refusal of a key whose scope does not contain what the call needs. */
+/** The refusal of a key without the scope `needed`. */
 function outOfScope(needed: NeededRight): Fault {
   if (needed === 'full') return faultFor('read_only_key', 'this key may not change anything');
   return faultFor('missing_scope', `this key does not have the scope ${needed}`);

@@ -5,43 +5,44 @@ import { Fault } from '#fault/fault';
 import { putNewest } from '#platform/put-newest';
 import type { RequestTrace } from '#platform/tracer';
 
-/** A member of an account whom the console has signed in. */
+/** A member of an account, signed in by the console. */
 type Member = { readonly userId: string; readonly sessionId: string };
 
-/** Who calls, as far as the edge knows: the limiter decides whether a key is valid. */
+/** The caller according to the request. The limiter decides whether the key is valid. */
 export type Caller = {
   readonly accountId: string;
   /**
-   * SHA-256 of the whole key: all that leaves this process of it. Of a member the id of the session,
-   * which is the digest of no key.
+   * SHA-256 of the whole API key. The key itself never leaves this process.
+   *
+   * For a member, the id of the session, which is no key digest.
    */
   readonly credential: string;
-  /** Undefined: an API key calls. Source: decision 253. */
+  /** Set if a member calls; undefined if an API key calls. Source: decision 253. */
   readonly member?: Member | undefined;
 };
 
-/** One request and what the edge knows of it from its first hook on. */
+/** One request and its state in the edge, from the first hook until the answer. */
 export type Exchange = {
   /** The caller's `X-Request-Id`, or a new one. */
   readonly requestId: string;
   /** Monotonic time of the first byte, in milliseconds. */
   readonly startedMs: number;
-  /** Undefined until authentication, and for ever where it failed. */
+  /** Undefined until authentication, and after a failed authentication. */
   caller: Caller | undefined;
-  /** Undefined where nothing is traced. */
+  /** Undefined if the request is not traced. */
   readonly trace?: RequestTrace | undefined;
-  /** Whether it has a slot: it is whole and not answered. */
+  /** Whether the request counts as active: complete and not answered. */
   isActive: boolean;
 };
 
 type Carrier = FastifyRequest & { exchange: Exchange | undefined };
 
-/** Ties an exchange to its request. */
+/** Attaches an exchange to its request. */
 export function attachExchange(request: FastifyRequest, exchange: Exchange): void {
   (request as Carrier).exchange = exchange;
 }
 
-/** The exchange of a request, if the first hook saw it. */
+/** The exchange of a request; undefined if the first hook has not run. */
 export function exchangeOf(request: FastifyRequest): Exchange | undefined {
   return (request as Carrier).exchange;
 }
@@ -49,9 +50,10 @@ export function exchangeOf(request: FastifyRequest): Exchange | undefined {
 const SCHEME = 'bearer ';
 
 /**
- * The caller that the `Authorization` header names. Throws `unauthorized` unless there is exactly
- * one such header, its scheme is Bearer and its key has the form and checksum of an API key: a
- * typing error is found without asking the limiter. Source: interface 5, decision 41.
+ * Parses the caller from the `Authorization` header. Source: interface 5, decision 41.
+ *
+ * Throws `unauthorized` unless the request has exactly one such header, with the scheme Bearer and
+ * a key of valid form and checksum. So typing errors are found without a call to the limiter.
  */
 export function readCaller(request: IncomingMessage): Caller {
   const { authorization } = request.headers;
@@ -66,13 +68,12 @@ export function readCaller(request: IncomingMessage): Caller {
   return { accountId: parsed.accountId, credential: digestOf(key) };
 }
 
-/** Keys remembered; beyond, the one that was read first is forgotten. */
+/** Maximum number of cached keys. The cache evicts the oldest entry. */
 const CALLERS_MAX = 10_000;
 
 /**
- * Callers by the header they sent, so that a key's checksum and digest are computed once and not at
- * every request. Remembering says nothing about a key being valid: the limiter is asked all the
- * same.
+ * Cache of callers by `Authorization` header, so that checksum and digest of a key are computed
+ * once. A cached key need not be valid: the limiter is asked about every call.
  */
 export class CallerCache {
   readonly #known = new Map<string, Caller>();
@@ -91,18 +92,22 @@ export class CallerCache {
   }
 }
 
-/** Throws `unauthorized` for two Authorization headers, of which Node would show only the first. */
+/** Throws `unauthorized` if there are two Authorization headers. Node shows only the first. */
 function assertSentOnce(request: IncomingMessage): void {
   if (countOf(request.rawHeaders, 'authorization') <= 1) return;
   throw unauthorized('there are two Authorization headers');
 }
 
-/** The refusal of an unknown caller. */
+/** A fault `unauthorized` with the text `why`. */
 export function unauthorized(why: string): Fault {
   return new Fault('unauthorized', why);
 }
 
-/** How often a header was sent: Node keeps the first of some. `rawHeaders` are names and values. */
+/**
+ * Number of times that a header was sent; Node keeps only the first of some headers.
+ *
+ * `rawHeaders` alternates names and values. `name` is in lower case.
+ */
 export function countOf(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

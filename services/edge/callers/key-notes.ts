@@ -7,19 +7,19 @@ import type { Logger } from '#platform/logger';
 import { putNewest } from '#platform/put-newest';
 import { CLIENT_LENGTH_MAX } from '#wire/bounds';
 
-/** Who calls, and from where. */
+/** A caller and the address that the call came from. */
 type Visitor = { readonly caller: Caller; readonly address: string };
 
 /**
- * What an edge remembers of the keys that it is shown: from where the limiter refused them, and which
- * it knows. Of members there is nothing to remember: the console has found them itself.
+ * Cache of facts about API keys: the addresses of refused keys, known keys and reported clients.
+ * Members need no facts, because the console has authenticated them.
  */
 export class KeyNotes {
   readonly #refused: RefusedAddresses;
   readonly #proxies: SuspectedProxies;
   readonly #clients = new ReportedClients();
 
-  /** `warnings` reports addresses that an operator should know of. */
+  /** `warnings` reports addresses to the operator. */
   constructor(clock: Clock, warnings?: AddressWarnings) {
     this.#refused = new RefusedAddresses(clock, (network) => warnings?.barred(network));
     this.#proxies = new SuspectedProxies(clock, (address, accounts) =>
@@ -27,98 +27,102 @@ export class KeyNotes {
     );
   }
 
-  /** Whether the limiter would not be asked about a key now. Counts nothing. */
+  /**
+   * Whether a key from a barred address would be refused without asking the limiter. Counts
+   * nothing.
+   */
   isBarred({ caller, address }: Visitor): boolean {
     if (caller.member !== undefined || !this.#refused.hasBars) return false;
     return this.#refused.isBarred(address, caller.credential);
   }
 
-  /** Whether the limiter may be asked; asking about a key from a barred address is counted. */
+  /** Whether the limiter may be asked. Counts a look-up from a barred address. */
   mayAsk({ caller, address }: Visitor): boolean {
     return caller.member !== undefined || this.#refused.mayAsk(address, caller.credential);
   }
 
-  /** What the limiter is to hear of the caller's program; undefined: nothing. */
+  /** The client program to report to the limiter with this call; undefined if nothing is due. */
   clientDue({ caller }: Visitor, userAgent: string | undefined, nowMs: number): string | undefined {
     if (caller.member !== undefined) return undefined;
     return this.#clients.due(caller.credential, userAgent, nowMs);
   }
 
-  /** The limiter has heard of the program of a key. */
+  /** Records that the limiter has received the client program of a key. */
   clientReported({ caller }: Visitor, nowMs: number): void {
     this.#clients.reported(caller.credential, nowMs);
   }
 
-  /** The limiter does not know the key. */
+  /** Records that the limiter does not recognise the key. */
   unknown({ caller, address }: Visitor): void {
     if (caller.member === undefined) this.#refused.count(address, caller.credential);
   }
 
-  /** The limiter knows the key. */
+  /** Records that the limiter recognises the key. */
   known({ caller, address }: Visitor): void {
     if (caller.member !== undefined) return;
     if (this.#refused.admit(caller.credential)) this.#proxies.note(address, caller.accountId);
   }
 }
 
-/** Keys remembered; beyond, the client of one that was forgotten is sent again. */
+/** Maximum number of keys remembered. The client of an evicted key is reported again. */
 const KEYS_MAX = 10_000;
 
 const MINUTE_MS = 60_000;
 
 /**
- * Which keys this edge has reported the client of in the present minute, so that the limiter hears
- * of each once a minute and not with every call.
+ * Keys whose client program this edge has reported in the current minute. The limiter gets each
+ * client once a minute, not with every call.
  */
 export class ReportedClients {
   readonly #minutes = new Map<string, number>();
 
-  /** What is sent with a call of the key; undefined: it was sent before in this minute. */
+  /** The client to report with a call of the key; undefined if already reported in this minute. */
   due(keyDigest: string, userAgent: string | undefined, nowMs: number): string | undefined {
     const minute = Math.floor(nowMs / MINUTE_MS);
     if (this.#minutes.get(keyDigest) === minute) return undefined;
     return clientOf(userAgent);
   }
 
-  /** The limiter has admitted a call that it was sent with. */
+  /** Records that the limiter has admitted the call with which the client was sent. */
   reported(keyDigest: string, nowMs: number): void {
     putNewest(this.#minutes, keyDigest, Math.floor(nowMs / MINUTE_MS), KEYS_MAX);
   }
 }
 
-/** A caller's `User-Agent` as it may be stored and printed; empty: it sent none. */
+/** The `User-Agent` cut and reduced to printable ASCII; empty if the caller sent none. */
 function clientOf(userAgent = ''): string {
   return userAgent.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^ -~]/g, '?');
 }
 
-/** Accounts that call from one address before it looks like a balancer's. */
+/** Number of accounts of one address above which the address looks like a load balancer. */
 const ACCOUNTS_SUSPECT = 32;
 
-/** Addresses remembered; the oldest is forgotten first. */
+/** Maximum number of addresses remembered. The oldest is evicted first. */
 const ADDRESSES_MAX = 2_000;
 
-/** How long the accounts of an address are gathered, in milliseconds. */
+/** Time window in which the accounts of an address are counted, in milliseconds. */
 const GATHERED_MS = 3_600_000;
 
 type Gathered = { readonly sinceMs: number; readonly accounts: Set<string> };
 
 /**
- * Notices when many accounts call from one address, as they do when a balancer stands in between
- * and its address is not trusted to name its callers: then all of them are counted, and barred, as
- * one.
+ * Detects addresses that many accounts share.
+ *
+ * Such an address is probably a load balancer that is not a trusted proxy. All its callers are
+ * counted and barred together then.
  */
 export class SuspectedProxies {
   readonly #clock: Clock;
   readonly #onShared: (address: string, accounts: number) => void;
   readonly #gathered = new Map<string, Gathered>();
 
-  /** `onShared` is called for an address once an hour at most. */
+  /** Calls `onShared` at most once an hour per address. */
   constructor(clock: Clock, onShared: (address: string, accounts: number) => void) {
     this.#clock = clock;
     this.#onShared = onShared;
   }
 
-  /** Notes that a key was admitted that this edge had not seen recently. */
+  /** Records an admitted key that was not in this edge's cache. */
   note(address: string, accountId: string): void {
     const { name } = networkOf(address);
     const nowMs = this.#clock.monotonicMs();
@@ -134,19 +138,19 @@ export class SuspectedProxies {
   }
 }
 
-/** Warnings about addresses for the log, each at most once in 30 s. */
+/** Warnings for the log about addresses. Each kind is logged at most once in 30 s. */
 export type AddressWarnings = {
-  /** Unknown keys from a network are looked up seldom from now on. */
+  /** For a minute, only a few unknown keys of a network are looked up. */
   barred(network: string): void;
-  /** Notifications from a network are looked at seldom from now on. */
+  /** For a minute, only a few notifications of a network are checked. */
   barredNotifications(network: string): void;
-  /** The body of a request was given up, because too many are unfinished. */
+  /** The body of a request was given up, because too many bodies are unfinished. */
   unfinished(what: GivenUp): void;
   /** Many accounts call from one address. */
   shared(address: string, accounts: number): void;
 };
 
-/** Warnings about addresses, for an operator who may have forgotten to say whom to trust. */
+/** Creates warnings that log. Each text helps to find a proxy missing from the trusted proxies. */
 export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
   const bars = new LogRateLimit(clock);
   const forgeries = new LogRateLimit(clock);

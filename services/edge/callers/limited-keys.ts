@@ -4,19 +4,22 @@ import type { Clock } from '#platform/clock';
 import { putNewest } from '#platform/put-newest';
 import type { Allowance } from '#wire/limiter-messages';
 
-/** Refusals and changes remembered; the oldest is forgotten first. */
+/** Maximum number of cached refusals, and of recent changes. The oldest is evicted first. */
 const ENTRIES_MAX = 10_000;
 
-/** How long a refusal is believed at most, in milliseconds: news may get lost. Source: decision 106. */
+/**
+ * Maximum age of a cached refusal, in milliseconds: announcements can get lost. Source: decision
+ * 106.
+ */
 const REFUSAL_AGE_MS_MAX = 30_000;
 
 /**
- * How long after its change a refusal of an account may still rest on what was before, in
- * milliseconds: by then a change is effective everywhere. Source: architecture 4, decision 106.
+ * Time that an account change takes to reach all nodes, in milliseconds. Refusals asked for earlier
+ * may be outdated and are not cached. Source: architecture 4, decision 106.
  */
 const CHANGE_MS = 1_000;
 
-/** Whose refusal it is: what the limiter decides by. */
+/** The facts by which the limiter decides on the rate limit of a call. */
 type LimitedCall = {
   readonly caller: { readonly accountId: string; readonly credential: string };
   readonly scope: NeededRight;
@@ -25,20 +28,22 @@ type LimitedCall = {
 type Limited = {
   readonly accountId: string;
   readonly allowance: Allowance;
-  /** Monotonic time. */
+  /** Monotonic time, in milliseconds. */
   readonly endsAtMs: number;
 };
 
 /**
- * Remembers which keys are `rate_limited`, per scope, so that a flood of calls beyond the limit
- * does not reach the limiter; until the window resets or a change of the account is announced, and
- * nothing but these refusals. Where no news is to be had nothing is remembered: a change would be
- * heard of too late. Source: architecture 4.
+ * Cache of `rate_limited` refusals by key and scope. A flood of calls over the limit does not reach
+ * the limiter.
+ *
+ * An entry lasts until the window resets, the account changes or 30 s have passed. No other
+ * refusals are cached. Without change announcements nothing is cached, because a change would go
+ * unnoticed. Source: architecture 4.
  */
 export class LimitedKeys implements Disposable {
   readonly #clock: Clock;
   readonly #limited = new Map<string, Limited>();
-  /** Accounts that have changed a moment ago, and when; the oldest first. */
+  /** Accounts that changed recently, with the time of the change, oldest first. */
   readonly #changedAtMs = new Map<string, number>();
   readonly #subscription: Disposable | undefined;
 
@@ -47,9 +52,9 @@ export class LimitedKeys implements Disposable {
     this.#subscription = news?.onChange((accountId) => this.#forget(accountId));
   }
 
-  /** The numbers with which such a call is refused unasked; undefined if the limiter must be asked. */
+  /** Figures of a cached refusal of this call; undefined if the limiter must be asked. */
   find(call: LimitedCall): Allowance | undefined {
-    // Nearly always no key is limited.
+    // Fast path: nearly always no key is limited.
     if (this.#limited.size === 0) return undefined;
     const name = nameOf(call);
     const limited = this.#limited.get(name);
@@ -59,11 +64,13 @@ export class LimitedKeys implements Disposable {
     return undefined;
   }
 
-  /** Notes that the limiter, asked at a monotonic time, refused such a call as `rate_limited`. */
+  /**
+   * Caches a `rate_limited` refusal. `askedAtMs` is the monotonic time when the limiter was asked.
+   */
   remember(call: LimitedCall, allowance: Allowance, askedAtMs: number): void {
     if (this.#subscription === undefined) return;
     const { accountId } = call.caller;
-    // The limiter may have answered before it heard the news itself.
+    // The limiter may have answered before it received the change.
     const changedAtMs = this.#changedAtMs.get(accountId) ?? Number.NEGATIVE_INFINITY;
     if (askedAtMs < changedAtMs + CHANGE_MS) return;
     const leftMs = allowance.windowResetAtS * 1_000 - this.#clock.wallMs();
@@ -73,12 +80,12 @@ export class LimitedKeys implements Disposable {
     putNewest(this.#limited, nameOf(call), limited, ENTRIES_MAX);
   }
 
-  /** Ends the subscription. */
+  /** Ends the subscription to account changes. */
   [Symbol.dispose](): void {
     this.#subscription?.[Symbol.dispose]();
   }
 
-  // A look at all of them takes a tenth of a millisecond, and accounts change rarely.
+  // A scan of all entries takes 0.1 ms, and accounts change rarely.
   #forget(accountId: string): void {
     for (const [name, limited] of this.#limited) {
       if (limited.accountId === accountId) this.#limited.delete(name);

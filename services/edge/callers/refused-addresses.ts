@@ -2,30 +2,33 @@ import type { Clock } from '#platform/clock';
 import { addressText, readAddress } from '#platform/network';
 import { putNewest } from '#platform/put-newest';
 
-/** Refused keys an address may send in a minute before unknown keys are looked up less often. */
+/** Refused keys of one network in a minute after which the network is barred. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
-/** Unknown keys of a barred address that are still looked up in any second. */
+/** Maximum number of unknown keys of a barred network that are looked up in any second. */
 const LOOKUPS_PER_SECOND_MAX = 5;
 
-/** How many networks of a /48 are worth one of its own: then all of it together is barred. */
+/** Factor of the limits of a /48 over the limits of one network. Above, the whole /48 is barred. */
 const NETWORKS_PER_SITE = 10;
 
-/** Keys remembered as admitted; the oldest is forgotten first. */
+/** Maximum number of keys remembered as admitted. The oldest is evicted first. */
 const KNOWN_KEYS_MAX = 10_000;
 
-/** How long a key counts as known after it was last admitted here, in milliseconds. */
+/** Time for which a key counts as known after its last admission here, in milliseconds. */
 const KNOWN_MS = 900_000;
 
-/** How much older than the truth the time of an admission may be, in milliseconds. */
+/** Precision of the stored admission time, in milliseconds. Saves a map update per call. */
 const KNOWN_STEP_MS = 1_000;
 
 /**
- * Counts keys that the limiter refused, per network and never per account: from one with 30 in a
- * minute only 5 unknown keys a second are looked up for the next minute, so that guessing keys
- * costs the limiter next to nothing. The others are not called invalid, because they were not
- * looked up, and keys that were admitted here recently are not concerned at all: behind a balancer
- * an attacker and all other callers have one address. Source: decision 159.
+ * Counts refused keys per network, and bars networks that guess keys. Source: decision 159.
+ *
+ * A network with 30 refused keys in a minute is barred for a minute: only 5 of its unknown keys a
+ * second are looked up. So guessed keys cost the limiter almost nothing. Other keys get no verdict
+ * "invalid", because they were not looked up.
+ *
+ * Keys that this edge admitted recently are exempt: behind a load balancer, an attacker and honest
+ * callers share one address. Counts are never kept per account.
  */
 export class RefusedAddresses {
   readonly #clock: Clock;
@@ -40,20 +43,20 @@ export class RefusedAddresses {
   });
   readonly #admittedMs = new Map<string, number>();
 
-  /** `onBar` is called with the name of every network that is barred. */
+  /** Calls `onBar` with the name of every network or /48 that becomes barred. */
   constructor(clock: Clock, onBar: (network: string) => void) {
     this.#clock = clock;
     this.#onBar = onBar;
   }
 
-  /** Whether any address may be barred: if not, nothing else needs to be asked. */
+  /** Whether any network or /48 may be barred. If not, callers skip all other checks. */
   get hasBars(): boolean {
     if (this.#networks.isEmpty && this.#sites.isEmpty) return false;
     const nowMs = this.#clock.monotonicMs();
     return this.#networks.hasBars(nowMs) || this.#sites.hasBars(nowMs);
   }
 
-  /** Notes that the limiter did not know a key sent from `address`. */
+  /** Records that the limiter did not recognise a key from `address`. */
   count(address: string, keyDigest: string): void {
     this.#admittedMs.delete(keyDigest);
     const { name, site } = networkOf(address);
@@ -62,7 +65,7 @@ export class RefusedAddresses {
     if (site !== undefined && this.#sites.count(site, nowMs)) this.#onBar(site);
   }
 
-  /** Notes that the limiter knew the key. Returns whether this edge did not know it before. */
+  /** Records that the limiter recognised the key. Returns whether the key is new to this edge. */
   admit(keyDigest: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     const lastMs = this.#admittedMs.get(keyDigest);
@@ -72,13 +75,13 @@ export class RefusedAddresses {
     return lastMs === undefined;
   }
 
-  /** Whether a key from this address would be refused unasked now. Counts nothing. */
+  /** Whether a key from this address would be refused without a look-up now. Counts nothing. */
   isBarred(address: string, keyDigest: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     return !this.#isKnown(keyDigest, nowMs) && this.#isSpent(networkOf(address), nowMs);
   }
 
-  /** Whether a key from this address may be looked up; a look-up from a barred one is counted. */
+  /** Whether a key from this address may be looked up. Counts the look-up of a barred address. */
   mayAsk(address: string, keyDigest: string): boolean {
     if (!this.hasBars) return true;
     const nowMs = this.#clock.monotonicMs();
@@ -102,16 +105,16 @@ export class RefusedAddresses {
   }
 }
 
-/** Entries of each of a table's two maps; the oldest is forgotten first. */
+/** Maximum number of entries in each map of a table. The oldest is evicted first. */
 const ENTRIES_MAX = 10_000;
 
-/** The window in which refusals are counted, and how long a bar stands, in milliseconds. */
+/** Window in which refusals are counted, and duration of a bar, in milliseconds. */
 const MINUTE_MS = 60_000;
 
-/** The window of look-ups, in milliseconds. */
+/** Window in which look-ups are counted, in milliseconds. */
 const SECOND_MS = 1_000;
 
-/** When a source is barred, and what it is granted even then. */
+/** Limits of one kind of source: refusals that cause a bar, and look-ups during a bar. */
 type BarLimits = {
   readonly refusalsPerMinute: number;
   readonly lookupsPerSecond: number;
@@ -121,14 +124,15 @@ type Count = { refusals: number; readonly sinceMs: number };
 
 type Bar = {
   readonly untilMs: number;
-  /** When unknown keys were looked up, the newest last: no more than may be in a second. */
+  /** Times of the latest look-ups of unknown keys, newest last; at most `lookupsPerSecond`. */
   readonly lookupsMs: number[];
 };
 
 /**
- * Sources of refused keys: counted for a minute, then barred for a minute. Those that are barred
- * have a map of their own, so that a source which only begins to be counted can never push one out:
- * that takes as many bars as the table holds, each of which costs its source a minute's refusals.
+ * Sources of refused keys. A source is counted for a minute, then barred for a minute.
+ *
+ * Bars have a separate map, so that new counts cannot evict bars. To evict a bar, an attacker must
+ * fill the whole table with bars, and each bar costs a minute's refusals.
  */
 class BarTable {
   readonly #limits: BarLimits;
@@ -140,14 +144,14 @@ class BarTable {
     this.#limits = limits;
   }
 
-  /** Whether no source is remembered as barred. */
+  /** Whether the table holds no bar. */
   get isEmpty(): boolean {
     return this.#bars.size === 0;
   }
 
   /**
-   * Whether a source is barred, or was a second ago: bars that have ended are dropped here, because
-   * every call pays for a table that has any.
+   * Whether any source is barred. Drops expired bars at most once a second, so a bar may still
+   * count for a second after its end. Every call pays for a table with bars.
    */
   hasBars(nowMs: number): boolean {
     if (this.#bars.size > 0 && nowMs - this.#lookedMs >= SECOND_MS) {
@@ -157,7 +161,7 @@ class BarTable {
     return this.#bars.size > 0;
   }
 
-  /** Counts a refused key. Returns whether the source is barred from now on. */
+  /** Counts a refused key. Returns whether the source becomes barred by this refusal. */
   count(source: string, nowMs: number): boolean {
     if (this.#barOf(source, nowMs) !== undefined) return false;
     let count = this.#counts.get(source);
@@ -173,14 +177,14 @@ class BarTable {
     return true;
   }
 
-  /** Whether the source is barred and has had this second's look-ups. */
+  /** Whether the source is barred and has used up the look-ups of the last second. */
   isSpent(source: string, nowMs: number): boolean {
     const bar = this.#barOf(source, nowMs);
     if (bar === undefined || bar.lookupsMs.length < this.#limits.lookupsPerSecond) return false;
     return nowMs - (bar.lookupsMs[0] ?? nowMs) < SECOND_MS;
   }
 
-  /** Notes that an unknown key of the source is looked up. */
+  /** Records the look-up of an unknown key of a barred source. */
   spend(source: string, nowMs: number): void {
     const bar = this.#barOf(source, nowMs);
     if (bar === undefined) return;
@@ -193,7 +197,9 @@ class BarTable {
     return bar === undefined || nowMs >= bar.untilMs ? undefined : bar;
   }
 
-  /** Bars stand in the order of their ends. */
+  /**
+   * Drops expired bars. The map is ordered by end time, so the loop stops at the first live bar.
+   */
   #dropExpired(nowMs: number): void {
     for (const [source, { untilMs }] of this.#bars) {
       if (nowMs < untilMs) return;
@@ -202,22 +208,22 @@ class BarTable {
   }
 }
 
-/** Who is counted together when keys are refused. */
+/** Addresses that are counted together when keys are refused. */
 export type Network = {
-  /** An IPv4 address, or the /64 of an IPv6 address: the least that one subscriber is given. */
+  /** An IPv4 address, or the /64 of an IPv6 address, the smallest block of one subscriber. */
   readonly name: string;
-  /** The /48 around an IPv6 network: 65,536 of them cost an attacker no more than one. */
+  /** The /48 around an IPv6 network; an attacker gets its 65,536 networks at the price of one. */
   readonly site: string | undefined;
 };
 
-/** What a proxy that we trust named as the caller and is no address: all such callers together. */
+/** Network of all callers whose trusted proxy named no valid address. */
 const UNREADABLE: Network = { name: 'unreadable', site: undefined };
 
-/** Groups of 16 bits in the /64 of an IPv6 address and in its /48. */
+/** Number of 16-bit groups in the /64 and in the /48 of an IPv6 address. */
 const NETWORK_GROUPS = 4;
 const SITE_GROUPS = 3;
 
-/** The network of an address as text, as `readAddress` reads it. */
+/** The network of an address. `text` is parsed by `readAddress`. */
 export function networkOf(text: string): Network {
   const address = readAddress(text);
   if (address === undefined) return UNREADABLE;

@@ -3,19 +3,23 @@ import type { FastifyRequest } from 'fastify';
 import { type Network, networkOf } from '#edge/callers/refused-addresses';
 import { type Fault, faultFor, invalid } from '#fault/fault';
 
-/** Unfinished bodies of one IPv4 address or IPv6 /64: this number of slow uploads at once is honest. */
+/**
+ * Maximum number of unfinished bodies of one IPv4 address or IPv6 /64. Honest clients stay below.
+ */
 const BODIES_PER_NETWORK_MAX = 256;
 
-/** Unfinished bodies of all networks together. */
+/** Maximum number of unfinished bodies of all networks together. */
 const BODIES_MAX = 8_192;
 
-/** Bytes that they may hold, all together. */
+/** Maximum number of bytes held by all unfinished bodies together. */
 const BODY_BYTES_HELD_MAX = 64 * 1_024 * 1_024;
 
-/** What is reported when a body is given up: of the network, or of the /48, that has too many. */
+/**
+ * Event for metrics and log lines: the edge gave up one body of the network or /48 over its limit.
+ */
 export type GivenUp = { readonly address: string; readonly bodies: number; readonly bytes: number };
 
-/** A network and what it has begun to send. */
+/** One network (IPv4 address or IPv6 /64) and its unfinished bodies. */
 type Sender = {
   readonly name: string;
   readonly site: Site;
@@ -23,7 +27,7 @@ type Sender = {
   bytes: number;
 };
 
-/** The /48 around networks of IPv6, or an IPv4 address, and what has begun to come from there. */
+/** An IPv6 /48, or one IPv4 address, and the unfinished bodies of its networks. */
 type Site = {
   readonly name: string;
   readonly senders: Map<string, Sender>;
@@ -34,11 +38,13 @@ type Site = {
 type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
- * Reads the bodies of requests. One that is not whole by the end of the turn in which its head came
- * is unfinished, and of those number and bytes are bounded. Beyond, the oldest is given up with a
- * 503: of the network that has too many, else of the one that holds the most within the /48 that
- * does, because an attacker with a /48 has 65,536 networks. So bodies that never end displace
- * bodies of that kind, and not those that take a moment (decision 160).
+ * Reads request bodies and bounds the number and the bytes of unfinished bodies.
+ *
+ * A body is unfinished if it is incomplete at the end of the event-loop turn in which its head
+ * arrived. Over a limit, the oldest body of the heaviest sender is evicted with a 503. The heaviest
+ * sender is a network over its own limit. Otherwise it is the heaviest network of the heaviest /48,
+ * because an attacker with a /48 has 65,536 networks. So endless bodies evict other endless bodies,
+ * and short uploads survive (decision 160).
  */
 export class UnfinishedBodies {
   readonly #onGivenUp: (what: GivenUp) => void;
@@ -51,17 +57,17 @@ export class UnfinishedBodies {
     this.#onGivenUp = onGivenUp;
   }
 
-  /** Bodies that are not whole. */
+  /** Number of unfinished bodies. */
   get count(): number {
     return this.#count;
   }
 
-  /** Bytes that they hold. */
+  /** Bytes held by the unfinished bodies. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Reads a body whole, as a parser of Fastify's does. */
+  /** Reads a whole body. Has the signature of a Fastify content-type parser. */
   read(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
     const body = new BodyReading(payload, request.routeOptions.bodyLimit, done);
     if (body.isDone) return;
@@ -112,7 +118,7 @@ export class UnfinishedBodies {
     return sender;
   }
 
-  /** Gives up bodies until those that are left, and what they hold, are not too many. */
+  /** Evicts bodies until the number of bodies and their bytes are within the limits. */
   #makeRoom(): void {
     while (this.#count > BODIES_MAX) {
       const site = heaviestOf(this.#sites.values(), ({ bodies }) => bodies);
@@ -160,7 +166,7 @@ function bytesOf({ bytes }: { readonly bytes: number }): number {
   return bytes;
 }
 
-/** Of several that weigh the same the one that has been there for longest. */
+/** The item with the greatest weight. On ties, picks the oldest. */
 function heaviestOf<Each>(all: Iterable<Each>, weightOf: (each: Each) => number): Each {
   let heaviest: Each | undefined;
   for (const each of all) {
@@ -170,20 +176,22 @@ function heaviestOf<Each>(all: Iterable<Each>, weightOf: (each: Each) => number)
   return heaviest;
 }
 
-/** The least that is reserved for a body that comes in parts, in bytes. */
+/** Minimum buffer size for a body that arrives in several parts, in bytes. */
 const RESERVED_BYTES_MIN = 1_024;
 
-/** Observes how much a body holds until it is done. */
+/** Callbacks about the memory of one body until the body is done. */
 type BodyWatcher = {
-  /** It holds this number of bytes more. */
+  /** Called when the body holds `bytes` more. */
   readonly grown: (bytes: number) => void;
-  /** It is whole, refused or given up. */
+  /** Called once, when the body is complete, refused or given up. */
   readonly done: () => void;
 };
 
 /**
- * A body that is being read. What it holds is one piece of memory and never twice its length: a
- * body that comes in a million parts of a byte would otherwise cost a hundred times what it counts.
+ * One body while it is read.
+ *
+ * Holds all parts in one buffer of at most twice the body's length. Separate one-byte parts would
+ * cost a hundred times the bytes that the limits count.
  */
 class BodyReading {
   readonly #payload: IncomingMessage;
@@ -195,7 +203,7 @@ class BodyReading {
   #isDone = false;
   #watcher: BodyWatcher | undefined;
 
-  /** Reads `payload`; `finish` is called once, with the body or with why there is none. */
+  /** Starts to read `payload`. Calls `finish` once, with the body or with an error. */
   constructor(
     payload: IncomingMessage,
     lengthMax: number,
@@ -215,22 +223,22 @@ class BodyReading {
     payload.on('error', this.#end);
   }
 
-  /** Whether there is nothing more to wait for. */
+  /** Whether the body is complete, refused or given up. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
-  /** Bytes that it holds. */
+  /** Bytes held in the buffer. */
   get bytes(): number {
     return this.#held.length;
   }
 
-  /** Has a watcher from now on. */
+  /** Sets the watcher. Replaces an earlier watcher. */
   watch(watcher: BodyWatcher): void {
     this.#watcher = watcher;
   }
 
-  /** Reads no further. What still comes is thrown away. */
+  /** Refuses the body with `fault` and discards the bytes that still arrive. */
   giveUp(fault: Fault): void {
     this.#end(fault);
     this.#payload.resume();
@@ -243,7 +251,7 @@ class BodyReading {
       return;
     }
     const before = this.#held.length;
-    // Node's copy for us alone: nearly every body is one part, which is kept as it came.
+    // Nearly every body is one part. Node made that copy for this process alone, so keep it.
     if (this.#length === 0) this.#held = part;
     else {
       if (length > before) this.#reserve(length);

@@ -14,17 +14,19 @@ import { Fault, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
-/** The limits on connections that send or read too slowly, or too much at once. */
+/** The limits on connections that send or read too slowly, or too much at once, of one listener. */
 type ConnectionLimits = {
   readonly warnings: AddressWarnings;
   readonly pipelines: Pipelines;
   readonly bodies: UnfinishedBodies;
   readonly unread: UnreadAnswers;
-  /** Reports how many there are of each. */
+  /** Updates the gauges of unfinished bodies, unread answers and waiting requests. */
   measure(): void;
 };
 
-/** The bounds of a listener that no single request can see, with their metrics and log lines. */
+/**
+ * Creates the limits of a listener that span several requests, with their metrics and log lines.
+ */
 export function connectionLimits(
   clock: Clock,
   metrics: ConnectionMetrics,
@@ -51,15 +53,16 @@ export function connectionLimits(
 }
 
 /**
- * How long a sender of broken requests has to read its answer before the connection is cut, in
- * milliseconds: cutting at once would take back an answer that has not arrived yet.
+ * Delay between the last answer and the cut of a broken connection, in milliseconds. An immediate
+ * cut could discard an answer that is still on its way.
  */
 const LINGER_MS = 1_000;
 
 /**
- * Requests that Node or Fastify refuse before any hook runs: they get our envelope and headers all
- * the same (attacks, "hardening recipe"), and in their turn: an answer never overtakes those of
- * earlier requests on the same connection.
+ * Answers requests that Node or Fastify refuses before any hook runs.
+ *
+ * These answers have the usual envelope and headers (attacks, "hardening recipe"). Each answer
+ * waits for the answers to earlier requests on the same connection.
  */
 export function brokenHttp(clock: Clock, pipelines: Pipelines) {
   const broken = new WeakSet<Duplex>();
@@ -80,7 +83,7 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
   }
 
   return {
-    /** For sockets whose bytes are no request: malformed, timed out, headers too large. */
+    /** Handles bytes that are no request: malformed, timed out, or with too large headers. */
     clientErrorHandler(error: Error & { code?: string }, socket: Duplex): void {
       if (error.code === 'ECONNRESET') socket.destroy();
       if (socket.destroyed || broken.has(socket)) return;
@@ -91,7 +94,9 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
       else if (last.req.complete) afterwards(last, () => hangUp(socket, raw(fault)));
       else breakOff(last, socket, fault);
     },
-    /** For URLs that no router can read; in the API, a caller needs a key to learn even that. */
+    /**
+     * Handles URLs that the router cannot decode. API paths require a key even for this refusal.
+     */
     frameworkErrors(
       error: { code: string },
       request: { raw: IncomingMessage },
@@ -100,7 +105,9 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
       const keyless = meansApi(request.raw.url ?? '') ? faultOfCaller(request.raw) : undefined;
       respond(request.raw, reply.raw, keyless ?? faultOfRouter(error.code));
     },
-    /** For what Node does not pass on as a request, and to know which answers are under way. */
+    /**
+     * Registers `note` for all requests, and handles `Expect` and CONNECT, which Node keeps back.
+     */
     watch(server: Server): void {
       server.prependListener('request', note);
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -109,7 +116,7 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
         respond(request, response, invalid('expectation_failed', 'Expect', text));
       });
       server.on('connect', (_request, socket) => {
-        // Node has taken its own listeners away: unheard, a reset would end the process.
+        // Node has removed its own listeners. Without this listener, a reset would end the process.
         socket.on('error', () => socket.destroy());
         hangUp(socket, raw(new Fault('not_found', 'this is no proxy')));
       });
@@ -117,14 +124,16 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
   };
 }
 
-/** Whether Node throws away what came together with the request. */
+/** Whether the request asks for an upgrade. Node discards bytes that arrive together with it. */
 function asksForUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /\bupgrade\b/i.test(headers.connection ?? '');
 }
 
 /**
- * Ends a request whose body will never be whole. The reader of the body refuses the request in
- * the usual way; without a reader it has an answer or will get one, and there is nothing to add.
+ * Ends a request whose body will never be complete.
+ *
+ * If a reader of the body exists, the reader gets `fault` and refuses the request in the usual way.
+ * Without a reader, the request has an answer already or gets one from its handler.
  */
 function breakOff(response: ServerResponse, socket: Duplex, fault: Fault): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
@@ -132,19 +141,19 @@ function breakOff(response: ServerResponse, socket: Duplex, fault: Fault): void 
   if (response.req.listenerCount('error') > 0) response.req.emit('error', fault);
 }
 
-/** Runs `action` once an answer has left. */
+/** Runs `action` after the answer has been written to the socket. */
 function afterwards(response: ServerResponse, action: () => void): void {
   if (response.writableFinished) action();
   else response.once('finish', action);
 }
 
-/** Says a last word and cuts the connection, once it may have been read. */
+/** Writes `lastWords` and closes the connection after `LINGER_MS`. */
 function hangUp(socket: Duplex, lastWords: string): void {
   if (socket.writable) socket.end(lastWords);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-/** The refusal of bytes that Node's parser of HTTP refuses with this code. */
+/** Maps an error code of Node's HTTP parser to the fault of the answer. */
 export function faultOfParser(code: string | undefined): Fault {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -156,7 +165,7 @@ export function faultOfParser(code: string | undefined): Fault {
   }
 }
 
-/** Why a request has no caller, or undefined if it shows a key. */
+/** The fault of a request without a valid caller; undefined if the request has a key. */
 function faultOfCaller(request: IncomingMessage): Fault | undefined {
   try {
     readCaller(request);
@@ -173,35 +182,39 @@ function faultOfRouter(code: string): Fault {
   return invalid('malformed_request', undefined, 'the URL is malformed');
 }
 
-/** How often a closing server looks at its connections, in milliseconds. */
+/** Interval between two checks of the connections of a closing server, in milliseconds. */
 const SWEEP_MS = 100;
 
 /**
- * How long no connection must have come before a server that is not ready is taken to be alone: a
- * fifth of the time it has, but no less than this, in milliseconds, which is two probes of a
- * balancer that asks every half second. A connection that comes after the listener has closed meets
- * a reset, after which no caller knows what became of its call. Source: decision 99.
+ * Minimum quiet period before a draining server closes its listener, in milliseconds.
+ *
+ * The quiet period is a fifth of the drain time, but at least this value: two probes of a load
+ * balancer that probes every 500 ms. A connection after the close meets a reset, and its caller
+ * cannot tell whether the call took effect. Source: decision 99.
  */
 const QUIET_MS_MIN = 1_000;
 
-/** A server's way out, in two steps. */
+/** Drain of a server in two steps: first `sendAway`, then `end`. */
 type Drain = {
   /**
-   * Fulfils when no connection is left and none has come for a second or a fifth of `forMs`, or
-   * after `forMs`. Until then the server answers as ever, but each answer is its connection's last:
-   * a balancer has time to send new calls elsewhere, and no caller's next call meets a closed
-   * listener.
+   * Waits until the load balancer sends no new connections, for at most `forMs` milliseconds.
+   *
+   * Fulfils early if no connection is open and none has arrived for the quiet period: a fifth of
+   * `forMs`, at least one second. The caller makes each answer the last of its connection
+   * meanwhile. So the load balancer moves new calls elsewhere, and no call meets a closed listener.
    */
   sendAway(forMs: number): Promise<void>;
   /**
-   * Ends the connections that wait for nothing within a fifth of a second, the others when they
-   * have their answer, and slow senders when their time is over: Node counts a connection without
-   * any request as busy, and stops looking at the time once it closes.
+   * Closes the remaining connections of a closing server.
+   *
+   * Idle connections close within 200 ms, busy connections after their answer, and slow senders at
+   * the request timeout. Node counts a connection without any request as busy, and stops to enforce
+   * timeouts once the server closes.
    */
   end(): void;
 };
 
-/** Watches a server's connections from its start. */
+/** Tracks the connections of a server. Call it before the server listens. */
 export function drainOf(server: Server): Drain {
   const open = new Set<Socket>();
   const unused = new Set<Socket>();
@@ -223,13 +236,13 @@ export function drainOf(server: Server): Drain {
       for (let leftMs = forMs; leftMs > 0 && quietMs < enoughMs; leftMs -= SWEEP_MS) {
         const before = arrivals;
         await sleep(Math.min(leftMs, SWEEP_MS));
-        // After a standstill waiting connections are accepted behind the timers.
+        // After a pause of the event loop, pending connections are accepted only after the timers.
         await setImmediate();
         quietMs = open.size === 0 && arrivals === before ? quietMs + SWEEP_MS : 0;
       }
     },
     end() {
-      // Not at the first look: the first request of one that has just come may be on its way.
+      // The first request of a new connection may be on its way, so spare it in the first sweep.
       let unusedBefore = new Set<Socket>();
       const sweep = setInterval(() => {
         for (const socket of unused) if (unusedBefore.has(socket)) socket.destroy();

@@ -2,58 +2,67 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { hasBody } from '#platform/has-body';
 
-/** Waiting requests of a connection from which no more are read: a few kilobytes bring as many. */
+/**
+ * Maximum number of waiting requests of one connection. A full connection is paused, because a few
+ * kilobytes can carry this many requests.
+ */
 const WAITING_PER_CONNECTION_MAX = 64;
 
-/** Waiting requests of all connections; beyond, the connection with the most of them is ended. */
+/**
+ * Maximum number of waiting requests of all connections. Above, the connection with most is closed.
+ */
 const WAITING_MAX = 16_384;
 
 /**
- * Connections on which a request with a body waits. Nothing more is read from such a one, so that
- * each holds what one read of it brought, 64 KiB: all of them 64 MiB. Beyond, the oldest is ended.
+ * Maximum number of connections on which a request with a body waits. Above, the oldest is closed.
+ *
+ * Such a connection is paused, so it holds at most one read of 64 KiB: 64 MiB in total.
  */
 const HOLDING_MAX = 1_024;
 
-/** The requests of one connection. */
+/** State of one connection. */
 type Pipeline = {
   readonly socket: Duplex;
-  /** The newest answer: all others are in front of it. */
+  /** Answer to the newest request. All other answers are sent before it. */
   last: ServerResponse;
-  /** The one in front of that. */
+  /** Answer directly before `last`. */
   before: ServerResponse | undefined;
   requests: number;
-  /** Requests that wait until the answers in front of theirs have left. */
+  /** Number of requests that wait for earlier answers. */
   waiting: number;
-  /** Those of them that have a body. */
+  /** Number of waiting requests that have a body. */
   bodies: number;
   isWatched: boolean;
 };
 
 /**
- * The connections of a server, and on each the order of its requests: one that comes before an
- * earlier one's answer has left waits for that, unread. So a connection has one answer at most that
- * it does not take, however many requests it sends, and its observations happen in their order
- * (decision 161).
+ * Order of the requests of each connection (HTTP pipelining).
+ *
+ * A request that arrives before an earlier answer has been sent waits, unread. So each connection
+ * has at most one answer that its client does not read. The observations of a connection are
+ * applied in their order (decision 161).
  */
 export class Pipelines {
   readonly #pipelines = new WeakMap<Duplex, Pipeline>();
-  /** Those in which requests wait. */
+  /** Pipelines with waiting requests. */
   readonly #busy = new Set<Pipeline>();
-  /** Those in which requests with bodies wait, the oldest first. */
+  /** Pipelines with waiting requests that have bodies, oldest first. */
   readonly #holding = new Set<Pipeline>();
   #waiting = 0;
 
-  /** Requests that wait for answers in front of theirs. */
+  /** Number of requests that wait for earlier answers. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Connections on which requests with bodies wait. */
+  /** Number of connections on which requests with bodies wait. */
   get holding(): number {
     return this.#holding.size;
   }
 
-  /** Notes a request, before anything else is done with it. Returns how many its connection has had. */
+  /**
+   * Registers a request before any other work. Returns the number of requests of its connection.
+   */
   note({ socket }: IncomingMessage, response: ServerResponse): number {
     const pipeline = this.#pipelines.get(socket);
     if (pipeline === undefined) {
@@ -67,18 +76,19 @@ export class Pipelines {
     return pipeline.requests;
   }
 
-  /** The newest answer of a connection, if it has had a request. */
+  /** Answer to the newest request of a connection; undefined before the first request. */
   lastOf(socket: Duplex): ServerResponse | undefined {
     return this.#pipelines.get(socket)?.last;
   }
 
   /**
-   * Calls `serve` when it is a request's turn: at once, or when the answers in front of its own
-   * have left; never if the connection ends with one of them. To be called as soon as a request
-   * comes.
+   * Calls `serve` when all earlier answers of the connection have been sent, or at once if there
+   * are none. Never calls `serve` if the connection closes first.
+   *
+   * Call this method as soon as the request arrives.
    */
   inTurn(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
-    // Node ties the connection to the one answer that may be written now.
+    // Node assigns the socket only to the answer that may be written now.
     const pipeline = response.socket === null ? this.#pipelines.get(request.socket) : undefined;
     if (pipeline?.before === undefined) {
       serve();
@@ -107,7 +117,7 @@ export class Pipelines {
   }
 
   #leave(pipeline: Pipeline, bodies: number): void {
-    // None is left when the connection has closed.
+    // The counter is zero after the connection has closed.
     if (pipeline.waiting === 0) return;
     pipeline.waiting -= 1;
     pipeline.bodies -= bodies;
@@ -121,11 +131,11 @@ export class Pipelines {
   #watch(pipeline: Pipeline): void {
     pipeline.isWatched = true;
     pipeline.socket.once('close', () => this.#forget(pipeline));
-    // Node reads on after each whole message, and when a body is read or thrown away.
+    // Node resumes reading after each message, and when a body is read or discarded.
     pipeline.socket.on('resume', () => {
       if (!isFull(pipeline)) return;
-      // A pause that came before this event, and after the call for it, is not noticed a second
-      // time.
+      // Node ignores a second pause between the call of `resume` and this event, so emit `pause`
+      // directly.
       if (pipeline.socket.isPaused()) pipeline.socket.emit('pause');
       else pipeline.socket.pause();
     });
@@ -153,22 +163,23 @@ export class Pipelines {
   }
 }
 
-/** Whether no more is to be read from the connection for now. */
+/** Whether reading from the connection is paused. */
 function isFull({ waiting, bodies }: Pipeline): boolean {
   return waiting >= WAITING_PER_CONNECTION_MAX || bodies > 0;
 }
 
 /**
- * Makes one piece of what the read that is under way brings of a body: Node keeps each part of it
- * by itself, and 64 KiB of parts of a byte would hold 5 MiB.
+ * Merges the parts of a body that the current read brings into one buffer. Node keeps each part
+ * separately, and 64 KiB in one-byte parts would take 5 MiB.
  */
 function keepAsOne(request: IncomingMessage, response: ServerResponse): void {
   setImmediate(() => {
-    // Its turn may have come before: what is read by another is not taken from it.
+    // The request may have been served meanwhile. Its bytes belong to its reader then.
     if (request.readableFlowing !== null || request.readableLength === 0) return;
     const held: Buffer = request.read();
     request.unshift(held);
-    // Node throws away what is left of a body only where nothing of it has been read.
+    // Node discards the rest of a body only if nothing of the body has been read, so discard it
+    // here.
     response.once('finish', () => request.resume());
   });
 }

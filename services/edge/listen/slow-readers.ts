@@ -2,42 +2,48 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '#platform/clock';
 
-/** How often the connections are looked at, in milliseconds. */
+/** Interval between two checks of all connections, in milliseconds. */
 const SWEEP_MS = 1_000;
 
-/** Bytes of answers that no client has taken yet, of all connections together. */
+/** Maximum number of bytes of unread answers of all connections together. */
 const UNREAD_BYTES_MAX = 256 * 1_024 * 1_024;
 
-/** Answers up to this size, in bytes, wait for the sweep to be noticed: a connection has only one. */
+/**
+ * Minimum size of an answer that is counted when it is sent, in bytes. Smaller answers are counted
+ * by the next sweep, and a connection has at most one answer.
+ */
 const NOTICED_BYTES_MIN = 16 * 1_024;
 
-/** Why a connection was ended. */
+/** Why the edge closed a connection: too slow, or too many bytes unread on all connections. */
 export type EndCause = 'slow' | 'too_much';
 
-/** What is looked at of a connection. */
+/** The part of a socket that `UnreadAnswers` uses. */
 export type Reader = Pick<Socket, 'writableLength' | 'bytesWritten' | 'destroyed'> & {
   resetAndDestroy(): unknown;
-  /** Node's own: of what it has handed over, `writeQueueSize` bytes are not with the kernel yet. */
+  /** Node's handle. `writeQueueSize` bytes of the written bytes are not in the kernel yet. */
   readonly _handle?: { readonly writeQueueSize?: number } | null;
 };
 
-/** A connection, the bytes that it holds, and when it took the last of what it has taken. */
+/** A connection, its unread bytes, and the time when the kernel last took bytes from it. */
 type Holder = { readonly reader: Reader; readonly bytes: number; readonly takenMs: number };
 
 /**
- * Bounds what answers hold that their callers do not read. Once a second all connections are looked
- * at: one whose pace is too slow while an answer waits is ended (`ReadingPace`), and if all of them
- * together hold too much, those that took nothing for longest, of equals those that hold the most.
- * Only an answer of some size is noticed when it is sent, so that many at once cannot grow beyond
- * that between two looks. Source: decision 161.
+ * Bounds the memory of answers that clients do not read (back-pressure).
+ *
+ * A sweep checks all connections once a second. It closes connections that read too slowly while an
+ * answer waits (`ReadingPace`). If all unread answers together exceed `UNREAD_BYTES_MAX`, it closes
+ * connections until they fit. The longest idle connections go first; on ties, the largest.
+ *
+ * Large answers are counted when they are sent, so that they cannot exceed the limit between two
+ * sweeps. Source: decision 161.
  */
 export class UnreadAnswers {
   readonly #clock: Clock;
   readonly #onEnd: (cause: EndCause) => void;
   readonly #open = new Set<Reader>();
-  /** Of those for which an answer waits. */
+  /** Paces of the connections on which an answer waits. */
   readonly #paces = new Map<Reader, ReadingPace>();
-  /** At the last look, and all that has been noticed since. */
+  /** Unread bytes at the last check, plus the answers noted since. */
   #bytes = 0;
 
   constructor(clock: Clock, onEnd: (cause: EndCause) => void) {
@@ -45,21 +51,21 @@ export class UnreadAnswers {
     this.#onEnd = onEnd;
   }
 
-  /** Bytes that waited at the last look, and what has been noticed since. */
+  /** Unread bytes at the last check, plus the answers noted since. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Looks after the connections of a server until it closes. */
+  /** Tracks all connections of a server until the server closes. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       this.add(socket);
       socket.once('close', () => this.remove(socket));
     });
-    // Node itself ends a connection on which nothing moves only where there is no such listener.
+    // With this listener, Node no longer closes idle connections itself.
     server.on('timeout', (socket: Socket) => {
-      // An even reader's kernel may take nothing for longer: while an answer waits, the sweep
-      // judges.
+      // While an answer waits, only the sweep decides: the kernel of a steady reader may take no
+      // bytes for longer than the timeout.
       if (socket.writableLength > 0) socket.setTimeout(server.timeout);
       else socket.destroy();
     });
@@ -67,18 +73,18 @@ export class UnreadAnswers {
     server.once('close', () => clearInterval(timer));
   }
 
-  /** Looks after a connection from now on. */
+  /** Starts to track a connection. */
   add(reader: Reader): void {
     this.#open.add(reader);
   }
 
-  /** Forgets one that has closed. */
+  /** Stops tracking a connection. */
   remove(reader: Reader): void {
     this.#open.delete(reader);
     this.#paces.delete(reader);
   }
 
-  /** Notices an answer of `bytes` that has just been handed to Node. */
+  /** Counts an answer of `bytes` that has just been handed to Node. */
   note(reader: Reader, bytes: number): void {
     if (bytes <= NOTICED_BYTES_MIN) return;
     const { writableLength } = reader;
@@ -87,7 +93,7 @@ export class UnreadAnswers {
     if (this.#bytes > UNREAD_BYTES_MAX) this.#bound(this.#clock.monotonicMs());
   }
 
-  /** Looks at every connection. */
+  /** Checks every connection: closes slow connections, then enforces the total limit. */
   sweep(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const reader of this.#open) {
@@ -97,7 +103,7 @@ export class UnreadAnswers {
     this.#bound(nowMs);
   }
 
-  /** The pace up to now of a connection for which an answer waits. */
+  /** Updates and returns the pace of a connection on which an answer waits. */
   #look(reader: Reader, nowMs: number): ReadingPace {
     let pace = this.#paces.get(reader);
     if (pace === undefined) {
@@ -107,7 +113,7 @@ export class UnreadAnswers {
     return pace;
   }
 
-  /** Counts again, and ends connections while they hold too much. */
+  /** Recounts the unread bytes, and closes connections until they fit `UNREAD_BYTES_MAX`. */
   #bound(nowMs: number): void {
     const waiting = [...this.#open].filter(({ writableLength }) => writableLength > 0);
     this.#bytes = waiting.reduce((sum, { writableLength }) => sum + writableLength, 0);
@@ -126,65 +132,70 @@ export class UnreadAnswers {
   #end(reader: Reader, cause: EndCause): void {
     this.remove(reader);
     if (reader.destroyed) return;
-    // Reset: the kernel would keep what it has of the answer for minutes.
+    // Reset the connection. After a plain close, the kernel would keep the unread bytes for
+    // minutes.
     reader.resetAndDestroy();
     this.#onEnd(cause);
   }
 }
 
-/** First those that took nothing for longest: one that holds much may read well. */
+/** Longest idle first, because a connection with many unread bytes may still read well. */
 function byUse(a: Holder, b: Holder): number {
   return a.takenMs - b.takenMs || b.bytes - a.bytes;
 }
 
-/** Bytes of all answers so far that the kernel has taken. */
+/** Bytes of all answers of the connection that the kernel has taken. */
 function takenFrom({ bytesWritten, _handle }: Reader): number {
   return bytesWritten - (_handle?.writeQueueSize ?? 0);
 }
 
-/** The least that a connection must take while an answer waits, in bytes a second. */
+/** Minimum read rate of a client while an answer waits, in bytes per second. */
 const TAKEN_PER_SECOND_MIN = 16 * 1_024;
 
-/** Over how long that is measured, in milliseconds: a network that stops for a moment is none. */
+/** Measuring window of the read rate, in milliseconds. Tolerates short network outages. */
 const MEASURED_MS = 10_000;
 
 /**
- * How long a large step may last at that rate, in milliseconds: a third of the 4 MiB that Linux
- * lets a connection's send buffer have.
+ * Maximum time that one step of bytes may cover at the minimum rate, in milliseconds. A step is up
+ * to a third of the 4 MiB of a Linux send buffer.
  */
 const STEP_MS_MAX = 90_000;
 
 /**
- * How long the first step may be waited for, in milliseconds: the same third at 40 KiB a second. It
- * is less, because what the kernel took before says nothing of the reader.
+ * Maximum time until the first step, in milliseconds. Shorter than `STEP_MS_MAX`, because bytes
+ * that the kernel took earlier prove nothing about the reader.
  */
 const FIRST_STEP_MS_MAX = 40_000;
 
-/** Linux takes more when such a part of a connection's send buffer is free. */
+/** Part of the send buffer that must be free before Linux takes more bytes. */
 const FREED_PART = 1 / 3;
 
-/** How far apart looks are that are kept, in milliseconds: many connections make very many. */
+/**
+ * Minimum interval between two kept samples, in milliseconds. Many connections cause many checks.
+ */
 const APART_MS_MIN = 500;
 
 type Look = { readonly atMs: number; readonly taken: number };
 
 /**
- * How fast a connection takes an answer that waits for it. All that is seen is what the kernel
- * takes, and of an even reader it takes nothing for a while and then a step of up to a third of its
- * buffer. So a connection is slow when it has taken too little in 10 s, and the next step is
- * overdue as well: the last one may last for as long as its bytes do at the least rate. The first
- * may take as long as the kernel's buffer allows, which holds no more than it ever took. Source:
- * decision 161.
+ * Pace at which the kernel takes a waiting answer of one connection.
+ *
+ * The kernel takes nothing for a while and then a step of up to a third of its buffer, even for a
+ * steady reader. So a connection is slow only under two conditions. The kernel took too few bytes
+ * in the last 10 s, and the next step is overdue.
+ *
+ * A step covers the time that its bytes last at the minimum rate. The first step may last as long
+ * as the kernel's buffer does, which is bounded by all bytes taken before. Source: decision 161.
  */
 class ReadingPace {
-  /** Of the last ten seconds, and the newest before them. */
+  /** Samples of the last ten seconds, and the newest sample before them. */
   readonly #looks: [Look, ...Look[]];
   #taken: number;
   #takenMs: number;
-  /** Until when the next step is not overdue. */
+  /** Time at which the next step becomes overdue. */
   #dueMs: number;
 
-  /** Begins when an answer waits, on a connection of which `taken` bytes have been taken before. */
+  /** Starts when an answer waits. `taken` is the number of bytes that the kernel took before. */
   constructor(nowMs: number, taken: number) {
     this.#looks = [{ atMs: nowMs, taken }];
     this.#taken = taken;
@@ -192,28 +203,28 @@ class ReadingPace {
     this.#dueMs = nowMs + Math.min(msOf(taken * FREED_PART), FIRST_STEP_MS_MAX);
   }
 
-  /** When something was taken last, in milliseconds; at first when the answer began to wait. */
+  /** Time when the kernel last took bytes, in milliseconds. Initially the start of the wait. */
   get takenMs(): number {
     return this.#takenMs;
   }
 
-  /** Looks again: `taken` bytes of all answers on the connection have been taken by now. */
+  /** Adds a sample: the kernel has taken `taken` bytes of all answers of the connection so far. */
   look(nowMs: number, taken: number): void {
     const last = this.#looks.at(-1) ?? this.#looks[0];
     if (taken > this.#taken) {
       this.#taken = taken;
       this.#takenMs = nowMs;
-      // From the last look on: it may have been taken right after it.
+      // Count from the last sample, because the bytes may have been taken right after that sample.
       const stepMs = Math.min(msOf(taken - last.taken), STEP_MS_MAX);
       this.#dueMs = Math.max(this.#dueMs, last.atMs + stepMs);
     }
     if (nowMs - last.atMs < APART_MS_MIN) return;
     this.#looks.push({ atMs: nowMs, taken });
-    // The newest that is old enough is compared with, and those before it are forgotten.
+    // Keep the newest sample that is old enough for the comparison, and drop older samples.
     while (nowMs - (this.#looks[1]?.atMs ?? nowMs) >= MEASURED_MS) this.#looks.shift();
   }
 
-  /** Whether too little has been taken, as of the last look. */
+  /** Whether the connection is too slow, as of the last sample. */
   isSlow(nowMs: number): boolean {
     const [first] = this.#looks;
     const elapsedMs = nowMs - first.atMs;
@@ -222,7 +233,7 @@ class ReadingPace {
   }
 }
 
-/** For how long bytes last at the least rate, in milliseconds. */
+/** Time that `bytes` last at the minimum rate, in milliseconds. */
 function msOf(bytes: number): number {
   return (bytes * 1_000) / TAKEN_PER_SECOND_MIN;
 }
