@@ -4,6 +4,6 @@ import { listenForStop } from '#process/life';
 const stop = listenForStop();
 keepCompiledCode();
 
-// What is imported above is compiled before anything can be kept.
+// Import dynamically: static imports are compiled before the compile cache is enabled.
 const { runCommand } = await import('#process/command');
 process.exitCode = await runCommand(process.argv[2] ?? '', process.argv.slice(3), stop);

@@ -109,7 +109,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.addHook('preClose', async () => {
     // End the event streams first, so that their clients reconnect to another edge.
     served.streams.drain();
-    // From now on, the gate closes each connection after its next answer.
+    // From now on, Fastify closes each connection after its next answer.
     await drain.sendAway(config.drainMs);
     isClosing = true;
     drain.end();

@@ -94,7 +94,7 @@ function clientOf(userAgent = ''): string {
   return userAgent.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^ -~]/g, '?');
 }
 
-/** Number of accounts of one address above which the address looks like a load balancer. */
+/** Number of accounts of one address at which the address counts as a probable load balancer. */
 const ACCOUNTS_SUSPECT = 32;
 
 /** Maximum number of addresses remembered. The oldest is evicted first. */

@@ -8,7 +8,7 @@ const REFUSALS_PER_MINUTE_MAX = 30;
 /** Maximum number of unknown keys of a barred network that are looked up in any second. */
 const LOOKUPS_PER_SECOND_MAX = 5;
 
-/** Factor of the limits of a /48 over the limits of one network. Above, the whole /48 is barred. */
+/** Limits of a /48, as a multiple of the limits of one network. */
 const NETWORKS_PER_SITE = 10;
 
 /** Maximum number of keys remembered as admitted. The oldest is evicted first. */

@@ -43,7 +43,7 @@ export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
   'WWW-Authenticate': text('The one scheme that is accepted.', { const: 'Bearer' }),
 };
 
-/** Every request header and the path's id, by name of the component. */
+/** All header parameters of requests, by component name. */
 export const PARAMETERS: Readonly<Record<string, Json>> = {
   RequestId: parameter(
     'X-Request-Id',
@@ -95,7 +95,7 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
   ),
 };
 
-/** Headers that every answer under `/v1` carries, whatever refused it. Source: interface 8.2. */
+/** Headers of every answer under `/v1`, including all refusals. Source: interface 8.2. */
 const ALWAYS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -106,7 +106,7 @@ const ALWAYS = [
   'X-Request-Id',
 ];
 
-/** The header parameters of an endpoint, by name of the component. */
+/** Component names of the header parameters of an endpoint. */
 export function headerParametersOf(endpoint: Endpoint): string[] {
   const { method, isKeyed, isGuarded, isTagged, handler } = endpoint;
   return [
@@ -121,7 +121,7 @@ export function headerParametersOf(endpoint: Endpoint): string[] {
   ];
 }
 
-/** The headers of an endpoint's success. */
+/** Headers of an endpoint's success. */
 export function successHeadersOf(endpoint: Endpoint): Json {
   const { method, success, isKeyed, isTagged } = endpoint;
   return headers([
@@ -133,12 +133,12 @@ export function successHeadersOf(endpoint: Endpoint): Json {
   ]);
 }
 
-/** The headers of a 304, or of the 204 that a caller prefers. */
+/** Headers of an answer without body: a 304, or the 204 of a deletion with `return=minimal`. */
 export function bareHeadersOf(endpoint: Endpoint): Json {
   return headers(endpoint.method === 'DELETE' ? ['Preference-Applied'] : ['ETag']);
 }
 
-/** The headers of a refusal. */
+/** Headers of a refusal. */
 export function refusalHeadersOf(endpoint: Endpoint, status: number): Json {
   const isThrottling = status === 429 && endpoint.isBilled;
   return headers([

@@ -17,18 +17,18 @@ import { ErrorBody } from '#edge/schemas/instance';
 import type { FaultCode } from '#fault/error-codes';
 import { MODE_KEYS } from '#identity/modes';
 
-/** Refusals that look the same wherever they occur, so that the document says them once. */
+/** Statuses whose refusals are equal for all endpoints, so that the document defines them once. */
 const SHARED_STATUSES = new Set([401, 408, 414, 417, 431, 500, 505]);
 
-/** Codes that may name the field, parameter or header that is wrong. */
+/** Error codes whose details may name the invalid field, parameter or header. */
 const FIELD_CODES: ReadonlySet<FaultCode> = new Set(['invalid_request', 'conflict']);
 
-/** The release. Source: interface 9. */
+/** Version of the API. Source: interface 9. */
 const VERSION = '1.0.0';
 
-/** A real answer of the service, shown in the document. */
+/** A real answer of the service, shown as an example in the document. */
 export type ExampleAnswer = {
-  /** Name of the endpoint that gave it. */
+  /** Name of the endpoint that gave the answer. */
   readonly endpoint: string;
   readonly status: number;
   readonly summary: string;
@@ -36,9 +36,10 @@ export type ExampleAnswer = {
 };
 
 /**
- * The API of this release as an OpenAPI 3.1 document, made from the endpoints' own schemas: answers
- * are closed. `openedDocument` makes the published form of it. `answers` are the
- * examples; every endpoint needs one for each status that the document shows a body for.
+ * The API of this release as an OpenAPI 3.1 document, generated from the schemas of the endpoints.
+ *
+ * The schemas of answers are closed; `openedDocument` makes the published form. `answers` are the
+ * examples. Every endpoint needs an example for each status with a body.
  */
 export function openApiDocument(answers: readonly ExampleAnswer[]): Json {
   const book = new SchemaBook();
@@ -139,7 +140,7 @@ function requestBodyOf(endpoint: Endpoint, book: SchemaBook): Json {
   };
 }
 
-/** The bodies that an endpoint's schema shows as examples, the usual one first. */
+/** Example bodies of an endpoint's schema, the typical example first. */
 export function exampleBodiesOf({ body }: Endpoint): readonly unknown[] {
   const examples = body?.meta()?.['examples'];
   return Array.isArray(examples) ? examples : [];
@@ -165,12 +166,12 @@ function successesOf(
   return responses;
 }
 
-/** What the body of a success is. */
+/** Media type of the body of a success. */
 function mediaTypeOf({ handler }: Endpoint): string {
   return handler.kind === 'stream' ? 'text/event-stream' : 'application/json';
 }
 
-/** The envelope of interface 7, narrowed to the codes and reasons that this endpoint can answer. */
+/** The envelope of interface 7, limited to the codes and reasons of this endpoint. */
 function refusalResponse(
   endpoint: Endpoint,
   { status, codes, reasons }: RefusalsOfStatus,
@@ -191,7 +192,7 @@ function refusalResponse(
   };
 }
 
-/** Exactly the details that `edge/serve/reply` gives with these refusals. */
+/** Schema of the details that `edge/serve/reply` sends with these refusals. */
 function detailsOf({ status, codes, reasons }: RefusalsOfStatus): Json {
   const isServerError = status >= 500;
   const isField = !isServerError && codes.some((code) => FIELD_CODES.has(code));

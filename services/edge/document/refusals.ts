@@ -2,7 +2,7 @@ import type { Endpoint } from '#edge/endpoints/endpoint';
 import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { codeOfReason, type FaultReason, httpOfReason } from '#fault/error-reasons';
 
-/** One way in which an endpoint can be refused. */
+/** A possible refusal of an endpoint. */
 type Refusal = { readonly code: FaultCode; readonly reason: FaultReason | undefined };
 
 /** All refusals of an endpoint that share an HTTP status. */
@@ -12,7 +12,7 @@ export type RefusalsOfStatus = {
   readonly reasons: readonly FaultReason[];
 };
 
-/** What any request may meet, whatever it asks for. Source: decisions 24, 35 and 159. */
+/** Reasons that apply to every request. Source: decisions 24, 35 and 159. */
 const ANYWHERE: readonly FaultReason[] = [
   'malformed_request',
   'unknown_parameter',
@@ -28,7 +28,7 @@ const ANYWHERE: readonly FaultReason[] = [
   'shutting_down',
 ];
 
-/** What of it only a request with a key can meet, or one whose query is looked at. */
+/** Reasons in `ANYWHERE` that apply only to endpoints with a key. */
 const OF_KEYS: ReadonlySet<FaultReason> = new Set([
   'unknown_parameter',
   'address_not_allowed',
@@ -36,17 +36,17 @@ const OF_KEYS: ReadonlySet<FaultReason> = new Set([
   'too_many_refused_keys',
 ]);
 
-/** What is wrong with the bytes of a body before its fields are checked. Source: decision 2. */
+/** Syntax errors of a body, found before its fields are checked. Source: decision 2. */
 const SYNTAX: readonly FaultReason[] = ['malformed_json', 'duplicate_key', 'invalid_utf8'];
 
-/** What only a request with a body can meet. */
+/** Reasons that apply only to requests with a body. */
 const TRANSFER: readonly FaultReason[] = [
   'body_too_large',
   'unsupported_media_type',
   'too_many_unfinished_bodies',
 ];
 
-/** What every body can break. */
+/** Field errors that any body can have. */
 const ANY_BODY: readonly FaultReason[] = [
   'unknown_field',
   'wrong_type',
@@ -54,7 +54,7 @@ const ANY_BODY: readonly FaultReason[] = [
   'invalid_text',
 ];
 
-/** Every refusal that an endpoint can answer, by status, ascending. */
+/** All refusals of an endpoint, grouped by status in ascending order. */
 export function refusalsOf(endpoint: Endpoint): RefusalsOfStatus[] {
   const rows: Refusal[] = [...plainRefusals(endpoint), ...reasonsOf(endpoint).map(refusalFor)];
   const byStatus = Map.groupBy(rows, statusOf);
@@ -67,17 +67,17 @@ export function refusalsOf(endpoint: Endpoint): RefusalsOfStatus[] {
     }));
 }
 
-/** The HTTP status of a refusal: the code's own, unless its reason says otherwise. */
+/** HTTP status of a refusal: the status of its reason, else of its code. */
 export function statusOf({ code, reason }: Refusal): number {
   return httpOfReason(reason) ?? FAULTS[code].http;
 }
 
-/** A reason with the code that it belongs to. */
+/** The refusal with this reason and the reason's code. */
 export function refusalFor(reason: FaultReason): Refusal {
   return { code: codeOfReason(reason), reason };
 }
 
-/** Refusals whose code says all. */
+/** Refusals that have a code but no reason. */
 function plainRefusals(endpoint: Endpoint): Refusal[] {
   const { scope, refusalCodes } = endpoint;
   const ofKeys: FaultCode[] = scope === 'none' ? [] : ['unauthorized', 'rate_limited'];
@@ -89,7 +89,7 @@ function plainRefusals(endpoint: Endpoint): Refusal[] {
 
 function reasonsOf(endpoint: Endpoint): FaultReason[] {
   if (endpoint.scope !== 'none') return reasonsOfCall(endpoint);
-  // Its body is bytes until its signature is known to be good.
+  // The endpoint takes the raw body and checks its signature before its fields.
   const anywhere = ANYWHERE.filter((reason) => !OF_KEYS.has(reason));
   return [...anywhere, ...TRANSFER, ...endpoint.refusals];
 }
@@ -112,18 +112,18 @@ function reasonsOfCall(endpoint: Endpoint): FaultReason[] {
   if (isBilled) reasons.push('min_cycle_interval');
   if (auditedAs !== undefined) reasons.push('audit_unavailable', 'audit_full');
   if (handler.kind !== 'engine' && handler.kind !== 'stream') return reasons;
-  // A call that is made again after a fail-over may find that its answer is gone.
+  // A call repeated after a fail-over may find no stored answer.
   if (method !== 'GET') reasons.push('outcome_unknown');
   return [...reasons, 'engine_unavailable', 'deadline_exceeded', 'upgrade_in_progress'];
 }
 
-/** The refusal of keys whose scope is not enough; none where every key is. */
+/** Reasons for keys without the required scope; empty if every key may call. */
 function reasonsOfScope(scope: Endpoint['scope']): FaultReason[] {
   if (scope === 'any' || scope === 'none') return [];
   return [scope === 'full' ? 'read_only_key' : 'missing_scope'];
 }
 
-/** The query parameters of an endpoint, by name. */
+/** Query parameters of an endpoint, by name. */
 export function queryFieldsOf({ query }: Endpoint): Readonly<Record<string, unknown>> {
   return 'shape' in query ? (query.shape as Record<string, unknown>) : {};
 }

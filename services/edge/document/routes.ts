@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
-/** The API document, committed; `npm run generate` makes it. */
+/** The committed API document. `npm run generate` writes the file. */
 export const DOCUMENT_FILE = fileURLToPath(new URL('../../../docs/openapi.json', import.meta.url));
 
 const HTML = 'text/html; charset=utf-8';
@@ -10,13 +10,15 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Redoc fetches its maker's logo from elsewhere; nothing here is fetched from elsewhere. */
+/** URL of the vendor's logo, which Redoc would load. These pages load nothing from other hosts. */
 const FOREIGN_LOGO = 'https://cdn.redoc.ly/redoc/logo-mini.svg';
 const NO_LOGO = 'data:,';
 
 /**
- * Both readers style themselves inline and show images of their own as data; Redoc searches in a
- * worker that it makes from a blob. Everything else, also what "Try it out" calls, is this server.
+ * Content security policy of both readers. All resources come from this server.
+ *
+ * Both readers use inline styles and data images. Redoc searches in a worker made from a blob.
+ * Requests of "Try it out" also go to this server.
  */
 const POLICY = [
   "default-src 'none'",
@@ -39,8 +41,8 @@ const HEADERS = {
 };
 
 /**
- * The API document and its two readers; registered only where an operator wants them (interface
- * 1.6). Everything is read from disk when it is asked for, so that it costs a start nothing.
+ * Serves the API document and its two readers, if the operator enables them (interface 1.6). Files
+ * are read on request, so they do not slow down the start.
  */
 export async function documentRoutes(app: FastifyInstance): Promise<void> {
   const add = (url: string, type: string, read: () => Promise<string | Buffer>) =>
@@ -68,12 +70,12 @@ function send(reply: FastifyReply, type: string, body: string | Buffer): Fastify
   return reply.headers(HEADERS).type(type).send(body);
 }
 
-/** A file of an installed package. */
+/** Reads a file of an installed package. */
 function packaged(url: string): Promise<Buffer> {
   return readFile(fileURLToPath(url));
 }
 
-/** A page of the documentation; `head` and `body` are lines of HTML. */
+/** An HTML page of the documentation. `head` and `body` are lines of HTML. */
 function page(head: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -89,7 +91,7 @@ ${body}</body>
 `;
 }
 
-/** Swagger UI: reads the API document and tries its endpoints. */
+/** Swagger UI: shows the API document and sends test calls. */
 const SWAGGER_PAGE = page(
   `  <link rel="stylesheet" href="/docs/swagger-ui.css">
   <style>body { margin: 0; }</style>
@@ -100,7 +102,9 @@ const SWAGGER_PAGE = page(
 `,
 );
 
-/** Starts Swagger UI: a file of its own, because the page's policy allows no inline script. */
+/**
+ * Starts Swagger UI. A separate file, because the content security policy forbids inline scripts.
+ */
 const SWAGGER_START = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
@@ -111,7 +115,10 @@ const SWAGGER_START = `SwaggerUIBundle({
 });
 `;
 
-/** Redoc: the API document as one page to read. Its narrow column would break the error codes. */
+/**
+ * Redoc: shows the API document as one page. The styles keep error codes in its narrow column
+ * whole.
+ */
 const REDOC_PAGE = page(
   `  <style>
     body { margin: 0; }

@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 
-/** A piece of the API document. */
+/** A part of the API document. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** How the document points at a schema that has a name of its own. */
+/** Prefix of references to named schemas. */
 const COMPONENTS = '#/components/schemas/';
 
 /**
- * Collects the schemas of the document: those that carry an `id` in their metadata become
- * components, everything else stays where it is used.
+ * Collects the schemas of the document. A schema with an `id` in its metadata becomes a component.
+ * All other schemas are inlined.
  */
 export class SchemaBook {
   readonly #components = new Map<string, Json>();
 
-  /** The JSON Schema of what a caller sends. */
+  /** JSON Schema of a request part, before zod transforms. */
   ofInput(schema: z.ZodType): Json {
     return this.#add(schema, 'input');
   }
 
-  /** The JSON Schema of what the service answers. */
+  /** JSON Schema of an answer. */
   ofOutput(schema: z.ZodType): Json {
     return this.#add(schema, 'output');
   }
 
-  /** All named schemas seen so far, by name. */
+  /** All named schemas collected so far, by name. */
   get components(): Json {
     const byName = [...this.#components].sort(([a], [b]) => (a < b ? -1 : 1));
     return Object.fromEntries(byName);
@@ -32,12 +32,12 @@ export class SchemaBook {
 
   #add(schema: z.ZodType, io: 'input' | 'output'): Json {
     const override = io === 'input' ? restore : tidy;
-    // A context is a custom type: its metadata says in JSON Schema what its code checks.
+    // A context is a custom type. Its metadata describes in JSON Schema what its code checks.
     const made = z.toJSONSchema(schema, { io, override, unrepresentable: 'any' });
     const { $schema: _, $defs = {}, ...rest } = relocated(made);
     for (const [name, definition] of Object.entries($defs as Record<string, Json>)) {
       const known = this.#components.get(name);
-      // One name, one schema: a request and an answer of the same name must not differ.
+      // A name has one schema: a request and an answer of the same name must not differ.
       if (known !== undefined) assert.deepEqual(definition, known, `two schemas named ${name}`);
       this.#components.set(name, definition);
     }
@@ -50,36 +50,40 @@ type Overridden = {
   jsonSchema: z.core.JSONSchema.BaseSchema;
 };
 
-/** Zod drops default and examples of whatever is transformed on its way in; callers need both. */
+/**
+ * Restores defaults and examples. Zod drops them for the input of a transform, but callers need
+ * them.
+ */
 function restore({ zodSchema, jsonSchema }: Overridden): void {
   const meta = z.globalRegistry.get(zodSchema);
   if (meta?.['default'] !== undefined) Object.assign(jsonSchema, { default: meta['default'] });
   if (meta?.['examples'] !== undefined) Object.assign(jsonSchema, { examples: meta['examples'] });
-  // An integer of a query is text to us and a number to its reader: its bounds say it all.
+  // Query integers are text in zod but numbers in the document. The bounds replace the pattern.
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
 }
 
-/** That an integer is a safe one goes without saying. */
+/** Drops the redundant bound of safe integers. */
 function tidy({ jsonSchema }: Overridden): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }
 
-/** The same schema with its references pointing at the components. */
+/** The same schema with references to the components of the document. */
 function relocated(schema: object): Json {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', `"${COMPONENTS}`));
 }
 
 /*
- * The published form of the API document. A later release may answer further fields and values
- * (interface 9.4), so a client that is generated from the document must accept them.
+ * The published form of the API document. A later release may add fields and values to answers
+ * (interface 9.4), so generated clients must accept them.
  */
 
 const COMPONENT = /"#\/components\/schemas\/([^"]+)"/g;
 
 /**
- * Opens what the service answers: objects accept further fields, enumerations accept further values.
- * In what callers send, a default becomes a part of the description: generators make a field with a
- * `default` required.
+ * Opens the schemas of answers: objects accept more fields, and enumerations accept more values.
+ *
+ * In request schemas, defaults move to the descriptions. Client generators would make a field with
+ * a `default` required.
  */
 export function openedDocument(document: Json): Json {
   const components = document['components'] as Readonly<Record<string, Json>>;
@@ -113,7 +117,7 @@ export function openedDocument(document: Json): Json {
   };
 }
 
-/** Names of the schemas that are reached from some pieces of the document. */
+/** Names of the schemas that parts of the document reference, directly or indirectly. */
 function reachedFrom(
   pieces: readonly unknown[],
   schemas: Readonly<Record<string, Json>>,
@@ -130,7 +134,7 @@ function reachedFrom(
   return reached;
 }
 
-/** The same piece with every body's schema changed. Examples and headers stay. */
+/** The same part with `change` applied to the schema of every body. Examples and headers stay. */
 function withSchemas(piece: Json, change: (schema: Json) => Json): Json {
   return mapped(piece, (value, key) => {
     if (key === 'headers' || key === 'examples' || !isJson(value)) return value;
@@ -138,10 +142,10 @@ function withSchemas(piece: Json, change: (schema: Json) => Json): Json {
   });
 }
 
-/** A schema of an answer that accepts later fields and values. */
+/** A schema of an answer that accepts future fields and values. */
 function opened(schema: Json): Json {
   const { additionalProperties, enum: values, type, const: constant, ...rest } = schema;
-  // A refusal is the envelope narrowed to known codes and reasons. Its description lists them.
+  // A refusal limits the envelope to known codes and reasons. Its description lists them.
   if (Array.isArray(rest['allOf'])) return rest['allOf'][0];
   const known = values ?? (typeof constant === 'string' ? [constant] : undefined);
   if (Array.isArray(known) && known.every((value) => typeof value === 'string')) {
@@ -158,7 +162,7 @@ function opened(schema: Json): Json {
   };
 }
 
-/** A schema of a request, with defaults in words. */
+/** A schema of a request whose defaults are part of the descriptions. */
 function described(schema: Json): Json {
   const { default: fallback, description, ...rest } = schema;
   const words = [
@@ -171,7 +175,7 @@ function described(schema: Json): Json {
   };
 }
 
-/** The schema with all schemas inside it changed. */
+/** The schema with `change` applied to all inner schemas. */
 function withInner(schema: Json, change: (schema: Json) => Json): Json {
   return mapped(schema, (value, key) => {
     switch (key) {

@@ -23,7 +23,7 @@ import {
 } from '#edge/endpoints/reads';
 import { getPersona, getQuestions, listPersonas, submitTest } from '#edge/endpoints/test';
 
-/** All endpoints: the 16 of interface 4 in its order, then those that came later. */
+/** All endpoints: the 16 of interface 4 in its order, then the later endpoints. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createInstance,
   listInstances,

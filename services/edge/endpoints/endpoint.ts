@@ -26,17 +26,17 @@ import {
   unusableCursor,
 } from '#wire/list-cursor';
 
-/** What the `id` in a path names, for the API document. */
+/** Kind of id in the path of an endpoint, for the API document. */
 export type PathId = {
   readonly description: string;
   readonly schema: Json;
-  /** An id that names nothing. */
+  /** Example of an id that does not exist. */
   readonly unknown: string;
 };
 
 const UNKNOWN_INSTANCE = 'inst_00000000000000ff';
 
-/** Ids of instances. */
+/** Id of an instance. */
 export const INSTANCE_ID: PathId = {
   description: 'Id of an instance.',
   schema: {
@@ -50,31 +50,34 @@ export const INSTANCE_ID: PathId = {
 
 /** A request that its endpoint's schemas have accepted. */
 export type CheckedRequest<Body, Query> = {
-  /** The path's `id`, not checked for form: an id of the wrong form is unknown (decision 19). */
+  /**
+   * The `id` of the path. Its form is not checked: an id of the wrong form is unknown (decision
+   * 19).
+   */
   readonly id: string;
   readonly body: Body;
   readonly query: Query;
-  /** Which query parameters the caller named. */
+  /** Names of the query parameters that the caller sent. */
   readonly named: ReadonlySet<string>;
   readonly headers: IncomingHttpHeaders;
-  /** Path and query, as they were sent. */
+  /** Path and query as sent. */
   readonly url: string;
   /** Wall-clock time in Unix milliseconds. */
   readonly nowMs: number;
 };
 
-/** An admitted caller, as an endpoint of its account sees it. */
+/** An admitted caller, for handlers of account endpoints. */
 export type AccountCaller = {
   readonly accountId: string;
-  /** The figures behind the limit headers of this answer. */
+  /** Figures behind the limit headers of this answer. */
   readonly allowance: Allowance;
-  /** Plan and key. */
+  /** Plan and key of the caller. */
   readonly description: CallerDescription;
   readonly address: string;
   readonly requestId: string | undefined;
 };
 
-/** What endpoints of an account may use beside the request and its caller. */
+/** Dependencies of the handlers of account endpoints. */
 export type AccountPorts = {
   readonly clock: Clock;
   readonly audit: AccountAudit;
@@ -82,28 +85,30 @@ export type AccountPorts = {
 };
 
 /**
- * Who answers the calls of an endpoint once they are admitted. All of them throw `invalid_request`
- * for what a schema cannot say.
+ * Handler of an endpoint's admitted calls. All kinds throw `invalid_request` for violations that a
+ * schema cannot express.
  */
 type Handler<Body, Query> =
-  /** The engine that owns the instance (or the directory, for a list). `command` is pure. */
+  /** The engine that owns the instance, or the directory for a list. `command` is pure. */
   | {
       readonly kind: 'engine';
       readonly command: (request: CheckedRequest<Body, Query>) => EngineCommand;
     }
-  /** The same engine, again and again: its answers are the events of a stream (decision 244). */
+  /** The same engine, asked repeatedly. Its answers are the events of a stream (decision 244). */
   | {
       readonly kind: 'stream';
       readonly command: (
         request: CheckedRequest<Body, Query>,
       ) => Extract<EngineCommand, { kind: 'readEvents' }>;
     }
-  /** The edge by itself, the same for every caller: reference data and stateless computation. */
+  /**
+   * The edge itself, with the same answer for every caller: reference data and pure computation.
+   */
   | {
       readonly kind: 'stateless';
       readonly answer: (request: CheckedRequest<Body, Query>) => Promise<object>;
     }
-  /** The edge by itself, for the caller's account. The limiter describes the caller. */
+  /** The edge itself, for the caller's account. The limiter describes the caller. */
   | {
       readonly kind: 'account';
       readonly answer: (
@@ -112,54 +117,54 @@ type Handler<Body, Query> =
         ports: AccountPorts,
       ) => Promise<object>;
     }
-  /** `edge/serve/notifications`, by the bytes of the body: there is no caller. */
+  /** `edge/serve/notifications`, which gets the raw body. There is no caller. */
   | { readonly kind: 'notification' };
 
-/** A handler of the edge's own. */
+/** A handler that the edge answers itself. */
 export type LocalHandler = Extract<Handler<unknown, unknown>, { kind: 'stateless' | 'account' }>;
 
-/** A request of an endpoint whose answer the API document shows. */
+/** A request whose answer the API document shows as an example. */
 type EndpointExample = {
   readonly summary: string;
-  /** What stands in the path; if left out, an instance with a past. */
+  /** Id in the path; by default an instance with a history. */
   readonly id?: string;
-  /** With its question mark. */
+  /** Query string with its question mark. */
   readonly query?: string;
 };
 
-/** One endpoint as data: routing, checking, documentation and meaning in one record. */
+/** One endpoint as data: route, checks, documentation and handler in one record. */
 export type Endpoint = {
-  /** Name in the API document, and of the test file. */
+  /** Operation name in the API document, and name of the test file. */
   readonly name: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Path under `/v1` in Fastify's spelling, which is also the metric's route. */
+  /** Path under `/v1` in Fastify's notation; also the route label of metrics. */
   readonly path: string;
-  /** What `:id` in the path names; undefined where it is not there. */
+  /** Kind of `:id` in the path; undefined if the path has no id. */
   readonly pathId: PathId | undefined;
   readonly tag: 'Instances' | 'Engine' | 'Test' | 'Personas' | 'Account' | 'Billing';
   readonly summary: string;
-  /** What it promises beyond its summary, in Markdown. */
+  /** Contract beyond the summary, in Markdown. */
   readonly description: string;
-  /** The right that a key needs; `none`: there is no key. Source: decisions 248 and 310. */
+  /** Right that a key needs; `none` for endpoints without a key. Source: decisions 248 and 310. */
   readonly scope: NeededRight | 'none';
-  /** Whether calls advance cycles and so cost quota. Source: interface 1.5. */
+  /** Whether calls advance cycles and so use quota. Source: interface 1.5. */
   readonly isBilled: boolean;
-  /** Cycles that a call may advance: what is reserved before. */
+  /** Cycles to reserve before a call: the maximum that the call may advance. */
   readonly cyclesOf: (request: CheckedRequest<unknown, unknown>) => number;
-  /** Bytes that a body may have. */
+  /** Maximum size of a body, in bytes. */
   readonly bodyBytesMax: number;
   readonly success: 200 | 201;
   readonly query: z.ZodType;
   readonly body: z.ZodType | undefined;
-  /** The same as `body`, compiled: what requests are checked with; undefined where bytes are taken as they are. */
+  /** Compiled `body`, used to check requests; undefined if the handler gets the raw bytes. */
   readonly compiledBody: z.ZodType | undefined;
-  /** The body of a success, for the API document and for tests; never run on a live answer. */
+  /** Schema of a successful body, for the API document and for tests. Never run on live answers. */
   readonly response: z.ZodType;
-  /** The reasons of refusals that do not follow from the rest of the record. */
+  /** Reasons of refusals that do not follow from the other fields. */
   readonly refusals: readonly FaultReason[];
-  /** The same, of refusals without a reason. */
+  /** Codes of refusals without a reason that do not follow from the other fields. */
   readonly refusalCodes: readonly FaultCode[];
-  /** What changes an instance has its examples in `apidoc/example-day`. */
+  /** Requests for examples. Endpoints that change instances have theirs in `apidoc/example-day`. */
   readonly examples: readonly EndpointExample[];
   /** Whether `Idempotency-Key` is honoured. Source: decision 22. */
   readonly isKeyed: boolean;
@@ -167,7 +172,7 @@ export type Endpoint = {
   readonly isGuarded: boolean;
   /** Whether the answer carries an ETag. Source: decision 21. */
   readonly isTagged: boolean;
-  /** The action that the account's audit trail has of each call; undefined: it has none (decision 249). */
+  /** Action in the account's audit trail; undefined if calls are not audited (decision 249). */
   readonly auditedAs: string | undefined;
   readonly handler: Handler<unknown, unknown>;
 };
@@ -177,11 +182,11 @@ type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   'name' | 'method' | 'path' | 'tag' | 'summary' | 'description' | 'scope' | 'response'
 > & {
   readonly pathId?: PathId;
-  /** Left out: no call advances any. */
+  /** Default: calls advance no cycles. */
   readonly cycles?: (request: CheckedRequest<z.output<Body>, z.output<Query>>) => number;
   readonly bodyBytesMax?: number;
   readonly success?: 201;
-  /** Left out: it takes none. */
+  /** Default: the endpoint takes no query. */
   readonly query?: Query;
   readonly body?: Body;
   readonly refusals?: readonly FaultReason[];
@@ -194,13 +199,13 @@ type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   readonly handler: Handler<z.output<Body>, z.output<Query>>;
 };
 
-/** Declares an endpoint; its handler sees body and query as their schemas give them. */
+/** Declares an endpoint. Its handler gets body and query as the output of their schemas. */
 export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeof NoQuery>(
   options: Options<Body, Query>,
 ): Endpoint {
   const { name, path, pathId, body, cycles, handler } = options;
   assert(path.includes(':id') === (pathId !== undefined), `${name}: what does its path name?`);
-  // Keys, conditions and cycles are the engine's: nothing else would honour them.
+  // Only the engine implements idempotency keys, conditions and cycles.
   const isPlain = !options.isKeyed && !options.isGuarded && cycles === undefined;
   assert(
     options.auditedAs === undefined || options.scope === 'full',
@@ -225,7 +230,7 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     isGuarded: options.isGuarded ?? false,
     isTagged: options.isTagged ?? false,
     auditedAs: options.auditedAs,
-    // The pipeline runs exactly these two schemas before it calls either of them.
+    // The pipeline runs exactly these two schemas before it calls either function.
     cyclesOf: (cycles ?? noCycles) as Endpoint['cyclesOf'],
     handler: handler as Endpoint['handler'],
   };
@@ -237,7 +242,7 @@ function noCycles(): number {
 
 type Named = Pick<CheckedRequest<unknown, unknown>, 'named'>;
 
-/** The page of instances that a query asks for. Throws `invalid_parameter`. */
+/** Parses the page of instances from a query. Throws `invalid_parameter`. */
 export function instancesPage(query: z.output<typeof ListQuery>, { named }: Named) {
   const { cursor: text, ...page } = query;
   if (text === undefined) return page;
@@ -249,7 +254,7 @@ export function instancesPage(query: z.output<typeof ListQuery>, { named }: Name
   return pageOfInstances(page.limit, cursor);
 }
 
-/** The page of an instance's history or drift that a query asks for. Throws `invalid_parameter`. */
+/** Parses the page of an instance's history or drift from a query. Throws `invalid_parameter`. */
 export function recordsPage(
   list: RecordsCursor['list'],
   query: z.output<typeof HistoryQuery> | z.output<typeof DriftQuery>,

@@ -84,7 +84,7 @@ export const processBatch = endpoint({
       const observations = body.observations.map(observationInput);
       const itemKeys = itemKeysOf(body.observations, url);
       assertNoneFuture(observations, nowMs);
-      // With keys of items the engine checks the order: it does not hold for replayed ones.
+      // If items have keys, the engine checks the order, because replayed items are exempt.
       if (itemKeys === undefined) assertAscending(observations);
       const isEveryStateWanted = body.include_intermediate ?? false;
       return { kind: 'process', observations, isBatch: true, isEveryStateWanted, itemKeys };
@@ -92,7 +92,7 @@ export const processBatch = endpoint({
   },
 });
 
-/** `POST /instances/{id}/simulate`. */
+/** Endpoint `POST /instances/{id}/simulate`. */
 export const simulateObservations = endpoint({
   name: 'simulateObservations',
   method: 'POST',
@@ -124,16 +124,19 @@ export const simulateObservations = endpoint({
   },
 });
 
-/** How far ahead of us a caller's clock may be. Source: decision 8. */
+/** Maximum lead of a caller's clock over the server clock, in milliseconds. Source: decision 8. */
 const FUTURE_MS_MAX = 300_000;
 
-/** Throws `invalid_request` if a caller's timestamp lies too far ahead. Source: decision 8. */
+/**
+ * Throws `timestamp_in_future` if a timestamp is more than `FUTURE_MS_MAX` ahead. Source: decision
+ * 8.
+ */
 function assertNotFuture(timestampMs: number | undefined, nowMs: number, field: string) {
   if (timestampMs === undefined || timestampMs <= nowMs + FUTURE_MS_MAX) return;
   throw invalid('timestamp_in_future', field, `${field}: more than 300 s in the future`);
 }
 
-/** The same of each observation of a list. */
+/** Applies `assertNotFuture` to each observation of a list. */
 function assertNoneFuture(observations: readonly ObservationInput[], nowMs: number): void {
   for (const [index, { timestampMs }] of observations.entries()) {
     assertNotFuture(timestampMs, nowMs, `observations[${index}].timestamp`);
@@ -141,8 +144,8 @@ function assertNoneFuture(observations: readonly ObservationInput[], nowMs: numb
 }
 
 /**
- * Throws `invalid_request` unless all observations of a batch carry a timestamp, ascending and at
- * least 1.000 s apart, or none does. Source: decision 8.
+ * Throws `invalid_request` unless all or no observations of a batch carry a timestamp. Timestamps
+ * must ascend by at least 1.000 s. Source: decision 8.
  */
 function assertAscending(observations: readonly ObservationInput[]): void {
   const misplaced = firstMisplaced(observations.map(({ timestampMs }) => timestampMs));

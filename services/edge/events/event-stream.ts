@@ -5,20 +5,23 @@ import { type Fault, toFault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
 import type { EventCursor } from '#wire/engine-messages';
 
-/** How often a stream says that it is there when it has nothing else to say, in milliseconds. */
+/** Interval of keep-alive comments on a silent stream, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** First and largest pause before an engine that gave no answer is asked again, in milliseconds. */
+/** Minimum and maximum pause before a failed engine call is repeated, in milliseconds. */
 const AGAIN_MS_MIN = 250;
 const AGAIN_MS_MAX = 2_000;
 
-/** How long no engine may answer before a stream ends, in milliseconds: six longest calls. */
+/**
+ * Time without an answer of the engine after which a stream ends, in milliseconds: six longest
+ * calls.
+ */
 const UNANSWERED_MS_MAX = 60_000;
 
-/** When a client whose stream breaks off comes back, in milliseconds. */
+/** Reconnect delay sent to clients, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Why a stream has ended. */
+/** Cause of the end of a stream. */
 export type StreamEnd =
   | 'client'
   | 'account'
@@ -28,7 +31,7 @@ export type StreamEnd =
   | 'deleted'
   | 'failed';
 
-/** What a stream is made of. */
+/** Dependencies of one stream. */
 export type EventStreamParts = {
   readonly caller: Caller;
   readonly response: Pick<
@@ -36,25 +39,28 @@ export type EventStreamParts = {
     'write' | 'end' | 'destroy' | 'writableNeedDrain' | 'once' | 'off'
   >;
   readonly clock: Clock;
-  /** Asks the engine for what has happened since, or for what happens next. */
+  /**
+   * Asks the engine for the events after a cursor, and waits for the next event if there are none.
+   */
   readonly ask: (after: EventCursor) => EdgeAnswer | Promise<EdgeAnswer>;
 };
 
 /**
- * The events of one instance on their way to one client: asks the engine for the next ones whenever the
- * client has taken the last ones, so that no more than one answer of an engine waits for it. While an
- * instance moves, or its engine fails, the same is asked again: nothing is left out or sent twice.
- * Source: decision 244.
+ * Sends the events of one instance to one client. Source: decision 244.
+ *
+ * Asks the engine for more only after the client has read the last events (back-pressure). So at
+ * most one answer is buffered. While an instance moves or its engine fails, the call is repeated
+ * with the same cursor: no event is lost or sent twice.
  */
 export class EventStream {
   readonly caller: Caller;
-  /** Monotonic time. */
+  /** Monotonic time, in milliseconds. */
   readonly startedMs: number;
   readonly #parts: EventStreamParts;
   #cursor: EventCursor | undefined;
   #writtenMs: number;
   #end: StreamEnd | undefined;
-  /** Set while the client has not taken what was written. */
+  /** Set while the client has not read the last write. */
   #drained: (() => void) | undefined;
 
   constructor(parts: EventStreamParts) {
@@ -69,12 +75,15 @@ export class EventStream {
     });
   }
 
-  /** Whether it has ended, though the engine may not have answered yet. */
+  /** Whether the stream has ended. A call to the engine may still be running. */
   get isOver(): boolean {
     return this.#end !== undefined;
   }
 
-  /** Sends an engine's first answer and all that follows. Fulfils when no engine is asked any more. */
+  /**
+   * Sends the engine's first answer and all later events. Fulfils with the cause of the end, when
+   * no engine call is running.
+   */
   async run(first: EdgeAnswer): Promise<StreamEnd> {
     this.#write(`retry: ${RETRY_MS}\n\n`);
     this.#take(first);
@@ -87,7 +96,9 @@ export class EventStream {
     return this.#end ?? 'failed';
   }
 
-  /** Ends it; its client comes back after `retryMs`. One that takes nothing is cut off. */
+  /**
+   * Ends the stream. The client reconnects after `retryMs`. A client that does not read is cut off.
+   */
   end(why: StreamEnd, retryMs = RETRY_MS): void {
     if (this.#end !== undefined) return;
     this.#end = why;
@@ -97,13 +108,13 @@ export class EventStream {
     this.#drained?.();
   }
 
-  /** Says that it is there, if it has said nothing for a while. */
+  /** Sends a keep-alive comment if the stream has been silent for `KEEP_ALIVE_MS`. */
   keepAlive(nowMs: number): void {
     const isWaitedFor = this.#end !== undefined || this.#parts.response.writableNeedDrain;
     if (!isWaitedFor && nowMs - this.#writtenMs >= KEEP_ALIVE_MS) this.#write(': keep-alive\n\n');
   }
 
-  /** The engine's next answer; undefined if the stream has ended meanwhile. */
+  /** Next answer of the engine, with retries; undefined if the stream has ended meanwhile. */
   async #next(after: EventCursor): Promise<EdgeAnswer | undefined> {
     const { clock, ask } = this.#parts;
     const failingSinceMs = clock.monotonicMs();
@@ -123,7 +134,7 @@ export class EventStream {
   #fail({ code }: Fault, isLate: boolean): void {
     if (isLate) this.end('unanswered');
     else if (code === 'not_found') {
-      // An instance that was there when the stream began, in this account.
+      // The instance existed in this account when the stream began, so it has been deleted.
       this.#write('event: deleted\ndata: {}\n\n');
       this.end('deleted');
     } else this.end('failed');
@@ -132,7 +143,7 @@ export class EventStream {
   #take({ body, cursor }: EdgeAnswer): void {
     this.#cursor = cursor;
     if (this.#end !== undefined || body.length === 0) return;
-    // A copy: a view would hold the whole frame that it came in until the client has taken it.
+    // Copy the bytes: a view would keep the whole frame in memory until the client has read it.
     this.#write(typeof body === 'string' ? body : Buffer.from(body));
   }
 
@@ -142,7 +153,7 @@ export class EventStream {
     this.#parts.response.write(text);
   }
 
-  /** Until the client has taken what was written, or the stream has ended. */
+  /** Waits until the client has read the last write, or the stream has ended. */
   async #untilTaken(): Promise<void> {
     const { response } = this.#parts;
     if (!response.writableNeedDrain) return;
@@ -155,7 +166,7 @@ export class EventStream {
   }
 }
 
-/** How long a refusal says that it will last, in milliseconds, where an upgrade is the reason. */
+/** Wait that a fault asks for during an upgrade, in milliseconds; otherwise 0. */
 function waitOf({ reason, retryAfterS = 0 }: Fault): number {
   return reason === 'upgrade_in_progress' ? retryAfterS * 1_000 : 0;
 }

@@ -12,75 +12,84 @@ import { type Clock, every } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { EngineCommand, EventCursor } from '#wire/engine-messages';
 
-/** Streams of one key or session at one edge: a page for each of twenty instances. Source: decision 244. */
+/**
+ * Maximum number of streams of one key or session at one edge. Covers a page for each of twenty
+ * instances. Source: decision 244.
+ */
 const STREAMS_PER_CREDENTIAL_MAX = 20;
 
-/** Streams of one account at one edge, whatever their keys. Source: decision 244. */
+/** Maximum number of streams of one account at one edge, over all keys. Source: decision 244. */
 const STREAMS_PER_ACCOUNT_MAX = 100;
 
 /**
- * Streams of one edge, with those that have ended while an engine was asked for more: as many calls wait
- * at engines, for which each connection has room. Source: decision 244.
+ * Maximum number of streams of one edge, including ended streams whose engine call still runs. Each
+ * stream can hold one call, and connections to engines have room for all. Source: decision 244.
  */
 const STREAMS_MAX = 2_000;
 
-/** The longest that a stream lasts, in milliseconds: then its key is looked at again. Decision 244. */
+/**
+ * Maximum duration of a stream, in milliseconds. The reconnect checks its key again. Decision 244.
+ */
 const STREAM_MS_MAX = 60 * 60 * 1_000;
 
-/** The same while no changes of accounts can be heard of, in milliseconds. Source: decision 106. */
+/**
+ * Maximum duration while account changes cannot be received, in milliseconds. Source: decision 106.
+ */
 const UNHEARD_STREAM_MS_MAX = 30_000;
 
-/** How much sooner than that a stream may end, as a share: those that began together end apart. */
+/** Jitter of the duration, as a share. Streams that began together end apart. */
 const AGE_JITTER = 0.1;
 
 /**
- * How long after news of an account it may still be admitted by what was before, in milliseconds: by then
- * a change is effective everywhere. Source: architecture 4, decision 106.
+ * Time that an account change takes to reach all nodes, in milliseconds. Until then, streams may be
+ * admitted by the old state. Source: architecture 4, decision 106.
  */
 const CHANGE_MS = 1_000;
 
 /**
- * How long clients that are sent away are to wait before they come back, in milliseconds: those of a
- * changed account longer than its change takes.
+ * Minimum and maximum reconnect delay of ended streams, in milliseconds. The minimum is longer than
+ * a change of an account takes.
  */
 const RETRY_MS_MIN = CHANGE_MS + 100;
 const RETRY_MS_MAX = 3_000;
 
 /**
- * How long an engine waits for something to happen at most, in milliseconds: less than a call has, so that
- * a shard that moves meanwhile leaves time to find its new owner. Source: decision 244.
+ * Maximum time that an engine waits for an event, in milliseconds. Shorter than the deadline of a
+ * call, so that a call can still follow a shard to its new owner. Source: decision 244.
  */
 const WAIT_MS_MAX = 8_000;
 
-/** How much less than that it may be, as a share: streams that began together are not asked for together. */
+/** Jitter of the wait, as a share, so that streams that began together do not ask together. */
 const WAIT_JITTER = 0.25;
 
-/** How often streams are looked at, in milliseconds. */
+/** Interval between two checks of all streams, in milliseconds. */
 const SWEEP_MS = 1_000;
 
-/** What streams are opened with. */
+/** Dependencies and settings of `EventStreams`. */
 type EventStreamsPorts = {
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Hears why a stream has ended. */
+  /** Called with the cause when a stream has ended. */
   readonly onEnd: (why: StreamEnd) => void;
-  /** Undefined where nothing announces changes. */
+  /** Undefined if no source announces account changes. */
   readonly accountNews: AccountNews | undefined;
-  /** How many there may be at once; left out: 2,000. */
+  /** Maximum number of streams; 2,000 by default. */
   readonly streamsMax?: number;
-  /** Left out: an hour at most, and clients come back as after any other end. */
+  /** Default: at most an hour, and the usual reconnect delay. */
   readonly renewal?: Renewal | undefined;
 };
 
-/** How long streams last at most, and how long after that their clients come back, in milliseconds. */
+/** Maximum duration of a stream, and reconnect delay after that duration, in milliseconds. */
 type Renewal = { readonly streamMsMax: number; readonly retryMs: number };
 
-/** A place for a stream, until that has ended; given back unless one is begun. */
+/** A reserved place for a stream. Disposal releases the place unless a stream has begun. */
 type StreamPlace = Disposable & {
-  /** Begins the stream of the place, which ends with its key if that ends by itself: Unix ms. */
+  /**
+   * Begins the stream. The stream ends when its key expires, at `keyEndsAtMs` in Unix milliseconds.
+   */
   begin(
     parts: Pick<EventStreamParts, 'response'> & {
-      /** Asks the engine for what has happened since; it may wait so long for something to happen. */
+      /** Asks the engine for the events after a cursor. Waits for the next event up to `waitMs`. */
       readonly ask: (after: EventCursor, waitMs: number) => EdgeAnswer | Promise<EdgeAnswer>;
       readonly keyEndsAtMs?: number | undefined;
     },
@@ -88,12 +97,14 @@ type StreamPlace = Disposable & {
   ): void;
 };
 
-/** A stream whose engine is asked for the first time. */
+/** A reserved place whose first engine call is running. */
 type Opening = { readonly accountId: string; isChanged: boolean };
 
 /**
- * The streams of events that an edge has open. It ends those of an account that has changed, which may
- * have lost its key, those that are old, and all when the edge drains. Source: decision 244.
+ * The open event streams of an edge. Source: decision 244.
+ *
+ * Ends the streams of an account that has changed, because the account may have lost the key. Also
+ * ends streams of maximum age, and all streams when the edge drains.
  */
 export class EventStreams {
   readonly #ports: EventStreamsPorts;
@@ -104,10 +115,10 @@ export class EventStreams {
   readonly #opening = new Set<Opening>();
   readonly #subscription: Disposable | undefined;
   #sweeping: Disposable | undefined;
-  /** Since when no news has come through, by monotonic time. */
+  /** Monotonic time since which account changes cannot be received; undefined while they can. */
   #unheardSinceMs: number | undefined;
   #isDraining = false;
-  /** Places that are taken, also by streams that have ended while an engine is asked. */
+  /** Places taken, including ended streams whose engine call still runs. */
   #places = 0;
 
   constructor(ports: EventStreamsPorts) {
@@ -115,12 +126,14 @@ export class EventStreams {
     this.#subscription = ports.accountNews?.onChange((accountId) => this.#changed(accountId));
   }
 
-  /** How many streams are open. */
+  /** Number of open streams. */
   get open(): number {
     return this.#open.size;
   }
 
-  /** Takes a place. Throws `too_many_streams`, or `overloaded` when the edge has none left. */
+  /**
+   * Reserves a place. Throws `too_many_streams` for the caller, or `overloaded` for the whole edge.
+   */
   reserve(caller: Caller): StreamPlace {
     const { credential, accountId } = caller;
     const isMany =
@@ -157,14 +170,14 @@ export class EventStreams {
     };
   }
 
-  /** Ends every stream, and from now on each behind its first answer. There is no way back. */
+  /** Ends every stream, and every later stream after its first answer. Cannot be undone. */
   drain(): void {
     this.#isDraining = true;
     this.#subscription?.[Symbol.dispose]();
     for (const stream of this.#open.keys()) this.#sendAway(stream, 'drain');
   }
 
-  /** Counts a stream of a caller, until it is released. */
+  /** Counts a stream of a caller. Returns a function that releases the count once. */
   #counted({ credential, accountId }: Caller): () => void {
     this.#ofCredential.add(credential);
     this.#ofAccount.add(accountId);
@@ -192,7 +205,7 @@ export class EventStreams {
     this.#unheardSinceMs = undefined;
   }
 
-  /** When a stream that begins is to end, by monotonic time. */
+  /** Monotonic time at which a new stream must end. */
   #endMsOf({ startedMs }: EventStream, keyEndsAtMs: number | undefined): number {
     const { accountNews, clock, renewal } = this.#ports;
     const heardMs = renewal?.streamMsMax ?? STREAM_MS_MAX;
@@ -203,7 +216,7 @@ export class EventStreams {
 
   #changed(accountId: string): void {
     this.#endOf(accountId);
-    // What was admitted meanwhile by what was before.
+    // Repeat: streams admitted meanwhile may rest on the old state.
     this.#ports.clock.after(CHANGE_MS, () => this.#endOf(accountId));
   }
 
@@ -226,7 +239,7 @@ export class EventStreams {
     }
   }
 
-  /** Streams that began before this have perhaps missed news of their accounts, for too long. */
+  /** Monotonic start time before which streams may have missed account changes. */
   #lostNews(nowMs: number): number {
     const sinceMs = this.#unheardSinceMs;
     if (this.#ports.accountNews?.isHeard !== false) {
@@ -244,13 +257,13 @@ export class EventStreams {
     stream.end(why, Math.round(retryMs));
   }
 
-  /** Uniform in [0, 1). */
+  /** Uniform random number in [0, 1). */
   #chance(): number {
     return Number.parseInt(this.#ports.randomness.hex(4), 16) / 0x1_0000;
   }
 }
 
-/** How many there are of each name; names of none take no place. */
+/** Counters by name. Names with a count of zero are removed. */
 class Counts {
   readonly #counts = new Map<string, number>();
 
@@ -269,7 +282,7 @@ class Counts {
   }
 }
 
-/** What a stream is opened with. */
+/** Dependencies of `serveStream`. */
 type StreamPorts = {
   readonly streams: EventStreams;
   readonly engine: EngineCalls;
@@ -277,7 +290,7 @@ type StreamPorts = {
   readonly reply: Reply;
 };
 
-/** An admitted request for a stream of events. */
+/** An admitted request for an event stream. */
 type StreamRequest = {
   readonly endpoint: Endpoint;
   readonly request: FastifyRequest;
@@ -288,8 +301,10 @@ type StreamRequest = {
 };
 
 /**
- * Asks the engine for the first events, which costs no more than any question, begins the answer with
- * them, and leaves it to the stream. Throws what the request is refused with: then nothing was sent.
+ * Asks the engine for the first events, sends them and begins the stream.
+ *
+ * Throws the refusal if the first call fails; nothing has been sent then. The first call costs as
+ * much as any read.
  */
 export async function serveStream(asked: StreamRequest, ports: StreamPorts): Promise<void> {
   const { endpoint, request, reply, call, command, admitted } = asked;
@@ -301,14 +316,17 @@ export async function serveStream(asked: StreamRequest, ports: StreamPorts): Pro
   const first = await asking().catch((error: unknown) => {
     throw namedAsSent(error, request);
   });
-  // The caller may have gone while the engine was asked.
+  // The client may have disconnected during the engine call.
   if (reply.raw.destroyed) return;
   const response = ports.reply.stream(request, reply, endpoint, admitted.headers);
   const keyEndsAtMs = admitted.description?.keyExpiresAtMs;
   place.begin({ response, keyEndsAtMs, ask }, first);
 }
 
-/** Asks for the events of an instance; all that a stream keeps of its request. */
+/**
+ * Creates the function that asks for the events of an instance. A stream keeps nothing else of its
+ * request.
+ */
 function askerOf(caller: Caller, instanceId: string, { engine, callIds }: StreamPorts) {
   return (after: EventCursor | undefined, waitMs: number) =>
     engine.ask(caller, {
@@ -321,7 +339,10 @@ function askerOf(caller: Caller, instanceId: string, { engine, callIds }: Stream
     });
 }
 
-/** An engine does not know where the ordinal that it refuses came from. */
+/**
+ * Names the `Last-Event-ID` header in a refusal. The engine cannot tell whether the ordinal came
+ * from the header or the query.
+ */
 function namedAsSent(error: unknown, { headers }: FastifyRequest): unknown {
   const isRefused = error instanceof Fault && error.reason === 'invalid_parameter';
   if (!isRefused || headers[LAST_EVENT_ID] === undefined) return error;

@@ -105,9 +105,7 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
       const keyless = meansApi(request.raw.url ?? '') ? faultOfCaller(request.raw) : undefined;
       respond(request.raw, reply.raw, keyless ?? faultOfRouter(error.code));
     },
-    /**
-     * Registers `note` for all requests, and handles `Expect` and CONNECT, which Node keeps back.
-     */
+    /** Notes all requests of a server. Answers `Expect` and CONNECT, which reach no handler. */
     watch(server: Server): void {
       server.prependListener('request', note);
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -200,15 +198,15 @@ type Drain = {
    * Waits until the load balancer sends no new connections, for at most `forMs` milliseconds.
    *
    * Fulfils early if no connection is open and none has arrived for the quiet period: a fifth of
-   * `forMs`, at least one second. The caller makes each answer the last of its connection
-   * meanwhile. So the load balancer moves new calls elsewhere, and no call meets a closed listener.
+   * `forMs`, at least one second. Meanwhile Fastify makes each answer the last of its connection.
+   * So the load balancer moves new calls elsewhere, and no call meets a closed listener.
    */
   sendAway(forMs: number): Promise<void>;
   /**
    * Closes the remaining connections of a closing server.
    *
    * Idle connections close within 200 ms, busy connections after their answer, and slow senders at
-   * the request timeout. Node counts a connection without any request as busy, and stops to enforce
+   * the request timeout. Node counts a connection without any request as busy, and stops enforcing
    * timeouts once the server closes.
    */
   end(): void;

@@ -6,7 +6,7 @@ import { integer } from '#edge/schemas/instance';
 
 const { target, outcome } = AuditEntry.shape;
 
-/** What `key.` means is `key` with all that follows it. */
+/** Filter by action. `key.` is the same as `key`, which also matches all actions below `key`. */
 const action = z
   .string()
   .max(48)
@@ -14,14 +14,14 @@ const action = z
   .transform((words) => words.replace(/\.$/, ''))
   .meta({ type: 'string' });
 
-/** A time in a query, in Unix milliseconds. */
+/** A time in a query. Parsed to Unix milliseconds. */
 const time = z.iso
   .datetime({ offset: true, error: 'must be a time such as 2026-11-25T12:00:00Z' })
   .transform((text) => Date.parse(text))
   .optional()
   .meta({ type: 'string', format: 'date-time' });
 
-/** The query of `GET /audit`. Source: decision 249. */
+/** Query of `GET /audit`. Source: decision 249. */
 export const AuditQuery = z.strictObject({
   limit: integer(1, PAGE_ENTRIES_MAX, 20),
   cursor: z.string().regex(AUDIT_CURSOR, 'must be a next_cursor of an earlier answer').optional(),
@@ -33,12 +33,15 @@ export const AuditQuery = z.strictObject({
   until: time,
 });
 
-/** A value in the details of a line. `z.json()` would make a recursive schema without a name. */
+/**
+ * A value in the details of an audit line. `z.json()` would create a recursive schema without a
+ * name.
+ */
 const JsonValue = z.unknown().meta({ id: 'JsonValue', description: 'Any value of JSON.' });
 
 const ShownDetails = z.record(z.string(), JsonValue).optional();
 
-/** One line of the trail, as it was hashed, without what links it to other lines. */
+/** A line of the audit trail as it was hashed, without account and link to the previous line. */
 const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true })
   .extend({
     actor: AuditEntry.shape.actor.strict(),
@@ -48,7 +51,7 @@ const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true })
   .strict()
   .meta({ id: 'AuditLine' });
 
-/** The answer to `GET /audit`. */
+/** Answer of `GET /audit`. */
 export const AuditAnswer = z.strictObject({
   data: z.array(AuditAnswerLine),
   pagination: z.strictObject({
@@ -63,7 +66,7 @@ export const AuditAnswer = z.strictObject({
   }),
 });
 
-/** The answer to a query, with the page that `read` gives for it. Rejects as `read` does. */
+/** Answers an audit query with the page that `read` returns. Rejects as `read` does. */
 export async function auditAnswer(
   query: z.output<typeof AuditQuery>,
   read: (question: PageQuestion) => Promise<AuditPage>,
@@ -74,19 +77,19 @@ export async function auditAnswer(
   return { data, pagination: { limit, next_cursor: next ?? null } };
 }
 
-/** Longest URL in UTF-16 units. Source: what browsers and proxies bear. */
+/** Maximum length of a URL in UTF-16 units, supported by browsers and proxies. */
 const URL_LENGTH_MAX = 2_048;
 
-/** Longest name of a plan in UTF-16 units. */
+/** Maximum length of a plan name in UTF-16 units. */
 const PLAN_LENGTH_MAX = 64;
 
-/** Where the person's browser goes; which of them are refused, billing decides. */
+/** URL for the person's browser. Billing decides which URLs are allowed. */
 const callerUrl = z
   .string()
   .max(URL_LENGTH_MAX)
   .describe('An https address without a user name; http only on the machine itself.');
 
-/** The body of `POST /billing/checkout`. */
+/** Body of `POST /billing/checkout`. */
 export const CheckoutBody = z
   .strictObject({
     plan: z.string().max(PLAN_LENGTH_MAX).describe('`indie` or `pro`.'),
@@ -103,17 +106,17 @@ export const CheckoutBody = z
     ],
   });
 
-/** The body of `POST /billing/portal`. */
+/** Body of `POST /billing/portal`. */
 export const PortalBody = z
   .strictObject({ return_url: callerUrl })
   .meta({ examples: [{ return_url: 'https://app.example/billing' }] });
 
-/** The answer to both. */
+/** Answer of `POST /billing/checkout` and `POST /billing/portal`. */
 export const BillingPage = z.strictObject({
   data: z.strictObject({ url: z.url().describe('A page of the payment provider.') }),
 });
 
-/** The body of a notification, for the API document alone: what it says, its signature vouches for. */
+/** Body of a notification, only for the API document. The signature authenticates the raw bytes. */
 export const NotificationBody = z
   .looseObject({ id: z.string(), type: z.string(), created: z.int() })
   .meta({
@@ -136,5 +139,5 @@ export const NotificationBody = z
     ],
   });
 
-/** The answer to a notification. */
+/** Answer of `POST /billing/notifications`. */
 export const NotificationAnswer = z.strictObject({ received: z.literal(true) });

@@ -9,8 +9,8 @@ import { RECOVERY_PATHS } from '#identity/recovery';
 import { STRESS_STATES } from '#identity/stress';
 
 /*
- * What the service answers, as the API document shows it and the tests check it. Strict: a field
- * that is not listed here must not be in an answer. Never run on a live answer.
+ * Schemas of all answers, for the API document and for tests. Strict: an answer must not contain a
+ * field that is not listed here. Never run on live answers.
  */
 
 const named = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
@@ -18,9 +18,9 @@ const named = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
 
 const Unit = z.number().min(0).max(1);
 const QuestionId = z.enum(INVENTORY.map(({ id }) => id));
-/** A number of things. */
+/** A non-negative integer. */
 export const Count = z.int().min(0);
-/** A time as answers show it. */
+/** A time in an answer: UTC with milliseconds. */
 export const Time = z.string().meta({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
@@ -29,15 +29,15 @@ export const Time = z.string().meta({
 const InstanceId = z.string().regex(/^inst_[0-9a-f]{16}$/);
 const Strengths = named('ModeStrengths', Object.fromEntries(MODE_KEYS.map((key) => [key, Unit])));
 
-/** The envelope of a single object (interface 2.1). */
+/** Envelope of a single object (interface 2.1). */
 export const dataOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: schema });
 
-/** The envelope of a list whose answer may be one of several pages. */
+/** Envelope of a list with several pages (interface 2.1). */
 export const pageOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: Pagination });
 
-/** The envelope of a list that is always whole. */
+/** Envelope of a list that is always complete. */
 export const listOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: z.strictObject({ total: Count }) });
 

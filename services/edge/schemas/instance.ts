@@ -7,10 +7,10 @@ import { REASONS } from '#fault/error-reasons';
 import { MODE_KEYS } from '#identity/modes';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** Code points of a description. */
+/** Maximum length of a description, in code points. */
 const DESCRIPTION_MAX = 2_000;
 
-/** Code points of a name. Source: interface 2.4. */
+/** Maximum length of a name, in code points. Source: interface 2.4. */
 const NAME_MAX = 100;
 
 const Name = textOf(1, NAME_MAX);
@@ -18,10 +18,10 @@ const Description = textOf(0, DESCRIPTION_MAX);
 
 const strengthFields = Object.fromEntries(MODE_KEYS.map((key) => [key, Unit.optional()]));
 
-/** Mode strengths as a caller gives them: any of the seven keys, the others are 0. */
+/** Mode strengths in a request: any of the seven keys. Missing keys are 0. */
 const ModeStrengths = z.strictObject(strengthFields);
 
-/** The body of `POST /instances`. Source: interface 4.1. */
+/** Body of `POST /instances`. Source: interface 4.1. */
 export const CreateInstance = z
   .strictObject({
     name: Name,
@@ -44,23 +44,23 @@ export const CreateInstance = z
     ],
   });
 
-/** The body of `PATCH /instances/{id}`: metadata only. Source: interface 4.1, decision 2. */
+/** Body of `PATCH /instances/{id}`: only metadata. Source: interface 4.1, decision 2. */
 export const RenameInstance = z
   .strictObject({ name: Name.optional(), description: Description.optional() })
   .meta({ id: 'RenameInstance', examples: [{ name: 'Ada the second' }] });
 
-/** The body of `POST /instances/{id}/reset`. Source: interface 4.2. */
+/** Body of `POST /instances/{id}/reset`. Source: interface 4.2. */
 export const ResetInstance = z
   .strictObject({ mode: z.enum(['initial', 'default']) })
   .meta({ id: 'ResetInstance', examples: [{ mode: 'initial' }] });
 
-/** The seven strengths in the model's order, 0 where the caller gave none. */
+/** The seven strengths in the order of the model; 0 for strengths that the caller left out. */
 export function strengthsOf(config: z.output<typeof CreateInstance>['initial_config']): number[] {
   const given: Record<string, number | undefined> = config?.mode_strengths ?? {};
   return MODE_KEYS.map((key) => given[key] ?? 0);
 }
 
-/** An integer written in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 2. */
+/** An integer in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 2. */
 export const integer = (min: number, max: number, fallback: number) =>
   z
     .string()
@@ -71,12 +71,12 @@ export const integer = (min: number, max: number, fallback: number) =>
     .transform((value) => value ?? fallback)
     .meta({ type: 'integer', minimum: min, maximum: max, default: fallback });
 
-/** Code points of a search. Source: decision 254. */
+/** Maximum length of a search text, in code points. Source: decision 254. */
 const SEARCH_LENGTH_MAX = 64;
 
 const Offset = integer(0, Number.MAX_SAFE_INTEGER, 0);
 
-/** Where a walk through a list goes on: `next_cursor` of the page before. Source: decision 281. */
+/** Cursor of the next page of a list: `next_cursor` of the previous page. Source: decision 281. */
 const Cursor = z
   .string()
   .min(1)
@@ -88,7 +88,7 @@ const Cursor = z
       'or the same. Excludes `offset`.',
   });
 
-/** The query of `GET /instances`. Source: interface 4.1. */
+/** Query of `GET /instances`. Source: interface 4.1. */
 export const ListQuery = z.strictObject({
   limit: integer(1, 100, 20),
   offset: Offset,
@@ -100,7 +100,7 @@ export const ListQuery = z.strictObject({
 
 const Generation = z.enum(['current', 'all']).default('current');
 
-/** The query of history. Source: interface 4.2. */
+/** Query of `GET /instances/{id}/history`. Source: interface 4.2. */
 export const HistoryQuery = z.strictObject({
   limit: integer(1, 1_000, 100),
   offset: Offset,
@@ -108,7 +108,10 @@ export const HistoryQuery = z.strictObject({
   generation: Generation,
 });
 
-/** The query of drift; without `limit` and `offset` the newest 1,000. Source: decision 162. */
+/**
+ * Query of `GET /instances/{id}/drift`. Without `limit` and `offset`, answers the newest 1,000
+ * events. Source: decision 162.
+ */
 export const DriftQuery = z.strictObject({
   limit: integer(1, 1_000, 1_000),
   offset: Offset,
@@ -116,7 +119,9 @@ export const DriftQuery = z.strictObject({
   generation: Generation,
 });
 
-/** The query of events: the id of the last one that a client had. Source: decision 244. */
+/**
+ * Query of `GET /instances/{id}/events`: the id of the last received event. Source: decision 244.
+ */
 export const EventsQuery = z.strictObject({
   after: z
     .string()
@@ -127,16 +132,16 @@ export const EventsQuery = z.strictObject({
     .meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
 });
 
-/** The query of `GET /personas`. */
+/** Query of `GET /personas`. */
 export const PersonasQuery = z.strictObject({ version: z.enum(['v1']).default('v1') });
 
-/** A call that takes no query. */
+/** Query of endpoints that take no parameters. */
 export const NoQuery = z.strictObject({});
 
 const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
 
-/** Source: interface 7, decision 2. */
+/** Envelope of all refusals. Source: interface 7, decision 2. */
 export const ErrorBody = z
   .strictObject({
     error: z.enum(codes),

@@ -11,22 +11,24 @@ import { MODE_TARGETS, type ModeTarget } from '#identity/modes';
 import type { IdempotencyKey, ObservationInput } from '#wire/engine-messages';
 
 /**
- * A date-time of RFC 3339 whose every part is in its range, days of a month aside. The first year
- * is that of the epoch. The API document shows it as it stands.
+ * Pattern of an RFC 3339 date-time from 1970 on. Every part is in its range, except the days of
+ * short months. The API document shows the pattern verbatim.
  */
 const RFC_3339 =
   /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Every month has at least this number of days. */
+/** Minimum number of days of any month. Days up to this number need no check. */
 const MONTH_DAYS_MIN = 28;
 
 const MINUTE_MS = 60_000;
 const ZERO = '0'.charCodeAt(0);
 
 /**
- * Unix milliseconds of an RFC 3339 date-time with offset, fraction digits beyond the third cut off;
- * undefined for anything else, for dates that do not exist and for leap seconds. Parts are read
- * where they stand, because capturing them costs more than all the rest. Source: decision 8.
+ * Unix milliseconds of an RFC 3339 date-time with an offset. Truncates fractions of a millisecond.
+ * Source: decision 8.
+ *
+ * Returns undefined for all other text, impossible dates and leap seconds. Parts are read by
+ * position, because capture groups would cost more than all the rest.
  */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC_3339.test(text)) return undefined;
@@ -39,12 +41,12 @@ export function parseTimestamp(text: string): number | undefined {
   return isRealDate ? localMs - offsetMs(text) : undefined;
 }
 
-/** The digits behind the point, which follows the seconds if there is one. */
+/** Milliseconds of the fraction. The point follows the seconds, if present. */
 function fractionMs(text: string): number {
   return text.charAt(19) === '.' ? Math.round(1_000 * Number.parseFloat(text.slice(19, 23))) : 0;
 }
 
-/** `Z`, or `±hh:mm` at the end: how far local time is ahead of UTC. */
+/** Offset of local time from UTC in milliseconds, from `Z` or a final `±hh:mm`. */
 function offsetMs(text: string): number {
   const sign = text.charAt(text.length - 6);
   if (sign !== '+' && sign !== '-') return 0;
@@ -56,16 +58,16 @@ function twoDigits(text: string, at: number): number {
   return 10 * (text.charCodeAt(at) - ZERO) + text.charCodeAt(at + 1) - ZERO;
 }
 
-/** Serialized size of a context. */
+/** Maximum size of a serialized context, in bytes. */
 const CONTEXT_BYTES_MAX = 8 * 1_024;
 
-/** Nesting of a context, its own braces counted. */
+/** Maximum nesting depth of a context, including the context itself. */
 const CONTEXT_DEPTH_MAX = 16;
 
 /** A number in [0, 1]: signal, confidence, energy, mode strengths. Source: interface 8.4. */
 export const Unit = z.number().min(0).max(1);
 
-/** Text of at most `max` code points, none of them half a surrogate pair. */
+/** Text of `min` UTF-16 units to `max` code points, without lone surrogates. */
 export const textOf = (min: number, max: number) =>
   z
     .string()
@@ -78,12 +80,14 @@ export const textOf = (min: number, max: number) =>
     })
     .meta({ minLength: min, maxLength: max });
 
-/** Counts code points only where code units leave it open. */
+/** Whether a text has more than `max` code points. Counts them only if its length is ambiguous. */
 function isLonger(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || [...text].length > max);
 }
 
-/** Arbitrary metadata, as JSON text: stored and given back, never interpreted. Source: interface 2.7. */
+/**
+ * Arbitrary metadata as JSON text: stored and returned, never interpreted. Source: interface 2.7.
+ */
 export const ContextJson = z
   .custom<ContextSource>((value) => value instanceof ContextSource, {
     message: 'must be an object',
@@ -120,7 +124,7 @@ function flawOf(value: unknown, depthLeft: number): 'too_deep' | 'out_of_range' 
   return undefined;
 }
 
-/** An observation's time as Unix milliseconds. Source: decision 8. */
+/** Time of an observation. Parsed to Unix milliseconds. Source: decision 8. */
 const TimestampMs = z
   .string()
   .meta({
@@ -138,10 +142,10 @@ const TimestampMs = z
     return timeMs ?? 0;
   });
 
-/** Observations in one batch. */
+/** Maximum number of observations in one batch. */
 const BATCH_OBSERVATIONS_MAX = 100;
 
-/** How a list of observations may be wrong, beside what its size says. */
+/** Reasons for which a list of observations can be refused. */
 export const OBSERVATIONS_REFUSALS: readonly FaultReason[] = [
   'missing_field',
   'out_of_range',
@@ -154,7 +158,7 @@ export const OBSERVATIONS_REFUSALS: readonly FaultReason[] = [
   'timestamps_mixed',
 ];
 
-/** What the path of a batch has behind that of a single call. */
+/** Suffix by which the path of a batch differs from the path of a single call. */
 const BATCH_PATH_END = /\/batch\??$/;
 
 const MODE_INDEX = new Map<ModeTarget, number>(
@@ -163,7 +167,7 @@ const MODE_INDEX = new Map<ModeTarget, number>(
 
 const EXAMPLE = { mode_target: 'ORDER', signal_strength: 0.7, confidence: 0.9 };
 
-/** The body of process. Source: interface 2.7. */
+/** Body of `POST /instances/{id}/process`. Source: interface 2.7. */
 export const Observation = z
   .strictObject({
     mode_target: z.enum(MODE_TARGETS),
@@ -176,7 +180,7 @@ export const Observation = z
   })
   .meta({ id: 'Observation', examples: [EXAMPLE] });
 
-/** Key of a batch's item, by the rules of the header. Source: decision 280. */
+/** Idempotency key of a batch item. Same rules as the header. Source: decision 280. */
 const ItemKey = z
   .custom<ItemKeySource>((value) => value instanceof ItemKeySource, {
     message: 'must be a string',
@@ -211,7 +215,7 @@ const BatchObservation = Observation.extend({ idempotency_key: ItemKey.optional(
   examples: [EXAMPLE],
 });
 
-/** The body of process/batch. Source: interface 4.2. */
+/** Body of `POST /instances/{id}/process/batch`. Source: interface 4.2. */
 export const Batch = z
   .strictObject({
     observations: z.array(BatchObservation).min(1).max(BATCH_OBSERVATIONS_MAX),
@@ -219,10 +223,10 @@ export const Batch = z
   })
   .meta({ id: 'Batch', examples: [{ observations: [EXAMPLE], include_intermediate: false }] });
 
-/** Observations of one simulation. */
+/** Maximum number of observations in one simulation. */
 const SIMULATED_OBSERVATIONS_MAX = 20;
 
-/** The body of simulate. */
+/** Body of `POST /instances/{id}/simulate`. */
 export const Simulation = z
   .strictObject({
     observations: z.array(Observation).min(1).max(SIMULATED_OBSERVATIONS_MAX),
@@ -230,8 +234,9 @@ export const Simulation = z
   .meta({ id: 'Simulation', examples: [{ observations: [EXAMPLE] }] });
 
 /**
- * The keys of a batch's items, as many as observations; undefined if no item has one. `url`: that of the
- * batch, without `/batch` that of a single call.
+ * Idempotency keys of a batch, one entry per observation; undefined if no item has a key.
+ *
+ * `url` is the URL of the batch. Fingerprints use the URL of a single call, without `/batch`.
  */
 export function itemKeysOf(
   observations: z.output<typeof Batch>['observations'],
@@ -246,7 +251,7 @@ export function itemKeysOf(
   });
 }
 
-/** A validated observation as the engine takes it, with its defaults filled in. */
+/** The validated observation as input of the engine, with defaults filled in. */
 export function observationInput(body: z.output<typeof Observation>): ObservationInput {
   return {
     mode: MODE_INDEX.get(body.mode_target) ?? 0,

@@ -13,10 +13,10 @@ import { Fault } from '#fault/fault';
 import { ADDRESS_LENGTH_MAX } from '#wire/bounds';
 import type { LimiterClient } from '#wire/limiter-messages';
 
-/** Refusals of the limiter that callers see as they are. */
+/** Refusals of the limiter that are passed on to callers unchanged. */
 const OWN: ReadonlySet<string | undefined> = new Set(['audit_unavailable', 'audit_full']);
 
-/** What the edge writes to and reads of the audit trail of a caller's account. Source: decision 249. */
+/** Audit trail of a caller's account. The limiter stores the trail. Source: decision 249. */
 export class AccountAudit {
   readonly #limiter: LimiterClient;
 
@@ -25,9 +25,10 @@ export class AccountAudit {
   }
 
   /**
-   * Appends a line and fulfils with its place once it is durable. Rejects with `audit_unavailable` when
-   * that is not certain, and with `audit_full` in a month with `linesMax` lines: then the action must not
-   * happen.
+   * Appends a line, and fulfils with its place once the line is durable.
+   *
+   * Rejects with `audit_unavailable` if the line may be lost, and with `audit_full` in a month with
+   * `linesMax` lines. The audited action must not happen then.
    */
   async append(accountId: string, entry: AuditEntry, linesMax: number): Promise<string> {
     try {
@@ -42,7 +43,7 @@ export class AccountAudit {
     }
   }
 
-  /** Some lines of the account, newest first. Rejects with `service_unavailable`. */
+  /** A page of the account's lines, newest first. Rejects with `service_unavailable`. */
   async page(accountId: string, question: PageQuestion): Promise<AuditPage> {
     const { lines, next } = PageAnswer.parse(
       await askOfAccount(this.#limiter, accountId, 'audit.page', question),
@@ -51,10 +52,10 @@ export class AccountAudit {
   }
 }
 
-/** A page of the payment provider. */
+/** URL of a page of the payment provider. */
 type Page = { readonly url: string };
 
-/** Who asks for one: with an API key, or in the console. */
+/** Caller of a billing operation: an API key, or a member in the console. */
 type BillingCaller = {
   readonly accountId: string;
   readonly address: string;
@@ -64,7 +65,10 @@ type BillingCaller = {
   | { readonly member: { readonly userId: string; readonly sessionId: string } }
 );
 
-/** What the edge asks of billing; a limiter answers. Rejects as `BillingDesk` does. Source: decision 248. */
+/**
+ * Client for the billing operations of the limiter. Rejects as `BillingDesk` does. Source: decision
+ * 248.
+ */
 export class AccountBilling {
   readonly #limiter: LimiterClient;
 
@@ -72,14 +76,14 @@ export class AccountBilling {
     this.#limiter = limiter;
   }
 
-  /** What an account has bought, and what it may buy. */
+  /** Plan and subscription of an account, and the plans that it may buy. */
   async standing(accountId: string): Promise<z.infer<typeof StandingAnswer>> {
     return StandingAnswer.parse(
       await askOfAccount(this.#limiter, accountId, 'billing.standing', {}),
     );
   }
 
-  /** A page to buy a plan on. */
+  /** Creates a checkout page of the payment provider for a plan. */
   async checkout(
     caller: BillingCaller,
     request: { readonly plan: string; readonly successUrl: string; readonly cancelUrl: string },
@@ -90,7 +94,7 @@ export class AccountBilling {
     );
   }
 
-  /** A page to change what was bought. */
+  /** Creates a page of the payment provider where the subscription can be changed. */
   async portal(caller: BillingCaller, returnUrl: string): Promise<Page> {
     const body = { by: buyerOf(caller), returnUrl };
     return LinkAnswer.parse(
@@ -98,7 +102,7 @@ export class AccountBilling {
     );
   }
 
-  /** Takes a notification, byte for byte as it came. */
+  /** Hands on a notification of the payment provider, byte for byte. */
   async notified(rawBody: Buffer, signature: string): Promise<void> {
     const body: NotifiedQuestion = { rawBody: rawBody.toString('base64'), signature };
     NotifiedAnswer.parse(
@@ -107,7 +111,7 @@ export class AccountBilling {
   }
 }
 
-/** What a proxy names as an address may be of any length: such a text is none. */
+/** Drops an address that is too long. A proxy may name a text of any length. */
 function buyerOf(caller: BillingCaller) {
   const { address, requestId } = caller;
   const isAddressLike = address.length <= ADDRESS_LENGTH_MAX;
@@ -115,7 +119,7 @@ function buyerOf(caller: BillingCaller) {
   return { ...who, address: isAddressLike ? address : undefined, requestId };
 }
 
-/** Asks what is neither admitted nor settled, by its name; any limiter answers. Rejects as that does. */
+/** Sends an account operation to any limiter, by name. Rejects with the limiter's faults. */
 async function askOfAccount(
   limiter: LimiterClient,
   accountId: string,
@@ -126,7 +130,10 @@ async function askOfAccount(
   return (await limiter.ask(call)).body;
 }
 
-/** The lines of one write to an instance: one before it happens, and one more if it is refused or done already. */
+/**
+ * Audit lines of one write to an instance: a line before the write, and a second line if the write
+ * is refused or repeated.
+ */
 export class AuditedCall {
   readonly #audit: AccountAudit;
   readonly #accountId: string;
@@ -134,7 +141,9 @@ export class AuditedCall {
   readonly #linesMax: number;
   #begun: Pick<AuditEntry, 'target' | 'of'> | undefined;
 
-  /** `entry` says who does what; what it is done to is known when it begins. `linesMax`: of a month. */
+  /**
+   * `entry` names actor and action; the target is set by `begin`. `linesMax` is the monthly limit.
+   */
   constructor(
     audit: AccountAudit,
     accountId: string,
@@ -147,18 +156,21 @@ export class AuditedCall {
     this.#linesMax = linesMax;
   }
 
-  /** Fulfils when the line is durable. Rejects with `audit_unavailable`: it must not happen then. */
+  /**
+   * Writes the first line, and fulfils when it is durable. Rejects with `audit_unavailable` or
+   * `audit_full`: the write must not happen then.
+   */
   async begin(target: string): Promise<void> {
     const entry: AuditEntry = { ...this.#entry, target, outcome: 'begun' };
     this.#begun = { target, of: await this.#audit.append(this.#accountId, entry, this.#linesMax) };
   }
 
-  /** It is done; says so only if it had been done before. */
+  /** Ends a successful write. Writes a second line only if the answer is a replay. */
   async answered({ isReplayed }: { readonly isReplayed: boolean }): Promise<void> {
     if (isReplayed) await this.ended('repeated');
   }
 
-  /** Says how it ended, where that is not as it began, as far as the trail can be reached. */
+  /** Writes the second line with `outcome`. Best effort: errors are ignored. */
   async ended(outcome: AuditEntry['outcome']): Promise<void> {
     if (this.#begun === undefined) return;
     const entry: AuditEntry = { ...this.#entry, ...this.#begun, outcome };

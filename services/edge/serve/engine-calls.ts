@@ -17,21 +17,29 @@ import {
 } from '#wire/engine-messages';
 import type { CallName } from '#wire/limiter-messages';
 
-/** Days a key may have been used again before a create gives up; a key lives 24 h (decision 22). */
+/**
+ * Maximum number of ids tried for a keyed create. Each reuse of a key after its 24 h takes one id
+ * (decision 22).
+ */
 const KEYED_ATTEMPTS_MAX = 32;
 
-/** Random ids drawn before a create gives up; one in 2^64 is taken. */
+/** Maximum number of random ids drawn for a create. One id in 2^64 is taken. */
 const RANDOM_ATTEMPTS_MAX = 3;
 
 const INSTANCE_ID = /^inst_[0-9a-f]{16}$/;
 
-/** A call without what the edge adds to it. */
+/** An engine call without the account and the deadline, which `EngineCalls` adds. */
 export type EngineQuestion = Omit<EngineCall, 'accountId' | 'deadlineAtMs'>;
 
-/** An engine's answer and, for a create, where the new instance is, below the prefix of all endpoints. */
+/**
+ * Answer of an engine. For a create, `location` is the path of the new instance without the prefix.
+ */
 export type EdgeAnswer = EngineAnswer & { readonly location?: string };
 
-/** Asks the engine on a caller's behalf: deadline, unknown ids, and the ids of new instances. */
+/**
+ * Client of the engine on behalf of callers: sets deadlines, refuses impossible ids, and chooses
+ * the ids of new instances.
+ */
 export class EngineCalls {
   readonly #engine: EngineClient;
   readonly #clock: Clock;
@@ -39,8 +47,8 @@ export class EngineCalls {
   readonly #secrets: Reloadable<readonly string[]>;
 
   /**
-   * The first of `secrets` names the instances of keyed creates; every edge of a cluster has the
-   * same. What was created under one of the others is found again (decision 134).
+   * The first of `secrets` derives the ids of keyed creates, and is the same on every edge.
+   * Instances created under the other secrets are still found (decision 134).
    */
   constructor(
     engine: EngineClient,
@@ -55,8 +63,10 @@ export class EngineCalls {
   }
 
   /**
-   * Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 19). What is
-   * `audited` begins before the engine is asked, with the id of the instance.
+   * Asks the engine, within a deadline. Throws the faults of the engine.
+   *
+   * An impossible id is `not_found` without a call (decision 19). If `audited` is set, its first
+   * line is written before the engine is asked.
    */
   ask(
     caller: Caller,
@@ -64,7 +74,7 @@ export class EngineCalls {
     audited?: AuditedCall,
   ): EdgeAnswer | Promise<EdgeAnswer> {
     const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
-    // Written out: on this path a spread costs more than the whole call.
+    // Fields one by one: on this path, a spread costs more than the whole call.
     const call: EngineCall = {
       accountId: caller.accountId,
       instanceId: question.instanceId,
@@ -91,13 +101,14 @@ export class EngineCalls {
   }
 
   /**
-   * A write to what does not exist changes nothing and leaves no line: it is looked up
-   * before its line is written. Such writes are rare, so that the second call costs little.
+   * Looks up the instance, writes the audit line, then asks the engine. A write to a missing
+   * instance changes nothing and leaves no line. Audited writes are rare, so the extra read is
+   * cheap.
    */
   async #askedAudited(call: EngineCall, audited: AuditedCall): Promise<EngineAnswer> {
     if (call.command.kind !== 'create' && !(await this.#isThere(call))) {
       if (call.idempotency === undefined) throw noSuchInstance();
-      // A deletion that is tried again has its answer still, and nothing else can come of it.
+      // A repeated deletion can still have a stored answer, and cannot change anything.
       const replayed = this.#engine.ask({ ...call, isReplayOnly: true });
       const answer = await Promise.resolve(replayed).catch(unlessNothingToReplay);
       if (answer === undefined) throw noSuchInstance();
@@ -128,13 +139,15 @@ export class EngineCalls {
     }
   }
 
-  /** With two secrets other edges may list them the other way round, and name the call otherwise. */
+  /**
+   * During a change of secrets, other edges may list them in reverse and derive another call name.
+   */
   #idempotencyOf({ idempotency }: EngineQuestion): IdempotencyKey | undefined {
     if (idempotency === undefined || this.#secrets.current.length < 2) return idempotency;
     return { ...idempotency, isNameUnsure: true };
   }
 
-  /** A retry of a create that was made before the secret changed must find its instance. */
+  /** Creates an instance. A retry must also find an instance created under an earlier secret. */
   async #create(
     caller: Caller,
     call: EngineCall,
@@ -155,8 +168,8 @@ export class EngineCalls {
   }
 
   /**
-   * The instance's own actor decides whether its id is free, so no two actors need to agree: a
-   * taken id means the next one (architecture 3.5).
+   * Tries ids until one is free. The actor of each instance decides whether its id is free, so no
+   * two actors need to agree (architecture 3.5).
    */
   async #createAt(
     call: EngineCall,
@@ -182,30 +195,36 @@ function noSuchInstance(): Fault {
   return new Fault('not_found', 'no such instance');
 }
 
-/** What the engine says of a call that it may only answer again and never answered (decision 22). */
+/**
+ * Swallows the fault of a replay without a stored answer. The engine answers `quota_exceeded` then
+ * (decision 22).
+ */
 function unlessNothingToReplay(error: unknown): undefined {
   if (toFault(error).code !== 'quota_exceeded') throw error;
 }
 
 /**
- * Where the ids of calls without a key end and those of keyed ones begin, which end at 2^52: both
- * are exact as numbers everywhere, and none is ever the other.
+ * Smallest id of keyed calls. Ids of other calls are below, and keyed ids are below 2^52. So both
+ * are exact as numbers everywhere, and the two ranges do not overlap.
  */
 const KEYED_ID_START = 2 ** 51;
 
-/** Binds what is derived to its purpose: the same secret signs and names other things as well. */
+/** Domain separation: the same secret also derives signatures and other names. */
 const CALL_NAME_LABEL = 'identity-engine call name';
 
-/** Characters of an `Idempotency-Key`. Source: decision 22. */
+/** Maximum length of an `Idempotency-Key`, in characters. Source: decision 22. */
 export const KEY_LENGTH_MAX = 255;
 
 /**
- * Printable ASCII, of which HTTP itself takes the spaces at the ends away. The API document shows
- * it as it stands.
+ * Printable ASCII without spaces at the ends, because HTTP strips these. The API document shows the
+ * pattern verbatim.
  */
 export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]*[!-~])?$/;
 
-/** The `Idempotency-Key` with the fingerprint of what it is used for. Source: decision 22. */
+/**
+ * Parses the `Idempotency-Key` header and adds the fingerprint of the call. Throws `invalid_header`
+ * (400). Source: decision 22.
+ */
 export function readIdempotencyKey(
   header: string | string[] | undefined,
   method: string,
@@ -220,23 +239,26 @@ export function readIdempotencyKey(
   return { key: header, fingerprint: fingerprintOf(method, url, body ?? '') };
 }
 
-/** Fingerprint of a call: what must be the same when its key is used again. Source: decision 22. */
+/**
+ * Fingerprint of a call, which must be equal whenever its key is used again. Source: decision 22.
+ */
 export function fingerprintOf(method: string, url: string, body: Buffer | string): string {
   return createHash('sha256').update(`${method} ${url}\n`).update(body).digest('hex');
 }
 
-/** Whether a text may be an idempotency key, of a call or of a batch's item. */
+/** Whether a text is a valid idempotency key, of a call or of an item of a batch. */
 export function isIdempotencyKey(text: string): boolean {
   return text.length <= KEY_LENGTH_MAX && IDEMPOTENCY_KEY.test(text);
 }
 
 /**
- * Gives every call of this process an id of its own, or the name that its key stands for under the
- * first of `secrets`, which are the same on every edge, and which no caller has: one that could
- * compute names could make two calls of one, which are charged once.
+ * Ids of calls: a unique id for a call without key, and a derived name for a keyed call.
+ *
+ * Names are derived from the first of `secrets`, which is the same on every edge and unknown to
+ * callers. A caller who could compute names could merge two calls into one charge.
  */
 export class CallIds {
-  /** Not its bytes: a key object is made once, and bytes again for every name, at 12 µs. */
+  /** A key object is created once. Raw bytes would cost 12 µs for every name. */
   readonly #nameKey: Reloadable<KeyObject>;
   #next = randomInt(2 ** 46) * 2 ** 5;
 
@@ -244,7 +266,7 @@ export class CallIds {
     this.#nameKey = derivedFrom(secrets, nameKeyOf);
   }
 
-  /** A new id; unlike any of another edge's, because each starts at a number of its own. */
+  /** A new id. Each edge counts from a random start, so ids of two edges rarely collide. */
   next(): number {
     this.#next += 1;
     if (this.#next >= KEYED_ID_START) this.#next = 1;
@@ -252,8 +274,10 @@ export class CallIds {
   }
 
   /**
-   * The name that a keyed call has on every edge and at every try: of account, instance and key
-   * (decision 146). What a key is made of has no line break, so no two are written alike.
+   * Name of a keyed call, equal on every edge and at every try (decision 146).
+   *
+   * Derived from account, instance and key. None of these contains a line break, so joined texts
+   * are unambiguous.
    */
   ofKey(
     caller: Caller,
@@ -273,12 +297,12 @@ function nameKeyOf([secret = '']: readonly string[]): KeyObject {
   return createSecretKey(createHmac('sha256', secret).update(CALL_NAME_LABEL).digest());
 }
 
-/** The first 49 to 56 bits of a digest from a byte on, as a whole number below 2^`bits`. */
+/** Integer of `bits` bits (49 to 56) of a digest, from byte `start` on. */
 function bitsOf(digest: Buffer, start: number, bits: number): number {
   return digest.readUIntBE(start, 6) * 2 ** (bits - 48) + ((digest[start + 6] ?? 0) >> (56 - bits));
 }
 
-/** The id of the instance that a keyed create makes, the `attempt`-th time the key is used again. */
+/** Id of the instance of a keyed create. `attempt` counts earlier uses of the key. */
 function instanceIdOfKey(secret: string, caller: Caller, key: string, attempt: number): string {
   const named = [caller.accountId, key, attempt].join('\n');
   return `inst_${createHmac('sha256', secret).update(named).digest('hex').slice(0, 16)}`;

@@ -5,37 +5,37 @@ import type { Clock } from '#platform/clock';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/bounds';
 import { type EngineClient, type EngineCommand, unnamedCall } from '#wire/engine-messages';
 
-/** Instances of one page of the listing. Source: interface 8.4. */
+/** Number of instances per page of the listing. Source: interface 8.4. */
 export const PAGE_ROWS_MAX = 100;
 
-/** Of `GET /instances`: an instance, and how many cycles its present generation has. */
+/** Part of the answer of `GET /instances`. `cycle_count` counts the current generation. */
 const ListPage = z.object({
   data: z.array(z.object({ id: z.string(), name: z.string(), cycle_count: z.number() })),
   pagination: z.object({ total: z.number() }),
 });
 
-/** Of `GET …/history`: an observation, and how many there are that can be read. */
+/** Part of the answer of `GET …/history`. `total` counts the readable observations. */
 const HistoryPage = z.object({
   data: z.array(z.object({ cycle: z.number(), timestamp: z.string() })),
   pagination: z.object({ total: z.number() }),
 });
 
-/** An instance of the listing. */
+/** An instance of the listing, with the cycles of its current generation. */
 export type ListedCycles = { readonly id: string; readonly name: string; readonly cycles: number };
 
 /** One observation of a history. */
 export type HistoryEntry = {
-  /** Its number in the generation, from 1. */
+  /** Number of the observation in its generation, from 1. */
   readonly cycle: number;
-  /** Its own time, in Unix milliseconds. */
+  /** Timestamp of the observation, in Unix milliseconds. */
   readonly timestampMs: number;
-  /** How many observations of the generation can be read, this one included. */
+  /** Number of readable observations of the generation, including this observation. */
   readonly total: number;
 };
 
 /**
- * Reads of an account's instances for the console itself: no admission, so they cost the account no
- * request and no cycle. All of them together have until a deadline. They throw the engine's faults.
+ * Reads an account's instances for the console itself. These reads skip admission, so they cost the
+ * account no request and no cycle. All reads share one deadline. Throws the faults of the engine.
  */
 export class EngineReads {
   readonly #engine: EngineClient;
@@ -43,7 +43,7 @@ export class EngineReads {
   readonly #accountId: string;
   readonly #endMs: number;
 
-  /** `timeoutMs`: how long it may take from now on, in milliseconds. */
+  /** `timeoutMs` is the time for all reads together, in milliseconds. */
   constructor(
     { engine, clock }: { readonly engine: EngineClient; readonly clock: Clock },
     accountId: string,
@@ -55,12 +55,12 @@ export class EngineReads {
     this.#endMs = clock.monotonicMs() + timeoutMs;
   }
 
-  /** What is left of the time, in milliseconds; 0: nothing, and calls are refused. */
+  /** Remaining time, in milliseconds. At 0, further reads throw `deadline_exceeded`. */
   get leftMs(): number {
     return Math.max(0, this.#endMs - this.#clock.monotonicMs());
   }
 
-  /** Instances of the account, the ones that were created last first, and how many it has. */
+  /** A page of the account's instances, newest first, and the total number of instances. */
   async list(offset: number): Promise<{ rows: ListedCycles[]; total: number }> {
     const order = { sort: 'created_at', order: 'desc' } as const;
     const command = { kind: 'list', limit: PAGE_ROWS_MAX, offset, ...order } as const;
@@ -70,8 +70,8 @@ export class EngineReads {
   }
 
   /**
-   * The observation of the present generation with `offset` newer ones; undefined: there is none, or
-   * none that is kept.
+   * The observation of the current generation with `offset` newer observations. Undefined if it
+   * does not exist or is no longer kept.
    */
   async observation(instanceId: string, offset: number): Promise<HistoryEntry | undefined> {
     const command = { kind: 'readHistory', limit: 1, offset, isEveryGeneration: false } as const;
@@ -83,7 +83,7 @@ export class EngineReads {
   }
 
   async #ask(instanceId: string, command: EngineCommand): Promise<unknown> {
-    // An engine in this process may answer without leaving the turn, for thousands of reads.
+    // Yield to the event loop. A local engine may answer thousands of reads in one turn.
     await setImmediate();
     const { leftMs } = this;
     if (leftMs === 0) throw faultFor('deadline_exceeded', 'there was no time for it');

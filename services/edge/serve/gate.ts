@@ -20,7 +20,7 @@ import { type Fault, faultFor, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Tracer } from '#platform/tracer';
 
-/** The routes that ask for no key: the only exception to authentication (decision 248). */
+/** Routes without authentication, the only exception (decision 248). */
 const WITHOUT_KEY = ENDPOINTS.filter(({ scope }) => scope === 'none').map(({ method, path }) => ({
   method,
   path: `${API_PREFIX}${path}`,
@@ -37,10 +37,11 @@ type GatePorts = {
 };
 
 /**
- * The first hook of every request, in the order in which they came on their connection: gives it an
- * id, refuses what is not HTTP/1.1, and finds out who calls, all before its body is read. A
- * caller that fails here costs the limiter nothing and learns nothing (decisions 35 and 159).
- * Returns a hook that answers what it refuses.
+ * First hook of every request: sets the request id, requires HTTP/1.1, and finds the caller.
+ *
+ * The hook runs before the body is read, in the order of the requests on each connection. A caller
+ * that fails here costs the limiter nothing and learns nothing (decisions 35 and 159). The hook
+ * itself answers the requests that it refuses.
  */
 export function gate(ports: GatePorts) {
   const { clock, reply, admission, notifications, pipelines, isClosing, tracer } = ports;
@@ -68,18 +69,18 @@ export function gate(ports: GatePorts) {
   const enter = (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const startedMs = clock.monotonicMs();
-    // The router decides as well, should it ever read a path more freely than `meansApi`.
+    // Also check the router's decision, in case the router accepts more spellings than `meansApi`.
     const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
     const { caller, refusal } = admitted(request, isApi);
-    // What stands beside the API is answered by Fastify, which would not end a span.
+    // Fastify answers paths outside the API, and would not end a span.
     const trace = isApi ? tracer?.request(request.headers, refusal !== undefined) : undefined;
     const exchange: Exchange = { requestId, startedMs, caller, trace, isActive: false };
     attachExchange(request, exchange);
-    // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
+    // `reply` sets the headers of API answers. Fastify sends all other answers.
     if (!isApi) response.header('x-request-id', requestId);
     if (refusal !== undefined) {
       const counted = { method: request.method, path: routeOfRefused(request, refusal) };
-      // In the envelope, hence with its headers, whatever path it was: no limiter was asked.
+      // Refusals have the envelope and its headers on every path. No limiter was asked.
       const limits = unknownHeaders(clock.wallMs());
       reply.refuse(request, response, counted, refusal, limits);
       return;
@@ -92,8 +93,8 @@ export function gate(ports: GatePorts) {
 }
 
 /**
- * Whether the route of a request asks for no key. The router decides; the target is looked at first
- * because to ask the router costs a microsecond. One that is escaped needs a key.
+ * Whether the route of a request requires no key. The router decides. The target is compared first,
+ * because asking the router costs a microsecond. So an escaped target requires a key.
  */
 function isWithoutKey(request: FastifyRequest): boolean {
   const { url = '' } = request.raw;
@@ -103,12 +104,12 @@ function isWithoutKey(request: FastifyRequest): boolean {
   );
 }
 
-/** Who calls, or why a request is refused before anything else is looked at. */
+/** The caller of a request, or the refusal of the gate. */
 type Admitted = { readonly caller: Caller | undefined; readonly refusal: Fault | undefined };
 
 /**
- * An edge that refuses because it ends has failed its callers on their route; everything else that is
- * refused here is a caller's own doing, and no route's.
+ * Route label of a refused request. A shutdown is a failure of the edge, counted on its route. All
+ * other refusals of the gate are the caller's mistake, counted as `refused`.
  */
 function routeOfRefused({ routeOptions: { url } }: FastifyRequest, { reason }: Fault): string {
   return reason === 'shutting_down' && url !== undefined ? countedRoute(url) : 'refused';
@@ -128,7 +129,7 @@ function closing(): Fault {
   return faultFor('shutting_down', 'this server is shutting down', { retryAfterS: 1 });
 }
 
-/** Serves a request of an endpoint. Rejects only with a bug. */
+/** Serves a request of an endpoint. Rejects only if the code has a bug. */
 type Serve = (
   endpoint: Endpoint,
   request: FastifyRequest,
@@ -136,10 +137,7 @@ type Serve = (
   exchange: Exchange,
 ) => Promise<void>;
 
-/**
- * The route of an endpoint: its requests are served with all that arrived in the same turn. A hook has
- * attached the exchange to each of them.
- */
+/** Fastify route of an endpoint. All requests of one event-loop turn are served together. */
 export function endpointRoute(
   endpoint: Endpoint,
   serve: Serve,
@@ -168,14 +166,15 @@ export function endpointRoute(
 }
 
 /**
- * Gathers the requests that arrive in one turn of the event loop and serves them together, so that
- * their answers are written back to back: 1.45 times the throughput of answering each where it
- * arrived (architecture 8).
+ * Collects the requests of one event-loop turn and serves them together.
+ *
+ * Their answers are written back to back, which gives 1.45 times the throughput of separate answers
+ * (architecture 8).
  */
 export class EventLoopQueue {
   #tasks: (() => void)[] = [];
 
-  /** Runs `task` at the end of this turn, after everything that has arrived in it. */
+  /** Runs `task` at the end of this turn, after all requests that arrived in the turn. */
   push(task: () => void): void {
     if (this.#tasks.length === 0) setImmediate(() => this.#run());
     this.#tasks.push(task);

@@ -5,21 +5,23 @@ import type { Allowance } from '#wire/limiter-messages';
 /** Response headers by name. */
 export type Headers = Record<string, string | number>;
 
-/** Length of the window of requests. Its end is shown in whole seconds, up to one later. Source: interface 8.1. */
+/**
+ * Length of the rate-limit window. The headers round its end up to a second. Source: interface 8.1.
+ */
 const WINDOW_S = 60;
 
-/** Seconds after which an unknown caller may look again. */
+/** Reset time shown to unknown callers, in seconds. */
 const UNKNOWN_RESET_S = 60;
 
-/** Seconds after which a limiter that was not sure may be asked again. Source: decision 24. */
+/** Seconds to wait before the next call when the limiter gave no answer. Source: decision 24. */
 export const UNSURE_RESET_S = 2;
 
-/** Whole seconds until a Unix time in seconds, never a moment too short. */
+/** Whole seconds until a Unix time in seconds, rounded up. */
 export function secondsUntil(timeS: number, nowMs: number): number {
   return Math.max(0, Math.ceil(timeS - nowMs / 1_000));
 }
 
-/** Unix second at which the window ends, as the headers show it: never in the past. */
+/** Unix second of the window's end, as the headers show it; never in the past. */
 export function windowResetS({ windowResetAtS }: Allowance, nowMs: number): number {
   return Math.max(windowResetAtS, Math.ceil(nowMs / 1_000));
 }
@@ -29,7 +31,7 @@ export function windowLeftS(allowance: Allowance, nowMs: number): number {
   return Math.min(WINDOW_S, secondsUntil(windowResetS(allowance, nowMs), nowMs));
 }
 
-/** The headers for a known caller: interface 8.2 and the IETF pair. */
+/** Headers of a known caller: those of interface 8.2 and the two of the IETF draft. */
 export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
   const resetAtS = windowResetS(allowance, nowMs);
@@ -45,7 +47,7 @@ export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   };
 }
 
-/** The headers where no caller is known: never another account's numbers. */
+/** Headers of an unknown caller. They never show an account's figures. */
 export function unknownHeaders(nowMs: number): Headers {
   return {
     'x-ratelimit-limit': 0,
@@ -55,7 +57,9 @@ export function unknownHeaders(nowMs: number): Headers {
   };
 }
 
-/** The headers where the limiter was not sure: never more than the truth. Source: decision 24. */
+/**
+ * Headers when the limiter gave no answer: lower bounds of the real figures. Source: decision 24.
+ */
 export function unsureHeaders(lastKnown: Allowance | undefined, nowMs: number): Headers {
   return {
     'x-ratelimit-limit': lastKnown?.requestsPerMinute ?? 0,
@@ -66,15 +70,16 @@ export function unsureHeaders(lastKnown: Allowance | undefined, nowMs: number): 
 }
 
 /**
- * `*`, or a list of entity tags (RFC 9110, 8.8.3 and 13.1). The API document shows it as it stands.
+ * Pattern of `If-Match`: `*`, or a list of entity tags (RFC 9110, 8.8.3 and 13.1). The API document
+ * shows the pattern verbatim.
  */
 export const CONDITION =
   /^(?:\*|(?:W\/)?"[!#-~\x80-\xff]*"(?:[ \t]*,[ \t]*(?:W\/)?"[!#-~\x80-\xff]*")*)$/;
 
-/** Entity tags named in one header; no honest cache has more. */
+/** Maximum length of a header with entity tags; no honest cache sends more. */
 export const CONDITION_LENGTH_MAX = 1_024;
 
-/** The `If-Match` header as sent. Throws `invalid_request` (400) if it is none. Source: decision 21. */
+/** The `If-Match` header as sent. Throws `invalid_header` (400). Source: decision 21. */
 export function readIfMatch(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (header.length > CONDITION_LENGTH_MAX || !CONDITION.test(header)) {
@@ -83,7 +88,7 @@ export function readIfMatch(header: string | undefined): string | undefined {
   return header;
 }
 
-/** Whether `If-None-Match` says that the caller has this answer already. Malformed ones say nothing. */
+/** Whether `If-None-Match` contains the current ETag. A malformed header matches nothing. */
 export function isKnownToCaller(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined || etag === '') return false;
   if (ifNoneMatch.trim() === '*') return true;
@@ -100,15 +105,19 @@ export function isPreferred(prefer: string | string[] | undefined, preference: s
   });
 }
 
-/** The header with which a client says which event it had last, as Node names it. */
+/** Request header with the id of the last event that the client received, in Node's spelling. */
 export const LAST_EVENT_ID = 'last-event-id';
 
-/** The ordinal of an observation, or 0. The API document shows it as it stands. */
+/**
+ * Pattern of an event id: the ordinal of an observation, or 0. The API document shows the pattern
+ * verbatim.
+ */
 export const EVENT_ID = /^\d{1,16}$/;
 
 /**
- * The event that a client had last, if its header says so; a browser that comes back sends it beside the
- * query that it began with. Throws `invalid_header` if it is none. Source: decision 244.
+ * The id in the `Last-Event-ID` header; undefined without a header. Throws `invalid_header`.
+ *
+ * A browser that reconnects sends this header and its original query. Source: decision 244.
  */
 export function readLastEventId(headers: IncomingHttpHeaders): number | undefined {
   const header = headers[LAST_EVENT_ID];

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { invalid } from '#fault/fault';
 import { illFormedPlace } from '#platform/well-formed-json';
 
-/** How deep a body may nest: a context of 16 inside a batch item, and some room. */
+/** Maximum nesting depth of a body: 16 levels of a context in a batch item, plus a margin. */
 const BODY_DEPTH_MAX = 24;
 
-/** A mark that RFC 8259 keeps out of JSON between systems; some editors write it. */
+/** Byte order mark. RFC 8259 forbids it in JSON between systems, but some editors write it. */
 const BYTE_ORDER_MARK = 0xfeff;
 
 const QUOTE = 0x22;
@@ -14,10 +14,11 @@ const OPENING = new Set(['[', '{'].map((text) => text.charCodeAt(0)));
 const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
 
 /**
- * The JSON value of a request body, contexts as `ContextSource`. Throws `invalid_request` (400) for
- * bytes that are not UTF-8, for text that is not JSON and for an object with the same key twice.
- * Throws 422 for half a surrogate pair in a string or key, for nesting beyond any use (before the
- * text is parsed), and for keys that reach for a prototype.
+ * Parses the JSON of a request body. Contexts become `ContextSource`, item keys `ItemKeySource`.
+ *
+ * Throws `invalid_request` (400) for bytes that are not UTF-8, for invalid JSON and for a duplicate
+ * key in an object. Throws 422 for a lone surrogate, for nesting deeper than `BODY_DEPTH_MAX`
+ * (before parsing) and for keys that reach a prototype.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
@@ -37,7 +38,9 @@ export function parseJsonBody(bytes: Buffer): unknown {
   return value;
 }
 
-/** The bytes are UTF-8, so half a surrogate pair can come from an escape alone. */
+/**
+ * Throws 422 for a lone surrogate. The bytes are valid UTF-8, so only an escape can contain one.
+ */
 function assertWellFormed(value: unknown): void {
   const place = illFormedPlace(value);
   if (place === undefined) return;
@@ -54,8 +57,10 @@ function parse(text: string): unknown {
 }
 
 /**
- * Colons outside strings: as many as the text has keys, so comparing with the parsed value's keys
- * shows a key that came twice. Throws when the text nests too deep.
+ * Number of colons outside strings, which is the number of keys in the text.
+ *
+ * More colons than keys of the parsed value reveal a duplicate key. Throws if the text nests too
+ * deep.
  */
 function colonsOf(text: string): number {
   let colons = 0;
@@ -72,9 +77,10 @@ function colonsOf(text: string): number {
 }
 
 /**
- * How many keys a value has, all levels together. Throws 422 for a key through which a careless
- * reader of the value would change the prototype of all objects: schemas do not see `__proto__`,
- * and in a context it would be kept and handed on.
+ * Number of keys of a value on all levels.
+ *
+ * Throws 422 for keys that could change the prototype of all objects (prototype pollution). Schemas
+ * do not see `__proto__`, and a context would be stored and handed on with it.
  */
 function keysOf(value: unknown, within = ''): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -93,17 +99,17 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const SPACES = new Set([' ', '\t', '\n', '\r'].map((text) => text.charCodeAt(0)));
 
-/** A value's place in a text: from `start` up to `end`. */
+/** Position of a value in a text: from `start` up to, but excluding, `end`. */
 type JsonSpan = { readonly start: number; readonly end: number };
 
-/** Where the string that opens at `start` closes, or the end of the text. */
+/** Index of the quote that closes the string opened at `start`, or the end of the text. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end === -1 ? text.length : end;
 }
 
-/** The value that begins at or behind `from`. The text is valid JSON, here and below. */
+/** Position of the next value at or after `from`. Requires valid JSON, like all functions below. */
 function valueAt(text: string, from: number): JsonSpan {
   const start = behindSpace(text, from);
   const unit = text.charCodeAt(start);
@@ -114,7 +120,7 @@ function valueAt(text: string, from: number): JsonSpan {
   return { start, end };
 }
 
-/** The values of the list that opens at `start`. */
+/** Positions of the items of the array that opens at `start`. */
 function itemsOf(text: string, start: number): JsonSpan[] {
   const items: JsonSpan[] = [];
   for (let at = behindSpace(text, start + 1); at < text.length; ) {
@@ -126,7 +132,9 @@ function itemsOf(text: string, start: number): JsonSpan[] {
   return items;
 }
 
-/** The value of `key` in the object that opens at `start`, however the key is spelled. */
+/**
+ * Position of the value of `key` in the object that opens at `start`. Escapes in keys are decoded.
+ */
 function memberOf(text: string, start: number, key: string): JsonSpan | undefined {
   for (let at = behindSpace(text, start + 1); at < text.length; ) {
     if (CLOSING.has(text.charCodeAt(at))) break;
@@ -139,8 +147,8 @@ function memberOf(text: string, start: number, key: string): JsonSpan | undefine
 }
 
 /**
- * The object that stands at `start`, as text, without its member `key` and one comma; undefined if it has
- * no such member. What is left is the caller's own text.
+ * Text of the object at `start` without its member `key` and one comma; undefined if the object has
+ * no such member. All other bytes stay unchanged.
  */
 function withoutMember(text: string, start: number, key: string): string | undefined {
   let previousEnd: number | undefined;
@@ -162,8 +170,7 @@ function withoutMember(text: string, start: number, key: string): string | undef
 }
 
 /**
- * The same JSON in fewer characters: without gaps, and with characters in place of their escapes.
- * Numbers and the order of keys stay as they are.
+ * The same JSON without whitespace and unnecessary escapes. Numbers and key order do not change.
  */
 export function compactJson(text: string): string {
   let compact = '';
@@ -220,8 +227,8 @@ function behindComma(text: string, from: number): number {
 }
 
 /**
- * A context as a value, for checking, and as the caller's own text, for keeping: a parser's objects
- * round numbers to doubles and put keys that look like numbers first (decision 153).
+ * A context as a parsed value, for checks, and as the caller's text, for storage. Parsed objects
+ * would round numbers to doubles and move keys that look like numbers first (decision 153).
  */
 export class ContextSource {
   readonly value: object;
@@ -233,20 +240,19 @@ export class ContextSource {
   }
 }
 
-/** A body in which a context, or each observation's, may be. */
+/** A body that may have a context, or observations with contexts. */
 type Body = { context?: unknown; readonly observations?: unknown };
 
 /**
- * Puts sources in place of the contexts of an observation or a batch that was parsed from `text`.
- * Costs a look where there are none.
+ * Replaces the contexts of an observation or a batch by their sources. `text` is the text that
+ * `value` was parsed from. Does almost nothing if there are no contexts.
  */
 function keepContexts(value: unknown, text: string): void {
   if (!isObject(value)) return;
   const body: Body = value;
   if (isContext(body.context)) {
     const json = JSON.stringify(body.context);
-    // Most callers write JSON as JavaScript does: then nothing has been lost, and nothing is
-    // searched.
+    // Most callers write JSON as JavaScript does. Nothing was lost then, so skip the search.
     if (text.includes(`"context":${json}`)) body.context = new ContextSource(body.context, json);
     else keepContext(body, text, valueAt(text, 0));
   }
@@ -263,7 +269,7 @@ function keepContexts(value: unknown, text: string): void {
 function keepContext(owner: Body, text: string, { start }: JsonSpan): void {
   const span = memberOf(text, start, 'context');
   if (span === undefined || !isContext(owner.context)) return;
-  // Copied: a piece of a text keeps all of it in memory, here a whole body.
+  // Copy the text: a slice of a string keeps the whole body in memory.
   const json = Buffer.from(compactJson(text.slice(span.start, span.end))).toString();
   owner.context = new ContextSource(owner.context, json);
 }
@@ -272,7 +278,7 @@ function hasContext(value: unknown): value is Body {
   return isObject(value) && isContext((value as Body).context);
 }
 
-/** What is no object is refused as it is. */
+/** Whether a context is an object. The schema refuses other values. */
 function isContext(value: unknown): value is object {
   return isObject(value) && !Array.isArray(value);
 }
@@ -281,12 +287,12 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Member of an observation of a batch that has its key. */
+/** Name of the member of a batch item that holds the item's idempotency key. */
 const ITEM_KEY = 'idempotency_key';
 
 /**
- * Idempotency key of a batch's item, with the text of the item without the key: what a single call with
- * the same observation has as its body (decision 280).
+ * Idempotency key of a batch item, with the item's text without the key. A single call with the
+ * same observation has exactly this text as its body (decision 280).
  */
 export class ItemKeySource {
   readonly key: string;
@@ -298,12 +304,12 @@ export class ItemKeySource {
   }
 }
 
-/** Observations in a body. */
+/** An observation of a batch that may have a key. */
 type Item = { [ITEM_KEY]?: unknown };
 
 /**
- * Puts sources in place of the keys of a batch's items that was parsed from `text`. Costs a look at each
- * observation where none has a key.
+ * Replaces the keys of batch items by their sources. `text` is the text that `value` was parsed
+ * from. Without keys, checks only the presence of the member.
  */
 function keepItemKeys(value: unknown, text: string): void {
   if (typeof value !== 'object' || value === null) return;

@@ -2,21 +2,25 @@ import { ENDPOINTS } from '#edge/endpoints/all';
 import type { HistogramSeries } from '#platform/make-metric';
 import type { Metrics } from '#platform/metrics';
 
-/** Methods that a label may hold; what else Node knows is counted together. */
+/** Methods with their own label value. All other methods share `_OTHER`. */
 const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 
-/** Why the limiter gives no answer, as a rule. */
+/** Usual reasons for a missing answer of the limiter. */
 const FAIL_CLOSED_REASONS = ['limiter_unavailable', 'deadline_exceeded', 'overloaded'] as const;
 
-/** Statuses that must be shown before there is one, beside the endpoint's own success. */
+/**
+ * Failure statuses whose series exist from the start, besides the success status of an endpoint.
+ */
 const SHOWN_FAILURES = [500, 503] as const;
 
-/** What an answer is counted under: `path` is a template. */
+/** Labels of an answer. `path` is a template. */
 export type Counted = { readonly method: string; readonly path: string };
 
 /**
- * What the edge reports, on a registry of the process. Labels are bound once and kept: an endpoint's
- * success and failures at the start, or Prometheus would not count the first of each; others on first use.
+ * Metrics of the edge in the registry of the process.
+ *
+ * Label sets are bound once and cached. Success, 500 and 503 of every endpoint are bound at the
+ * start, because Prometheus would miss the first increment of a new series.
  */
 export function edgeMetrics(metrics: Metrics) {
   const durations = metrics.histogram('http_server_request_duration_seconds');
@@ -41,41 +45,41 @@ export function edgeMetrics(metrics: Metrics) {
   return {
     ...admissionMetrics(metrics),
     ...connectionMetrics(metrics),
-    /** An HTTP answer left; its span, if it is traced. */
+    /** Records an answer that was sent. `span` is its span, if traced. */
     answered(counted: Counted, status: number, seconds: number, span?: string): void {
       seriesOf(counted, status).observe(seconds, span);
     },
-    /** How many requests are whole and not answered. */
+    /** Sets the number of complete requests without an answer. */
     active: (count: number) => active.set(count),
-    /** How many calls are admitted and not answered. */
+    /** Sets the number of admitted calls without an answer. */
     inflight: (count: number) => inflight.set(count),
   };
 }
 
-/** What is reported of asking the limiter. */
+/** Metrics of calls to the limiter. */
 export function admissionMetrics(metrics: Metrics) {
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
   const failures = metrics.counter('edge_fail_closed_total');
-  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  // Create the series now, because Prometheus would miss the first increment of a new series.
   for (const reason of FAIL_CLOSED_REASONS) failures.inc({ reason }, 0);
   const unsettled = metrics.counter('edge_unsettled_total');
   return {
-    /** The limiter answered. */
+    /** Records an answer of the limiter. */
     checked: (seconds: number, span: string | undefined) => checks.observe(seconds, span),
-    /** A call was refused as `rate_limited` from memory. */
+    /** Counts a call refused as `rate_limited` from the cache. */
     refusedUnasked: () => refusedUnasked.inc(),
-    /** A call was refused because of too many refused keys from its address. */
+    /** Counts a call refused because its address sent too many refused keys. */
     notLookedUp: () => notLookedUp.inc(),
-    /** A call was refused because the limiter was not sure. */
+    /** Counts a call refused because the limiter gave no answer. */
     failedClosed: (reason: string) => failures.inc({ reason }),
-    /** A settlement did not reach the limiter. */
+    /** Counts a settlement that did not reach the limiter. */
     unsettled: () => unsettled.inc(),
   };
 }
 
-/** What is reported of connections that send or read slowly. */
+/** Metrics of connections that send or read slowly. */
 export function connectionMetrics(metrics: Metrics) {
   const bodiesGivenUp = metrics.counter('edge_bodies_given_up_total');
   const readersEnded = metrics.counter('edge_slow_readers_ended_total');
@@ -84,49 +88,49 @@ export function connectionMetrics(metrics: Metrics) {
   const unreadBytes = metrics.gauge('edge_unread_answer_bytes');
   const waiting = metrics.gauge('edge_pipelined_requests');
   return {
-    /** A body was given up, because too many are unfinished. */
+    /** Counts a body given up because too many are unfinished. */
     bodyGivenUp: () => bodiesGivenUp.inc(),
-    /** A connection was ended that does not take its answers. */
+    /** Counts a closed connection whose client did not read its answers. */
     slowReaderEnded: (cause: string) => readersEnded.inc({ cause }),
-    /** How many bodies are unfinished, and what they hold. */
+    /** Sets the number of unfinished bodies and their bytes. */
     unfinished(count: number, bytes: number): void {
       unfinished.set(count);
       unfinishedBytes.set(bytes);
     },
-    /** How many bytes of answers no client has taken. */
+    /** Sets the number of unread answer bytes. */
     unread: (bytes: number) => unreadBytes.set(bytes),
-    /** How many requests wait for answers in front of theirs. */
+    /** Sets the number of requests that wait for earlier answers. */
     waiting: (count: number) => waiting.set(count),
   };
 }
 
-/** What the edge reports of streams of events. */
+/** Metrics of event streams. */
 export function streamMetrics(metrics: Metrics) {
   const open = metrics.gauge('edge_event_streams');
   return {
-    /** How many are open. */
+    /** Sets the number of open streams. */
     open: (count: number) => open.set(count),
-    /** One has ended. */
+    /** Counts an ended stream, by cause. */
     ended: streamEnds(metrics),
   };
 }
 
-/** Counts streams that end, by cause. */
+/** Counter of ended event streams, by cause. */
 export function streamEnds(metrics: Metrics): (cause: string) => void {
   const ended = metrics.counter('edge_event_streams_ended_total');
   return (cause) => ended.inc({ cause });
 }
 
-/** A method as a label may hold it. */
+/** Label value of a method. */
 export function countedMethod(method: string): string {
   return COUNTED_METHODS.has(method) ? method : '_OTHER';
 }
 
-/** What is reported of answers. */
+/** Metrics of answers. */
 export type AnswerMetrics = Pick<ReturnType<typeof edgeMetrics>, 'answered'>;
 
-/** What is reported of asking the limiter. */
+/** Metrics of calls to the limiter. */
 export type AdmissionMetrics = ReturnType<typeof admissionMetrics>;
 
-/** What is reported of connections. */
+/** Metrics of connections. */
 export type ConnectionMetrics = ReturnType<typeof connectionMetrics>;

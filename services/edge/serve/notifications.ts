@@ -8,13 +8,13 @@ import type { Reply } from '#edge/serve/reply';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
-/** Notifications under way at one edge, each of some hundred kilobytes at most. Chosen. */
+/** Maximum number of concurrent notifications at one edge; each holds some hundred kilobytes. */
 const NOTIFICATIONS_AT_ONCE_MAX = 32;
 
-/** A notification has no key by which its sender could be known. */
+/** Key name for `RefusedAddresses`: a notification has no API key. */
 const NO_KEY = '';
 
-/** What is held against a sender: the others are no fault of its own. */
+/** Refusals that count against the sender's network. Other failures are not the sender's fault. */
 const REFUSED: ReadonlySet<string> = new Set([
   'webhook_verification_failed',
   'billing_provider_not_configured',
@@ -22,27 +22,29 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Takes the notifications of the payment provider from anyone, because their signature alone says
- * who sent them. A network with 30 refused ones in a minute has five a second looked at for the next
- * minute, as with refused keys: behind a balancer the provider and an attacker have one address.
+ * Handles notifications of the payment provider from any address. Only their signature proves the
+ * sender.
+ *
+ * A network with 30 refused notifications in a minute is barred for a minute: five notifications a
+ * second are still checked. Behind a load balancer, provider and attacker share one address.
  */
 export class Notifications {
   readonly #billing: AccountBilling;
   readonly #refused: RefusedAddresses;
   #underWay = 0;
 
-  /** `onBar` is called with the name of every network that is barred. */
+  /** Calls `onBar` with the name of every network that becomes barred. */
   constructor(billing: AccountBilling, clock: Clock, onBar: (network: string) => void) {
     this.#billing = billing;
     this.#refused = new RefusedAddresses(clock, onBar);
   }
 
-  /** The refusal of a notification that would not be looked at now; undefined if it would be. */
+  /** The refusal of a notification from a barred network; undefined if it may be checked. */
   refusalUnasked({ ip }: { readonly ip: string }): Fault | undefined {
     return this.#refused.isBarred(ip, NO_KEY) ? barred() : undefined;
   }
 
-  /** Fulfils when a notification has done what it says. Rejects if it is to be sent again. */
+  /** Fulfils when the notification has been applied. Rejects if the provider must send it again. */
   async take(rawBody: Buffer, signature: string | undefined, address: string): Promise<void> {
     if (!this.#refused.mayAsk(address, NO_KEY)) throw barred();
     if (this.#underWay >= NOTIFICATIONS_AT_ONCE_MAX) {
@@ -63,14 +65,14 @@ export class Notifications {
   }
 }
 
-/** What serving a notification takes. */
+/** Dependencies of `serveNotification`. */
 export type NotificationPorts = {
   readonly clock: Clock;
   readonly notifications: Notifications;
   readonly reply: Reply;
 };
 
-/** Serves a notification: no limiter meters it, and its headers name no account. Never throws. */
+/** Serves a notification without admission. The limit headers name no account. Never throws. */
 export async function serveNotification(
   endpoint: Endpoint,
   request: FastifyRequest,
@@ -79,14 +81,14 @@ export async function serveNotification(
   ports: NotificationPorts,
 ): Promise<void> {
   const rawBody = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
-  // Node joins headers of this name that come twice, and no signature has two times in it.
+  // Node joins repeated headers. A joined signature contains two times, so it is invalid.
   const { 'stripe-signature': signature } = request.headers;
   const headers = unknownHeaders(ports.clock.wallMs());
   try {
     await ports.notifications.take(rawBody, signature?.toString(), request.ip);
     ports.reply.send(request, reply, endpoint, endpoint.success, headers, RECEIVED);
   } catch (error) {
-    // Its sender has shown nothing, so that a refusal is no failure of a route (as in the gate).
+    // The sender is not authenticated, so a refusal does not count as a failure of the route.
     const counted = { method: request.method, path: 'refused' };
     ports.reply.refuse(request, reply, counted, toFault(error), headers);
   }

@@ -15,14 +15,20 @@ type RefusalPorts = ProcessPorts & {
   readonly reply: Reply;
 };
 
-/** Handlers for what never reaches an endpoint: unknown paths and bodies that Fastify refuses. */
+/**
+ * Creates handlers for requests that reach no endpoint: unknown paths, and bodies that Fastify
+ * refuses.
+ */
 export function refusals(ports: RefusalPorts) {
   const { admission, callIds, clock, reply, onBug } = ports;
 
   const bugOf = (request: FastifyRequest) => (error: unknown) =>
     onBug(error, exchangeOf(request)?.trace?.traceparent);
 
-  /** A refusal with a valid key costs a request like any other (decisions 25 and 35). */
+  /**
+   * Sends a refusal. With a valid key, it costs a request like any other call (decisions 25 and
+   * 35).
+   */
   async function refuseAdmitted(
     request: FastifyRequest,
     response: FastifyReply,
@@ -69,7 +75,7 @@ export function refusals(ports: RefusalPorts) {
 
   return {
     error(error: Error & { code?: string }, request: FastifyRequest, response: FastifyReply): void {
-      // What the framework has to say about a request to nowhere is beside the point.
+      // For an unknown path, answer `not_found` instead of the error of the body.
       if (request.is404) {
         notFound(request, response);
         return;
@@ -78,7 +84,7 @@ export function refusals(ports: RefusalPorts) {
       const path = url === undefined ? 'refused' : countedRoute(url);
       const fault = faultOf(error);
       if (fault.reason === 'too_many_unfinished_bodies') {
-        // In the middle of a flood no limiter is asked whose it is.
+        // During a flood, the limiter is not asked about the key.
         const counted = { method: request.method, path };
         reply.refuse(request, response, counted, fault, unknownHeaders(clock.wallMs()));
       } else refuseAdmitted(request, response, path, fault, []).catch(bugOf(request));
@@ -87,7 +93,7 @@ export function refusals(ports: RefusalPorts) {
   };
 }
 
-/** Outside the API there is no envelope, hence no fault to take the status from. */
+/** Status of paths outside the API. They have no envelope, so no fault supplies the status. */
 const NOT_FOUND = 404;
 
 const PATTERNS = ENDPOINTS.map(({ method, path }) => ({
@@ -95,18 +101,18 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => ({
   pattern: new RegExp(`^${API_PREFIX}${path.replace(':id', '[^/]+')}$`),
 }));
 
-/** The methods that a path has, for `Allow`; empty for a path that no endpoint has (decision 27). */
+/** Methods of a path for the `Allow` header; empty if no endpoint has the path (decision 27). */
 function methodsOf(path: string): string[] {
   return PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
 }
 
-/** What Fastify refuses while it reads a body, as the API says it. */
+/** Maps an error of Fastify's body reader to a fault of the API. */
 function faultOf(error: Error & { code?: string }): Fault {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
       return invalid('unsupported_media_type', 'Content-Type', 'send application/json');
-    // The sender went away in the middle of its body; no client reads this.
+    // The sender disconnected in the middle of its body, so no client reads this answer.
     case 'ECONNRESET':
       return invalid('malformed_request', undefined, 'the body is incomplete');
     default:

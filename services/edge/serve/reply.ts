@@ -12,12 +12,15 @@ import { FailureLog } from '#platform/log-limits';
 import type { Logger } from '#platform/logger';
 import { endRequestSpan, traceFields } from '#platform/tracer';
 
-/** Requests that are whole and not answered; beyond, the process would only queue (architecture 3.7). */
+/**
+ * Maximum number of complete requests without an answer. Above, requests would only queue
+ * (architecture 3.7).
+ */
 const ACTIVE_REQUESTS_MAX = 8_192;
 
 /**
- * What a stream's answer carries besides: no cache keeps it, no proxy gathers it, and its connection has
- * no request after it, which would wait for its end.
+ * Extra headers of a stream: no caching, no proxy buffering, and no later request on its
+ * connection.
  */
 const STREAM_HEADERS: Headers = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -26,7 +29,7 @@ const STREAM_HEADERS: Headers = {
   connection: 'close',
 };
 
-/** The way every answer of the API leaves: headers common to all, then metric and log line. */
+/** Sends every answer of the API: adds the common headers, then records metric and log line. */
 export class Reply {
   readonly #clock: Clock;
   readonly #metrics: AnswerMetrics;
@@ -36,7 +39,7 @@ export class Reply {
   readonly #failures: FailureLog;
   #activeRequests = 0;
 
-  /** `safety`: what every answer carries to keep browsers and caches from harm. */
+  /** `safety` are the headers of every answer that protect browsers and caches. */
   constructor(
     clock: Clock,
     metrics: AnswerMetrics,
@@ -52,14 +55,14 @@ export class Reply {
     this.#failures = new FailureLog(logger, clock);
   }
 
-  /** Requests of the API that are whole and not answered, whether or not their callers wait. */
+  /** Number of complete API requests without an answer, even if their callers have disconnected. */
   get activeRequests(): number {
     return this.#activeRequests;
   }
 
   /**
-   * Gives a request whose body is whole a slot, which its answer gives back. Returns the refusal if
-   * there is none left: half a body takes none (decision 160).
+   * Takes a slot for a complete request; its answer releases the slot. Returns the refusal if all
+   * slots are taken. Incomplete bodies take no slot (decision 160).
    */
   begin(exchange: Exchange): Fault | undefined {
     if (exchange.isActive) return undefined;
@@ -87,7 +90,7 @@ export class Reply {
     this.send(request, reply, counted, status, { ...limits, ...headers }, body);
   }
 
-  /** Sends an answer; `body` is JSON, or undefined for a status that has none. */
+  /** Sends an answer. `body` is JSON, or undefined for a status without a body. */
   send(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -99,14 +102,14 @@ export class Reply {
     const exchange = exchangeOf(request);
     this.#giveBack(exchange);
     if (reply.raw.headersSent) {
-      // A bug after the answer had begun: half an answer is cut off, never followed by another.
+      // A bug after the answer had started: cut the connection, and never append a second answer.
       reply.raw.destroy();
       return;
     }
     nameIn(headers, this.#safety, exchange);
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
-    // Straight to Node: of Fastify's own way nothing is used, and it costs a tenth of a request.
+    // Write to Node directly. Fastify's reply adds nothing needed and costs a tenth of a request.
     reply.raw.writeHead(status, flat(headers)).end(body);
     const { socket } = reply.raw;
     if (socket !== null && body !== undefined) this.#unread.note(socket, body.length);
@@ -114,8 +117,10 @@ export class Reply {
   }
 
   /**
-   * Begins an answer that goes on until its connection closes, which it does not share: text of
-   * server-sent events. It counts as answered now, and returns where the text goes.
+   * Starts an answer of server-sent events, and returns the response for its text.
+   *
+   * The stream ends with its connection, and no other request uses the connection. Metrics and log
+   * count the answer as complete now.
    */
   stream(
     request: FastifyRequest,
@@ -127,7 +132,7 @@ export class Reply {
     this.#giveBack(exchange);
     nameIn(headers, this.#safety, exchange);
     reply.raw.writeHead(200, flat({ ...headers, ...STREAM_HEADERS }));
-    // Its text comes when something happens; how slowly it is read, `unread-answers` judges.
+    // Events may be rare, so the socket has no timeout. `UnreadAnswers` closes slow readers.
     const { socket } = reply.raw;
     if (socket instanceof Socket) socket.setTimeout(0);
     this.#answered(counted, 200, exchange);
@@ -170,7 +175,7 @@ export class Reply {
   }
 }
 
-/** Adds what every answer carries. */
+/** Adds the headers of every answer. */
 function nameIn(headers: Headers, safety: Headers, exchange: Exchange | undefined): void {
   Object.assign(headers, safety);
   headers['x-request-id'] = exchange?.requestId ?? '';
@@ -178,44 +183,50 @@ function nameIn(headers: Headers, safety: Headers, exchange: Exchange | undefine
   if (trace !== undefined) headers['traceparent'] = trace.traceparent;
 }
 
-/** Refusals that come by the thousand when something floods an edge. */
+/** Refusals that occur by the thousand when a client floods an edge. */
 const FLOODS: ReadonlySet<string> = new Set([
   'too_many_refused_keys',
   'too_many_refused_notifications',
   'too_many_unfinished_bodies',
 ]);
 
-/** Whether it is refused because of its number: then it is counted, and rarely logged. */
+/**
+ * Whether a flood of calls causes the refusal. Such a refusal is counted, but not logged as a
+ * failure.
+ */
 function isFlood({ reason, code }: Fault): boolean {
-  // Any stranger may send notifications to an installation that sells nothing.
+  // Anyone may send notifications to an installation without a payment provider.
   if (code === 'billing_provider_not_configured') return true;
   return reason !== undefined && FLOODS.has(reason);
 }
 
-/** Names and values in turn: the form that Node takes without looking every name up again. */
+/** Alternating names and values, the form that Node writes without a look-up of each name. */
 function flat(headers: Headers): (string | number)[] {
   const list: (string | number)[] = [];
   for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
   return list;
 }
 
-/** Seconds to wait where a 503 says nothing else: it was refused before anything happened. */
+/** Default `Retry-After` of a 503, in seconds: the call was refused before any effect. */
 const RETRY_AFTER_S = 1;
 
-/** What keeps browsers from guessing and caches from sharing; on every answer of the API. */
+/** Headers against content sniffing and shared caching, on every answer of the API. */
 const SAFETY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'private, no-cache',
 } as const;
 
-/** A refusal as an HTTP answer: the only place where a Fault becomes one (interface 7). */
+/** A refusal as an HTTP answer, in the envelope of interface 7. */
 type FaultReply = {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
 };
 
-/** Status, headers and envelope of a refusal. `requestId` is shown in the details of a 5xx only. */
+/**
+ * Status, headers and envelope of a refusal. The only mapping of a Fault to HTTP. `requestId`
+ * appears only in the details of a 5xx.
+ */
 export function faultReply(fault: Fault, requestId: string): FaultReply {
   const status = fault.httpStatus;
   const headers: Headers = { 'content-type': 'application/json; charset=utf-8' };
@@ -244,8 +255,8 @@ function detailsOf(fault: Fault, requestId: string) {
 }
 
 /**
- * A refusal with everything that an answer carries, for requests that no hook sees: the caller is
- * unknown (limiter-headers).
+ * A refusal with all headers of an answer, for requests that no hook sees. The caller is unknown
+ * (limiter-headers).
  */
 export function anonymousReply(fault: Fault, requestId: string, nowMs: number): FaultReply {
   const { status, headers, body } = faultReply(fault, requestId);
@@ -259,7 +270,7 @@ export function anonymousReply(fault: Fault, requestId: string, nowMs: number): 
   return { status, headers: all, body };
 }
 
-/** The same as raw bytes, for requests so broken that Node hands over only the socket. */
+/** The same refusal as raw bytes, for broken requests of which Node hands over only the socket. */
 export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): string {
   const { status, headers, body } = anonymousReply(fault, requestId, nowMs);
   const all = { ...headers, date: new Date(nowMs).toUTCString(), connection: 'close' };

@@ -9,24 +9,24 @@ import type { FaultReason } from '#fault/error-reasons';
 import { type Fault, invalid, toFault } from '#fault/fault';
 import type { EngineCommand, IdempotencyKey } from '#wire/engine-messages';
 
-/** Zod leaves the offending value out of its issues unless asked; the reasons need it. */
+/** Zod omits the offending value from its issues by default. `reasonOf` needs the value. */
 const WITH_INPUT = { reportInput: true };
 
-/** What nearly every request says, so that nothing needs to be looked for. */
+/** Content type of nearly every request: compared first, without parsing. */
 const PLAIN_JSON = 'application/json';
 
-/** Bytes that a URL holds only in percent-encoding. */
+/** Characters that a URL may contain only in percent-encoding. */
 const NOT_ASCII = /[\u0080-\uffff]/;
 
-/** Every `charset` of a media type. */
+/** Matches every `charset` parameter of a media type. */
 const CHARSETS = /;\s*charset\s*=\s*"?([^";\s]+)"?/gi;
 
-/** A request as understood: what to do, or why it cannot be done. Nothing has happened yet. */
+/** A checked request: the command to run, or the refusal. Planning has no side effects. */
 export type RequestPlan =
   | {
       readonly kind: 'command';
       readonly command: EngineCommand;
-      /** Cycles that it may advance. */
+      /** Cycles to reserve: the maximum that the command may advance. */
       readonly cycles: number;
       readonly idempotency: IdempotencyKey | undefined;
       readonly ifMatch: string | undefined;
@@ -43,8 +43,8 @@ export type RequestPlan =
   | { readonly kind: 'refused'; readonly fault: Fault };
 
 /**
- * Checks query, headers and body of a request. Never throws: a refused body still costs a request,
- * so the refusal waits until the limiter has been asked (decision 35).
+ * Checks query, headers and body of a request. Never throws: a refused request still costs one
+ * request, so the refusal waits for the limiter (decision 35).
  */
 export function planRequest(
   endpoint: Endpoint,
@@ -74,10 +74,10 @@ export function planRequest(
   }
 }
 
-/** A checked query, and which parameters the caller named. */
+/** A checked query, and the names of the parameters that the caller sent. */
 type Query = { readonly query: unknown; readonly named: ReadonlySet<string> };
 
-/** The queries of requests that have none, by endpoint: checked once, because most have none. */
+/** Cache of checked empty queries by endpoint, because most requests have no query. */
 const noQueries = new Map<Endpoint, Query>();
 
 function queryOf(endpoint: Endpoint, request: FastifyRequest): Query {
@@ -90,7 +90,7 @@ function queryOf(endpoint: Endpoint, request: FastifyRequest): Query {
   return known;
 }
 
-/** Throws `invalid_parameter` for a value that is not UTF-8: a decoder would put other text in its place. */
+/** Throws `invalid_parameter` for a value that is not UTF-8. A decoder would replace such bytes. */
 function assertUtf8Query(url: string): void {
   for (const pair of url.slice(url.indexOf('?') + 1).split('&')) {
     if (isUtf8Escaped(pair)) continue;
@@ -130,8 +130,8 @@ function bodyOf(endpoint: Endpoint, request: FastifyRequest, bytes: Buffer | und
 }
 
 /**
- * JSON between systems is UTF-8 and nothing else (RFC 8259); another charset must be a mistake. A
- * compressed body is refused unopened, so that none can grow beyond its limit (attacks, API4).
+ * Throws `unsupported_media_type` for a charset other than UTF-8 (RFC 8259) and for compression.
+ * Compressed bodies are refused unopened, so that none can expand beyond its limit (attacks, API4).
  */
 function assertReadable(headers: IncomingHttpHeaders): void {
   const { 'content-type': contentType = PLAIN_JSON, 'content-encoding': coding } = headers;
@@ -148,8 +148,8 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 type Issue = z.core.$ZodIssue;
 
 /**
- * The refusal for a body that breaks a field rule: 422 with the JSON path of the first broken field
- * and a reason of the closed set. Source: decision 2.
+ * The refusal of an invalid body: 422 with the JSON path of the first invalid field and a reason of
+ * the closed set. Source: decision 2.
  */
 export function bodyFault(error: z.ZodError): Fault {
   const [issue] = error.issues;
@@ -159,7 +159,7 @@ export function bodyFault(error: z.ZodError): Fault {
   return invalid(reason, field === '' ? undefined : field, messageOf(issue, field));
 }
 
-/** The refusal for a query that breaks a rule: always 400 (decision 2). */
+/** The refusal of an invalid query, always 400. Source: decision 2. */
 export function queryFault(error: z.ZodError): Fault {
   const [issue] = error.issues;
   const field = issue === undefined ? 'query' : pathOf(issue);
@@ -169,7 +169,7 @@ export function queryFault(error: z.ZodError): Fault {
   return invalid(reason, field, `${field}: ${text}`);
 }
 
-/** A custom issue of a schema may name its reason in `params.reason`. */
+/** A custom issue of a schema may set its reason in `params.reason`. */
 type ReasonParams = { readonly reason: FaultReason };
 
 function reasonOf(issue: Issue): FaultReason {
@@ -195,13 +195,16 @@ function reasonOf(issue: Issue): FaultReason {
   }
 }
 
-/** The one number that a schema of numbers takes for another type is one too large, such as 1e999. */
+/**
+ * Reason of a type error. Zod reports numbers beyond the double range, such as 1e999, as a wrong
+ * type.
+ */
 function typeReasonOf({ expected, input }: z.core.$ZodIssueInvalidType): FaultReason {
   if (input === undefined) return 'missing_field';
   return expected === 'number' && typeof input === 'number' ? 'out_of_range' : 'wrong_type';
 }
 
-/** `observations[3].timestamp`: the way one would write it in code. */
+/** Path of a field, such as `observations[3].timestamp`. */
 function pathOf(issue: Issue): string {
   const keys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   return [...issue.path, ...keys].reduce<string>((path, part) => {

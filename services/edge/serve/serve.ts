@@ -27,9 +27,9 @@ import { traced } from '#platform/tracer';
 import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 import type { Allowance, CallName } from '#wire/limiter-messages';
 
-/** What serving a request takes. */
+/** Dependencies of `serve`. */
 export type ServePorts = {
-  /** Where the paths of all endpoints begin. */
+  /** Path prefix of all endpoints. */
   readonly prefix: string;
   readonly admission: Admission;
   readonly engine: EngineCalls;
@@ -37,21 +37,22 @@ export type ServePorts = {
   readonly clock: Clock;
   readonly reply: Reply;
   readonly streams: EventStreams;
-  /** What endpoints of an account may use. */
+  /** Ports for the handlers of account endpoints. */
   readonly account: AccountPorts;
-  /** How many calls are admitted and not answered. */
+  /** Counter of admitted calls without an answer. */
   readonly inFlight: { calls: number };
 };
 
-/** Handlers that need to know more of the caller's key than that it is valid. */
+/** Kinds of handlers that need a description of the caller's key. */
 const OF_KEY: ReadonlySet<string> = new Set(['account', 'stream']);
 
 type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 
 /**
- * Serves one request of an endpoint from admission to answer, in the order of decision 35: the
- * limiter, then what is wrong with the request, then the engine; and the limiter again, so that
- * only cycles that really advanced are charged. Never throws.
+ * Serves one request of an endpoint, from admission to answer. Never throws.
+ *
+ * Order of decision 35: the limiter, then refusals of the request itself, then the engine. Finally
+ * the limiter again, to charge only the cycles that advanced.
  */
 export async function serve(
   endpoint: Endpoint,
@@ -121,7 +122,7 @@ function describesKey({ handler, auditedAs }: Endpoint): boolean {
   return OF_KEY.has(handler.kind) || auditedAs !== undefined;
 }
 
-/** What the audit trail has of a call; undefined: nothing. */
+/** The audit lines of a call; undefined if the endpoint is not audited. */
 function auditedCall(
   { auditedAs: action }: Endpoint,
   { requestId }: Exchange,
@@ -139,7 +140,7 @@ function auditedCall(
   return new AuditedCall(audit, accountId, entry, monthLinesMax(allowance?.cyclesPerMonth ?? 0));
 }
 
-/** The headers of an answer, when what its call did not use is given back. */
+/** Headers of the answer, after a refund of the unused cycles. */
 async function headersAfter(
   call: AdmissionCall,
   answered: EdgeAnswer,
@@ -150,7 +151,7 @@ async function headersAfter(
   return await admission.settle(call, answered.cycles, headers);
 }
 
-/** Whether it is known how many cycles the call used; else they stay reserved and expire as used. */
+/** Whether the used cycles are certain. Otherwise they stay reserved and expire as used. */
 function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boolean {
   return cycles > 0 && isPerhapsOwn !== true;
 }
@@ -171,7 +172,10 @@ function idOf(request: FastifyRequest): string {
   return (request.params as { id?: string }).id ?? '';
 }
 
-/** A keyed call that the quota refuses may still have an answer from before (decision 22). */
+/**
+ * The stored answer of a keyed call that the quota refuses; undefined if there is none (decision
+ * 22).
+ */
 async function replayOf(
   { refusal }: Admitted,
   plan: RequestPlan,
@@ -269,17 +273,17 @@ function answer(
   }
 }
 
-/** The refusal of an early observation, if its caller prefers strict handling (decision 1). */
+/** The refusal of an early observation whose caller prefers strict handling (decision 1). */
 function strictRefusal(request: FastifyRequest, retryAfterS: number): Fault | undefined {
   if (!isPreferred(request.headers['prefer'], 'handling=strict')) return undefined;
   const text = 'less than 1.0 s after the previous observation';
   return faultFor('min_cycle_interval', text, { retryAfterS });
 }
 
-/** Where a call comes from. */
+/** Account, address and request id of a call. */
 type CallOrigin = Pick<AccountCaller, 'accountId' | 'address' | 'requestId'>;
 
-/** The answer to an admitted call that no engine is asked for. Throws the handler's refusals. */
+/** The answer of an endpoint without an engine call. Throws the refusals of its handler. */
 export async function localAnswer(
   handler: LocalHandler,
   request: CheckedRequest<unknown, unknown>,
@@ -297,7 +301,7 @@ export async function localAnswer(
   }
 }
 
-/** Throws `limiter_unavailable` where the limiter is of an earlier release and describes no caller. */
+/** Throws `limiter_unavailable` if a limiter of an earlier release does not describe the caller. */
 function accountCaller(from: CallOrigin, { allowance, description }: Admitted): AccountCaller {
   if (allowance !== undefined && description !== undefined) {
     return { ...from, allowance, description };
