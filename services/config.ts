@@ -30,8 +30,8 @@ const secretFile = (secret: SecretVariable) =>
   filled.optional().describe(`File that holds \`${secret}\`, instead of that variable.`);
 
 /**
- * Every environment variable of every process: its meaning, default and bounds.
- * `docs/configuration.md` is generated from it.
+ * Environment variables of all processes: meaning, default and bounds. The generator of
+ * `docs/configuration.md` reads this table.
  */
 const VARIABLES = {
   SERVICE_HOST: filled.default('127.0.0.1').describe('Address the API listens on.'),
@@ -246,21 +246,22 @@ const Environment = z.object(VARIABLES);
 /** The configuration of a process, read once at its start. */
 export type Config = z.infer<typeof Environment>;
 
-/** One row of the configuration table. */
+/** A row of the configuration table. */
 export type Variable = {
   readonly name: string;
   readonly fallback: string;
   readonly meaning: string;
 };
 
-/** A configuration that cannot be used; the message is one line fit for a terminal. */
+/** An invalid configuration. The message is one line for a terminal. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
 /**
- * Throws `ConfigError` where a variable names a place for data and `SERVICE_STORAGE` is left out: data would
- * be in memory without a warning.
+ * Throws `ConfigError` if a variable configures a storage that `SERVICE_STORAGE` does not select.
+ *
+ * Otherwise a forgotten `SERVICE_STORAGE` would keep data in memory without a warning.
  */
 export function assertStorageNamed(
   config: Config,
@@ -278,8 +279,10 @@ export function assertStorageNamed(
 }
 
 /**
- * Reads the environment and the files that it names. Throws `ConfigError` for a value out of bounds,
- * a file that is of no use, and a `SERVICE_` variable that does not exist.
+ * Reads the environment and the files that it names.
+ *
+ * Throws `ConfigError` for a value out of bounds, an unusable file, and an unknown `SERVICE_`
+ * variable.
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const unknown = Object.keys(environment).find(
@@ -291,16 +294,16 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const parsed = Environment.safeParse({ ...meantVariables(environment), ...secrets });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  // Of a list too the variable alone, by which it is looked up.
+  // For an error within a list, name only the variable, so that operators find it.
   const variable = String(issue?.path[0]);
   const file = variable in secrets ? `_FILE: ${environment[`${variable}_FILE`]}` : '';
   throw new ConfigError(`${variable}${file}: ${issue?.message}`);
 }
 
-/** Letters that may be wrong in the name of a variable for another one to be suggested. Chosen. */
+/** Maximum edit distance of a suggested variable name. More errors rarely mean the same name. */
 const TYPING_ERRORS_MAX = 4;
 
-/** The variable that a misspelt name means, as a question; empty: none is like it. */
+/** Suggestion for a misspelt variable name, as a question; empty if no name is similar. */
 function meantBy(name: string): string {
   const meant = closest(name, Object.keys(VARIABLES));
   return distance(name, meant) <= TYPING_ERRORS_MAX ? ` (did you mean ${meant}?)` : '';
@@ -315,7 +318,7 @@ function checkedFiles(environment: NodeJS.ProcessEnv): Record<string, string> {
   }
 }
 
-/** The value of a secret with this text. Throws an error that quotes nothing of it. */
+/** Parses the text of a secret. Throws an error that does not quote the text. */
 export function secretOfText<Name extends SecretVariable>(
   variable: Name,
   text: string,
@@ -325,7 +328,7 @@ export function secretOfText<Name extends SecretVariable>(
   throw new Error(parsed.error?.issues[0]?.message);
 }
 
-/** The table of variables, in the order of their declaration. */
+/** All variables in the order of their declaration. */
 export function describeVariables(): Variable[] {
   return Object.entries(VARIABLES).map(([name, schema]) => {
     const { data = '' } = schema.safeParse(undefined);

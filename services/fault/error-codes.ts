@@ -1,8 +1,10 @@
 /**
- * The closed set of error codes and the only place where a code meets a status. Adding a code is
- * adding a row; TypeScript then points at every switch to revisit. `grpc` is the numeric gRPC
- * status; `isRetryable` is for callers and for the edge itself. Source: interface 7, decision 2.
- * The last three belong to billing (decision 248).
+ * Closed set of error codes, and the only mapping of a code to HTTP and gRPC status. Source:
+ * interface 7, decision 2.
+ *
+ * To add a code, add a row; TypeScript then reports every switch to revisit. `grpc` is the numeric
+ * gRPC status. `isRetryable` is for callers and for the edge itself. The last three codes belong to
+ * billing (decision 248).
  */
 export const FAULTS = {
   unauthorized: { http: 401, grpc: 16, isRetryable: false },
@@ -20,5 +22,5 @@ export const FAULTS = {
   invalid_plan: { http: 422, grpc: 3, isRetryable: false },
 } as const satisfies Record<string, { http: number; grpc: number; isRetryable: boolean }>;
 
-/** One of the error codes of interface 7. */
+/** An error code of interface 7. */
 export type FaultCode = keyof typeof FAULTS;

@@ -1,20 +1,20 @@
 import type { FaultCode } from '#fault/error-codes';
 
-/** What a reason says beside itself: its code, and the HTTP status where it is not the code's own. */
+/** Code of a reason, and the HTTP status if it differs from the status of the code. */
 type ReasonRow = { readonly code: FaultCode; readonly http?: number };
 
 /**
- * The closed set of `details.reason`, with the code each belongs to and, where it
- * differs from the code's own, the HTTP status. The API document lists the same rows.
+ * Closed set of `details.reason`, each with its code and a deviating HTTP status. The API document
+ * lists the same rows.
  */
 export const REASONS = {
-  // the body's syntax, decision 2
+  // syntax of the body, decision 2
   malformed_json: { code: 'invalid_request', http: 400 },
   duplicate_key: { code: 'invalid_request', http: 400 },
   invalid_utf8: { code: 'invalid_request', http: 400 },
   body_too_large: { code: 'invalid_request', http: 413 },
   unsupported_media_type: { code: 'invalid_request', http: 415 },
-  // the body's fields, decisions 2 and 8
+  // fields of the body, decisions 2 and 8
   missing_field: { code: 'invalid_request' },
   unknown_field: { code: 'invalid_request' },
   wrong_type: { code: 'invalid_request' },
@@ -43,66 +43,66 @@ export const REASONS = {
   expectation_failed: { code: 'invalid_request', http: 417 },
   headers_too_large: { code: 'invalid_request', http: 431 },
   http_version_not_supported: { code: 'invalid_request', http: 505 },
-  // who may do what, decisions 242 and 310
+  // access rights, decisions 242 and 310
   address_not_allowed: { code: 'forbidden' },
   read_only_key: { code: 'forbidden' },
   missing_scope: { code: 'forbidden' },
   account_suspended: { code: 'forbidden' },
-  // what a plan allows, decision 154
+  // limits of a plan, decision 154
   instance_limit: { code: 'forbidden' },
-  // how long an audit trail grows
+  // maximum lines of an audit trail in a month, decision 249
   audit_full: { code: 'quota_exceeded' },
-  // streams of events, decision 244
+  // event streams, decision 244
   too_many_streams: { code: 'rate_limited' },
   // state, decisions 21 and 22
   version_mismatch: { code: 'conflict' },
   already_exists: { code: 'conflict' },
   deleted: { code: 'conflict' },
   min_cycle_interval: { code: 'throttled' },
-  // fail closed and bounds, decisions 24, 159 and 160 and architecture 3.7
+  // fail-closed refusals and bounds, decisions 24, 159 and 160 and architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },
-  // no action without its line in the audit trail, decision 249
+  // no action without a line in the audit trail, decision 249
   audit_unavailable: { code: 'service_unavailable' },
   too_many_refused_keys: { code: 'service_unavailable' },
   too_many_refused_notifications: { code: 'service_unavailable' },
   too_many_unfinished_bodies: { code: 'service_unavailable' },
   overloaded: { code: 'service_unavailable' },
-  // the payment provider, decision 248
+  // payment provider, decision 248
   billing_unavailable: { code: 'service_unavailable' },
   deadline_exceeded: { code: 'service_unavailable' },
-  // a call made again whose answer is gone, decision 90
+  // repeated call whose stored answer is missing, decision 90
   outcome_unknown: { code: 'service_unavailable' },
   shutting_down: { code: 'service_unavailable' },
-  // what a node of an older release does not know yet, decision 240
+  // feature that a node of an older release lacks, decision 240
   upgrade_in_progress: { code: 'service_unavailable' },
 } as const satisfies Record<string, ReasonRow>;
 
-/** A stable token that says why a request was refused. */
+/** Stable token for the reason of a refusal. */
 export type FaultReason = keyof typeof REASONS;
 
 /**
- * What nodes answer each other and no caller ever meets: the router of calls handles it, so these
- * stand in no document of the API. Source: architecture 3.5.
+ * Reasons between nodes. The call router handles them, so no caller sees them and the API document
+ * does not list them. Source: architecture 3.5.
  */
 export const PEER_REASONS = {
-  /** Another incarnation owns the shard; the refusal may name it. Nothing has happened. */
+  /** Another incarnation owns the shard; the refusal may name the owner. The call had no effect. */
   not_owner: { code: 'service_unavailable' },
 } as const satisfies Record<string, ReasonRow>;
 
-/** A stable token that says to another node why it was refused. */
+/** Stable token for the reason of a refusal between nodes. */
 export type PeerReason = keyof typeof PEER_REASONS;
 
 /**
- * What the console answers its pages and no caller of the API ever meets, so that these stand in no
- * document of the API. Source: decisions 245 and 246.
+ * Reasons that the console sends to its pages. The API never sends them, and its document does not
+ * list them. Source: decisions 245 and 246.
  */
 export const CONSOLE_REASONS = {
-  // who may speak to the console
+  // origin of the request
   wrong_host: { code: 'invalid_request', http: 421 },
   cross_site_request: { code: 'forbidden' },
   api_key_not_accepted: { code: 'invalid_request', http: 400 },
-  // who someone is
+  // identity of the user
   sign_in_needed: { code: 'unauthorized' },
   second_factor_needed: { code: 'unauthorized' },
   wrong_credentials: { code: 'unauthorized' },
@@ -111,7 +111,7 @@ export const CONSOLE_REASONS = {
   no_account: { code: 'forbidden' },
   other_address: { code: 'forbidden' },
   role_not_allowed: { code: 'forbidden' },
-  // what is asked for
+  // content of the request
   weak_password: { code: 'invalid_request' },
   link_not_usable: { code: 'not_found' },
   last_owner: { code: 'conflict' },
@@ -119,10 +119,10 @@ export const CONSOLE_REASONS = {
   second_factor_unavailable: { code: 'conflict' },
 } as const satisfies Record<string, ReasonRow>;
 
-/** A stable token that says to a page of the console why it was refused. */
+/** Stable token for the reason of a refusal by the console. */
 type ConsoleReason = keyof typeof CONSOLE_REASONS;
 
-/** Every reason there is. */
+/** A reason of any of the three sets. */
 export type AnyReason = FaultReason | PeerReason | ConsoleReason;
 
 const ROWS: Readonly<Record<AnyReason, ReasonRow>> = {
@@ -131,12 +131,12 @@ const ROWS: Readonly<Record<AnyReason, ReasonRow>> = {
   ...CONSOLE_REASONS,
 };
 
-/** The code that a reason belongs to. */
+/** The error code of a reason. */
 export function codeOfReason(reason: AnyReason): FaultCode {
   return ROWS[reason].code;
 }
 
-/** The status that a reason imposes instead of its code's own, if it does. */
+/** The HTTP status of a reason, if it differs from the status of its code; else undefined. */
 export function httpOfReason(reason: AnyReason | undefined): number | undefined {
   return reason === undefined ? undefined : ROWS[reason].http;
 }

@@ -1,34 +1,34 @@
 import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { type AnyReason, codeOfReason, type FaultReason, httpOfReason } from '#fault/error-reasons';
 
-/** Who owns a shard, as `not_owner` names it. Source: architecture 3.5. */
+/** Owner of a shard, as named by `not_owner`. Source: architecture 3.5. */
 export type ShardOwner = {
   readonly incarnation: string;
-  /** `host:port` of its gRPC server. */
+  /** Address `host:port` of the owner's gRPC server. */
   readonly address: string;
-  /** Grows with every change of the owner. */
+  /** Fencing epoch. Grows with every change of the owner. */
   readonly epoch: number;
 };
 
-/** What a refusal may add to its code and message. */
+/** Optional details of a refusal. */
 export type FaultOptions = {
-  /** Why, from a closed set; it may move the HTTP status (400 instead of 422). */
+  /** Reason of the closed set. May change the HTTP status, for example 400 instead of 422. */
   reason?: AnyReason | undefined;
-  /** JSON path, parameter or header that is wrong. */
+  /** JSON path, parameter or header that is invalid. */
   field?: string | undefined;
-  /** The mode whose answers are missing (model 6). */
+  /** Mode with too few answers (model 6). */
   mode?: string | undefined;
   /** Whole seconds after which a retry makes sense. */
   retryAfterS?: number | undefined;
-  /** Whether the refused call may have taken effect all the same. Source: architecture 4. */
+  /** Whether the refused call may have taken effect nevertheless. Source: architecture 4. */
   isOutcomeUnknown?: boolean;
-  /** With `not_owner`: who owns the shard instead, if that is known. Never shown. */
+  /** With `not_owner`: the current owner of the shard, if known. Never shown to callers. */
   owner?: ShardOwner | undefined;
-  /** For the log only; never shown. */
+  /** Original error, for the log only. Never shown to callers. */
   cause?: unknown;
 };
 
-/** A refusal. Safe to show: `message` reaches the caller, `cause` only the log. */
+/** A refusal. `message` reaches the caller; `cause` reaches only the log. */
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly code: FaultCode;
@@ -50,18 +50,21 @@ export class Fault extends Error {
     this.owner = options.owner;
   }
 
-  /** The one HTTP status of this refusal. */
+  /** HTTP status of this refusal. */
   get httpStatus(): number {
     return httpOfReason(this.reason) ?? FAULTS[this.code].http;
   }
 }
 
-/** Whatever is not a Fault is our bug: it becomes `internal` and its text stays in the log. */
+/**
+ * Converts any error to a Fault. An error that is no Fault is a bug: the caller sees `internal`,
+ * and the original text stays in the log.
+ */
 export function toFault(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'internal error', { cause: error });
 }
 
-/** The refusal for a reason, whose code follows from it. */
+/** The refusal with this reason and the reason's code. */
 export function faultFor(
   reason: AnyReason,
   message: string,
@@ -70,7 +73,7 @@ export function faultFor(
   return new Fault(codeOfReason(reason), message, { ...options, reason });
 }
 
-/** An `invalid_request` about one field of a body, parameter or header. */
+/** A fault `invalid_request` about a field of the body, a parameter or a header. */
 export function invalid(reason: FaultReason, field: string | undefined, message: string): Fault {
   return new Fault('invalid_request', message, { reason, field });
 }

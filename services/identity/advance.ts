@@ -18,19 +18,22 @@ import { energyBandAfter, stressLevelAfter } from '#identity/stress';
 export type Observation = {
   /** Position in mode order, 0..6. */
   mode: number;
-  /** What was read, [0, 1]. */
+  /** Observed value, [0, 1]. */
   signal: number;
-  /** How certain the reading is, [0, 1]; at 0 it says nothing. */
+  /** Certainty of the reading, [0, 1]. A reading of certainty 0 carries no information. */
   confidence: number;
 };
 
-/** Shortest time between two observations of one instance, in ms. Source: interface 8.3, decision 8. */
+/** Minimum time between two observations of an instance, in ms. Source: interface 8.3, decision 8. */
 export const CYCLE_INTERVAL_MS_MIN = 1_000;
 
 /** Time a cycle itself takes, in seconds: a batch without timestamps recovers too (model 2.1). */
 export const CYCLE_SECONDS = 30;
 
-/** What a state must keep to, to become a rollback point: the median of the band, and some reserve. */
+/**
+ * Limits of a state that may become a rollback point. The band limit is the median of the
+ * statistic.
+ */
 const ROLLBACK_POINT_BAND_MAX = 6.3458;
 const ROLLBACK_POINT_EVIDENCE_MAX = DRIFT_LIMIT / 2;
 const ROLLBACK_POINT_STRESS_LEVEL_MAX = 1;
@@ -38,9 +41,11 @@ const ROLLBACK_POINT_ENERGY_MIN = 0.2;
 const ROLLBACK_POINT_STABILITY_MIN = 0.6;
 
 /**
- * One cycle of the model: writes to `into` what `from` becomes when `dtSeconds` pass and
- * `observation` is then read. A negative `dtSeconds` counts as 0. Pure: the same arguments give the
- * same bits, and `from` is only read, unless it is `into`, which is allowed. Source: model 2.1.
+ * One cycle of the model: lets `dtSeconds` pass, then reads `observation`, and writes the new state
+ * to `into`. Source: model 2.1.
+ *
+ * A negative `dtSeconds` counts as 0. Pure: equal arguments give bit-identical results. `from` is
+ * not changed, unless `into` is the same array, which is allowed.
  */
 export function advance(
   from: State,
@@ -67,7 +72,9 @@ export function advance(
   if (isStable(into, bandStatistic)) saveRollbackPoint(into);
 }
 
-/** Discrete levels move once per cycle and never while time passes. Source: model 2.2. */
+/**
+ * Moves the discrete levels, once per cycle. They do not move while time passes. Source: model 2.2.
+ */
 function stepLevels(state: State): void {
   state[OFFSET.stressLevel] = stressLevelAfter(
     at(state, OFFSET.stress),
@@ -79,7 +86,7 @@ function stepLevels(state: State): void {
   );
 }
 
-/** Whether this cycle is one to come back to. Source: model 3.5. */
+/** Whether the state after this cycle qualifies as a rollback point. Source: model 3.5. */
 function isStable(state: State, bandStatistic: number): boolean {
   return (
     at(state, OFFSET.driftLevel) === WITHIN_BAND &&

@@ -11,7 +11,7 @@ import { clamp } from '#identity/numbers';
 /** How far a protocol can be trusted. Source: model 6. */
 export type Verdict = 'ok' | 'caution' | 'invalid';
 
-/** What makes a protocol doubtful. Source: model 6. */
+/** Reasons to doubt a protocol. Source: model 6. */
 type QualityFlag =
   | 'inconsistent'
   | 'acquiescence'
@@ -19,12 +19,12 @@ type QualityFlag =
   | 'low_variability'
   | 'missing_answers';
 
-/** How a protocol was answered, whatever was answered. */
+/** Quality measures of a protocol, independent of the content of its answers. */
 export type AnswerQuality = {
   verdict: Verdict;
-  /** Agreement of the answers within modes, [0, 1]; 0 is that of random answers. */
+  /** Agreement of the answers within modes, [0, 1]; random answers have 0. */
   consistency: number;
-  /** Tendency to agree whatever is asked, [-2, 2]; 0 is none. */
+  /** Tendency to agree with every statement, [-2, 2]; 0 is no tendency. */
   acquiescence: number;
   /** Longest run of equal answers in presentation order. */
   longestRun: number;
@@ -33,7 +33,7 @@ export type AnswerQuality = {
   flags: readonly QualityFlag[];
 };
 
-/** Where each flag begins. Source: model 6. */
+/** Thresholds of the flags. Source: model 6. */
 const INCONSISTENT_BELOW = 0.35;
 const HOPELESS_BELOW = 0.2;
 const ACQUIESCENT_FROM = 0.75;
@@ -43,10 +43,12 @@ const LOW_SD_BELOW = 0.5;
 /** Variance of answers drawn uniformly from the five values. Source: model 6. */
 const RANDOM_VARIANCE = 2;
 
-/** The middle of the scale, which acquiescence is measured from. */
+/** Midpoint of the scale, the origin of acquiescence. */
 const MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 
-/** Signs that cast doubt on the answers themselves; two of them void a protocol. Model 6. */
+/**
+ * Flags that make the answers themselves doubtful. Two of them make a protocol invalid. Model 6.
+ */
 const GRAVE: readonly QualityFlag[] = ['inconsistent', 'straightlining', 'low_variability'];
 const GRAVE_MAX = 1;
 
@@ -91,7 +93,7 @@ function acquiescenceOf(marked: readonly MarkedItem[]): number {
   return (forward + reversed) / 2 - MIDDLE;
 }
 
-/** Variance within a mode once all answers point the same way and agreeing as such is taken off. */
+/** Variance within a mode, after reversing the reversed items and subtracting acquiescence. */
 function keyedVariance(marked: readonly MarkedItem[], acquiescence: number): number {
   return sampleVariance(
     marked.map(({ item, value }) => {

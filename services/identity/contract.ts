@@ -6,7 +6,7 @@ import { isCooldownRequired, isSupportRequired, recoveryPathOf } from '#identity
 import type { Snapshot } from '#identity/snapshot';
 import { OFFSET, type State } from '#identity/state';
 
-/** The execution contract in positions; names come from the tables it points into. Interface 2.6. */
+/** Execution contract. Numbers are positions in the tables of names. Source: interface 2.6. */
 export type Contract = {
   /** Modes. */
   readonly dominant: Ranking;
@@ -21,7 +21,7 @@ export type Contract = {
   isCooldownRequired: boolean;
 };
 
-/** An empty contract for `readContract` to fill, again and again. */
+/** A reusable, empty contract for `readContract`. */
 export function newContract(): Contract {
   return {
     dominant: newRanking(MODE_COUNT),
@@ -35,7 +35,10 @@ export function newContract(): Contract {
   };
 }
 
-/** Fills `into` with what an identity in `state`, seen as `snapshot`, may do. Source: model 4. */
+/**
+ * Writes to `into` the permitted behaviour of `state`. `snapshot` belongs to `state`. Source: model
+ * 4.
+ */
 export function readContract(state: State, snapshot: Snapshot, into: Contract): void {
   const { strengths, stressLevel } = snapshot;
   const band = at(state, OFFSET.energyBand);
@@ -49,22 +52,27 @@ export function readContract(state: State, snapshot: Snapshot, into: Contract): 
   into.isCooldownRequired = isCooldownRequired(stressLevel, band, isBreached);
 }
 
-/** How fast it moves, in rising order like all four; `paused` stands apart. Source: model 4. */
+/**
+ * Speed of action, ascending like all four lists; `paused` is outside the order. Source: model 4.
+ */
 export const TEMPOS = ['slow', 'measured', 'brisk', 'rapid', 'paused'] as const;
-/** How much is ventured. Source: model 4. */
+/** Risk appetite. Source: model 4. */
 export const RISKS = ['avoidant', 'cautious', 'balanced', 'bold'] as const;
-/** How much is shown. Source: model 4. */
+/** Degree of expression. Source: model 4. */
 export const EXPRESSIVENESSES = ['minimal', 'low', 'medium', 'high'] as const;
-/** How much evidence is wanted before committing. Source: model 4. */
+/** Evidence required before a commitment. Source: model 4. */
 export const COMMITMENTS = ['low', 'medium', 'high', 'very_high'] as const;
 
-/** Stress from which behaviour shows pressure. Source: model 4. */
+/** Stress above which pressure affects style and actions. Source: model 4. */
 const STRESS_THRESHOLD = 0.3;
 
-/** Energy around which style turns from lively to spared. Source: model 4. */
+/**
+ * Energy above which style becomes livelier, and below which it becomes more restrained. Source:
+ * model 4.
+ */
 const ENERGY_PIVOT = 0.5;
 
-/** Where each score passes to the next label. Source: model 4. */
+/** Lower bounds of the second to fourth label of each score. Source: model 4. */
 const TEMPO_CUTS = Float64Array.of(0.25, 0.46, 0.64);
 const RISK_CUTS = Float64Array.of(0.18, 0.38, 0.62);
 const EXPRESSIVENESS_CUTS = Float64Array.of(0.2, 0.4, 0.62);
@@ -77,7 +85,7 @@ const MEASURED = TEMPOS.indexOf('measured');
 const CAUTIOUS = RISKS.indexOf('cautious');
 const AVOIDANT = RISKS.indexOf('avoidant');
 
-/** How an identity decides, as positions in the four enumerations. */
+/** Decision style, as positions in the four lists. */
 type DecisionStyle = {
   tempo: number;
   risk: number;
@@ -86,8 +94,9 @@ type DecisionStyle = {
 };
 
 /**
- * Writes the style that follows from reported strengths, stress, energy and stability. A high
- * stress level caps tempo and risk whatever the strengths say. Source: model 4.
+ * Derives the style from reported strengths, stress, energy and stability. Source: model 4.
+ *
+ * A high stress level caps tempo and risk, independently of the strengths.
  */
 function readStyle(state: State, snapshot: Snapshot, into: DecisionStyle): void {
   const { strengths, energy, stressLevel, stability } = snapshot;
@@ -120,13 +129,13 @@ function riskUnder(stressLevel: number, risk: number): number {
   return stressLevel === HIGH ? Math.min(risk, CAUTIOUS) : risk;
 }
 
-/** How many of the three `cuts` the score has reached. */
+/** Number of `cuts` (three) that the score has reached. */
 function stepOf(score: number, cuts: Float64Array): number {
   if (score < at(cuts, 1)) return score < at(cuts, 0) ? 0 : 1;
   return score < at(cuts, 2) ? 2 : 3;
 }
 
-/** What an identity may do, in vocabulary order. Source: interface 2.3. */
+/** Actions of an identity, in the order of the vocabulary. Source: interface 2.3. */
 export const ACTIONS = [
   'explore',
   'question',
@@ -141,19 +150,19 @@ export const ACTIONS = [
   'defer',
   'withdraw',
 ] as const;
-/** One word of that vocabulary. */
+/** An action of the vocabulary. */
 export type Action = (typeof ACTIONS)[number];
 
 const STABILIZE = ACTIONS.indexOf('stabilize');
 const DEFER = ACTIONS.indexOf('defer');
 const WITHDRAW = ACTIONS.indexOf('withdraw');
 
-/** How readily each action comes to a neutral identity. Source: model 4. */
+/** Propensity of each action before modes and stress count. Source: model 4. */
 const READINESS = Float64Array.of(
   ...[0.05, 0.05, 0.05, 0.05, 0, -0.05, -0.1, 0, 0.05, 0.05, 0, -0.1],
 );
 
-/** How far each mode favours each action, row by row. Source: model 4. */
+/** Affinity of each action (rows) to each mode (columns). Source: model 4. */
 const AFFINITY = Float64Array.of(
   ...[0.1, 0.8, -0.45, 0.1, 0, -0.15, -0.2],
   ...[0.6, 0.3, 0.05, -0.05, 0.15, 0, 0],
@@ -169,35 +178,37 @@ const AFFINITY = Float64Array.of(
   ...[0.05, -0.1, -0.05, -0.35, -0.5, -0.05, 0.55],
 );
 
-/** Risk and energy demand of each action, and how stress inclines to it. Source: model 4. */
+/** Risk, energy demand and stress bias of each action. Source: model 4. */
 const RISK = Float64Array.of(0.6, 0.2, 0.2, 0.3, 0.6, 0.7, 0.8, 0.15, 0.1, 0, 0.05, 0.1);
 const DEMAND = Float64Array.of(0.6, 0.25, 0.4, 0.35, 0.6, 0.65, 0.7, 0.4, 0.25, 0.1, 0.05, 0.05);
 const STRESS_BIAS = Float64Array.of(
   ...[-0.5, 0, -0.1, -0.1, -0.1, -0.5, -0.5, 0.1, 0.2, 0.5, 0.4, 0.5],
 );
 
-/** Most risk that each stress level admits, most demand that each energy band does. Model 4. */
+/** Maximum risk per stress level, and maximum demand per energy band. Source: model 4. */
 const RISK_CEILING = Float64Array.of(1, 0.75, 0.35, 0.12);
 const DEMAND_CEILING = Float64Array.of(0.2, 0.4, 0.65, 1);
 
-/** Energy below which demanding actions lose appeal. Source: model 4. */
+/** Energy below which demanding actions lose propensity. Source: model 4. */
 const TIRED_ENERGY = 0.5;
 
-/** An action at or below this propensity contradicts the identity. Source: model 4. */
+/** Propensity at or below which an action contradicts the identity. Source: model 4. */
 const CONTRADICTION = -0.15;
 
-/** An action counts as allowed from this share of the best one, measured above its offset. */
+/** Threshold of allowed actions, as a share of the best propensity above the offset. */
 const THRESHOLD_SHARE = 0.35;
 const THRESHOLD_OFFSET = 0.1;
 
 const LOW_ENERGY = 1;
 
-/** Written and read within one call of `sortActions`; nothing is carried to the next. */
+/** Scratch memory of `sortActions`. No value is carried from one call to the next. */
 const propensities = new Float64Array(ACTIONS.length);
 
 /**
- * Fills `allowed` (strongest propensity first) and `forbidden` (weakest first). Disjoint; `allowed`
- * never stays empty; an action in neither list is at the caller's discretion. Source: model 4.
+ * Fills `allowed` (strongest propensity first) and `forbidden` (weakest first). Source: model 4.
+ *
+ * The lists are disjoint, and `allowed` is never empty. The caller decides on actions in neither
+ * list.
  */
 function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidden: Ranking): void {
   const { stressLevel } = snapshot;
@@ -218,7 +229,7 @@ function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidd
   if (allowed.count === 0) place(allowed, STABILIZE, at(propensities, STABILIZE));
 }
 
-/** Fills `propensities` and returns the propensity from which an action is allowed. */
+/** Fills `propensities`, and returns the least propensity of an allowed action. */
 function weigh(state: State, snapshot: Snapshot): number {
   const { strengths, stressLevel } = snapshot;
   const energyBand = at(state, OFFSET.energyBand);
@@ -241,33 +252,36 @@ function isGated(action: number, stressLevel: number, energyBand: number): boole
   return isTooRisky(action, stressLevel) || isTooDemanding(action, energyBand);
 }
 
-/** Whether an action ventures more than a stress level permits. Source: model 4. */
+/** Whether the risk of an action exceeds the limit of a stress level. Source: model 4. */
 export function isTooRisky(action: number, stressLevel: number): boolean {
   return at(RISK, action) > at(RISK_CEILING, stressLevel);
 }
 
-/** Whether an action takes more out of an identity than an energy band permits. Source: model 4. */
+/** Whether the energy demand of an action exceeds the limit of an energy band. Source: model 4. */
 export function isTooDemanding(action: number, energyBand: number): boolean {
   return at(DEMAND, action) > at(DEMAND_CEILING, energyBand);
 }
 
-/** Whether an action is open whatever else holds, under high stress or with little energy. Model 4. */
+/** Whether an action is always allowed at this stress level or energy band. Source: model 4. */
 export function isAlwaysOpen(action: number, stressLevel: number, energyBand: number): boolean {
   const isCore = stressLevel >= HIGH || energyBand <= LOW_ENERGY;
   return isCore && isCoreAction(action, stressLevel);
 }
 
-/** How far a mode of strength 1 inclines to an action, or against it. Source: model 4. */
+/**
+ * Effect of a mode of strength 1 on the propensity of an action, negative against it. Source: model
+ * 4.
+ */
 export function affinityOf(action: number, mode: number): number {
   return at(AFFINITY, action * MODE_COUNT + mode);
 }
 
-/** An identity may always stabilize, whatever its character says. */
+/** Whether an action contradicts the identity. `stabilize` never does. */
 function isContradiction(action: number, propensity: number): boolean {
   return propensity <= CONTRADICTION && action !== STABILIZE;
 }
 
-/** What stays open to an identity under high stress or with little energy. */
+/** Whether an action stays allowed under high stress or with little energy. */
 function isCoreAction(action: number, stressLevel: number): boolean {
   return action === STABILIZE || action === DEFER || (action === WITHDRAW && stressLevel === OVER);
 }

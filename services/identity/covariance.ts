@@ -4,7 +4,10 @@ import { at } from '#identity/numbers';
 /** Within-person standard deviation per mode, as a share of the range [0, 1]. Source: model 2.6. */
 export const SIGMA = Float64Array.of(0.18, 0.2, 0.18, 0.2, 0.18, 0.16, 0.2);
 
-/** How modes move together within a person, a labelled design prior, row by row. Model 2.6. */
+/**
+ * Correlations of the modes within a person, row by row: a labelled design prior. Source: model
+ * 2.6.
+ */
 export const CORRELATION = Float64Array.of(
   ...[1.0, 0.15, 0.2, -0.1, 0.15, 0.1, 0.0],
   ...[0.15, 1.0, -0.3, 0.25, 0.1, -0.1, -0.2],
@@ -25,9 +28,10 @@ export const COVARIANCE_INVERSE = CORRELATION_INVERSE.map(
 );
 
 /**
- * Row `k`: how far each mode moves when mode `k` moves by one, the regression of a mode on the
- * observed one. One row is contiguous because one observation needs exactly one row.
- * Source: model 2.3.
+ * Regression of each mode on the observed mode, one row per observed mode. Source: model 2.3.
+ *
+ * Row `k` holds the movement of each mode when mode `k` moves by one. An observation needs exactly
+ * one row, so rows are contiguous.
  */
 export const COUPLING = CORRELATION.map((value, cell) => {
   const observed = Math.floor(cell / MODE_COUNT);
@@ -35,12 +39,13 @@ export const COUPLING = CORRELATION.map((value, cell) => {
 });
 
 /**
- * Lower triangular factor of `COVARIANCE_INVERSE`: its transpose turns strengths into coordinates
- * in which the distance of the model is the ordinary one. Source: model 5.
+ * Lower triangular Cholesky factor of `COVARIANCE_INVERSE`. Source: model 5.
+ *
+ * Its transpose maps strengths to whitened coordinates, in which the model's distance is Euclidean.
  */
 const WHITENING = choleskyOf(COVARIANCE_INVERSE);
 
-/** Writes the whitened coordinates of `strengths` to `into`, from place `offset` on. */
+/** Writes the whitened coordinates of `strengths` to `into`, starting at `offset`. */
 export function whiten(strengths: Float64Array, into: Float64Array, offset: number): void {
   for (let column = 0; column < MODE_COUNT; column++) {
     let sum = 0;
@@ -52,8 +57,8 @@ export function whiten(strengths: Float64Array, into: Float64Array, offset: numb
 }
 
 /**
- * Writes the share of each mode in the quadratic form `vector' metric vector` to `shares` and
- * returns their sum.
+ * Writes the share of each mode in the quadratic form `vector' metric vector` to `shares`, and
+ * returns the sum of the shares.
  */
 export function quadraticShares(
   metric: Float64Array,
@@ -73,7 +78,7 @@ export function quadraticShares(
   return sum;
 }
 
-/** Gauss-Jordan elimination; without pivoting, which a positive definite matrix does not need. */
+/** Matrix inverse by Gauss-Jordan elimination. A positive definite matrix needs no pivoting. */
 function inverseOf(matrix: Float64Array): Float64Array {
   const left = matrix.slice();
   const right = matrix.map((_, cell) => (cell % (MODE_COUNT + 1) === 0 ? 1 : 0));

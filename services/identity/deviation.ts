@@ -12,8 +12,10 @@ import { OFFSET, type State } from '#identity/state';
 const AFFECTED_DEPARTURE = 1.96;
 
 /**
- * How the last cycle departed from the set-point: of the state it arrived at, also when that state
- * was rolled back; only the resemblance is that of the state returned. Source: model 3.5, 3.6.
+ * Departure of the last cycle from the set-point. Source: model 3.5, 3.6.
+ *
+ * Describes the state before a rollback. Only the resemblance to personas describes the returned
+ * state.
  */
 export type Deviation = PersonaMatch & {
   /** Position in `DRIFT_LEVELS`. */
@@ -26,18 +28,20 @@ export type Deviation = PersonaMatch & {
   breach: number;
   /** Consecutive informative cycles outside the band. */
   run: number;
-  /** Largest drift evidence, its mode (-1 for none) and whether it points up. */
+  /** Largest drift evidence, its mode (-1 for none) and its direction. */
   evidence: number;
   evidenceMode: number;
   isEvidenceUp: boolean;
   /** Standardised departures and their shares of the band statistic, in mode order. */
   readonly departures: Float64Array;
   readonly contributions: Float64Array;
-  /** Affected modes by descending contribution; empty exactly within the band. */
+  /**
+   * Affected modes by descending contribution; empty if and only if the state is within the band.
+   */
   readonly affected: Ranking;
 };
 
-/** An empty deviation for `readDeviation` to fill, again and again. */
+/** A reusable, empty deviation for `readDeviation`. */
 export function newDeviation(): Deviation {
   return {
     level: WITHIN_BAND,
@@ -58,7 +62,10 @@ export function newDeviation(): Deviation {
   };
 }
 
-/** Fills `into` with what the last cycle of `state`, seen as `snapshot`, found. Model 3.6. */
+/**
+ * Writes to `into` the findings of the last cycle. `snapshot` belongs to `state`. Source: model
+ * 3.6.
+ */
 export function readDeviation(state: State, snapshot: Snapshot, into: Deviation): void {
   const { departures } = into;
   for (let mode = 0; mode < MODE_COUNT; mode++) {
@@ -81,7 +88,10 @@ export function readDeviation(state: State, snapshot: Snapshot, into: Deviation)
   matchPersonas(snapshot.strengths, into);
 }
 
-/** Ranks the affected modes; a departure that no single mode explains names the largest one. */
+/**
+ * Ranks the affected modes. If no single mode explains the departure, ranks the mode with the
+ * largest.
+ */
 function rankAffected(deviation: Deviation, sustained: number): void {
   const { affected, departures, contributions } = deviation;
   affected.count = 0;

@@ -4,14 +4,17 @@ import { MODE_COUNT } from '#identity/modes';
 import { at } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
-/** Least strength of a mode that can lead, and its least share of the strongest one. Model 4. */
+/**
+ * Minimum strength of a dominant mode, and its minimum share of the strongest mode. Source: model
+ * 4.
+ */
 export const DOMINANT_STRENGTH = 0.25;
 const DOMINANT_SHARE = 0.6;
 
-/** Most modes that lead. Source: model 4. */
+/** Maximum number of dominant modes. Source: model 4. */
 const DOMINANT_MAX = 2;
 
-/** Departure (SD) at which a mode is held down, and attention at which it is unheard. Model 4. */
+/** Departure (SD) and attention at or below which a mode is suppressed. Source: model 4. */
 const SUPPRESSED_DEPARTURE = -0.4;
 const SUPPRESSED_ATTENTION = 0.6;
 
@@ -24,7 +27,7 @@ export function strongestOf(strengths: Float64Array): number {
   return strongest;
 }
 
-/** Fills `dominant` with the one or two leading modes, strongest first; none if all are weak. */
+/** Fills `dominant` with one or two dominant modes, strongest first; none if all modes are weak. */
 export function rankDominant(strengths: Float64Array, dominant: Ranking): void {
   const least = Math.max(DOMINANT_STRENGTH, DOMINANT_SHARE * strongestOf(strengths));
   dominant.count = 0;
@@ -35,7 +38,10 @@ export function rankDominant(strengths: Float64Array, dominant: Ranking): void {
   if (dominant.count > DOMINANT_MAX) dominant.count = DOMINANT_MAX;
 }
 
-/** Fills `suppressed`, in mode order, with what is held down or unheard and does not lead. */
+/**
+ * Fills `suppressed`, in mode order, with modes of low departure or low attention that do not
+ * dominate.
+ */
 export function rankSuppressed(state: State, dominant: Ranking, suppressed: Ranking): void {
   const stress = at(state, OFFSET.stress);
   suppressed.count = 0;
@@ -54,9 +60,9 @@ function isRanked(ranking: Ranking, item: number): boolean {
   return false;
 }
 
-/** Positions (of modes, of actions) in descending order of a key. Reusable; holds no garbage. */
+/** Positions of modes or actions, in descending order of a key. Reusable without allocation. */
 export type Ranking = {
-  /** How many places of `items` count. */
+  /** Number of valid entries in `items` and `keys`. */
   count: number;
   readonly items: Uint8Array;
   readonly keys: Float64Array;
@@ -68,8 +74,9 @@ export function newRanking(capacity: number): Ranking {
 }
 
 /**
- * Places `item` by `key`, behind whatever has the same key: equal items stay in the order in which
- * they came. Insertion beats any sort at a dozen items. Negate the key for an ascending list.
+ * Inserts `item` by descending `key`. On ties, earlier items stay first.
+ *
+ * Insertion beats a general sort for a dozen items. Negate the key for an ascending order.
  */
 export function place(ranking: Ranking, item: number, key: number): void {
   const { items, keys } = ranking;
@@ -84,7 +91,7 @@ export function place(ranking: Ranking, item: number, key: number): void {
   ranking.count++;
 }
 
-/** Item `index` of `ranking`, which the caller keeps below `count`. */
+/** Item `index` of `ranking`. The caller keeps `index` below `count`. */
 export function itemAt(ranking: Ranking, index: number): number {
   return ranking.items[index] as number;
 }

@@ -4,14 +4,14 @@ import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 import { at } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
-/** Drift levels in rising order. */
+/** Drift levels in ascending order. */
 export const DRIFT_LEVELS = ['D0', 'D1', 'D2', 'D3'] as const;
 
-/** Positions in `DRIFT_LEVELS`, from the level at which nothing happened. Source: model 3.4. */
+/** Position of the lowest level in `DRIFT_LEVELS`: no departure. Source: model 3.4. */
 export const WITHIN_BAND = 0;
 const SITUATIONAL_DEPARTURE = 1;
 const SUSTAINED_SHIFT = 2;
-/** Position of the level that is rolled back. Source: model 3.4. */
+/** Position of the level that causes a rollback. Source: model 3.4. */
 export const IDENTITY_BREACH = 3;
 
 /** Variance of the filtered state relative to that of momentary states. Source: model 3.1. */
@@ -33,16 +33,18 @@ const LASTING_BREACH_LIMIT = 10.6446;
 /** Share of each cycle's statistic that enters the stability memory. Source: model 3.5. */
 const UNREST_PACE = 0.15;
 
-/** Shares are wanted by the report only; here they are written and forgotten. */
+/** Scratch memory. The report needs the shares; the classification ignores them. */
 const unusedShares = new Float64Array(MODE_COUNT);
 const departures = new Float64Array(MODE_COUNT);
 
-/** The distance of the six identity-bearing modes given the stress response. Source: model 3.3. */
+/**
+ * Squared distance of the six identity-bearing modes, given the stress response. Source: model 3.3.
+ */
 export function breachOf(bandStatistic: number, stressDeparture: number): number {
   return FILTER_VARIANCE * Math.max(0, bandStatistic - stressDeparture * stressDeparture);
 }
 
-/** Writes where the state stands relative to its set-point, and returns the band statistic. */
+/** Writes the departures of the state from its set-point, and returns the band statistic. */
 function measureDepartures(state: State): number {
   for (let mode = 0; mode < MODE_COUNT; mode++) {
     const variance = FILTER_VARIANCE * uncertaintyOf(at(state, OFFSET.evidence + mode));
@@ -62,7 +64,7 @@ function isOutside(bandStatistic: number): boolean {
   return false;
 }
 
-/** Notes the largest drift evidence, where it points, and which modes have reached the limit. */
+/** Writes the largest drift evidence, its direction, and the modes at the limit to the state. */
 function noteEvidence(state: State): void {
   let largest = 0;
   let direction = 0;
@@ -86,9 +88,10 @@ function noteEvidence(state: State): void {
 }
 
 /**
- * Judges the state this cycle has arrived at: notes what was found, updates the run and the
- * stability memory, writes the drift level, and returns the band statistic. `isInformative` is
- * false for a reading without confidence, which may not prolong a run. Source: model 3.1 to 3.5.
+ * Classifies the state after this cycle. Source: model 3.1 to 3.5.
+ *
+ * Writes the findings, the run, the stability memory and the drift level, and returns the band
+ * statistic. `isInformative` is false for a reading of certainty 0, which must not prolong a run.
  */
 export function classifyDrift(state: State, isInformative: boolean): number {
   const bandStatistic = measureDepartures(state);

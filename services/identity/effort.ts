@@ -2,16 +2,19 @@ import { STRESS_RESPONSE } from '#identity/modes';
 import { at, clamp } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
-/** What acting in a mode does to stress and energy, per mode. Source: model 2.4. */
+/** Effects of acting in a mode on stress and energy, per mode. Source: model 2.4. */
 const STRAIN = Float64Array.of(0.03, 0.08, 0.03, 0.12, 0.02, 0.02, 0);
 const RELIEF = Float64Array.of(0.05, 0.02, 0.15, 0.02, 0.3, 0.2, 0);
 const COST = Float64Array.of(0.015, 0.04, 0.025, 0.05, 0.015, 0.012, 0.06);
 const RESTORE = Float64Array.of(0.01, 0, 0, 0, 0.03, 0.02, 0);
 
-/** A direct reading of stress counts more than the gain of a reading. Source: model 2.4. */
+/** Factor of the gain for a direct reading of stress. Source: model 2.4. */
 const STRESS_READING = 1.25;
 
-/** Effort of acting out of character: size, departure (SD) where it starts, range to its top. */
+/**
+ * Effort of acting out of character: its size, the departure (SD) where it starts, and the range (SD)
+ * to its maximum. Source: model 2.4.
+ */
 const OUT_OF_CHARACTER = 0.15;
 const IN_CHARACTER_SD = 1;
 const OUT_OF_CHARACTER_RANGE_SD = 3;
@@ -22,25 +25,27 @@ const REACTIVITY_SLOPE = 0.5;
 const REACTIVITY_MIN = 0.5;
 const REACTIVITY_MAX = 1.5;
 
-/** A habitual demand strains less: person-environment fit. Source: model 2.4. */
+/** Bounds of the person-environment fit: a habitual demand strains less. Source: model 2.4. */
 const FIT_MIN = 0.25;
 const FIT_MAX = 1.25;
 
-/** Speed at which the allostatic load follows acute stress, per cycle. Source: model 2.6. */
+/** Rate at which the allostatic load follows acute stress, per cycle. Source: model 2.6. */
 const LOAD_PACE = 0.01;
 
 /** Share of the out-of-character effort that is paid in energy. Source: model 2.5. */
 const EFFORT_COST = 0.5;
 
-/** How strongly this identity reacts to demands, from its learnt stress response. */
+/** Strength of the reaction to demands, from the learnt stress response. */
 function reactivityOf(state: State): number {
   const disposition = at(state, OFFSET.setPoint + STRESS_RESPONSE);
   return clamp(REACTIVITY_BASE + REACTIVITY_SLOPE * disposition, REACTIVITY_MIN, REACTIVITY_MAX);
 }
 
 /**
- * The effort of a reading `departure` standard deviations out of character, a share of [0, 0.1];
- * none for a reading of stress itself. Source: model 2.4.
+ * Effort of a reading `departure` standard deviations out of character, [0, 0.09]. Source: model
+ * 2.4.
+ *
+ * A reading of stress itself causes no effort.
  */
 export function effortOf(state: State, mode: number, gain: number, departure: number): number {
   if (mode === STRESS_RESPONSE) return 0;
@@ -49,9 +54,11 @@ export function effortOf(state: State, mode: number, gain: number, departure: nu
 }
 
 /**
- * Loads or relieves acute stress, and lets the allostatic load follow. A reading of stress moves
- * stress toward the reading; any other mode strains by what it demands and eases by what it gives.
- * The set-point must already have learnt from the reading. Source: model 2.4.
+ * Updates acute stress, then the allostatic load. Source: model 2.4.
+ *
+ * A reading of stress moves stress towards the reading. A reading of another mode adds strain by
+ * its demand and removes stress by its relief. Call `learn` first: the set-point must include the
+ * reading.
  */
 export function bearStress(
   state: State,
@@ -78,8 +85,8 @@ export function bearStress(
 }
 
 /**
- * Spends energy in proportion to what is left, dearer under stress, and restores some where the
- * mode gives. Stress must already bear the reading. Source: model 2.5.
+ * Spends energy in proportion to the energy left, more under stress. Modes that restore energy add
+ * some. Call `bearStress` first: stress must include the reading. Source: model 2.5.
  */
 export function spendEnergy(
   state: State,

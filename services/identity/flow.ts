@@ -2,35 +2,40 @@ import { MODE_COUNT } from '#identity/modes';
 import { at, clamp } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
-/** Half-lives of what fades with time, in seconds. Source: model 2.6. */
+/** Half-lives of the decaying quantities, in seconds. Source: model 2.6. */
 const TENDENCY_HALF_LIFE_SECONDS = 600;
 const ENERGY_HALF_LIFE_SECONDS = 2_400;
 const DRIFT_EVIDENCE_HALF_LIFE_SECONDS = 3_600;
 const LOAD_HALF_LIFE_SECONDS = 43_200;
 const SET_POINT_HALF_LIFE_SECONDS = 1_209_600;
 
-/** Rates, per second. The stability memory shares the half-life of the tendencies (model 2.6). */
+/**
+ * Decay rates, per second. The stability memory decays at the rate of the tendencies (model 2.6).
+ */
 const TENDENCY_RATE = Math.LN2 / TENDENCY_HALF_LIFE_SECONDS;
 const ENERGY_RATE = Math.LN2 / ENERGY_HALF_LIFE_SECONDS;
 const DRIFT_EVIDENCE_RATE = Math.LN2 / DRIFT_EVIDENCE_HALF_LIFE_SECONDS;
 const LOAD_RATE = Math.LN2 / LOAD_HALF_LIFE_SECONDS;
 const SET_POINT_RATE = Math.LN2 / SET_POINT_HALF_LIFE_SECONDS;
 
-/** Share of the allostatic load at which acute stress comes to rest. Source: model 2.6. */
+/** Share of the allostatic load to which acute stress decays. Source: model 2.6. */
 const RESIDUE_SHARE = 0.25;
 
-/** How far full stress lowers the level to which rest restores energy. Source: model 2.6. */
+/** Reduction of the resting level of energy at full stress. Source: model 2.6. */
 const STRESS_ON_REST = 0.4;
 
-/** The tendencies chase a set-point that is itself on its way home. Source: model 2.2. */
+/**
+ * Coefficient of the coupled decay: tendencies follow a set-point that itself decays. Source: model
+ * 2.2.
+ */
 const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
 
 /**
- * Writes to `into` what `from` becomes when `seconds` pass and nothing is observed.
+ * Lets `seconds` pass without an observation, and writes the new state to `into`. Source: model
+ * 2.2.
  *
- * It is the exact solution of the linear flow, so idle time may be split anywhere without changing
- * where it ends. Levels, bands, counters and the rollback point do not move. `into` may be `from`.
- * Source: model 2.2.
+ * Exact solution of the linear flow, so splitting an interval does not change its end state.
+ * Levels, bands, counters and the rollback point do not move. `into` may be `from`.
  */
 export function flow(from: State, seconds: number, into: State): void {
   if (into !== from) into.set(from);
@@ -69,7 +74,7 @@ function relaxLoads(state: State, seconds: number): void {
     (acute * (stressLeft - energyLeft)) / (ENERGY_RATE - stressRate) +
     (carried * (loadLeft - energyLeft)) / (ENERGY_RATE - LOAD_RATE);
   const rested = resting + (at(state, OFFSET.energy) - resting) * energyLeft;
-  // The exact values lie inside these bounds; the clamp only takes off the last rounded bit.
+  // The exact values lie within these bounds. The clamp only removes rounding errors.
   state[OFFSET.energy] = clamp(rested - STRESS_ON_REST * ENERGY_RATE * burden, 0, resting);
   state[OFFSET.stress] = clamp(acute * stressLeft + carried * loadLeft, 0, 1);
   state[OFFSET.load] = load * loadLeft;

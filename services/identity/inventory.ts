@@ -1,10 +1,10 @@
 import { MODE_COUNT, MODE_KEYS, type ModeKey } from '#identity/modes';
 
-/** One statement of the inventory together with its key, which never leaves the service. */
+/** A statement of the inventory with its key. The key never leaves the service. */
 export type InventoryItem = {
   id: string;
   mode: ModeKey;
-  /** Whether agreeing speaks against the mode. */
+  /** Whether agreement counts against the mode. */
   isReversed: boolean;
   text: string;
 };
@@ -23,7 +23,7 @@ export const INVENTORY_VERSION = '1.0';
 /** Name under which the inventory is published. Source: model 6. */
 export const INVENTORY_ID = 'mode_inventory';
 
-/** What a respondent is asked to do. Source: model 6. */
+/** Instructions for respondents. Source: model 6. */
 export const INVENTORY_INSTRUCTIONS =
   'How accurately does each statement describe you (or the agent you describe) at present?';
 
@@ -41,8 +41,9 @@ export const ANSWER_LABELS = [
 ] as const;
 
 /**
- * The 35 statements in presentation order, one mode after the other, so that neighbours never share
- * one: three per mode speak for it (`+`) and two against it (`-`). Source: model 6.
+ * The 35 statements in presentation order. Modes alternate, so that neighbours differ in mode.
+ *
+ * Each mode has three statements for it (`+`) and two against it (`-`). Source: model 6.
  */
 const STATEMENTS: readonly (readonly [direction: '+' | '-', text: string])[] = [
   ['+', 'Before I answer, I look for the fact that does not fit.'],
@@ -100,21 +101,26 @@ export const QUESTIONS: readonly Question[] = INVENTORY.map(({ id, text }, index
 /** One answer as it was submitted. */
 export type Answer = { questionId: string; value: number };
 
-/** Why answers can not be scored; `field` is the JSON path in the request. Source: model 6. */
+/**
+ * Reason why answers cannot be scored. `field` is the JSON path in the request. Source: model 6.
+ */
 export type InvalidAnswers =
   | { kind: 'invalid'; reason: AnswerFault; field: string }
   | { kind: 'invalid'; reason: 'too_few_answers'; field: string; mode: ModeKey };
 
-/** What can be wrong with a single answer. */
+/** Error of a single answer. */
 type AnswerFault = 'unknown_question' | 'duplicate_question' | 'out_of_range';
 
 /** An answered item. */
 export type MarkedItem = { item: InventoryItem; value: number };
 
-/** Valid answers in presentation order, whatever order they were sent in. */
+/** Valid answers in presentation order, independent of the order in which they were sent. */
 export type AnswerSheet = { kind: 'sheet'; marked: readonly MarkedItem[] };
 
-/** Checks `answers`; they may be incomplete as long as every mode was asked both ways. Model 6. */
+/**
+ * Checks `answers`. They may be incomplete, but each mode needs a forward and a reversed item.
+ * Model 6.
+ */
 export function readAnswers(answers: readonly Answer[]): AnswerSheet | InvalidAnswers {
   const values = new Map<string, number>();
   for (const [index, { questionId, value }] of answers.entries()) {

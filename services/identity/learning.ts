@@ -9,61 +9,68 @@ const READING_NOISE = 1.5;
 /** Extra variance while the set-point rests on few readings. Source: model 2.6. */
 const UNCERTAINTY = 60;
 
-/** Evidence of drift at which a chart signals: one false alarm in 200 readings. Model 2.6. */
+/** Drift evidence at which a chart signals: one false alarm in 200 readings. Source: model 2.6. */
 export const DRIFT_LIMIT = Math.log(200);
 
-/** Evidence grows no further than this, so that a lasting shift is forgotten in finite time. */
+/** Maximum drift evidence. The bound lets the evidence of a lasting shift decay in finite time. */
 const DRIFT_EVIDENCE_MAX = 1.25 * DRIFT_LIMIT;
 
-/** Half the shift, in standard deviations, that the charts are built to find. Source: model 3.2. */
+/**
+ * Half of the shift, in standard deviations, that the charts are designed to detect. Source: model
+ * 3.2.
+ */
 const REFERENCE = 0.5;
 
-/** Pull of the home on the set-point per cycle, for an anchored identity. Source: model 2.6. */
+/**
+ * Pull of the home on the set-point per cycle, for a fully anchored identity. Source: model 2.6.
+ */
 const HOME_PULL = 0.004;
 
-/** Guard of the latent values; ordinary streams never reach it. Source: model 1. */
+/** Bounds of the latent values. Ordinary streams never reach them. Source: model 1. */
 const LATENT_MIN = -0.5;
 const LATENT_MAX = 1.5;
 
-/** Energy below which an identity engages less, and what remains of it at none. Model 2.3. */
+/** Energy below which engagement falls, and engagement at zero energy. Source: model 2.3. */
 const ENGAGED_ENERGY = 0.5;
 const ENGAGEMENT_MIN = 0.4;
 
-/** Stress above which attention narrows, and how much each mode loses at the top. Model 2.3. */
+/**
+ * Stress above which attention narrows, and loss of each mode at full stress. Source: model 2.3.
+ */
 const NARROWING_STRESS = 0.3;
 const ATTENTION_LOSS = Float64Array.of(0.3, 0.6, 0, 0.2, 0.4, 0.1, 0);
 
-/** Share of a gap that a reading of `confidence` closes; none at zero confidence (model 2.1). */
+/** Share of a gap that a reading closes; 0 at zero confidence. Source: model 2.1. */
 export function gainOf(confidence: number): number {
   return confidence / (confidence + READING_NOISE);
 }
 
-/** Variance of a reading around a set-point that rests on `evidence` readings, 1 at the cap. */
+/** Variance of a reading around a set-point that rests on `evidence` readings; 1 at the maximum. */
 export function uncertaintyOf(evidence: number): number {
   return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
 }
 
-/** How much of its cue `mode` still receives under acute stress `stress`, (0, 1]. Model 2.3. */
+/** Share of its cue that `mode` receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
 export function attentionTo(mode: number, stress: number): number {
   const excess = stress - NARROWING_STRESS;
   return excess > 0 ? 1 - at(ATTENTION_LOSS, mode) * (excess / (1 - NARROWING_STRESS)) : 1;
 }
 
-/** How much a tired identity still responds, [0.4, 1]. Source: model 2.3. */
+/** Engagement of an identity at `energy`, [0.4, 1]. Source: model 2.3. */
 export function engagementAt(energy: number): number {
   return ENGAGEMENT_MIN + (1 - ENGAGEMENT_MIN) * Math.min(1, energy / ENGAGED_ENERGY);
 }
 
 /**
- * Standardised departure of the reading `signal` of `mode` from the set-point, in standard
- * deviations of what this identity is expected to show. Source: model 2.3.
+ * Departure of the reading `signal` of `mode` from the set-point, in standard deviations of the
+ * readings expected from this identity. Source: model 2.3.
  */
 export function departureOf(state: State, mode: number, signal: number): number {
   const spread = at(SIGMA, mode) * Math.sqrt(uncertaintyOf(at(state, OFFSET.evidence + mode)));
   return (signal - at(state, OFFSET.setPoint + mode)) / spread;
 }
 
-/** Adds a reading that lies `departure` away to both charts of `mode`. Source: model 2.3, 3.2. */
+/** Adds a reading of departure `departure` to both charts of `mode`. Source: model 2.3, 3.2. */
 export function gatherEvidence(state: State, mode: number, gain: number, departure: number): void {
   const up = OFFSET.risen + mode;
   const down = OFFSET.fallen + mode;
@@ -74,11 +81,14 @@ export function gatherEvidence(state: State, mode: number, gain: number, departu
 }
 
 /**
- * Learns from the reading `signal` of `mode`: the set-point as a running mean on a leash to the
- * home, the tendencies as one filter step. The other modes follow by regression on the observed
- * one. `gain` is that of the reading alone, `felt` that of the reading as this identity takes it
- * up now. Products are taken in the order in which the model writes them: a home of 0 can land
- * exactly on a threshold, and the last bit then decides on which side. Source: model 2.3.
+ * Learns from the reading `signal` of `mode`. Source: model 2.3.
+ *
+ * The set-point moves as a running mean, pulled back to the home. The tendencies move by one filter
+ * step. The other modes follow by regression on the observed mode. `gain` is the gain of the
+ * reading; `felt` is the gain after engagement and attention.
+ *
+ * Keep the order of the products as in the model. A home of 0 can land exactly on a threshold,
+ * where the last bit decides.
  */
 export function learn(
   state: State,

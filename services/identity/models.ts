@@ -11,11 +11,12 @@ import {
 } from '#identity/state';
 
 /**
- * One version of the model: all that depends on how a state is laid out and how it moves. What a
- * version computes never changes once it was released, because journals are run again by it.
+ * One version of the model: layout of the state, and all rules that move it.
+ *
+ * A released version never changes its results, because replays of journals use it.
  */
 export type Model = {
-  /** Stands in every head and every event of an instance. */
+  /** Version in every head and every event of an instance. */
   readonly version: string;
   readonly create: (config: InitialConfig) => State;
   /** One cycle, as `advance` describes it; `from` may be `into`. */
@@ -24,21 +25,21 @@ export type Model = {
   readonly readReferencePoints: (state: State) => ReferencePoints;
   readonly resetToInitial: (state: State) => State;
   readonly resetToDefault: (state: State) => State;
-  /** By version: what a state of it becomes in this one, as a new state. Pure. */
+  /** Migrations from other versions, by version. Each returns a new state of this version. Pure. */
   readonly takesOver: ReadonlyMap<string, (state: State) => State>;
 };
 
-/** The models that a program has. */
+/** The models that this program can run. */
 export type Models = {
-  /** What new instances get whose account has chosen none. */
+  /** Default model of new instances, if their account has chosen none. */
   readonly newest: Model;
-  /** Undefined: this program cannot run it. */
+  /** Returns undefined if this program lacks the version. */
   readonly find: (version: string) => Model | undefined;
-  /** All of them, oldest first. */
+  /** Versions of all models, oldest first. */
   readonly versions: readonly string[];
 };
 
-/** The models of a list, oldest first; `newest` names the one of new instances. */
+/** Catalog of the models in a list, oldest first. `newest` is the default of new instances. */
 export function modelsOf(models: readonly Model[], newest: Model): Models {
   const byVersion = new Map(models.map((model) => [model.version, model]));
   return {
@@ -49,15 +50,15 @@ export function modelsOf(models: readonly Model[], newest: Model): Models {
 }
 
 /**
- * The version that moves an instance of version `present` on: the one that its account has chosen,
- * if this program has a way to it, else the one that it has.
+ * Version that an instance of version `present` runs next: the version chosen by its account, if
+ * this program can migrate to it, else `present`.
  */
 export function nextVersion(models: Models, present: string, chosen: string | undefined): string {
   if (chosen === undefined || chosen === present) return present;
   return models.find(chosen)?.takesOver.has(present) === true ? chosen : present;
 }
 
-/** The first model: the files beside this one. It takes over from none. */
+/** The first model, in the files of this folder. It has no migrations. */
 export const MODEL_1_0: Model = {
   version: MODEL_VERSION,
   create: createState,
@@ -70,7 +71,9 @@ export const MODEL_1_0: Model = {
 };
 
 /**
- * The models of this program, oldest first, and the one of new instances: a version that the release
- * before has too, so that it can run what a node of this one has begun. Source: decision 238.
+ * The models of this program, oldest first, and the default of new instances.
+ *
+ * The previous release must have the default too, because its nodes must be able to run instances
+ * that nodes of this release created. Source: decision 238.
  */
 export const MODELS = modelsOf([MODEL_1_0], MODEL_1_0);

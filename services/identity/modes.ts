@@ -1,4 +1,4 @@
-/** The seven modes as contracts display them, in the order every vector here follows. */
+/** The seven modes in the spelling of contracts. All vectors of this model follow this order. */
 export const MODE_NAMES = [
   'Perception',
   'Exploration',
@@ -8,19 +8,19 @@ export const MODE_NAMES = [
   'Identity',
   'Stress_Response',
 ] as const;
-/** One mode as a contract displays it. */
+/** A mode in the spelling of contracts. */
 export type ModeName = (typeof MODE_NAMES)[number];
 
-/** One mode as a request names it. Source: interface 2.3. */
+/** A mode in the spelling of requests. Source: interface 2.3. */
 export type ModeTarget = Uppercase<ModeName>;
-/** The same modes as requests name them. */
+/** The seven modes in the spelling of requests. */
 export const MODE_TARGETS: readonly ModeTarget[] = MODE_NAMES.map(
   (name) => name.toUpperCase() as ModeTarget,
 );
 
-/** One mode as a key of `mode_strengths`, and as drift answers name it. Source: interface 2.3. */
+/** A mode as a key of `mode_strengths` and in drift answers. Source: interface 2.3. */
 export type ModeKey = Lowercase<ModeName>;
-/** The same modes as keys. */
+/** The seven modes as keys. */
 export const MODE_KEYS: readonly ModeKey[] = MODE_NAMES.map(
   (name) => name.toLowerCase() as ModeKey,
 );
@@ -28,8 +28,12 @@ export const MODE_KEYS: readonly ModeKey[] = MODE_NAMES.map(
 /** Length of every vector over the modes. Source: interface 2.3. */
 export const MODE_COUNT = 7;
 
-/** Position of `identity`: a home high in it recovers from stress faster. Source: model 2.2. */
+/**
+ * Position of `identity`. A home high in this mode recovers from stress faster. Source: model 2.2.
+ */
 export const IDENTITY = 5;
 
-/** Position of `stress_response`, the one mode that is read as stress itself. Source: model 2.4. */
+/**
+ * Position of `stress_response`. A reading of this mode is a reading of stress. Source: model 2.4.
+ */
 export const STRESS_RESPONSE = 6;

@@ -1,6 +1,6 @@
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 
-/** The first observation of a batch whose time breaks a rule of decision 8, and the rule. */
+/** The first observation of a batch whose timestamp breaks decision 8, and the broken rule. */
 export type Misplaced = {
   /** Index in the list of times. */
   readonly index: number;
@@ -8,8 +8,10 @@ export type Misplaced = {
 };
 
 /**
- * Checks the times of a batch: all observations carry one, ascending and at least 1.000 s apart, or
- * none does. Times are Unix milliseconds. Returns undefined if the rule holds. Source: decision 8.
+ * Checks the timestamps of a batch, in Unix milliseconds. Source: decision 8.
+ *
+ * Either all observations carry a timestamp, ascending by at least 1.000 s, or none does. Returns
+ * undefined if the rule holds.
  */
 export function firstMisplaced(timesMs: readonly (number | undefined)[]): Misplaced | undefined {
   const isTimed = timesMs[0] !== undefined;

@@ -11,17 +11,17 @@ import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 import { at } from '#identity/numbers';
 import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
 
-/** Blends of two personas that the engine detects, with their pairs. Source: interface 2.8, model 5. */
+/** Blends of two personas that the engine detects. Source: interface 2.8, model 5. */
 export const COMPOSITES = [
   { key: 'knowledge_focused_relationship_aware', from: 'persona_scholar', to: 'persona_diplomat' },
   { key: 'visionary_leader', from: 'persona_leader', to: 'persona_creative' },
   { key: 'safe_adventurer', from: 'persona_guardian', to: 'persona_explorer' },
   { key: 'principled_caregiver', from: 'persona_philosopher', to: 'persona_supporter' },
 ] as const satisfies readonly { key: string; from: PersonaId; to: PersonaId }[];
-/** One blend by its key. */
+/** Key of a composite. */
 export type CompositeKey = (typeof COMPOSITES)[number]['key'];
 
-/** What strengths resemble, as positions; -1 for nothing. */
+/** Resemblance of strengths to personas, as positions; -1 for none. */
 export type PersonaMatch = {
   /** In `PERSONA_PROFILES`. */
   nearestPersona: number;
@@ -29,20 +29,22 @@ export type PersonaMatch = {
   composite: number;
 };
 
-/** Least strength of every leading mode of a composite, and how far others may exceed them. */
+/** Minimum strength of every leading mode of a composite, and minimum lead over the other modes. */
 const UNION_STRENGTH = 0.4;
 const UNION_MARGIN = -0.1;
 
-/** Where on the way between its personas a composite lies, as a share. Source: model 5. */
+/**
+ * Range of a composite on the line between its personas, as shares of the line. Source: model 5.
+ */
 const BLEND_MIN = 0.25;
 const BLEND_MAX = 0.75;
 
 const PERSONA_COUNT = PERSONA_PROFILES.length;
 
-/** Profiles in whitened coordinates, seven places each. */
+/** Persona profiles in whitened coordinates, seven values each. */
 const PROFILES = whitenedProfiles();
 
-/** Persona positions by id, because ties go to the first id. Source: model 5. */
+/** Positions of the personas sorted by id. On ties, the first id wins. Source: model 5. */
 const BY_ID = Uint8Array.from(
   PERSONA_PROFILES.map((profile, index) => ({ id: profile.id, index }))
     .sort((left, right) => (left.id < right.id ? -1 : 1))
@@ -51,12 +53,14 @@ const BY_ID = Uint8Array.from(
 
 const BLENDS = COMPOSITES.map(({ from, to }) => blendOf(personaIndexOf(from), personaIndexOf(to)));
 
-/** Written and read within one call; nothing is carried to the next. */
+/** Scratch memory. No value is carried from one call to the next. */
 const whitened = new Float64Array(MODE_COUNT);
 
 /**
- * Writes what `strengths` resemble: the nearest persona by Mahalanobis distance, none if no mode
- * leads or all are too far, and the composite with the largest margin. Source: model 5.
+ * Writes the resemblance of `strengths` to `into`. Source: model 5.
+ *
+ * The nearest persona is the nearest by Mahalanobis distance; none if no mode leads or all are too
+ * far. The composite is the composite with the largest margin.
  */
 export function matchPersonas(strengths: Float64Array, into: PersonaMatch): void {
   whiten(strengths, whitened, 0);
@@ -64,7 +68,7 @@ export function matchPersonas(strengths: Float64Array, into: PersonaMatch): void
   into.composite = compositeOf(strengths);
 }
 
-/** Squared distance of `strengths` to each persona, in the order of the profiles. */
+/** Squared distances of `strengths` to all personas, in the order of the profiles. */
 export function squaredDistances(strengths: Float64Array): Float64Array {
   whiten(strengths, whitened, 0);
   return Float64Array.from(PERSONA_PROFILES, (_, persona) => squaredDistanceTo(persona));
@@ -108,7 +112,10 @@ function compositeOf(strengths: Float64Array): number {
   return best;
 }
 
-/** Weakest leading mode of the pair less the strongest other; out of reach if too weak. */
+/**
+ * Weakest leading mode of the pair minus the strongest other mode; minus infinity if the pair is
+ * weak.
+ */
 function marginOf(strengths: Float64Array, union: number): number {
   let weakest = Number.POSITIVE_INFINITY;
   let strongest = Number.NEGATIVE_INFINITY;
@@ -120,17 +127,19 @@ function marginOf(strengths: Float64Array, union: number): number {
   return weakest < UNION_STRENGTH ? Number.NEGATIVE_INFINITY : weakest - strongest;
 }
 
-/** A pair of personas and the way from one to the other. */
+/** A pair of personas and the vector between them. */
 type Blend = {
-  /** The two leading modes of each, bit `i` for mode `i`. */
+  /** Dominant modes of both personas, bit `i` for mode `i`. */
   union: number;
   from: number;
   way: Float64Array;
-  /** Squared length of the way. */
+  /** Squared length of `way`. */
   length: number;
 };
 
-/** Whether the whitened strengths lie beside the middle of the way, and near enough to it. */
+/**
+ * Whether the whitened strengths lie beside the middle part of the line, within the distance limit.
+ */
 function isBetween(blend: Blend): boolean {
   let along = 0;
   for (let axis = 0; axis < MODE_COUNT; axis++) {

@@ -1,5 +1,5 @@
 /**
- * The twelve archetypes as strengths, in the order of interface 2.8. A profile may be posted
+ * Mode strengths of the twelve personas, in the order of interface 2.8. A profile can be posted
  * unchanged as `initial_config.mode_strengths`. Source: model 5.
  */
 export const PERSONA_PROFILES = [
@@ -16,10 +16,10 @@ export const PERSONA_PROFILES = [
   { id: 'persona_pioneer', strengths: [0.3, 0.85, 0.45, 0.8, 0.25, 0.55, 0.1] },
   { id: 'persona_catalyst', strengths: [0.25, 0.8, 0.2, 0.6, 0.75, 0.35, 0.3] },
 ] as const satisfies readonly { id: string; strengths: readonly number[] }[];
-/** One of the twelve ids. */
+/** Id of a persona. */
 export type PersonaId = (typeof PERSONA_PROFILES)[number]['id'];
 
-/** Position of the persona `id`, which is one of the twelve. */
+/** Position of the persona `id`. */
 export function personaIndexOf(id: PersonaId): number {
   return PERSONA_PROFILES.findIndex((profile) => profile.id === id);
 }

@@ -1,6 +1,6 @@
 import type { PersonaId } from '#identity/persona-profiles';
 
-/** What is written about a persona; everything else about it is computed. */
+/** Written texts of a persona. All other fields are computed. */
 export type PersonaText = {
   name: string;
   archetype: string;
@@ -9,7 +9,7 @@ export type PersonaText = {
   coreValues: readonly string[];
 };
 
-/** Names and archetypes are interface 2.8, the texts and values model 5. */
+/** Texts of the personas. Names and archetypes: interface 2.8. Texts and values: model 5. */
 export const PERSONA_TEXTS: Readonly<Record<PersonaId, PersonaText>> = {
   persona_analytical: {
     name: 'The Analyst',

@@ -14,10 +14,10 @@ import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, OFFSET, stressHalfLifeSeconds } from '#identity/state';
 import type { StressState } from '#identity/stress';
 
-/** A reference archetype: written texts, and fields that follow from its profile. Interface 2.8. */
+/** A reference archetype: written texts and computed fields. Source: interface 2.8. */
 export type Persona = PersonaText & {
   id: PersonaId;
-  /** The strengths by key, usable as an instance's `mode_strengths`. */
+  /** Strengths by key, usable as `mode_strengths` of an instance. */
   modeProfile: Readonly<Record<ModeKey, number>>;
   decisionStyle: {
     tempo: (typeof TEMPOS)[number];
@@ -25,7 +25,7 @@ export type Persona = PersonaText & {
     expressiveness: (typeof EXPRESSIVENESSES)[number];
     commitmentThreshold: (typeof COMMITMENTS)[number];
   };
-  /** The first allowed actions at rest, strongest first. */
+  /** First allowed actions at rest, strongest first. */
   preferredActions: readonly Action[];
   stressRecovery: {
     preferredPath: RecoveryPath;
@@ -36,7 +36,7 @@ export type Persona = PersonaText & {
   };
 };
 
-/** How many of its allowed actions a persona names as preferred. Source: model 5. */
+/** Number of allowed actions that a persona lists as preferred. Source: model 5. */
 const PREFERRED_ACTION_COUNT = 5;
 
 /** The twelve personas in the order of interface 2.8. */
@@ -44,12 +44,12 @@ export const PERSONAS: readonly Persona[] = PERSONA_PROFILES.map((profile) =>
   personaOf(profile.id, profile.strengths),
 );
 
-/** The persona `id`, if there is one. */
+/** The persona `id`; undefined if it does not exist. */
 export function findPersona(id: string): Persona | undefined {
   return PERSONAS.find((persona) => persona.id === id);
 }
 
-/** The contract rules at rest say what is not written. Source: model 5. */
+/** Builds a persona. Computed fields follow from the contract rules at rest. Source: model 5. */
 function personaOf(id: PersonaId, strengths: readonly number[]): Persona {
   const state = createState({ modeStrengths: strengths, energyLevel: ENERGY_DEFAULT });
   const report = newReport();

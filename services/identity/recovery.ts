@@ -1,6 +1,6 @@
 import { at, clamp } from '#identity/numbers';
 
-/** The ways back from strain, in order of preference on ties. Source: model 4. */
+/** Recovery paths. On ties, the earlier path wins. Source: model 4. */
 export const RECOVERY_PATHS = [
   'none',
   'rest',
@@ -10,7 +10,7 @@ export const RECOVERY_PATHS = [
   'reappraisal',
   'problem_solving',
 ] as const;
-/** One of the ways back. */
+/** A recovery path. */
 export type RecoveryPath = (typeof RECOVERY_PATHS)[number];
 
 const NONE = 0;
@@ -21,10 +21,10 @@ const SUPPORT_SEEKING = 4;
 const REAPPRAISAL = 5;
 const PROBLEM_SOLVING = 6;
 
-/** A coping style weaker than this is none: the identity rests. Source: model 4. */
+/** Minimum strength of a coping style. Below, the path is `rest`. Source: model 4. */
 const COPING_MIN = 0.2;
 
-/** Allostatic load from which high stress calls for support. Source: model 4. */
+/** Allostatic load from which high stress requires support. Source: model 4. */
 const SUPPORT_LOAD = 0.4;
 
 const LOW_STRESS = 0;
@@ -33,7 +33,7 @@ const OVER_STRESS = 3;
 const LOW_ENERGY = 1;
 const FULL_ENERGY = 3;
 
-/** The coping style that the learnt set-point, seven values, inclines to. Source: model 4. */
+/** Coping path of a set-point. `setPoint` holds seven values from `offset` on. Source: model 4. */
 export function copingPathOf(setPoint: Float64Array, offset: number): number {
   const of = (mode: number) => clamp(at(setPoint, offset + mode), 0, 1);
   let path = STRUCTURING;
@@ -56,7 +56,10 @@ export function copingPathOf(setPoint: Float64Array, offset: number): number {
   return strongest < COPING_MIN ? REST : path;
 }
 
-/** The preferred path at a stress level and energy band; `setPoint` as above. Source: model 4. */
+/**
+ * Recovery path at a stress level and energy band. `setPoint` as in `copingPathOf`. Source: model
+ * 4.
+ */
 export function recoveryPathOf(
   stressLevel: number,
   energyBand: number,
@@ -69,13 +72,16 @@ export function recoveryPathOf(
   return copingPathOf(setPoint, offset);
 }
 
-/** Whether this identity should not be left alone with its stress. Source: model 4. */
+/** Whether the identity needs support with its stress. Source: model 4. */
 export function isSupportRequired(stressLevel: number, energyBand: number, load: number): boolean {
   if (stressLevel === OVER_STRESS) return true;
   return stressLevel === HIGH_STRESS && (load >= SUPPORT_LOAD || energyBand <= LOW_ENERGY);
 }
 
-/** Whether work should pause: overload, exhaustion, or a breach just taken back. Model 4. */
+/**
+ * Whether work should pause: overload, exhaustion, or a breach that was rolled back. Source: model
+ * 4.
+ */
 export function isCooldownRequired(
   stressLevel: number,
   energyBand: number,

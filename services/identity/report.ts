@@ -4,8 +4,8 @@ import { newSnapshot, readSnapshot, type Snapshot } from '#identity/snapshot';
 import type { State } from '#identity/state';
 
 /**
- * Everything a caller sees of a state and of its last cycle, in numbers and positions. It holds no
- * reference to the state and can be filled any number of times.
+ * All reported values of a state and its last cycle, as numbers and positions. Reusable, and
+ * without references to the state.
  */
 export type Report = {
   readonly snapshot: Snapshot;
@@ -13,14 +13,15 @@ export type Report = {
   readonly deviation: Deviation;
 };
 
-/** An empty report for `readReport` to fill, again and again. */
+/** A reusable, empty report for `readReport`. */
 export function newReport(): Report {
   return { snapshot: newSnapshot(), contract: newContract(), deviation: newDeviation() };
 }
 
 /**
- * Fills `into` from `state` alone and makes no objects; what it held before does not matter. A
- * fresh or reset state reports level D0 and a deviation of zero. Interface 2.5 to 2.7, model 3.6,
+ * Fills `into` from `state`, without allocation. Overwrites all earlier values of `into`.
+ *
+ * A fresh or reset state reports level D0 and a deviation of zero. Interface 2.5 to 2.7, model 3.6,
  * 4.
  */
 export function readReport(state: State, into: Report): void {

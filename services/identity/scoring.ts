@@ -26,40 +26,46 @@ import {
 import { PERSONA_PROFILES, type PersonaId } from '#identity/persona-profiles';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** What `score` takes; named here too, so that a caller needs one import. */
+/** Re-exported, so that callers of `score` need one import. */
 export type { Answer };
 
 /** Numbers over the modes, by key. */
 type ByMode = Readonly<Record<ModeKey, number>>;
 
-/** What a protocol says; every number is rounded to six decimals. Source: model 6. */
+/** Result of a protocol. Every number is rounded to six decimals. Source: model 6. */
 export type Scored = {
   kind: 'scored';
   version: string;
-  /** [0, 1]; drawn to the middle where the answers can not be trusted. */
+  /** [0, 1]; pulled towards the middle if the answers are doubtful. */
   modeStrengths: ByMode;
   /** [1, 5]. */
   scores: ByMode;
   dominantModes: readonly ModeName[];
-  /** The three nearest, nearest first; `fit` is the chi-square tail of the squared distance. */
+  /**
+   * The three nearest personas, nearest first. `fit` is the chi-square tail of the squared
+   * distance.
+   */
   nearestPersonas: readonly { id: PersonaId; distance: number; fit: number }[];
   composite: CompositeKey | undefined;
-  /** What `POST /instances` takes unchanged. */
+  /** Valid `initial_config` of `POST /instances`. */
   initialConfig: { modeStrengths: ByMode; energyLevel: number };
   quality: AnswerQuality;
 };
 
-/** How much of a score becomes strength, by trust in the protocol. Source: model 6. */
+/** Share of a score that becomes strength, by verdict. Source: model 6. */
 const TRUST = { ok: 1, caution: 0.75, invalid: 0.25 } as const satisfies Record<Verdict, number>;
 
-/** The middle of scores and of strengths. */
+/** Midpoints of scores and of strengths. */
 const SCORE_MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 const STRENGTH_MIDDLE = 0.5;
 
 const NEAREST_COUNT = 3;
 const DECIMALS = 1e6;
 
-/** Scores a submitted inventory, or says what is wrong with it. Stateless. Source: model 6. */
+/**
+ * Scores a submitted inventory, or returns the first error of the answers. Stateless. Source: model
+ * 6.
+ */
 export function score(answers: readonly Answer[]): Scored | InvalidAnswers {
   const sheet = readAnswers(answers);
   if (sheet.kind === 'invalid') return sheet;
@@ -122,15 +128,17 @@ function byMode(values: ArrayLike<number>): ByMode {
   return Object.fromEntries(entries) as Record<ModeKey, number>;
 }
 
-/** Six decimals; adding zero turns a negative zero into zero. Source: model 6. */
+/** Rounds to six decimals. Adding zero turns a negative zero into zero. Source: model 6. */
 function rounded(value: number): number {
   return Math.round(value * DECIMALS) / DECIMALS + 0;
 }
 
 /**
- * Chebyshev coefficients, in `2t - 1` with `t = 2 / (2 + x)`, of `ln(erfc(x) / t) + x^2` for
- * `x >= 0`. Interpolated at 64 Chebyshev nodes in 40-digit arithmetic; what is left out is below
- * 1e-14, so the relative error of erfc is too.
+ * Chebyshev coefficients, in `2t - 1` with `t = 2 / (2 + x)`, of `ln(erfc(x) / t) + x^2` for `x >=
+ * 0`.
+ *
+ * Interpolated at 64 Chebyshev nodes in 40-digit arithmetic. The truncated terms are below 1e-14,
+ * and so is the relative error of erfc.
  */
 const ERFC_COEFFICIENTS = Float64Array.of(
   ...[-0.6513268598908547, 0.6419697923564902, 0.019476473204185836],

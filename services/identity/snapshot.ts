@@ -3,10 +3,10 @@ import { MODE_COUNT } from '#identity/modes';
 import { at, clamp } from '#identity/numbers';
 import { OFFSET, type State } from '#identity/state';
 
-/** What the caller sees of a state. Source: interface 2.5. */
+/** Reported values of a state. Source: interface 2.5. */
 export type Snapshot = {
   cycle: number;
-  /** Seven strengths in mode order, the tendencies brought into [0, 1]. */
+  /** Seven strengths in mode order: the tendencies limited to [0, 1]. */
   readonly strengths: Float64Array;
   /** [0, 1]. */
   energy: number;
@@ -16,7 +16,7 @@ export type Snapshot = {
   stability: number;
 };
 
-/** An empty snapshot for `readSnapshot` to fill, again and again. */
+/** A reusable, empty snapshot for `readSnapshot`. */
 export function newSnapshot(): Snapshot {
   return {
     cycle: 0,

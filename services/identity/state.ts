@@ -3,15 +3,15 @@ import { at, clamp } from '#identity/numbers';
 import { bandOf } from '#identity/stress';
 
 /**
- * The state of one identity: a fixed row of doubles, and the only thing about it that is persisted.
+ * State of one identity: a fixed row of doubles, and the only persisted part of an identity.
  *
- * A plain array of doubles is copied with one `set`, stored without rounding, and replayed to the
- * same bits. The offsets below are its schema for model version 1.0: a change of meaning or order
- * is a new model version. Source: model 1, model 9 (persistence).
+ * A flat array is copied with one `set`, stored without rounding, and replayed to the same bits.
+ * The offsets below are its schema for model version 1.0. A change of meaning or order needs a new
+ * model version. Source: model 1, model 9 (persistence).
  */
 export type State = Float64Array;
 
-/** Where each part of the state stands; vectors take seven places, scalars one. Source: model 1. */
+/** Offset of each part of the state. Vectors take seven places, scalars one. Source: model 1. */
 export const OFFSET = {
   /** Home base `h`, immutable after creation, in [0, 1]. */
   home: 0,
@@ -25,13 +25,15 @@ export const OFFSET = {
   risen: 28,
   /** Evidence `cm` that a mode has moved down, log-likelihood, [0, 1.25 H]. */
   fallen: 35,
-  /** Anchoring `a0`: how much personality the home carries, [0, 1]. */
+  /** Anchoring `a0`: strength of the personality in the home, [0, 1]. */
   anchoring: 42,
-  /** Decay rate of acute stress, per second; follows from the home, kept to save a power. */
+  /**
+   * Decay rate of acute stress, per second. Follows from the home; stored to save a power function.
+   */
   stressRate: 43,
   /** Acute stress load `S`, [0, 1]. */
   stress: 44,
-  /** Allostatic load `L`, the slow average of the acute one, [0, 1]. */
+  /** Allostatic load `L`, the slow average of acute stress, [0, 1]. */
   load: 45,
   /** Energy `E`, [0, resting energy]. */
   energy: 46,
@@ -62,28 +64,28 @@ export const OFFSET = {
   savedEnergyBand: 80,
   savedCycle: 81,
 
-  /** What the last cycle found; it can not be recomputed once that cycle was rolled back. */
+  /** Findings of the last cycle. They cannot be recomputed after a rollback. */
   /** Drift level of the last cycle, 0..3 = D0..D3. */
   driftLevel: 82,
-  /** Standardised departures `z` of the state that cycle arrived at, before a rollback. */
+  /** Standardised departures `z` of the state after the last cycle, before a rollback. */
   departure: 83,
-  /** `run` as it stood before a rollback. */
+  /** Value of `run` before a rollback. */
   foundRun: 90,
-  /** Largest drift evidence of that cycle, log-likelihood. */
+  /** Largest drift evidence of the last cycle, log-likelihood. */
   foundStatistic: 91,
-  /** Its mode and direction: mode + 1, negative for down, 0 for no evidence at all. */
+  /** Mode and direction of that evidence: mode + 1, negative for down, 0 for no evidence. */
   foundDirection: 92,
   /** Modes whose evidence reached the limit, bit `i` for mode `i`. */
   foundSustained: 93,
 } as const;
 
-/** Doubles in a state. */
+/** Number of doubles in a state. */
 export const STATE_LENGTH = 94;
 
-/** The version under which states of this layout and these parameters are stored. Model 9. */
+/** Version of this layout and these parameters, stored with each state. Source: model 9. */
 export const MODEL_VERSION = '1.0';
 
-/** What a caller may choose when it creates an identity; absent fields were filled in before. */
+/** Settings of a new identity, with all defaults filled in. */
 export type InitialConfig = {
   /** Seven strengths in mode order, each in [0, 1]; all 0 is the neutral identity. */
   modeStrengths: readonly number[];
@@ -91,29 +93,38 @@ export type InitialConfig = {
   energyLevel: number;
 };
 
-/** Energy of an identity that was given none. Source: interface 4.1. */
+/** Default energy of a new identity. Source: interface 4.1. */
 export const ENERGY_DEFAULT = 0.8;
 
-/** Least resting energy: who starts lower is taken as drained and recovers. Source: model 1. */
+/**
+ * Minimum resting energy. An identity that starts lower counts as drained and recovers. Source:
+ * model 1.
+ */
 const RESTING_ENERGY_MIN = 0.8;
 
-/** Strongest mode at which a home counts as fully anchored. Source: model 1. */
+/** Strength of the strongest mode from which a home counts as fully anchored. Source: model 1. */
 const ANCHORED_STRENGTH = 0.5;
 
-/** Readings a neutral home is worth. Source: model 2.6. */
+/** Weight of a neutral home, in readings. Source: model 2.6. */
 const EVIDENCE_PRIOR = 8;
-/** Readings an anchored home is worth, and the most a set-point can rest on. Source: model 2.6. */
+/**
+ * Weight of an anchored home, and maximum weight of a set-point, in readings. Source: model 2.6.
+ */
 export const EVIDENCE_MAX = 100;
 
-/** Half-life of acute stress for a home with equal identity and stress response. Model 2.2. */
+/**
+ * Half-life of acute stress for a home with equal identity and stress response. Source: model 2.2.
+ */
 const STRESS_HALF_LIFE_SECONDS = 900;
 
-/** The half-life of acute stress that `home` gives, in seconds. Source: model 2.2. */
+/** Half-life of acute stress for `home`, in seconds. Source: model 2.2. */
 export function stressHalfLifeSeconds(home: ArrayLike<number>): number {
   return STRESS_HALF_LIFE_SECONDS * 2 ** ((home[STRESS_RESPONSE] ?? 0) - (home[IDENTITY] ?? 0));
 }
 
-/** A fresh identity at rest on its home base, which is also its first rollback point. Model 1. */
+/**
+ * A fresh identity at rest on its home, which is also its first rollback point. Source: model 1.
+ */
 export function createState(config: InitialConfig): State {
   const state = new Float64Array(STATE_LENGTH);
   const home = Float64Array.from({ length: MODE_COUNT }, (_, mode) =>
@@ -136,7 +147,7 @@ export function createState(config: InitialConfig): State {
   return state;
 }
 
-/** Makes what `state` is now the place a rollback and the reset `default` return to (model 3.5). */
+/** Saves `state` as the target of rollbacks and of the reset `default`. Source: model 3.5. */
 export function saveRollbackPoint(state: State): void {
   for (let place = 0; place < 3 * MODE_COUNT; place++) {
     state[OFFSET.savedTendency + place] = at(state, OFFSET.tendency + place);
@@ -151,9 +162,9 @@ export function saveRollbackPoint(state: State): void {
 }
 
 /**
- * Takes the modes back to the rollback point and drops the evidence against them. Stress, energy
- * and the cycle count stay: effort that was spent is spent, or an attack would heal. Source: model
- * 3.5.
+ * Restores the modes from the rollback point and clears the drift evidence. Source: model 3.5.
+ *
+ * Stress, energy and the cycle count stay. Otherwise an attack could restore spent energy.
  */
 export function rollBack(state: State): void {
   for (let place = 0; place < 3 * MODE_COUNT; place++) {
@@ -163,7 +174,7 @@ export function rollBack(state: State): void {
   state[OFFSET.run] = 0;
 }
 
-/** The state `state` was created with, as a new one. Source: model 3.5. */
+/** A new state as `state` was created. Source: model 3.5. */
 export function resetToInitial(state: State): State {
   return createState({
     modeStrengths: [...state.subarray(OFFSET.home, OFFSET.home + MODE_COUNT)],
@@ -171,7 +182,7 @@ export function resetToInitial(state: State): State {
   });
 }
 
-/** The last rollback point of `state`, as a new one at cycle 0. Source: model 3.5. */
+/** A new state at cycle 0 from the last rollback point of `state`. Source: model 3.5. */
 export function resetToDefault(state: State): State {
   const next = state.slice();
   rollBack(next);

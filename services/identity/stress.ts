@@ -1,25 +1,29 @@
 import { at } from '#identity/numbers';
 
-/** The stress states in climbing order. Source: interface 2.3. */
+/** Stress states in ascending order. Source: interface 2.3. */
 export const STRESS_STATES = ['LOW', 'MED', 'HIGH', 'OVER'] as const;
-/** One of the four stress states. */
+/** A stress state. */
 export type StressState = (typeof STRESS_STATES)[number];
 
-/** Stress at which each level is entered, and below which it is left again. Source: model 2.4. */
+/**
+ * Stress at or above which each level is entered, and below which it is left. Source: model 2.4.
+ */
 const STRESS_ENTER = Float64Array.of(0, 0.35, 0.58, 0.8);
 const STRESS_LEAVE = Float64Array.of(0, 0.25, 0.47, 0.68);
 
 /** Energy at which bands 1 to 3 begin (EMPTY, LOW, REDUCED, FULL). Source: model 2.5. */
 const ENERGY_ENTER = Float64Array.of(0, 0.15, 0.3, 0.5);
 
-/** How far energy must stand above a threshold before a drained band is left. Source: model 2.5. */
+/** Margin above a threshold at which energy leaves a drained band. Source: model 2.5. */
 const ENERGY_HYSTERESIS = 0.03;
 
 const TOP = 3;
 
 /**
- * The level, 0..3, that acute stress `stress` gives when coming from `level`. Every level is left
- * only well below where it was entered, so noise around a threshold switches once at most.
+ * Stress level, 0..3, for acute stress `stress`, coming from `level`.
+ *
+ * Hysteresis: the leave threshold is well below the entry threshold, so noise around a threshold
+ * causes at most one switch.
  */
 export function stressLevelAfter(stress: number, level: number): number {
   let next = level;
@@ -28,7 +32,7 @@ export function stressLevelAfter(stress: number, level: number): number {
   return next;
 }
 
-/** The energy band, 0..3, that `energy` gives when coming from `band`. Source: model 2.5. */
+/** Energy band, 0..3, for `energy`, coming from `band`. Source: model 2.5. */
 export function energyBandAfter(energy: number, band: number): number {
   let next = band;
   while (next < TOP && energy >= at(ENERGY_ENTER, next + 1) + ENERGY_HYSTERESIS) next++;
@@ -36,7 +40,7 @@ export function energyBandAfter(energy: number, band: number): number {
   return next;
 }
 
-/** The energy band, 0..3, of a fresh identity, which has no history to hold it. Source: model 1. */
+/** Energy band, 0..3, of a fresh identity, without hysteresis. Source: model 1. */
 export function bandOf(energy: number): number {
   let band = TOP;
   while (band > 0 && energy < at(ENERGY_ENTER, band)) band--;
