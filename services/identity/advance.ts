@@ -24,7 +24,7 @@ export type Observation = {
   confidence: number;
 };
 
-/** Minimum time between two observations of an instance, in ms. Source: interface 8.3, decision 8. */
+/** Minimum time between two observations of an instance, in ms. Interface 8.3, decision 8. */
 export const CYCLE_INTERVAL_MS_MIN = 1_000;
 
 /** Time a cycle itself takes, in seconds: a batch without timestamps recovers too (model 2.1). */

@@ -12,8 +12,8 @@ const RESTORE = Float64Array.of(0.01, 0, 0, 0, 0.03, 0.02, 0);
 const STRESS_READING = 1.25;
 
 /**
- * Effort of acting out of character: its size, the departure (SD) where it starts, and the range (SD)
- * to its maximum. Source: model 2.4.
+ * Effort of acting out of character: its size, the departure (SD) where it starts, and the range
+ * (SD) to its maximum. Source: model 2.4.
  */
 const OUT_OF_CHARACTER = 0.15;
 const IN_CHARACTER_SD = 1;

@@ -49,7 +49,7 @@ const OF_KEY: ReadonlySet<string> = new Set(['account', 'stream']);
 type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 
 /**
- * Serves one request of an endpoint, from admission to answer. Never throws.
+ * Serves one request of an endpoint, from admission to answer. Rejects only with a bug.
  *
  * Order of decision 35: the limiter, then refusals of the request itself, then the engine. Finally
  * the limiter again, to charge only the cycles that advanced.
