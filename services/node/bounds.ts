@@ -1,70 +1,102 @@
-/** Every bound of a node of the cluster: its value, unit and reason. */
+/** Bounds of a cluster node, each with its value, unit and reason. */
 
-/** How often an idle node appends an empty group: others see it alive (architecture 3.1). */
+/**
+ * Interval between empty groups that an idle node appends as a heartbeat, in milliseconds. Source:
+ * architecture 3.1.
+ */
 export const JOURNAL_BEAT_MS = 1_000;
 
-/** Slots below the low-water mark that are worth a deletion (architecture 3.1). */
+/** Minimum number of slots below the low-water mark for a deletion. Source: architecture 3.1. */
 export const TRUNCATION_SLOTS_MIN = 1_000;
 
-/** Bytes of them that are (architecture 3.1). */
+/** Minimum bytes of slots below the low-water mark for a deletion. Source: architecture 3.1. */
 export const TRUNCATION_BYTES_MIN = 4 * 1_024 * 1_024;
 
-/** The time after which any slot is (architecture 3.1). */
+/**
+ * Time since the last deletion after which any slot below the low-water mark is deleted, in
+ * milliseconds. Source: architecture 3.1.
+ */
 export const TRUNCATION_AGE_MS = 10_000;
 
-/** Pause before an append is sent again, or the seal looked for again. Chosen. */
+/**
+ * Pause before a failed append, seal check or start of a journal is tried again, in milliseconds.
+ */
 export const APPEND_RETRY_MS = 100;
 
-/** What a caller waits before the next try while nothing can be written, in seconds. As of a full disk. */
+/**
+ * `retryAfterS` of calls that are refused while the journal cannot be written, in seconds. Same
+ * value as for a full disk.
+ */
 export const UNWRITABLE_RETRY_S = 5;
 
-/** Pause before a pending side effect is tried again. Chosen: a tenth of a sweep. */
+/**
+ * Pause before a closing shard that could not be stored is stored again, in milliseconds. A tenth
+ * of a sweep.
+ */
 export const EFFECT_RETRY_MS = 100;
 
-/** Slots in the first reads of a dead node's journal and in any too large. Chosen: 16 MiB at most. */
+/** Slots per read at the start of a tail, and after a read that was too large. At most 16 MiB. */
 export const TAIL_READ_SLOTS_MIN = 32;
 
-/** Slots in a later read, if they are small; such a read takes 0.6 of the time. Chosen. */
+/**
+ * Maximum number of slots per read of a tail with small slots. Such a read takes 0.6 of the time.
+ */
 export const TAIL_READ_SLOTS_MAX = 512;
 
-/** Bytes of a read above which the next are smaller; below half of them larger. Chosen. */
+/**
+ * Target size of one read of a tail, in bytes. Above this size the next reads are halved; below
+ * half of this size they are doubled.
+ */
 export const TAIL_READ_BYTES = 1_024 * 1_024;
 
-/** Such reads under way at once: the next are there when one has been gone through. Chosen. */
+/** Maximum number of tail reads in flight, so that the next slots are ready without a wait. */
 export const TAIL_READS_IN_FLIGHT_MAX = 4;
 
-/** Actors with recovered records activated at once in the background. Chosen: 3,200 a second. */
+/** Number of actors with recovered records that one background pass activates: 3,200 a second. */
 export const EAGER_ACTORS = 32;
 
 /**
- * How long the first portion waits for the take-over to end, in milliseconds: callers activate what
- * they need, and hundreds of reads of heads would delay the claims. Chosen.
+ * Delay of the first background activation after a take-over begins, in milliseconds. Callers
+ * activate the actors that they need, and hundreds of head reads would delay the claims.
  */
 export const EAGER_DELAY_MS = 1_000;
 
-/** Pause between two such portions, in milliseconds. Chosen. */
+/** Pause between two passes of background activation, in milliseconds. */
 export const EAGER_PERIOD_MS = 10;
 
-/** Portions that activate nothing before the pause grows: a slow read takes a few. Chosen. */
+/**
+ * Number of passes without a replayed actor before the pause grows. A slow read takes a few passes.
+ */
 export const EAGER_FRUITLESS_MAX = 20;
 
-/** That longer pause, in milliseconds: what cannot be activated is reported at it. Chosen. */
+/**
+ * Pause between passes that replay nothing, in milliseconds. Actors that cannot be activated are
+ * reported at this rate.
+ */
 export const EAGER_STUCK_MS = 1_000;
 
-/** How often a closing shard is looked at until it is quiet. Chosen: no caller notices it. */
+/** Interval at which a closing shard is checked for busy actors, in milliseconds. */
 export const CLOSE_POLL_MS = 2;
 
-/** First pause before a fenced node rejoins; each is twice the one before (architecture 3.1). */
+/**
+ * First pause before a fenced node rejoins, in milliseconds. Each pause doubles. Source:
+ * architecture 3.1.
+ */
 export const REJOIN_MS_MIN = 1_000;
 
-/** The longest of these pauses (architecture 3.1). */
+/** Longest pause before a fenced node rejoins, in milliseconds. Source: architecture 3.1. */
 export const REJOIN_MS_MAX = 30_000;
 
-/** An incarnation this long resets the pauses. Chosen. */
+/**
+ * Lifetime of an incarnation after which the rejoin pause starts again at its minimum, in
+ * milliseconds.
+ */
 export const REJOIN_RESET_MS = 60_000;
 
-/** How long an ending node tries to give everything up: its process has more. Chosen. */
+/**
+ * Deadline for giving up all shards when a node stops, in milliseconds. Its process has more time.
+ */
 export const LEAVE_MS_MAX = 10_000;
 
-/** How long it then tries to write down how much of its journal is not needed any more. Chosen. */
+/** Deadline for writing the final low-water mark when a node stops, in milliseconds. */
 export const MARK_MS_MAX = 2_000;

@@ -9,12 +9,13 @@ import type { Randomness } from '#platform/randomness';
 /** Hexadecimal digits that distinguish the incarnations of one process. */
 const INCARNATION_DIGITS = 12;
 
-/** What a node needs besides what each of its incarnations does. */
+/** Dependencies of a node, and the randomness for incarnation ids. */
 export type ClusterNodePorts = NodePorts & { readonly randomness: Randomness };
 
 /**
- * A node of the cluster: after it has joined, one incarnation after another, each with a new id and
- * journal, because one that has been sealed may never come back (architecture 3.1).
+ * A node of the cluster. After joining, the node runs one incarnation after another. Each
+ * incarnation has a new id and journal, because a sealed journal is never reopened (architecture
+ * 3.1).
  */
 export class ClusterNode<Served> implements AsyncDisposable {
   readonly #config: NodeConfig;
@@ -32,19 +33,19 @@ export class ClusterNode<Served> implements AsyncDisposable {
   }
 
   /**
-   * Joins the cluster, whose nodes reach this one at `address`; fulfils when the first
-   * incarnation's journal has begun. Called once.
+   * Joins the cluster. `address` is where other nodes reach this node. Fulfils when the journal of
+   * the first incarnation has begun. Call it once.
    */
   async join(address: string): Promise<void> {
     await this.#begin(address);
   }
 
-  /** The present incarnation; undefined before the node joins and between two incarnations. */
+  /** Current incarnation. Undefined before the node joins and between two incarnations. */
   get current(): Incarnation<Served> | undefined {
     return this.#current;
   }
 
-  /** The present incarnation. Throws `service_unavailable` when there is none. */
+  /** Current incarnation. Throws `service_unavailable` when there is none. */
   get present(): Incarnation<Served> {
     if (this.#current !== undefined) return this.#current;
     const reason = `${this.#config.service}_unavailable` as const;
@@ -52,9 +53,10 @@ export class ClusterNode<Served> implements AsyncDisposable {
   }
 
   /**
-   * Begins to give all shards to other nodes and takes none until the process ends. Answers which
-   * incarnation does and how many shards it has. Throws `conflict` when there is no other node, and
-   * as `present`. A drained incarnation that is fenced is the last one.
+   * Starts handing all shards to other nodes and accepts none until the process ends. Returns the
+   * id of the incarnation and its number of open shards. Throws `conflict` when there is no other
+   * node, and `service_unavailable` like `present`. A drained incarnation that is fenced does not
+   * rejoin.
    */
   drain(): { readonly incarnation: string; readonly openShards: number } {
     const { present } = this;
@@ -63,7 +65,7 @@ export class ClusterNode<Served> implements AsyncDisposable {
     return { incarnation: present.id, openShards: present.shards.size };
   }
 
-  /** Gives all shards up and leaves. */
+  /** Gives up all shards and leaves the cluster. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     await this.#current?.leave();
@@ -88,8 +90,9 @@ export class ClusterNode<Served> implements AsyncDisposable {
   }
 
   /**
-   * Begins the journal of an incarnation, again and again until the store answers or the node
-   * closes; an earlier try that seemed to fail counts. Rejects when the id is taken.
+   * Begins the journal of an incarnation. Retries until the store answers or the node closes. An
+   * earlier try that failed without an answer may have succeeded: an empty, unsealed journal of
+   * this address counts. Throws an Error when another node has the id.
    */
   async #beginJournal(id: string, address: string): Promise<void> {
     const { journals, clock } = this.#ports;
@@ -103,7 +106,9 @@ export class ClusterNode<Served> implements AsyncDisposable {
     }
   }
 
-  /** Another id for every incarnation; on a signed bus it begins with the sender mark of the process. */
+  /**
+   * New id for an incarnation. On a signed bus the id begins with the sender mark of the process.
+   */
   #newId(): string {
     const { bus, randomness } = this.#ports;
     if (bus.incarnation === undefined) return randomness.hex(16);

@@ -10,10 +10,10 @@ import type { RecoveredRecords } from '#node/tail-recovery';
 import { type Clock, sleep } from '#platform/clock';
 import type { CommitLog } from '#runtime/commit-log';
 
-/** A host of one kind of actor, as far as eager activation is concerned. */
+/** Part of an actor host that eager activation uses. */
 export interface EagerHost {
   readonly kind: string;
-  /** Begins to bring an actor of an open shard to memory, if it is not there. */
+  /** Starts loading an actor of an open shard, unless the actor is in memory. */
   activateEagerly(actorId: string): void;
 }
 
@@ -26,8 +26,8 @@ type EagerActivationParts = {
 };
 
 /**
- * Activates the actors that have recovered records and no caller, a portion at a time: until then
- * their records hold the low-water mark back.
+ * Activates actors with recovered records that no caller has activated yet, in small passes. Until
+ * an actor has replayed its records, they hold back the low-water mark.
  */
 export class EagerActivation {
   readonly #parts: EagerActivationParts;
@@ -37,7 +37,7 @@ export class EagerActivation {
     this.#parts = parts;
   }
 
-  /** Begins to activate the actors of all open shards in the background, if it has not begun. */
+  /** Starts background activation for all open shards, unless it is running. */
   begin(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -55,7 +55,9 @@ export class EagerActivation {
     clock.after(EAGER_DELAY_MS, pass);
   }
 
-  /** Activates every actor of an open shard that has recovered records. Rejects as `assertAlive`. */
+  /**
+   * Activates every actor of an open shard that has recovered records. Rejects as `assertAlive`.
+   */
   async activateAll(shard: number): Promise<void> {
     const { clock, hosts, recovered, log } = this.#parts;
     const pauseMs = this.#pauses();
@@ -66,7 +68,10 @@ export class EagerActivation {
     }
   }
 
-  /** The pause after each pass of one loop: long while a store is down or a journal is corrupt. */
+  /**
+   * Pause after each pass of one loop, in milliseconds. The pause is long while a store is down or
+   * a journal is corrupt.
+   */
   #pauses(): () => number {
     const { recovered } = this.#parts;
     let replayed = recovered.replayedActors;

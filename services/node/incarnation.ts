@@ -28,20 +28,19 @@ type IncarnationParts<Served> = {
   readonly journals: JournalStore;
   readonly log: CommitLog;
   readonly clock: Clock;
-  /** Everything that ends with the incarnation. */
+  /** Resources that are disposed when the incarnation ends. */
   readonly opened: DisposableStack;
   readonly onBug: (error: unknown) => void;
 };
 
 /**
  * One continuous membership of a node: its journal, its entry in the view, its shards and their
- * actors. It ends when its journal is sealed, or when its process gives everything up (architecture
- * 3).
+ * actors. An incarnation ends when its journal is sealed or its process leaves (architecture 3).
  */
 export class Incarnation<Served> {
   readonly id: string;
   readonly served: Served;
-  /** Fulfils with the reason when the incarnation has been fenced. */
+  /** Fulfils with the reason when the incarnation is fenced. */
   readonly fenced: Promise<Error>;
   readonly #parts: IncarnationParts<Served>;
 
@@ -57,14 +56,14 @@ export class Incarnation<Served> {
     });
   }
 
-  /** The shards that are served here, with their epochs. */
+  /** Epochs of the shards that this incarnation serves, by shard. */
   get shards(): ReadonlyMap<number, number> {
     return this.#parts.shards.open;
   }
 
   /**
-   * Begins to give every shard to other nodes and takes none from now on; it does not end. Throws
-   * `conflict` when there is no other node, because none would answer for the shards then.
+   * Starts handing every shard to other nodes and accepts none from now on. The incarnation does
+   * not end. Throws `conflict` when there is no other node to serve the shards.
    */
   drain(): void {
     const { presence, members, controller, onBug } = this.#parts;
@@ -77,17 +76,18 @@ export class Incarnation<Served> {
     controller.leave().catch(onBug);
   }
 
-  /** Gives every shard up, to other nodes or to the stores, and ends. */
+  /** Gives up every shard, to other nodes or to the stores, and ends the incarnation. */
   async leave(): Promise<void> {
     const { presence, members, controller, journals, log, clock } = this.#parts;
     presence.leave();
     members.beat();
-    // What is not stored by then is in the journal, for the new owners.
+    // After the deadline, new owners recover unstored records from the journal.
     await controller.leave(LEAVE_MS_MAX);
     members.beat();
-    // What is stored by now need not be read again; without an answer it is, which does no harm.
+    // The mark saves new owners from reading records that are stored. Without the mark they read
+    // these records again, which is harmless.
     await withinMs(clock, MARK_MS_MAX, log.mark()).catch(() => undefined);
-    // Nothing may ever follow; a store that gives no answer leaves that to the daily scan.
+    // No append may follow. If the store does not answer, the daily scan seals the journal.
     await journals.seal(this.id).catch(() => undefined);
     this.#end();
   }
@@ -98,14 +98,14 @@ export class Incarnation<Served> {
   }
 }
 
-/** Which incarnation is built: its id, and the name and address of its node. */
+/** Node settings with the id of one incarnation, and the name and address of its node. */
 type IncarnationConfig = Omit<NodeConfig, 'name'> & {
   readonly incarnation: string;
   readonly node: string;
   readonly address: string;
 };
 
-/** Builds an incarnation whose journal has begun, and makes it known. */
+/** Builds an incarnation whose journal has begun, and announces it to the other nodes. */
 export function buildIncarnation<Served>(
   config: IncarnationConfig,
   ports: NodePorts,
@@ -140,7 +140,8 @@ export function buildIncarnation<Served>(
   const context: NodeContext = { address, log, gate, routes };
   const { served, hosts, end } = hostServices(context);
   opening.defer(() => {
-    // A log that went on would truncate what the actors do not hold on to any more.
+    // The abandoned actors no longer hold back the low-water mark. A log that went on would
+    // truncate records that are not stored.
     writer.fence('the incarnation has ended');
     for (const host of hosts) host.abandon();
     end();
@@ -251,7 +252,7 @@ function detectorOf(
   );
 }
 
-/** What a controller of shards works with. */
+/** Dependencies of the shard controller. */
 type ControllerParts = {
   readonly members: Membership;
   readonly detector: FailureWatch;

@@ -17,28 +17,33 @@ import {
   SLOTS_UNDER_WAY_MAX,
 } from '#storage/ports/journal';
 
-/** What a journal's writer needs of its node. */
+/** Dependencies of a journal writer. */
 export type JournalWriterPorts = {
   readonly store: Pick<JournalStore, 'append' | 'isSealed'>;
   readonly clock: Clock;
-  /** Notified of every append that the journal took: records, seconds, and its span if it has one. */
+  /**
+   * Called after every acknowledged append with its number of records, its duration in seconds, and
+   * its span if it has one.
+   */
   readonly onAppended: (records: number, seconds: number, traceparent?: string) => void;
   readonly isOnlyWriter?: boolean | undefined;
   readonly refusal?: Journal['refusal'];
-  /** A line for the operator. */
+  /** Logs when the journal cannot be written, and when it can again. */
   readonly logger: Logger;
 };
 
-/** Why an incarnation ended: its journal is sealed, or cannot be written. */
+/** An incarnation has ended: its journal is sealed or cannot be written. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
 }
 
 /**
- * Appends to the journal of one incarnation, group after group, a few side by side. A group is
- * acknowledged, in order, when it and all before it are written and a look at the seal that began
- * after that has found none (decision 191). A write without an answer is sent again as it was until it
- * has one; a seal, or a write that the store refuses for good, fences the incarnation.
+ * Appends groups to the journal of one incarnation, a few at a time (pipelined writes).
+ *
+ * A group is acknowledged, in order, when this group and all earlier ones are written, and a seal
+ * check that began afterwards found no seal (decision 191). A write without an answer is sent again
+ * unchanged until it has one. A seal, or a write that the store refuses for good, fences the
+ * incarnation.
  */
 export class JournalWriter implements Journal {
   readonly isLasting = true;
@@ -47,20 +52,24 @@ export class JournalWriter implements Journal {
   readonly #ports: JournalWriterPorts;
   #next = 0;
   #lowWaterMark = 0;
-  /** The mark that the newest acknowledged slot names: what is below may be deleted. */
+  /** Low-water mark in the newest acknowledged slot. Slots below it may be deleted. */
   #acknowledgedMark = 0;
   #deletedBelow = 0;
   #truncatedMs: number;
-  /** Bytes of every slot from `#deletedBelow` on. */
+  /** Size of every slot from `#deletedBelow` on, in bytes. */
   #slotBytes: number[] = [];
-  /** The end of the newest append's write, and its acknowledgement: later ones come after them. */
+  /**
+   * End of the newest append's write, and its acknowledgement. Later appends complete after both.
+   */
   #written: Promise<void> = Promise.resolve();
   #acknowledged: Promise<void> = Promise.resolve();
   readonly #listeners: ((why: Error) => void)[] = [];
   #fenced: Fenced | undefined;
-  /** Why the newest try failed, if it did and only this writer could have succeeded. */
+  /**
+   * Fault of the newest try. Set only on the only writer, whose next try is no likelier to succeed.
+   */
   #failed: Fault | undefined;
-  /** When the appends under way began, monotonic, oldest first. */
+  /** Start times of the appends in flight (monotonic, in milliseconds), oldest first. */
   readonly #beganMs: number[] = [];
   #slowestMs = 0;
 
@@ -71,13 +80,15 @@ export class JournalWriter implements Journal {
     this.#truncatedMs = ports.clock.monotonicMs();
   }
 
-  /** Notifies `listener` once when this incarnation may never append again; at once if it has ended. */
+  /**
+   * Calls `listener` once when this incarnation may never append again; at once if it has ended.
+   */
   onFenced(listener: (why: Error) => void): void {
     if (this.#fenced === undefined) this.#listeners.push(listener);
     else listener(this.#fenced);
   }
 
-  /** Ends this writer before another node does: no further append is sent. */
+  /** Fences this writer from within its own process: no further append is sent. */
   fence(why: string): void {
     if (this.#fenced !== undefined) return;
     this.#fenced = new Fenced(why);
@@ -85,17 +96,19 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * What the store says; else, of the only writer, that its newest try has failed: what it took in
-   * until one succeeds could neither be acknowledged nor read. Where nodes share a store one try in
-   * many fails, and the next does not.
+   * Reason to refuse commits, or undefined. The store's own refusal comes first.
+   *
+   * If this is the only writer, a failed newest try refuses commits too: they could be neither
+   * acknowledged nor read until a try succeeds. Nodes that share a store do not refuse, because
+   * single tries fail and the next one usually succeeds.
    */
   refusal(): Fault | undefined {
     return this.#ports.refusal?.() ?? this.#failed;
   }
 
   /**
-   * The longest that an append took since this was last asked, one under way included, in ms;
-   * infinite when a try had no answer.
+   * Duration of the slowest append since the last call, in milliseconds. Appends in flight count
+   * with their duration so far. Infinite when a try got no answer.
    */
   takeSlowestMs(): number {
     const [oldestMs = Number.POSITIVE_INFINITY] = this.#beganMs;
@@ -127,18 +140,24 @@ export class JournalWriter implements Journal {
     this.#ports.onAppended(lines.length, tookMs / 1_000, traceparent);
   }
 
-  /** Writes a slot at once; fulfils with nothing, so that no list of all appends comes about. */
+  /**
+   * Writes a slot at once. Fulfils with undefined, so that promises do not form a list of all
+   * appends.
+   */
   async #writeAfter(before: Promise<void>, append: Append): Promise<void> {
     await Promise.all([before, this.#write(append)]);
   }
 
-  /** Looks once this slot and all before it are written; the answer keeps the order of the slots. */
+  /**
+   * Checks the seal once this slot and all earlier ones are written. Acknowledgements keep the
+   * order of the slots.
+   */
   async #acknowledge(written: Promise<void>, before: Promise<void>): Promise<void> {
     await written;
     await Promise.all([this.#look(), before]);
   }
 
-  /** Fulfils when a quorum has the slot; throws `Fenced` when this incarnation has ended. */
+  /** Writes until a quorum has the slot. Throws `Fenced` when this incarnation has ended. */
   async #write(append: Append): Promise<void> {
     for (;;) {
       if (this.#fenced !== undefined) throw this.#fenced;
@@ -150,12 +169,15 @@ export class JournalWriter implements Journal {
         this.#refuse(error);
       }
       await sleep(this.#ports.clock, APPEND_RETRY_MS);
-      // A sealed writer need not try for ever.
+      // Stop retrying if the journal has been sealed.
       await this.#look();
     }
   }
 
-  /** Fulfils when there was no seal as this began; fences this incarnation when there is one. */
+  /**
+   * Checks the seal. Fulfils when the journal was not sealed at the start; otherwise fences this
+   * incarnation and throws `Fenced`.
+   */
   async #look(): Promise<void> {
     const { clock, store } = this.#ports;
     for (;;) {
@@ -170,7 +192,10 @@ export class JournalWriter implements Journal {
     }
   }
 
-  /** Returns where a later try may have an answer; else fences and throws. */
+  /**
+   * Returns if a retry may succeed. Otherwise fences the incarnation and throws
+   * `service_unavailable`.
+   */
   #refuse(error: unknown): void {
     const fault = toFault(error);
     if (fault.code === 'service_unavailable') {
@@ -198,10 +223,10 @@ export class JournalWriter implements Journal {
     this.#ports.logger.info('the journal is written again');
   }
 
-  /** The next slot as it is written, however often. */
+  /** The next slot. Retries write the same bytes. */
   #nextAppend(lines: readonly string[], lowWaterMark: number, nowMs: number): Append {
     const slot = this.#next;
-    // The newest slot stays: without one nothing would name the low-water mark.
+    // The mark stays below the newest slot: only the newest slot names the low-water mark.
     this.#lowWaterMark = Math.max(this.#lowWaterMark, Math.min(lowWaterMark, slot - 1));
     const records = encodeGroup(lines);
     const deleteBelow = this.#isTruncating(nowMs) ? this.#acknowledgedMark : undefined;
@@ -216,7 +241,10 @@ export class JournalWriter implements Journal {
     return { incarnation, slot, records, lowWaterMark: this.#lowWaterMark, deleteBelow };
   }
 
-  /** Whether the next append deletes what is not needed: seldom, because each deletion is a tombstone. */
+  /**
+   * Whether the next append deletes slots below the mark. Rarely, because each deletion is a
+   * tombstone.
+   */
   #isTruncating(nowMs: number): boolean {
     const count = this.#acknowledgedMark - this.#deletedBelow;
     if (count <= 0) return false;
@@ -228,8 +256,8 @@ export class JournalWriter implements Journal {
 }
 
 /**
- * The refusal of what comes after an append that failed, of which nothing has happened. Its reason is one
- * that no router tries again: there is no other node.
+ * Refusal of commits that follow a failed append. Nothing of the refused call has happened. Routers
+ * do not retry the reason `overloaded`: there is no other node to ask.
  */
 function refusalAfter({ message, cause }: Fault): Fault {
   return faultFor('overloaded', message, { retryAfterS: UNWRITABLE_RETRY_S, cause });

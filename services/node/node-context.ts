@@ -11,41 +11,44 @@ import type { ShardGate } from '#runtime/shard-gate';
 import type { ShardedService, ShardStore } from '#storage/ports/cluster';
 import type { Journal, JournalStore } from '#storage/ports/journal';
 
-/** What a node is in its cluster. */
+/** Identity and settings of a node in its cluster. */
 export type NodeConfig = {
   readonly service: ShardedService;
-  /** Stable name, by which the ring hashes the node; undefined: its address is its name. */
+  /** Stable name by which the hash ring places the node. Undefined: the address is used. */
   readonly name: string | undefined;
   readonly shardCount: number;
-  /** The release that the process runs, for people who look at the cluster. */
+  /** Release that the process runs, shown to operators. */
   readonly release?: string | undefined;
-  /** First part of all subjects on the bus, and the id of the cluster that may speak there. */
+  /** First part of all bus subjects, and id of the cluster whose messages are accepted there. */
   readonly prefix: string;
   readonly cluster: string;
-  /** How long to listen for other nodes before claiming anything, in milliseconds. */
+  /** Time to listen for other nodes before the first claim, in milliseconds. */
   readonly startupGraceMs: number;
-  /** Whether addresses lead straight to processes, with no proxy or NAT between. */
+  /** Whether addresses lead directly to processes, without a proxy or NAT. */
   readonly isDirect: boolean;
-  /** Whether no other process can take shards over, because this one holds the stores; absent: no. */
+  /**
+   * Whether no other process can take over shards because this process holds the stores. Absent:
+   * false.
+   */
   readonly isOnlyWriter?: boolean;
 };
 
-/** What a node needs of its process. */
+/** Dependencies of a node on its process. */
 export type NodePorts = ProcessPorts & {
   readonly bus: Bus;
   readonly journals: JournalStore;
   readonly shards: ShardStore;
   readonly probe: Probe;
-  /** Compares the wall clock with those of other nodes; undefined where there are none. */
+  /** Compares the wall clock with the clocks of other nodes. Undefined without a cluster. */
   readonly clocks?: Pick<ClockWatch, 'isAside' | 'verdict'> | undefined;
   readonly metrics: NodeMetrics;
-  /** Why nothing more should be committed for now; undefined: it never is refused. */
+  /** Reason to refuse commits for now. Undefined: never refuse. */
   readonly refusal?: Journal['refusal'];
-  /** A line for the operator about what should not happen often. */
+  /** Logs rare events for operators. */
   readonly logger: Logger;
 };
 
-/** What the actors of one incarnation are built on. */
+/** Parts of an incarnation that its actors are built on. */
 export type NodeContext = {
   /** `host:port` at which the other nodes reach this one. */
   readonly address: string;
@@ -54,7 +57,7 @@ export type NodeContext = {
   readonly routes: ShardOwners;
 };
 
-/** The hosts of an incarnation's actors, and what serves them. */
+/** Actor hosts of an incarnation, and the service in front of them. */
 export type HostedServices<Served> = {
   readonly served: Served;
   readonly hosts: readonly (ShardedHost & { abandon(): void })[];

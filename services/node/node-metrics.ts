@@ -3,7 +3,7 @@ import { MOVE_REASONS, type MoveReason } from '#cluster/shard-controller';
 import type { Metrics } from '#platform/metrics';
 import type { ShardedService } from '#storage/ports/cluster';
 
-/** What a node of the cluster reports of itself, with most labels bound in advance. */
+/** Metrics of a cluster node, with most labels bound in advance. */
 export function nodeMetrics(metrics: Metrics, service: ShardedService) {
   const appends = metrics.histogram('journal_append_seconds').labels({ service });
   const groups = metrics.histogram('journal_group_records').labels({ service });
@@ -13,7 +13,7 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService) {
   const moves = metrics.counter('shard_moves_total');
   const seals = metrics.counter('shard_seals_total');
   const refusals = metrics.counter('not_owner_total').labels({ service });
-  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  // Start every counter at 0: Prometheus cannot see the first increment of a new series.
   for (const counted of [recovered, fenced, refusals]) counted.inc(0);
   for (const reason of MOVE_REASONS) moves.labels({ service, reason }).inc(0);
   for (const reason of SEAL_REASONS) seals.labels({ service, reason }).inc(0);
@@ -31,5 +31,5 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService) {
   };
 }
 
-/** What a node reports of itself. */
+/** Metrics of a cluster node. */
 export type NodeMetrics = ReturnType<typeof nodeMetrics>;

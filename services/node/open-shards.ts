@@ -1,44 +1,44 @@
 import type { ShardClaim } from '#cluster/shard-host';
 
-/** Which shards an incarnation serves, at which epochs, and which it is closing. */
+/** Shards that an incarnation serves, with their epochs, and shards that it is closing. */
 export class OpenShards {
   readonly #epochs = new Map<number, number>();
   readonly #closing = new Set<number>();
   #hasEnded = false;
 
-  /** The epoch of every shard that is served. */
+  /** Epochs of all shards that are served, by shard. */
   get epochs(): ReadonlyMap<number, number> {
     return this.#epochs;
   }
 
-  /** Whether calls for the shard are taken. */
+  /** Whether calls for the shard are accepted. */
   has(shard: number): boolean {
     return this.#epochs.has(shard);
   }
 
-  /** Whether the shard is closing, or closed and no other node can have it yet. */
+  /** Whether the shard is closing, or closed and not yet released to another node. */
   isClosing(shard: number): boolean {
     return this.#closing.has(shard);
   }
 
-  /** Whether the incarnation has ended: then no shard opens. */
+  /** Whether the incarnation has ended. After the end no shard may open. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Takes calls for the shard from now on. */
+  /** Accepts calls for the shard from now on. */
   open({ shard, epoch }: ShardClaim): void {
     this.#closing.delete(shard);
     this.#epochs.set(shard, epoch);
   }
 
-  /** Takes no more calls for the shard. */
+  /** Refuses calls for the shard from now on. */
   close(shard: number): void {
     this.#epochs.delete(shard);
     this.#closing.add(shard);
   }
 
-  /** From now on another node may have the closed shard. */
+  /** Releases the closed shard: another node may own it from now on. */
   release(shard: number): void {
     this.#closing.delete(shard);
   }

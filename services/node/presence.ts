@@ -2,7 +2,7 @@ import type { ClockWatch } from '#cluster/clocks';
 import type { SelfReport } from '#cluster/membership';
 import type { OpenShards } from '#node/open-shards';
 
-/** What an incarnation says of itself, besides what changes. */
+/** Facts about an incarnation that do not change. */
 type PresenceFacts = {
   readonly node: string;
   readonly incarnation: string;
@@ -12,7 +12,7 @@ type PresenceFacts = {
   readonly release?: string | undefined;
 };
 
-/** What an incarnation publishes of itself in its heartbeats. */
+/** Heartbeat content of an incarnation. */
 export class Presence {
   readonly #facts: PresenceFacts;
   readonly #open: OpenShards;
@@ -29,17 +29,17 @@ export class Presence {
     this.#clocks = clocks;
   }
 
-  /** Whether the incarnation gives its shards up. */
+  /** Whether the incarnation is giving up its shards. */
   get isLeaving(): boolean {
     return this.#isLeaving;
   }
 
-  /** Says from the next heartbeat on that the incarnation gives its shards up. */
+  /** Announces with the next heartbeat that the incarnation gives up its shards. */
   leave(): void {
     this.#isLeaving = true;
   }
 
-  /** Everything that the next heartbeat says. */
+  /** Content of the next heartbeat. */
   report(): SelfReport {
     return {
       ...this.#facts,

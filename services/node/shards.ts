@@ -8,7 +8,7 @@ import { type Clock, sleep } from '#platform/clock';
 import type { CommitLog } from '#runtime/commit-log';
 import type { RecoveredTail, ShardGate } from '#runtime/shard-gate';
 
-/** A host of one kind of actor, as far as shards come and go. */
+/** Part of an actor host that opening and closing shards uses. */
 export interface ShardedHost extends EagerHost {
   busyIn(shard: number): number;
   storeAhead(shard: number): Promise<void>;
@@ -28,7 +28,7 @@ type HostedShardsParts = {
 };
 
 /**
- * The shards of one incarnation: how they open and close for all kinds of actor together
+ * Shards of one incarnation: opens and closes each shard for all kinds of actor together
  * (architecture 3.3, 3.4).
  */
 export class HostedShards implements ShardHost {
@@ -68,8 +68,8 @@ export class HostedShards implements ShardHost {
 
   async closeShard(shard: number): Promise<void> {
     const { clock, eager, hosts, log, open } = this.#parts;
-    // While the shard is closed its callers wait, so what can be is done before. A shard with
-    // corrupt records stays open: all but their actors are served.
+    // Callers wait while the shard is closed, so most of the work happens before. A shard with
+    // corrupt records never closes: it keeps serving every actor without such records.
     await eager.activateAll(shard);
     for (const host of hosts) await host.storeAhead(shard);
     open.close(shard);
@@ -81,12 +81,12 @@ export class HostedShards implements ShardHost {
     for (const host of hosts) host.dropShard(shard);
   }
 
-  /** Closes every shard at once and stores nothing: this incarnation has ended. */
+  /** Closes every shard at once and stores nothing, because this incarnation has ended. */
   end(): void {
     this.#parts.open.end();
   }
 
-  /** Stores all actors of a closed shard, again and again until it is done. */
+  /** Stores all actors of a closed shard, with retries until every write succeeds. */
   async #storeAll(shard: number): Promise<void> {
     const { clock, hosts, log } = this.#parts;
     for (;;) {
@@ -107,13 +107,13 @@ type NodeGateParts = {
   readonly open: OpenShards;
   readonly recovered: RecoveredRecords;
   readonly shardOf: (actorId: string) => number;
-  /** The owner of a shard as far as this node knows, to be named in a refusal. */
+  /** Owner of a shard in this node's view, named in the refusal. */
   readonly ownerOf: (shard: number) => ShardOwner | undefined;
-  /** Hears of every call that is refused for it. */
+  /** Called for every call that this node refuses as not the owner. */
   readonly onNotOwner: () => void;
 };
 
-/** The gate of one incarnation: it serves the actors of its open shards. */
+/** Gate of one incarnation: admits calls for the actors of its open shards. */
 export class NodeGate implements ShardGate {
   readonly #parts: NodeGateParts;
 

@@ -14,10 +14,10 @@ import type { RecoveredTail } from '#runtime/shard-gate';
 import type { BucketOf } from '#storage/ports/instances';
 import type { JournalHead, JournalSlot, JournalStore } from '#storage/ports/journal';
 
-/** Slots in order, and whether the store could not answer them all at once. */
+/** Slots in order, and whether the store had to be read in smaller pieces. */
 type Read = { readonly slots: readonly JournalSlot[]; readonly wasTooLarge: boolean };
 
-/** A record of another node's journal, as it stands there: only its actor has been read. */
+/** A record of another node's journal as an undecoded line. Only its actor has been read. */
 export type TailRecord = {
   readonly actor: string;
   readonly actorId: string;
@@ -25,10 +25,12 @@ export type TailRecord = {
 };
 
 /**
- * The records of the wanted actors in a sealed journal's tail, the low-water mark to before
- * `next`, in order: as they are, because most of a takeover's time would go into decoding and
- * encoding them again. Throws `CorruptJournal` when a slot is missing or makes no sense, or when the
- * journal is not sealed or not there: going on would lose what was acknowledged (architecture 3.1).
+ * Reads the records of the wanted actors from the tail of a sealed journal, in order. The tail runs
+ * from the low-water mark to before `next`. Lines stay undecoded, because decoding and encoding
+ * would take most of a take-over's time.
+ *
+ * Throws `CorruptJournal` when a slot is missing or unreadable, or when the journal is missing or
+ * not sealed: continuing would lose acknowledged records (architecture 3.1).
  */
 export async function readTail(
   journals: JournalStore,
@@ -39,7 +41,8 @@ export async function readTail(
   if (found?.isSealed === false) {
     throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
   }
-  // The node that put the seal there may have died before the end was decided.
+  // The sealing node may have crashed before it recorded the end of the journal. Sealing is
+  // repeatable.
   const sealed = await journals.seal(incarnation);
   const head = sealed.isApplied ? await journals.readHead(incarnation, 'serial') : sealed.head;
   if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
@@ -54,8 +57,8 @@ export async function readTail(
 }
 
 /**
- * All slots from the low-water mark to before `next` in order, the next of them read while some are
- * looked at. Throws `CorruptJournal` when one is missing.
+ * All slots from the low-water mark to before `next`, in order. Reads ahead while the caller
+ * processes slots. Throws `CorruptJournal` when a slot is missing.
  */
 export async function* slotsOf(
   journals: JournalStore,
@@ -69,7 +72,7 @@ export async function* slotsOf(
     while (from < next && reads.length < TAIL_READS_IN_FLIGHT_MAX) {
       const to = Math.min(next, from + count);
       const read = readWhole(journals, incarnation, from, to);
-      // A caller that stops at an earlier read does not await this one.
+      // If the caller stops early, nobody awaits this read.
       read.catch(() => undefined);
       reads.push(read);
       from = to;
@@ -82,11 +85,13 @@ export async function* slotsOf(
   }
 }
 
-/** How many slots to read next: what an idle node appended is tiny, what a full one did is not. */
+/**
+ * Number of slots in the next read. Slots of an idle node are tiny, slots of a busy node are not.
+ */
 function countAfter({ slots }: Read, count: number): number {
   const bytes = slots.reduce((sum, { records }) => sum + records.length, 0);
   if (bytes > TAIL_READ_BYTES) return Math.max(TAIL_READ_SLOTS_MIN, count / 2);
-  // One that was begun when reads were smaller says nothing about larger ones.
+  // A short read from before the size grew gives no reason to grow again.
   const isRoomLeft = slots.length === count && bytes < TAIL_READ_BYTES / 2;
   return isRoomLeft ? count * 2 : count;
 }
@@ -108,12 +113,15 @@ async function readWhole(
   return { slots, wasTooLarge: whole === undefined };
 }
 
-/** Whether these are exactly the slots `from` to before `to`. */
+/** Whether `slots` are exactly the slots from `from` to before `to`. */
 function isWhole(slots: readonly JournalSlot[], from: number, to: number): boolean {
   return slots.length === to - from && slots.every(({ slot }, i) => slot === from + i);
 }
 
-/** Slots that turn out too large for one answer must not keep their shards from everybody. */
+/**
+ * Reads slots that exceed one answer of the store in smaller pieces. Otherwise their shards could
+ * not be recovered.
+ */
 async function readInPieces(
   journals: JournalStore,
   incarnation: string,
@@ -128,7 +136,7 @@ async function readInPieces(
   return slots;
 }
 
-/** What tail recovery works with. */
+/** Dependencies of tail recovery. */
 type TailRecoveryParts = {
   readonly log: CommitLog;
   readonly journals: JournalStore;
@@ -136,19 +144,21 @@ type TailRecoveryParts = {
   readonly clock: Clock;
   readonly tracer?: Tracer | undefined;
   readonly shardOf: (actorId: string) => number;
-  /** Notified before n records of a failed incarnation are appended to this node's journal. */
+  /** Called before n records of a failed incarnation are appended to this node's journal. */
   readonly onTailRecovered: (records: number, incarnation: string) => void;
-  /** Notified when a failed incarnation's shard is served again, n seconds after its recovery began. */
+  /**
+   * Called when a failed incarnation's shard is served again, n seconds after its recovery began.
+   */
   readonly onTakenOver: (seconds: number) => void;
 };
 
 /**
- * Copies the tail of a failed incarnation's journal into this one's, and holds its records until
- * their actors have replayed them (architecture 3.3).
+ * Copies the tail of a failed incarnation's journal into this node's journal, and holds the records
+ * until their actors have replayed them (architecture 3.3).
  */
 export class TailRecovery {
   readonly #parts: TailRecoveryParts;
-  /** When the recovery of each shard that is being taken over began (monotonic). */
+  /** Start of the recovery of each shard that is being taken over (monotonic, in milliseconds). */
   readonly #beganMs = new Map<number, number>();
 
   constructor(parts: TailRecoveryParts) {
@@ -156,7 +166,9 @@ export class TailRecovery {
     parts.log.keep(() => parts.recovered.lowest);
   }
 
-  /** `ShardHost.recoverTail`; rejects also when this incarnation's own journal has ended. */
+  /**
+   * Implements `ShardHost.recoverTail`. Rejects also when this incarnation's own journal has ended.
+   */
   async recover(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
     const attributes = { 'identity.incarnation': incarnation, 'identity.shards': claims.length };
     const start = { name: 'takeover', kind: 'internal', attributes } as const;
@@ -170,7 +182,7 @@ export class TailRecovery {
     }
   }
 
-  /** Returns how many records there were. */
+  /** Returns the number of recovered records. */
   async #recover(
     incarnation: string,
     claims: readonly ShardClaim[],
@@ -182,7 +194,7 @@ export class TailRecovery {
     const wanted = new Set(claims.map(({ shard }) => shard));
     const tail = await readTail(journals, incarnation, (actorId) => wanted.has(shardOf(actorId)));
     log.assertAlive();
-    // Held before they are durable, so that the low-water mark cannot pass them in between.
+    // Hold the records before they are durable, so that the low-water mark cannot pass them.
     const offset = log.added + 1;
     const byShard = Map.groupBy(tail, ({ actorId }) => shardOf(actorId));
     for (const { shard, epoch } of claims) {
@@ -194,7 +206,7 @@ export class TailRecovery {
     return tail.length;
   }
 
-  /** The claim is won: its records belong to the actors of the shard, which opens now. */
+  /** Opens a shard whose claim is won: its recovered records now belong to its actors. */
   opened({ shard, epoch }: ShardClaim): void {
     this.#parts.recovered.open(shard, epoch);
     const beganMs = this.#beganMs.get(shard);
@@ -204,33 +216,36 @@ export class TailRecovery {
   }
 }
 
-/** Records of a shard that were recovered for one epoch. */
+/** Records of a shard that were recovered for one epoch, and the offset of the first. */
 type Claim = { readonly tails: Map<string, RecoveredTail>; readonly offset: number };
 
 /**
- * Records of a failed node's journal, by the shard and epoch that they were recovered for:
- * kept until the claim to that epoch is decided, used only by an opening of exactly that epoch, and
- * then until their actors have been activated (architecture 3.3).
+ * Recovered records of failed nodes, by shard and epoch. Records are kept until the claim to their
+ * epoch is decided. Only an opening at exactly that epoch uses them. They then stay until their
+ * actors have been activated (architecture 3.3).
  */
 export class RecoveredRecords {
-  /** By shard, then by the epoch of a claim that is undecided. */
+  /** Records of undecided claims, by shard and epoch. */
   readonly #claims = new Map<number, Map<number, Claim>>();
-  /** By shard: the actors of an open shard that are not activated. */
+  /** Records of actors that are not activated yet, by open shard. */
   readonly #open = new Map<number, Map<string, RecoveredTail>>();
   readonly #bucketOf: BucketOf;
   #replayedActors = 0;
 
-  /** `bucketOf` says which actors' stored states can be read together. */
+  /** `bucketOf` names the bucket of an actor. Stored states of one bucket can be read together. */
   constructor(bucketOf: BucketOf) {
     this.#bucketOf = bucketOf;
   }
 
-  /** Keeps records, in journal order, for the claim to `epoch`; `offset` is that of the first. */
+  /**
+   * Keeps records for the claim to `epoch`, in journal order. `offset` is the log offset of the
+   * first.
+   */
   hold(shard: number, epoch: number, records: readonly TailRecord[], offset: number): void {
     const tails = new Map<string, RecoveredTail>();
     const byActor = Map.groupBy(records, ({ actor, actorId }) => keyOf(actor, actorId));
     for (const [key, ofActor] of byActor) {
-      // They stay until their actor is activated; most of the text they were cut from is not theirs.
+      // These lines may stay long, so copy them: slices would keep the whole group text in memory.
       tails.set(key, { lines: cutLoose(ofActor.map(({ line }) => line)), offset });
     }
     const claims = this.#claims.get(shard) ?? new Map<number, Claim>();
@@ -238,12 +253,12 @@ export class RecoveredRecords {
     this.#claims.set(shard, claims);
   }
 
-  /** Whether the records for this claim are here already. */
+  /** Whether the records for this claim have been recovered. */
   isHeld(shard: number, epoch: number): boolean {
     return this.#claims.get(shard)?.has(epoch) ?? false;
   }
 
-  /** The claim to `epoch` is won: its records now belong to the actors of the shard. */
+  /** Moves the records of a won claim to the actors of the shard. */
   open(shard: number, epoch: number): void {
     const claim = this.#claims.get(shard)?.get(epoch);
     this.decide(shard, epoch);
@@ -251,7 +266,7 @@ export class RecoveredRecords {
     this.#open.set(shard, this.#byBucket(claim.tails));
   }
 
-  /** Those of one bucket one after the other: eager activation goes by this order. */
+  /** Sorts tails by bucket, so that eager activation reads actors of one bucket together. */
   #byBucket(tails: ReadonlyMap<string, RecoveredTail>): Map<string, RecoveredTail> {
     const placed = [...tails].map(([key, tail]) => ({
       key,
@@ -262,7 +277,10 @@ export class RecoveredRecords {
     return new Map(placed.map(({ key, tail }) => [key, tail]));
   }
 
-  /** The row stands at `epoch`: claims up to it are decided, and what was lost may go. */
+  /**
+   * Drops the records of claims up to `epoch`, which are decided once the shard's row has this
+   * epoch.
+   */
   decide(shard: number, epoch: number): void {
     const claims = this.#claims.get(shard);
     for (const claimed of [...(claims?.keys() ?? [])])
@@ -270,12 +288,14 @@ export class RecoveredRecords {
     if (claims?.size === 0) this.#claims.delete(shard);
   }
 
-  /** What an actor must replay when it is activated. */
+  /** Records that an actor must replay when it is activated. */
   tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined {
     return this.#open.get(shard)?.get(keyOf(actor, actorId));
   }
 
-  /** The actor has replayed its records; its checkpointer keeps account of them from now on. */
+  /**
+   * Drops the records of an actor that has replayed them. Its checkpointer tracks them from now on.
+   */
   activated(shard: number, actor: string, actorId: string): void {
     this.#replayedActors += 1;
     const tails = this.#open.get(shard);
@@ -283,12 +303,12 @@ export class RecoveredRecords {
     if (tails?.size === 0) this.#open.delete(shard);
   }
 
-  /** How many actors have replayed their records so far. */
+  /** Number of actors that have replayed their records. */
   get replayedActors(): number {
     return this.#replayedActors;
   }
 
-  /** Ids of a kind's actors in an open shard that are not activated, at most `count`. */
+  /** Ids of actors of a kind in an open shard that are not activated yet, at most `count`. */
   waiting(shard: number, actor: string, count: number): string[] {
     const prefix = keyOf(actor, '');
     const ids: string[] = [];
@@ -299,12 +319,12 @@ export class RecoveredRecords {
     return ids;
   }
 
-  /** Whether any actor of the kind in an open shard has not been activated. */
+  /** Whether any actor of the kind in an open shard is not activated yet. */
   hasWaiting(shard: number, actor: string): boolean {
     return this.waiting(shard, actor, 1).length > 0;
   }
 
-  /** The lowest offset that anything here still needs; infinite for none. */
+  /** Lowest log offset of the records held here; infinite if there are none. */
   get lowest(): number {
     let lowest = Number.POSITIVE_INFINITY;
     for (const claims of this.#claims.values()) {
@@ -316,7 +336,7 @@ export class RecoveredRecords {
     return lowest;
   }
 
-  /** Records that wait for their actors or for a claim's end. */
+  /** Number of records that wait for their actors or for the decision on a claim. */
   get size(): number {
     let size = 0;
     const count = (tails: ReadonlyMap<string, RecoveredTail>) => {
