@@ -65,9 +65,7 @@ export class JournalWriter implements Journal {
   #acknowledged: Promise<void> = Promise.resolve();
   readonly #listeners: ((why: Error) => void)[] = [];
   #fenced: Fenced | undefined;
-  /**
-   * Fault of the newest try. Set only on the only writer, whose next try is no likelier to succeed.
-   */
+  /** Fault of the newest try. Set only if this is the only writer of its store. */
   #failed: Fault | undefined;
   /** Start times of the appends in flight (monotonic, in milliseconds), oldest first. */
   readonly #beganMs: number[] = [];

@@ -8,13 +8,19 @@ import type { DirtyActors } from '#runtime/dirty-actors';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
 
-/** An actor moves to the young end of the order at most this often, so that a call rarely pays. */
+/**
+ * Minimum time between two moves of an actor to the young end of the LRU order, in milliseconds.
+ * Most calls skip the move.
+ */
 const REORDER_AGE_MS = 1_000;
 
-/** What a closing record is committed for. */
+/** Call of a closing record: no caller sent it, so its id is not remembered. */
 const NO_CALL = { callId: 0 };
 
-/** What is in memory: actors and their bytes, and what of it no checkpoint has stored. */
+/**
+ * Memory use of actors of one kind: all actors and their bytes, and the records and bytes that no
+ * checkpoint has stored.
+ */
 export type Residency = {
   readonly actors: number;
   readonly bytes: number;
@@ -23,8 +29,8 @@ export type Residency = {
 };
 
 /**
- * The actors of one kind that are in memory, least recently used first. Idle ones leave by age and
- * when all of them hold more than the byte budget, always checkpointed first (architecture 3.7).
+ * Actors of one kind that are in memory, in LRU order. Evicts idle actors by age and when all
+ * actors exceed the byte budget. Every actor is checkpointed before eviction (architecture 3.7).
  */
 export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -32,7 +38,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   readonly #ports: ActorHostPorts;
   readonly #checkpointer: Checkpointer<State, Call, Answer, Event>;
   readonly #activations = new Map<string, Activation<State, Call, Answer>>();
-  /** The same by shard: one that is given up must not cost a look at all others. */
+  /** The same activations by shard, so that giving up a shard does not scan all others. */
   readonly #shards = new Groups<Activation<State, Call, Answer>>();
   readonly #sweeping: Disposable;
   #bytes = 0;
@@ -51,39 +57,39 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     this.#sweeping = every(ports.clock, SWEEP_PERIOD_MS, () => this.#sweep());
   }
 
-  /** Sums over everything in memory. Bytes are the kind's estimate. */
+  /** Totals over all actors in memory. Bytes are the kind's estimate. */
   get totals(): Residency {
     const { records, bytes } = this.dirty;
     const actors = this.#activations.size;
     return { actors, bytes: this.#bytes, unflushedRecords: records, unflushedBytes: bytes };
   }
 
-  /** The account of what the actors here have committed and no checkpoint has stored. */
+  /** Committed changes of these actors that no checkpoint has stored. */
   get dirty(): DirtyActors<State, Call, Answer, Event> {
     return this.#checkpointer.dirty;
   }
 
-  /** The actor if it is in memory (or loading). */
+  /** The activation of an actor that is in memory or loading. */
   find(id: string): Activation<State, Call, Answer> | undefined {
     return this.#activations.get(id);
   }
 
-  /** Whether this very activation is in memory, or being loaded. */
+  /** Whether this activation, not a later one of the same actor, is in memory or loading. */
   has(activation: Activation<State, Call, Answer>): boolean {
     return this.#activations.get(activation.id) === activation;
   }
 
-  /** The actor has its turn: that makes it recently used. */
+  /** Marks an actor that has a turn as recently used. */
   use(activation: Activation<State, Call, Answer>, nowMs: number): void {
     if (nowMs - activation.lastUsedMs <= REORDER_AGE_MS) return;
-    // A call that waited may have its turn when another node has the actor already.
+    // A queued call may have its turn after another node took the actor over.
     if (!this.has(activation)) return;
     activation.lastUsedMs = Math.floor(nowMs);
     this.#activations.delete(activation.id);
     this.#activations.set(activation.id, activation);
   }
 
-  /** Adds an actor that is about to be loaded. */
+  /** Adds an actor that is about to load. */
   add(id: string, shard: number): Activation<State, Call, Answer> {
     const nowMs = this.#ports.clock.monotonicMs();
     const activation = new Activation<State, Call, Answer>(id, shard, nowMs);
@@ -92,51 +98,55 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     return activation;
   }
 
-  /** Takes an actor out of memory. The caller knows that nothing of it is lost. */
+  /** Removes an actor from memory. The caller ensures that nothing of the actor is lost. */
   remove(activation: Activation<State, Call, Answer>): void {
-    // One whose load ends late may have been followed: the actor must not be there twice.
+    // If a load ends late, a newer activation may have the id: keep that one.
     if (this.has(activation)) this.#activations.delete(activation.id);
     this.#shards.delete(activation.shard, activation);
     this.#bytes -= activation.bytes;
     activation.bytes = 0;
   }
 
-  /** Whether so much is waiting to be stored that nothing more may come (architecture 3.2). */
+  /**
+   * Whether too many changes wait to be stored, so that new calls are refused (architecture 3.2).
+   */
   get isFull(): boolean {
     return this.#checkpointer.fill >= 1;
   }
 
-  /** Whether recovered records may be replayed. */
+  /** Whether there is room to replay recovered records. */
   get hasRoomForReplay(): boolean {
     return this.#checkpointer.fill < REPLAY_FILL_MAX;
   }
 
-  /** Every actor of a shard that is in memory or being loaded. */
+  /** Every actor of a shard that is in memory or loading. */
   ofShard(shard: number): Activation<State, Call, Answer>[] {
     return [...this.#shards.of(shard)];
   }
 
-  /** Commits what the actors of a shard still have to say. Throws when nothing can be committed. */
+  /** Commits the closing events of a shard's actors. Throws when nothing can be committed. */
   closeShard(shard: number): void {
     for (const activation of this.ofShard(shard)) this.#close(activation);
   }
 
-  /** Stores most of what is not stored of a shard, while its actors go on. */
+  /** Stores most unstored changes of a shard while its actors keep serving. */
   async storeAhead(shard: number): Promise<void> {
     await this.#checkpointer.storeAhead(this.dirty.ofShard(shard));
   }
 
-  /** Stores what is not stored of a shard. Rejects if a write fails. */
+  /** Stores all unstored changes of a shard. Rejects if a write fails. */
   async storeShard(shard: number): Promise<void> {
     await this.#checkpointer.storeAll(() => this.dirty.ofShard(shard));
   }
 
-  /** Takes a shard's actors out of memory, whatever is stored of them: another node has them. */
+  /** Removes a shard's actors from memory without storing them, because another node owns them. */
   dropShard(shard: number): void {
     for (const activation of this.ofShard(shard)) this.#drop(activation);
   }
 
-  /** The same with everything, and no sweep any more: this incarnation has ended. */
+  /**
+   * Removes all actors without storing them and stops sweeping, because this incarnation has ended.
+   */
   abandon(): void {
     this.#sweeping[Symbol.dispose]();
     for (const activation of [...this.#activations.values()]) this.#drop(activation);
@@ -152,8 +162,8 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * After a turn: takes account of the actor's size, and lets go of one that turned out not to exist.
-   * One that has ceased to exist is stored first, like any other.
+   * Updates an actor's size after a turn, and removes an actor that does not exist. A deleted actor
+   * with unstored changes is stored first, like any other.
    */
   endTurn(activation: Activation<State, Call, Answer>): void {
     const { state } = activation;
@@ -172,7 +182,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     activation.bytes = bytes;
   }
 
-  /** Stops sweeping and stores what is not stored. */
+  /** Stops sweeping and stores all unstored changes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#sweeping[Symbol.dispose]();
     await this.#checkpointer.storeAll(() => this.dirty.actors());
@@ -194,14 +204,17 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     this.#ports.metrics.resident(this.totals);
   }
 
-  /** Lets an actor go. Returns whether it is still here and leaves once it is stored. */
+  /**
+   * Tries to evict an actor. Returns whether the actor is still here and leaves once it is stored.
+   */
   #evict(activation: Activation<State, Call, Answer>, nowMs: number): boolean {
     const { state } = activation;
     activation.trim(nowMs);
     if (state === undefined || activation.hasRecentCalls) return false;
     if (!this.#isQuiet(activation)) return this.#checkpointer.dirty.isStoring(activation);
     if (this.#kind.isEvictable?.(state, this.#ports.clock.wallMs()) === false) {
-      // To the young end: one that must stay never hides another that may go.
+      // Move the actor to the young end: an actor that must stay must not block the eviction of
+      // others.
       this.#activations.delete(activation.id);
       this.#activations.set(activation.id, activation);
       return false;
@@ -209,7 +222,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     try {
       this.#close(activation);
     } catch {
-      // Nothing can be committed now: it stays until the next sweep.
+      // The closing event cannot be committed now: retry at the next sweep.
       return false;
     }
     if (this.#checkpointer.dirty.stateOf(activation) === undefined) {

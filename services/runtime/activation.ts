@@ -6,7 +6,7 @@ import type { RecentCall } from '#storage/ports/instances';
 
 const NO_CALLS: readonly RecentCall[] = [];
 
-/** A call that waits for its turn, and where its answer goes. */
+/** A call in the mailbox, with the callbacks for its answer. */
 export type Waiting<Call, Answer> = {
   readonly call: Call;
   readonly sinceMs: number;
@@ -15,21 +15,22 @@ export type Waiting<Call, Answer> = {
 };
 
 /**
- * One actor in memory: its state and the calls that wait for it. It is busy while it is being
- * loaded or while a turn awaits something; then calls queue. Turns and replay write `state`,
- * `version` and `offset`, the host `isBusy`, the catalog `lastUsedMs` and `bytes`; what of it is
- * not stored is the checkpointer's.
+ * One actor in memory: its state and its mailbox.
+ *
+ * The actor is busy while it loads or while a turn awaits something; calls queue meanwhile. Turns
+ * and replay write `state`, `version` and `offset`; the host writes `isBusy`; the catalog writes
+ * `lastUsedMs` and `bytes`. The checkpointer tracks unstored changes.
  */
 export class Activation<State, Call, Answer> {
   readonly id: string;
   readonly shard: number;
-  /** Undefined while loading, when the actor is busy. */
+  /** Undefined while the actor loads. The actor is busy then. */
   state: State | undefined;
   version = 0;
   isBusy = true;
-  /** Position of the last committed record in this process's commit log. */
+  /** Position of the actor's last committed record in this process's commit log. */
   offset = 0;
-  /** Whole: V8 would box other numbers for every actor. */
+  /** A whole number (monotonic, in milliseconds): V8 would box a fraction for every actor. */
   lastUsedMs: number;
   bytes = 0;
   #recent: RecentCalls | undefined;
@@ -41,39 +42,41 @@ export class Activation<State, Call, Answer> {
     this.lastUsedMs = Math.floor(monotonicMs);
   }
 
-  /** Whether no call has a turn or waits for one. */
+  /** Whether no call has a turn or waits for a turn. */
   get isIdle(): boolean {
     return !this.isBusy && this.#mailbox === undefined;
   }
 
-  /** Whether calls wait for their turns. */
+  /** Whether calls wait in the mailbox. */
   get isWaitedFor(): boolean {
     return this.#mailbox !== undefined;
   }
 
-  /** The ids of recently committed calls; made on first use, because idle actors have none. */
+  /** Ids of recently committed calls. Created on first use, because idle actors have none. */
   get recent(): RecentCalls {
     this.#recent ??= new RecentCalls();
     return this.#recent;
   }
 
-  /** The version at which `callId` was committed a moment ago, if it was. */
+  /** Version at which `callId` was committed within the last 20 s; undefined if it was not. */
   versionOfCall(callId: number, monotonicMs: number): number | undefined {
     return this.#recent?.versionOf(callId, monotonicMs);
   }
 
-  /** Whether a retry of a committed call could still come: then the actor stays (architecture 3.5). */
+  /**
+   * Whether a retry of a committed call may still arrive. The actor then stays (architecture 3.5).
+   */
   get hasRecentCalls(): boolean {
     return this.#recent !== undefined;
   }
 
-  /** Forgets call ids that are too old to matter; frees their memory when none is left. */
+  /** Forgets expired call ids. Frees their memory when none is left. */
   trim(monotonicMs: number): void {
     this.#recent?.versionOf(-1, monotonicMs);
     if (this.#recent?.size === 0) this.#recent = undefined;
   }
 
-  /** The remembered calls as a checkpoint stores them. */
+  /** Remembered calls in the form that a checkpoint stores. */
   recentCalls(now: Instant): readonly RecentCall[] {
     return this.#recent?.list(now) ?? NO_CALLS;
   }
@@ -87,7 +90,7 @@ export class Activation<State, Call, Answer> {
     this.#mailbox.push(waiting);
   }
 
-  /** The next waiting call, in order of arrival. */
+  /** Next waiting call, in order of arrival. */
   dequeue(): Waiting<Call, Answer> | undefined {
     const next = this.#mailbox?.shift();
     if (this.#mailbox?.length === 0) this.#mailbox = undefined;

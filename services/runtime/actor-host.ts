@@ -10,9 +10,10 @@ import { HostedTurn } from '#runtime/hosted-turn';
 import { replay } from '#runtime/replay';
 
 /**
- * Runs the actors of one kind: finds or loads the one a call is for, gives it one turn at a time,
- * and lets the answer go when its durability dependency is met. An idle actor whose journal is
- * durable at once answers synchronously, without a promise (architecture 8).
+ * Runs the actors of one kind. The host finds or loads the actor of a call, gives the actor one
+ * turn at a time, and releases the answer when its durability dependency is met. If the actor is
+ * idle and the journal is durable at once, the host answers synchronously, without a promise
+ * (architecture 8).
  */
 export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -31,9 +32,11 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Delivers a call to the actor `id` and answers when the answer is durable. Throws or rejects
-   * with the kind's faults, and with `service_unavailable` when a bound is reached, the deadline
-   * has passed before the turn, or the process is closing: then nothing has happened.
+   * Delivers a call to the actor `id`. The answer arrives when it is durable.
+   *
+   * Throws or rejects with the faults of the kind. Throws or rejects with `service_unavailable`
+   * when a bound is reached, the deadline passed before the turn, or the process is closing;
+   * nothing has happened then.
    */
   ask(id: string, call: Call): Answer | Promise<Answer> {
     const { gate } = this.#ports;
@@ -46,18 +49,23 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#turn(activation, call);
   }
 
-  /** As `ask`, if the actor is in memory or on its way there; else undefined. */
+  /** Like `ask`, if the actor is in memory or loading; otherwise undefined. */
   askResident(id: string, call: Call): Answer | Promise<Answer> | undefined {
     return this.#catalog.find(id) === undefined ? undefined : this.ask(id, call);
   }
 
-  /** Reads the state of an actor if it is in memory, between turns; never loads it. */
+  /**
+   * Reads the state of an actor between turns, without loading the actor. Undefined if it is not in
+   * memory. The state may not be durable yet.
+   */
   readUnconfirmed<T>(id: string, read: (state: State, version: number) => T): T | undefined {
     const activation = this.#catalog.find(id);
     return activation?.state === undefined ? undefined : read(activation.state, activation.version);
   }
 
-  /** The same for an answer: fulfils when what was read is durable, and this node still the owner. */
+  /**
+   * Like `readUnconfirmed`, but fulfils when the state is durable and this node is still the owner.
+   */
   async read<T>(id: string, read: (state: State) => T): Promise<T | undefined> {
     const offset = this.#catalog.find(id)?.offset;
     const found = this.readUnconfirmed(id, read);
@@ -68,66 +76,66 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return found;
   }
 
-  /** The kind of the actors here. */
+  /** Kind of the actors in this host. */
   get kind(): string {
     return this.#kind.name;
   }
 
   /**
-   * Brings an actor of an open shard to memory, if it is not there and there is room: recovered
-   * records wait for it.
+   * Starts loading an actor of an open shard for its recovered records, unless the actor is in
+   * memory or there is no room.
    */
   activateEagerly(id: string): void {
     if (!this.#catalog.hasRoomForReplay) return;
     if (this.#catalog.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
   }
 
-  /** How many actors of a shard are busy or have calls waiting. */
+  /** Number of actors of a shard that are busy or have waiting calls. */
   busyIn(shard: number): number {
     return this.#catalog.ofShard(shard).filter(({ isBusy, isWaitedFor }) => isBusy || isWaitedFor)
       .length;
   }
 
-  /** Stores most of what is not stored of a shard, while its actors go on. */
+  /** Stores most unstored changes of a shard while its actors keep serving. */
   async storeAhead(shard: number): Promise<void> {
     await this.#catalog.storeAhead(shard);
   }
 
-  /** Commits what a shard's quiet actors still have to say. Throws when nothing can be committed. */
+  /** Commits the closing events of a shard's quiet actors. Throws when nothing can be committed. */
   closeShard(shard: number): void {
     this.#ports.onLeft?.(shard);
     this.#catalog.closeShard(shard);
   }
 
-  /** Stores what is not stored of a shard. Rejects if a write fails. */
+  /** Stores all unstored changes of a shard. Rejects if a write fails. */
   async storeShard(shard: number): Promise<void> {
     await this.#catalog.storeShard(shard);
   }
 
-  /** Takes a shard's actors out of memory: another node has them, or will. */
+  /** Removes a shard's actors from memory: another node owns them, or will soon. */
   dropShard(shard: number): void {
     this.#catalog.dropShard(shard);
   }
 
-  /** Ends without storing anything: the journal has ended, and others recover from it. */
+  /** Ends without storing anything: the journal has ended, and other nodes recover from it. */
   abandon(): void {
     this.#isClosing = true;
     this.#ports.onLeft?.(undefined);
     this.#catalog.abandon();
   }
 
-  /** How many actors are in memory, and roughly how many bytes they hold. */
+  /** Number and approximate bytes of the actors in memory. */
   get residency(): Residency {
     return this.#catalog.totals;
   }
 
-  /** For how long the oldest record waits to be stored, in milliseconds; undefined: none does. */
+  /** Age of the oldest unstored record, in milliseconds; undefined if every record is stored. */
   get unstoredForMs(): number | undefined {
     const { oldestMs } = this.#catalog.dirty;
     return oldestMs === undefined ? undefined : this.#ports.clock.monotonicMs() - oldestMs;
   }
 
-  /** Refuses new calls, then stores everything that is durable. */
+  /** Refuses new calls, then stores all durable changes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     this.#ports.onLeft?.(undefined);
@@ -152,13 +160,16 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return activation;
   }
 
-  /** Head first, then what the head does not know yet, run again in order (architecture 3.3). */
+  /**
+   * Loads the stored head, then replays the records that the head lacks, in order (architecture
+   * 3.3).
+   */
   async #load(activation: Activation<State, Call, Answer>): Promise<void> {
     const { clock, gate, metrics } = this.#ports;
     const startedMs = clock.monotonicMs();
     const recovered = await this.#kind.activate(activation.id);
     while (this.#waitsForRoom(activation)) await sleep(clock, REPLAY_LOOK_MS);
-    // Meanwhile the shard may have gone, and with it the right to answer.
+    // The shard may have moved to another node meanwhile: this node may no longer answer.
     if (!this.#catalog.has(activation))
       throw unavailable('engine_unavailable', 'the actor has moved');
     activation.state = recovered.state;
@@ -174,7 +185,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     this.#release(activation);
   }
 
-  /** Whether recovered records of an actor wait that there is no room for yet. */
+  /** Whether recovered records of the actor still wait for room. */
   #waitsForRoom(activation: Activation<State, Call, Answer>): boolean {
     if (this.#catalog.hasRoomForReplay || !this.#catalog.has(activation)) return false;
     const { shard, id } = activation;
@@ -188,7 +199,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     });
   }
 
-  /** Ends a busy spell: waiting calls get their turns until one of them is busy again. */
+  /** Ends a busy period: waiting calls get their turns until a turn is busy again. */
   #release(activation: Activation<State, Call, Answer>): void {
     activation.isBusy = false;
     while (!activation.isBusy) {
@@ -230,7 +241,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     }
   }
 
-  /** Lets an answer go at once if all it depends on is durable, else when it is. */
+  /** Releases an answer at once if all its dependencies are durable; otherwise when they are. */
   #held(
     activation: Activation<State, Call, Answer>,
     turn: HostedTurn<State, Call, Answer, Event>,
@@ -240,7 +251,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return turn.whenAnswerable(activation.offset).then(() => answer);
   }
 
-  /** A refusal looked at state too, so it waits like any answer (architecture 3.1). */
+  /** A refusal depends on the state too, so it waits like any answer (architecture 3.1). */
   #refused(
     activation: Activation<State, Call, Answer>,
     turn: HostedTurn<State, Call, Answer, Event>,
@@ -252,7 +263,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#refusedLater(turn.whenAnswerable(activation.offset), refusal);
   }
 
-  /** A refused call has not happened, also when the journal ends before the refusal may leave. */
+  /** A refused call has no effect, even if the journal ends before the refusal may leave. */
   async #refusedLater(answerable: Promise<void>, refusal: unknown): Promise<never> {
     await answerable.catch(() => this.#ports.log.assertOpen());
     throw refusal;
@@ -286,7 +297,7 @@ function unavailable(reason: FaultReason, text: string): Fault {
   return faultFor(reason, text, { retryAfterS: 1 });
 }
 
-/** What several hosts hold together. */
+/** Memory use and unstored records of several hosts. */
 export type HostLoad = {
   readonly actors: number;
   readonly actorBytes: number;
@@ -294,7 +305,7 @@ export type HostLoad = {
   readonly oldestUnstoredMs: number | undefined;
 };
 
-/** Sums over the hosts of one process. */
+/** Totals over the hosts of one process. */
 export function hostLoad(
   hosts: readonly { readonly residency: Residency; readonly unstoredForMs: number | undefined }[],
 ): HostLoad {

@@ -3,29 +3,33 @@ import type { Applied, EventSourcing } from '#runtime/event-sourcing';
 import type { Turn } from '#runtime/turn';
 import type { RecentCall } from '#storage/ports/instances';
 
-/** What every call to an actor carries. */
+/** Fields of every call to an actor. */
 export type ActorCall = Traced & {
-  /** Names the call for good (architecture 3.5); 0 for calls that commit nothing. */
+  /**
+   * Permanent id of the call, the same for every retry (architecture 3.5). 0 for calls that commit
+   * nothing.
+   */
   readonly callId: number;
-  /** Wall-clock time after which the call is dropped before its turn. */
+  /** Wall-clock deadline in Unix milliseconds. A call is dropped if its turn would begin later. */
   readonly deadlineAtMs: number;
 };
 
-/** What is known of an actor when it comes to memory. */
+/** Stored state of an actor that is being activated. */
 export type LoadedActor<State> = {
   readonly state: State;
-  /** The version of the state; 0 if nothing was ever committed. */
+  /** Version of the state; 0 if nothing was ever committed. */
   readonly version: number;
-  /** Calls that were committed up to that version and may yet be retried. */
+  /** Calls that were committed up to this version and may still be retried. */
   readonly recentCalls: readonly RecentCall[];
 };
 
 /**
- * One kind of actor: how it answers, and if it is durable what its events do and what of it is
- * stored. It knows nothing of journals, mailboxes, shards or peers. Source: architecture 2.
+ * One kind of actor: how it answers calls and, if the kind is durable, how its events are applied
+ * and stored. A kind does not depend on journals, mailboxes, shards or peers. Source: architecture
+ * 2.
  *
- * Between two turns nothing but the runtime touches the state; a turn may keep the actor to itself
- * across an await.
+ * Between two turns only the runtime touches the state. A turn may keep the actor busy across an
+ * await.
  */
 export interface ActorKind<
   State,
@@ -36,24 +40,28 @@ export interface ActorKind<
 > {
   readonly name: 'instance' | 'directory' | 'meter';
 
-  /** Its events. A kind that commits nothing has none. */
+  /** Event sourcing of the kind. Absent: the kind commits nothing. */
   readonly sourcing?: EventSourcing<State, Event, Outcome>;
 
-  /** Reads what the stores know of the actor. Throws `service_unavailable` when it cannot. */
+  /**
+   * Reads the stored state of the actor. Throws `service_unavailable` when a store does not answer.
+   */
   activate(id: string): Promise<LoadedActor<State>>;
 
   /**
-   * One turn: looks at `state`, commits at most one event through `turn`, and answers. A thrown
+   * Runs one turn: reads `state`, commits at most one event through `turn`, and answers. A thrown
    * Fault is a refusal and must come before the commit.
    */
   receive(state: State, call: Call, turn: Turn<Event, Outcome>): Answer | Promise<Answer>;
 
-  /** Bytes that the actor holds in memory, roughly; drives the byte budget. */
+  /** Approximate bytes of the actor in memory. Drives the byte budget. */
   sizeOf(state: State): number;
 
-  /** Whether there is no such actor: it leaves memory right after the turn that found that out. */
+  /** Whether the actor does not exist. Such an actor leaves memory right after the turn. */
   isAbsent(state: State): boolean;
 
-  /** False while the actor holds something that no store would give back. Absent: it never does. */
+  /**
+   * False while the actor holds state that no store has. Absent: the actor may always be evicted.
+   */
   isEvictable?(state: State, nowMs: number): boolean;
 }

@@ -13,7 +13,7 @@ import type { ActorHostPorts } from '#runtime/host-ports';
 import type { SideEffect } from '#runtime/turn';
 import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/ports/instances';
 
-/** A copy of one actor on its way to the store, and what of it counts as stored afterwards. */
+/** Copy of one actor for a write, and the amounts that count as stored after the write. */
 type Part<State, Call, Answer> = {
   readonly activation: Activation<State, Call, Answer>;
   readonly dirty: DirtyState;
@@ -25,20 +25,20 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores copies of dirty actors, several of one bucket in one write. Only durable state is ever
- * stored; of a write that fails all actors stay dirty. Source: architecture 3.2.
+ * Stores copies of dirty actors, several of one bucket in one write. Stores durable state only. If
+ * a write fails, all its actors stay dirty. Source: architecture 3.2.
  */
 export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #ports: ActorHostPorts;
   readonly #dirty: DirtyActors<State, Call, Answer, Event>;
   readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
-  /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
+  /** Stored actors that remember call ids, with the monotonic time at which these ids expire. */
   readonly #remembering = new Map<Activation<State, Call, Answer>, number>();
   #inFlight = 0;
   #loneInFlight = 0;
 
-  /** `onStored` is notified of every actor that holds less now. */
+  /** `onStored` is called for every actor that holds less memory after a write. */
   constructor(
     kind: ActorKind<State, Call, Answer, Event>,
     ports: ActorHostPorts,
@@ -51,21 +51,21 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     this.#onStored = onStored;
   }
 
-  /** Whether there is room for one more write. */
+  /** Whether one more write may start. */
   get hasRoom(): boolean {
     return this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX;
   }
 
-  /** Whether there is room for one more write of this actor, with others or alone. */
+  /** Whether one more write of this actor may start, with other actors or alone. */
   hasRoomFor(dirty: DirtyState): boolean {
     if (!this.hasRoom) return false;
     return isShareable(dirty) || this.#loneInFlight < LONE_CHECKPOINTS_IN_FLIGHT_MAX;
   }
 
   /**
-   * The dirty actors that go in one write with `leader`: the oldest of its bucket that `mayCome`, as
-   * many as one write takes. One with a pending side effect, or that the store has refused, goes alone:
-   * it must not hold others back.
+   * Dirty actors to store in one write with `leader`: the oldest actors of its bucket that pass
+   * `mayCome`, up to the bounds of a write. An actor with a pending side effect, or whose write the
+   * store refused, goes alone so that it does not delay others.
    */
   batchOf(
     leader: Activation<State, Call, Answer>,
@@ -87,7 +87,9 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     return batch;
   }
 
-  /** Stores actors of one bucket, those that are dirty. Rejects if the write fails. */
+  /**
+   * Stores the dirty actors of `batch`, which are all of one bucket. Rejects if the write fails.
+   */
   async store(batch: readonly Activation<State, Call, Answer>[]): Promise<void> {
     const dirty = batch.flatMap((activation) => this.#dirty.stateOf(activation) ?? []);
     const lone = dirty.every(isShareable) ? 0 : 1;
@@ -120,7 +122,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     };
   }
 
-  /** Frees the call ids of stored actors once they are too old to matter, so that idle ones are small. */
+  /** Frees expired call ids of stored actors, so that idle actors are small. */
   forgetOldCalls(monotonicMs: number): void {
     for (const [activation, dueMs] of this.#remembering) {
       if (dueMs > monotonicMs) return;
@@ -129,12 +131,15 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     }
   }
 
-  /** Forgets an actor that is not here any more. */
+  /** Forgets an actor that is no longer in memory. */
   abandon(activation: Activation<State, Call, Answer>): void {
     this.#remembering.delete(activation);
   }
 
-  /** What cannot be stored must not keep others from it: it goes alone, and after them. */
+  /**
+   * An actor that cannot be stored must not block others: it goes alone and to the end of the
+   * queue.
+   */
   #failed(batch: readonly Activation<State, Call, Answer>[], fault: unknown): void {
     const isDown = fault instanceof Fault && fault.code === 'service_unavailable';
     for (const activation of batch) {
@@ -145,7 +150,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     }
   }
 
-  /** Takes the copy, in the gap between two tasks; none of an actor that has nothing to store. */
+  /** Copies an actor between two tasks. Empty if the actor has nothing to store. */
   #partsOf(activation: Activation<State, Call, Answer>): Part<State, Call, Answer>[] {
     const { id, state, offset } = activation;
     const dirty = this.#dirty.stateOf(activation);
@@ -165,13 +170,14 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     const { sourcing } = this.#kind;
     if (sourcing === undefined || parts.length === 0) return;
     await this.#ports.log.whenDurable(Math.max(...parts.map(({ offset }) => offset)));
-    // Once the journal is truncated nothing else says that this is still to be done.
+    // Run pending effects before the write: once the journal is truncated, no record of them
+    // remains.
     for (const { pendingEffect } of parts) if (pendingEffect !== undefined) await pendingEffect();
     const present = parts.filter((part) => !this.#isAbandoned(part));
     if (present.length > 0) await sourcing.store(present.map(({ checkpoint }) => checkpoint.copy));
   }
 
-  /** Another node has it meanwhile, or it has been activated again. */
+  /** Whether another node owns the actor meanwhile, or a newer activation replaced this one. */
   #isAbandoned({ activation, dirty }: Part<State, Call, Answer>): boolean {
     return this.#dirty.stateOf(activation) !== dirty;
   }
@@ -199,7 +205,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   }
 }
 
-/** Whether an actor may be stored in one write with others. */
+/** Whether an actor may share a write with others. */
 function isShareable({ pendingEffect, isRefused }: DirtyState): boolean {
   return pendingEffect === undefined && !isRefused;
 }

@@ -14,25 +14,29 @@ import { EarlyWriter } from '#runtime/early-writer';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 
 /**
- * Stores dirty actors late (architecture 3.2): when one has been dirty for two minutes, or for 10 s
- * if a promise depends on it, or is the oldest while the unflushed tail is over half its bound, or is
- * about to leave memory; and with each those of its bucket, in one write. Of many the oldest begin
- * earlier, so that the store has about the same to do all the time. A failed write
- * leaves its actors dirty and is tried again.
+ * Stores dirty actors late (architecture 3.2), with other dirty actors of the bucket in one write.
+ *
+ * An actor is due in these cases:
+ * - it has been dirty for two minutes, or for 10 s if a promise depends on it;
+ * - it is the oldest while the unflushed tail is over half its bound;
+ * - it is about to leave memory.
+ *
+ * Some of the oldest actors start before they are due, so that the load on the store is even. A
+ * failed write leaves its actors dirty and is tried again.
  */
 export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   readonly #ports: ActorHostPorts;
   readonly #ageMs: number;
   readonly #writer: CheckpointWriter<State, Call, Answer, Event>;
   readonly #earlyWriter: EarlyWriter<State, Call, Answer, Event>;
-  /** The account of what is not stored. */
+  /** Tracks unstored changes. */
   readonly dirty: DirtyActors<State, Call, Answer, Event>;
-  /** Dirty actors that are about to leave memory, and so are due at any age. */
+  /** Dirty actors that are about to leave memory, and are due at any age. */
   readonly #leaving = new Set<Activation<State, Call, Answer>>();
   readonly #pace: EvenPace;
   #sliceStartMs = 0;
 
-  /** `onStored` is notified of every actor that holds less now. */
+  /** `onStored` is called for every actor that holds less memory after a write. */
   constructor(
     kind: ActorKind<State, Call, Answer, Event>,
     ports: ActorHostPorts,
@@ -48,22 +52,25 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     this.#pace = new EvenPace(ageMs, ports.clock.monotonicMs());
   }
 
-  /** How full the tail or the room for early rows is: at 1 nothing more may come. */
+  /**
+   * Fill of the tail or of the room for early rows, whichever is higher. At 1 new calls are
+   * refused.
+   */
   get fill(): number {
     return Math.max(this.dirty.tail, this.#earlyWriter.fill);
   }
 
   /**
-   * Starts the checkpoints that are due by promise, age, tail or pace, as many as may be in flight:
-   * the old ones first, because the journal cannot let go of anything behind them.
+   * Starts the checkpoints that are due by promise, age, tail or pace, up to the writes that may be
+   * in flight. The oldest go first, because they hold back the low-water mark of the journal.
    */
   startDue(monotonicMs: number): void {
     const { clock } = this.#ports;
     const begunMs = clock.monotonicMs();
-    // Copies are made at once, up to 64 for a write: what is left waits until these are written.
+    // Copies are made synchronously, up to 64 per write: the rest waits until these writes end.
     const mayGoOn = () =>
       this.#writer.hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
-    // Those that leave have their own way out, and must not speed up the others.
+    // Actors that leave memory are stored separately, and must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
     this.#startUrgent(monotonicMs, mayGoOn);
     this.#startOldest(monotonicMs, mayGoOn);
@@ -84,7 +91,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       if (!mayGoOn()) return;
       const isOverdue = this.#isOverdue(dirty, monotonicMs);
       if (!isOverdue && this.dirty.tail <= TAIL_FILL_DUE && !this.#pace.mayBegin) return;
-      // One that always has a turn is stored all the same: a copy is taken between two tasks.
+      // If overdue, a busy actor is stored too: the copy is taken between two tasks.
       const mayBegin = isOverdue || !activation.isBusy;
       if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));
     }
@@ -92,7 +99,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   #isOverdue({ sinceMs, firstOffset }: DirtyState, monotonicMs: number): boolean {
     const isOld = monotonicMs - sinceMs >= this.#ageMs;
-    // A new owner would read all records since, also of actors that have been stored in between.
+    // A new owner reads all records from the first offset on, including those of stored actors.
     const isFarBack = this.#ports.log.added - firstOffset >= UNFLUSHED_RECORDS_MAX;
     return isOld || isFarBack;
   }
@@ -101,17 +108,17 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     return !dirty.isStoring && this.#writer.hasRoomFor(dirty);
   }
 
-  /** One that has a turn or is being stored is left to the next sweep. */
+  /** A busy actor, or one that is being stored, waits for the next sweep. */
   #isFree(activation: Activation<State, Call, Answer>): boolean {
     return !activation.isBusy && this.dirty.stateOf(activation)?.isStoring === false;
   }
 
-  /** Frees the call ids of stored actors once they are too old to matter, so that idle ones are small. */
+  /** Frees expired call ids of stored actors, so that idle actors are small. */
   forgetOldCalls(monotonicMs: number): void {
     this.#writer.forgetOldCalls(monotonicMs);
   }
 
-  /** Stores an actor that is about to leave memory as soon as there is room, whatever its age. */
+  /** Stores an actor that is about to leave memory as soon as a write is free, at any age. */
   storeSoon(activation: Activation<State, Call, Answer>): void {
     this.#leaving.add(activation);
     this.#startLeaving();
@@ -126,8 +133,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Stores every dirty actor of those that `wanted` answers, for a process that closes in good order or
-   * gives a shard up. Rejects if a write fails.
+   * Stores every dirty actor among `wanted()`, for a process that shuts down or a shard that
+   * closes. Rejects if a write fails.
    */
   async storeAll(wanted: () => Iterable<Activation<State, Call, Answer>>): Promise<void> {
     for (;;) {
@@ -135,7 +142,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       if (dirty.size === 0) return;
       const writes: Promise<void>[] = [];
       for (const activation of dirty) {
-        // The bound is the process's: shards that close share it with the other checkpoints.
+        // The bound is per process: closing shards share it with the other checkpoints.
         if (!this.#writer.hasRoom) break;
         if (this.dirty.isStoring(activation)) continue;
         const batch = this.#writer.batchOf(activation, (mate) => dirty.has(mate));
@@ -147,8 +154,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Stores every dirty actor of these, once and while it goes on serving, so that little is left for
-   * `storeAll`. What fails stays dirty.
+   * Stores each dirty actor of `wanted` once, while the shard keeps serving, so that little is left
+   * for `storeAll`. Actors whose write fails stay dirty.
    */
   async storeAhead(wanted: Iterable<Activation<State, Call, Answer>>): Promise<void> {
     const writes: Promise<void>[] = [];
@@ -181,18 +188,21 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     return dirty;
   }
 
-  /** Starts a write of an actor and of those of its bucket; answers of how many. */
+  /** Starts a write of an actor and others of its bucket. Returns their number. */
   #start(leader: Activation<State, Call, Answer>): number {
     const batch = this.#writer.batchOf(leader, ({ isBusy }) => !isBusy);
     this.#writer.store(batch).then(
       () => this.#continue(),
-      // Tried again at the next sweep: a store that is down is not asked without pause.
+      // The next sweep retries: a store that is down must not be called in a tight loop.
       () => this.#ports.metrics.checkpointFailed(),
     );
     return batch.length;
   }
 
-  /** Goes on with what is due; stores that answer at once must not keep the event loop for long. */
+  /**
+   * Starts more due writes. Yields to the event loop between slices, because a store may answer at
+   * once.
+   */
   #continue(): void {
     const { clock } = this.#ports;
     if (clock.monotonicMs() - this.#sliceStartMs < CHECKPOINT_SLICE_MS) {
@@ -207,9 +217,9 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 }
 
 /**
- * Spreads what has to be done within some time, and comes back for ever, evenly over it: of those
- * that wait the same share may begin in each part of the time. Without it what fell due together
- * once would be done together, and fall due together again, ever after.
+ * Spreads recurring work evenly over a period (token bucket). In each part of the period the same
+ * share of the waiting actors may begin. Without the bucket, actors that once fell due together
+ * would be stored together in every later period.
  */
 export class EvenPace {
   readonly #withinMs: number;
@@ -221,19 +231,24 @@ export class EvenPace {
     this.#earnedMs = nowMs;
   }
 
-  /** Time has passed (monotonic), with `waiting` actors due. */
+  /**
+   * Earns tokens for the time since the last call, with `waiting` actors in the queue. `nowMs` is
+   * monotonic.
+   */
   earn(waiting: number, nowMs: number): void {
     const earned = (waiting * (nowMs - this.#earnedMs)) / this.#withinMs;
     this.#earned = Math.min(waiting, this.#earned + earned);
     this.#earnedMs = nowMs;
   }
 
-  /** Whether one more may begin although it is not due yet. */
+  /** Whether one more actor may begin before it is due. */
   get mayBegin(): boolean {
     return this.#earned >= 1;
   }
 
-  /** `count` have begun together, due or not; what they have taken too much the next ones wait for. */
+  /**
+   * Spends tokens for `count` actors that began together, due or not. A deficit delays later ones.
+   */
   began(count = 1): void {
     this.#earned = Math.max(1 - count, this.#earned - count);
   }

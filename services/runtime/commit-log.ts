@@ -14,7 +14,7 @@ import type { AppendSpans } from '#runtime/record-codec';
 import type { Journal } from '#storage/ports/journal';
 
 type Waiter = {
-  /** Fulfilled when this many groups are durable and this offset is. */
+  /** Fulfilled when this number of groups and this offset are durable. */
   readonly groups: number;
   readonly offset: number;
   readonly resolve: () => void;
@@ -22,10 +22,12 @@ type Waiter = {
 };
 
 /**
- * Group commit: while as many appends are in flight as may be, further records gather, then they go
- * together, so that the journal's price is paid once per group (architecture 3.1). Records that no caller waits for
- * gather a little longer. Offsets count the records of this process from 1;
- * `durable` is the last that the journal holds.
+ * Group commit: records gather while the maximum number of appends is in flight, then go in one
+ * append. The cost of an append is paid once per group (architecture 3.1). Records without a
+ * waiting caller gather a little longer.
+ *
+ * Offsets count the records of this process from 1. `durable` is the offset of the last durable
+ * record.
  */
 export class CommitLog {
   readonly #journal: Journal;
@@ -36,14 +38,17 @@ export class CommitLog {
   #durable = 0;
   #groupsBegun = 0;
   #groupsDone = 0;
-  /** Last offsets of the groups that are kept, and the index of the first of them. */
+  /**
+   * Last offset of every group from the low-water mark on. `#lowWaterMark` is the index of the
+   * first.
+   */
   #kept: number[] = [];
   #lowWaterMark = 0;
   #keepersReadAtMs = Number.NEGATIVE_INFINITY;
-  /** When the appends in flight began (monotonic), oldest first. */
+  /** Start times of the appends in flight (monotonic, in milliseconds), oldest first. */
   readonly #inFlightMs: number[] = [];
   #lease: Instant | undefined;
-  /** Whether a caller waits for the next group. */
+  /** Whether a caller waits for the open group. */
   #isGroupWanted = false;
   #isAppendDue = false;
   #isLingering = false;
@@ -51,36 +56,41 @@ export class CommitLog {
   #waiters: Waiter[] = [];
   readonly #spans: AppendSpans | undefined;
 
-  /** `spans`: undefined where nothing is traced. */
+  /** `spans`: undefined if tracing is off. */
   constructor(journal: Journal, clock: Clock, spans?: AppendSpans) {
     this.#journal = journal;
     this.#clock = clock;
     this.#spans = spans;
   }
 
-  /** Whether what is committed here outlives the process, so that others may take it over. */
+  /** Whether commits outlive the process, so that other nodes can take over. */
   get isLasting(): boolean {
     return this.#journal.isLasting;
   }
 
-  /** Position of the last record that was added. */
+  /** Offset of the last added record. */
   get added(): number {
     return this.#added;
   }
 
-  /** `lowest` names the lowest offset that is still needed; infinite for none. */
+  /**
+   * Registers a keeper. `lowest` returns the lowest offset that is still needed; infinite for none.
+   */
   keep(lowest: () => number): void {
     this.#keepers.push(lowest);
   }
 
-  /** Throws `service_unavailable` while nothing can be committed; for good once the journal has ended. */
+  /**
+   * Throws `service_unavailable` while nothing can be committed, and forever once the journal has
+   * ended.
+   */
   assertOpen(): void {
     this.assertAlive();
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
   }
 
-  /** Whether the only writer can commit nothing for now. */
+  /** Whether this is the only writer and commits are refused for now. */
   get isHeldUp(): boolean {
     const isAlone = this.#journal.isOnlyWriter && this.#failure === undefined;
     return isAlone && this.#refusal() !== undefined;
@@ -91,7 +101,10 @@ export class CommitLog {
     if (this.#failure !== undefined) throw journalEnded(this.#failure, false);
   }
 
-  /** Adds a record, as its line, to the open group and returns its offset; `traceparent`: for whom. */
+  /**
+   * Adds a record's line to the open group and returns its offset. `traceparent`: span that commits
+   * the record.
+   */
   add(line: string, traceparent?: string): number {
     this.#open.push(line);
     this.#added += 1;
@@ -102,14 +115,14 @@ export class CommitLog {
     return offset;
   }
 
-  /** Whether everything up to `offset` is durable. */
+  /** Whether all records up to `offset` are durable. */
   isDurable(offset: number): boolean {
     return offset <= this.#durable;
   }
 
   /**
-   * Fulfils when `offset` is durable. Rejects with `service_unavailable` of unknown outcome if the
-   * journal ended before: the append may have got through all the same.
+   * Fulfils when `offset` is durable, and speeds up the append. Rejects with `service_unavailable`
+   * of unknown outcome if the journal ended first: the append may have succeeded.
    */
   async whenDurable(offset: number): Promise<void> {
     if (this.isDurable(offset)) return;
@@ -118,14 +131,15 @@ export class CommitLog {
     await waits;
   }
 
-  /** The same without haste: the record goes no sooner for it. */
+  /** Like `whenDurable`, but does not speed up the append. */
   async whenNoticed(offset: number): Promise<void> {
     if (!this.isDurable(offset)) await this.#until(0, offset);
   }
 
   /**
-   * Whether an answer may come from memory alone: the last append that succeeded began so recently
-   * that no other node can have opened our shards since (read lease, architecture 3.3).
+   * Whether an answer may come from memory alone (read lease, architecture 3.3). The last
+   * successful append must have begun so recently that no other node can have opened our shards
+   * since.
    */
   isLeased(): boolean {
     if (this.#journal.isOnlyWriter) return this.#failure === undefined;
@@ -136,15 +150,17 @@ export class CommitLog {
     return monotonicAgeMs < LEASE_MS && wallAgeMs < LEASE_MS;
   }
 
-  /** Fulfils when an append that begins from now on has succeeded. Rejects like `whenDurable`. */
+  /**
+   * Fulfils when an append that begins after this call has succeeded. Rejects like `whenDurable`.
+   */
   async whenConfirmed(): Promise<void> {
     this.assertAlive();
     if (!this.#journal.isOnlyWriter) await this.#nextGroup();
   }
 
   /**
-   * Appends the low-water mark as it is now, so that the next reader of the journal reads no more than is
-   * needed. Fulfils when it is durable. Rejects like `whenDurable`.
+   * Appends the current low-water mark, so that the next reader of the journal skips stored
+   * records. Fulfils when the mark is durable. Rejects like `whenDurable`.
    */
   async mark(): Promise<void> {
     if (!this.#journal.isLasting) return;
@@ -153,14 +169,14 @@ export class CommitLog {
     await this.#nextGroup();
   }
 
-  /** Shows that this writer lives, if nothing else has within `quietMs`: the heartbeat that counts. */
+  /** Appends a heartbeat (an empty group) if no append began within `quietMs`. */
   beat(quietMs: number): void {
     if (this.#failure !== undefined || this.#inFlightMs.length > 0) return;
     const sinceMs = this.#clock.monotonicMs() - (this.#lease?.monotonicMs ?? 0);
     if (this.#lease === undefined || sinceMs >= quietMs) this.#append();
   }
 
-  /** Ends the log from outside: whatever is not durable never will be, as far as this process knows. */
+  /** Ends the log. Records that are not durable count as lost in this process. */
   end(failure: unknown): void {
     if (this.#failure === undefined) this.#fail(failure);
   }
@@ -173,7 +189,9 @@ export class CommitLog {
     return isStalled ? journalStalled() : undefined;
   }
 
-  /** Fulfils when an append that begins from now on has succeeded, which goes at once. */
+  /**
+   * Fulfils when an append that begins after this call has succeeded. Starts the append at once.
+   */
   async #nextGroup(): Promise<void> {
     const waits = this.#until(this.#groupsBegun + 1, 0);
     this.#hurry();
@@ -187,7 +205,7 @@ export class CommitLog {
     );
   }
 
-  /** The open group goes after a while, should no caller wait for it before. */
+  /** Appends the open group after `GROUP_LINGER_MS`, unless a caller waits for it earlier. */
   #appendLater(): void {
     if (this.#isLingering) return;
     this.#isLingering = true;
@@ -198,8 +216,8 @@ export class CommitLog {
   }
 
   /**
-   * Begins an append once the running task has added all its records: the records of one frame
-   * go together, where the first would else go alone and the others wait for it.
+   * Starts an append once the running task has added all its records. The records of one frame then
+   * go together: otherwise the first would go alone and the others would wait for it.
    */
   #hurry(): void {
     this.#isGroupWanted = true;
@@ -217,7 +235,7 @@ export class CommitLog {
 
   #append(): void {
     const group = this.#takeGroup();
-    // What found no room is waited for as much as what did.
+    // Records that did not fit into the group are still awaited; append again.
     this.#isGroupWanted = this.#open.length > 0;
     const began = instantOf(this.#clock);
     this.#groupsBegun += 1;
@@ -240,7 +258,7 @@ export class CommitLog {
     );
   }
 
-  /** As many of the waiting records as one group may hold. */
+  /** Takes as many waiting records as one group may hold. */
   #takeGroup(): string[] {
     const group: string[] = [];
     let bytes = 0;
@@ -270,7 +288,10 @@ export class CommitLog {
     for (const waiter of waiting) if (isDone(waiter)) waiter.resolve();
   }
 
-  /** The index of the first group that is needed, looked up now and then: keepers may be slow. */
+  /**
+   * Index of the first group that is still needed. Recomputed at most once per period, because
+   * keepers may be slow.
+   */
   #firstNeededGroup(nowMs: number): number {
     if (!this.#journal.isLasting || nowMs - this.#keepersReadAtMs < LOW_WATER_MARK_PERIOD_MS)
       return this.#lowWaterMark;
@@ -293,18 +314,21 @@ export class CommitLog {
 
 const OF_ENGINE = { reason: 'engine_unavailable', retryAfterS: 1 } as const;
 
-/** The refusal after the journal's end. What was in an append may be durable; what comes later is not. */
+/**
+ * Refusal after the journal's end. Records in an append in flight may be durable; later calls had
+ * no effect.
+ */
 function journalEnded(cause: unknown, isOutcomeUnknown: boolean): Fault {
   const options = { ...OF_ENGINE, isOutcomeUnknown, cause };
   return new Fault('service_unavailable', 'this node has stopped committing', options);
 }
 
-/** The refusal while an append has no answer. */
+/** Refusal while an append has no answer. */
 function journalStalled(): Fault {
   return new Fault('service_unavailable', 'the journal does not answer', OF_ENGINE);
 }
 
-/** Values by the number of their group, in each in the order in which they came; empty groups take no room. */
+/** Sets of values by group number, each in insertion order. Empty groups take no memory. */
 export class Groups<Value> {
   readonly #groups = new Map<number, Set<Value>>();
 
@@ -315,14 +339,14 @@ export class Groups<Value> {
     else values.add(value);
   }
 
-  /** Takes a value out of a group, if it is there. */
+  /** Removes a value from a group, if the group has it. */
   delete(group: number, value: Value): void {
     const values = this.#groups.get(group);
     values?.delete(value);
     if (values?.size === 0) this.#groups.delete(group);
   }
 
-  /** The values of a group, as they are at each step of the iteration. */
+  /** Values of a group. The iteration is live: it sees later changes. */
   of(group: number): Iterable<Value> {
     return this.#groups.get(group) ?? [];
   }

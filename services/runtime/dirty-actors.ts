@@ -7,34 +7,40 @@ import { Groups } from '#runtime/commit-log';
 import { EarlyBytes } from '#runtime/early-bytes';
 import type { SideEffect } from '#runtime/turn';
 
-/** What of an actor no checkpoint has stored. */
+/** Unstored changes of one actor. */
 export type DirtyState = {
-  /** Committed records that no checkpoint has stored, and roughly the bytes held but for early rows. */
+  /**
+   * Number of committed records that no checkpoint has stored, and their approximate bytes without
+   * early rows.
+   */
   records: number;
   bytes: number;
-  /** Log offset of the first of them. */
+  /** Log offset of the first unstored record. */
   firstOffset: number;
-  /** Monotonic time of the first of them. */
+  /** Monotonic time of the first unstored record, in milliseconds. */
   sinceMs: number;
   isStoring: boolean;
-  /** Whether the store has refused a write that it was part of. */
+  /** Whether the store has refused a write that included this actor. */
   isRefused: boolean;
-  /** Where its stored state lies. */
+  /** Bucket of the actor's stored state. */
   readonly bucket: number;
-  /** The side effect that must be done before the actor's newest version may count as stored. */
+  /** Side effect that must be done before the actor's newest version counts as stored. */
   pendingEffect: SideEffect | undefined;
 };
 
-/** Keeps account of the actors of one kind that are dirty, the oldest change first. */
+/** Dirty actors of one kind, ordered by their oldest change. */
 export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #states = new Map<Activation<State, Call, Answer>, DirtyState>();
   readonly #buckets = new Groups<Activation<State, Call, Answer>>();
   readonly #shards = new Groups<Activation<State, Call, Answer>>();
-  /** Those that a promise or a side effect waits for, and since when (monotonic), the oldest first. */
+  /**
+   * Actors for which a promise or a side effect waits, with the start of the wait (monotonic),
+   * oldest first.
+   */
   readonly #urgent = new Map<Activation<State, Call, Answer>, number>();
-  /** The account of early rows. */
+  /** Bytes of early rows by bucket. */
   readonly early = new EarlyBytes<Activation<State, Call, Answer>>();
   #records = 0;
   #bytes = 0;
@@ -44,12 +50,12 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#clock = clock;
   }
 
-  /** How many actors are dirty. */
+  /** Number of dirty actors. */
   get size(): number {
     return this.#states.size;
   }
 
-  /** Committed records that are in no checkpoint yet. */
+  /** Number of committed records that no checkpoint has stored. */
   get records(): number {
     return this.#records;
   }
@@ -59,67 +65,69 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     return this.#bytes + this.early.total;
   }
 
-  /** Monotonic time of the oldest of those records; undefined: there is none. */
+  /** Monotonic time of the oldest unstored record, in milliseconds; undefined if there is none. */
   get oldestMs(): number | undefined {
     const [oldest] = this.#states.values();
     return oldest?.sinceMs;
   }
 
-  /** How full the tail is, but for early rows: 1 means that a bound, records or bytes, is reached. */
+  /** Fill of the tail without early rows. At 1 the bound of records or bytes is reached. */
   get tail(): number {
     return Math.max(this.#records / UNFLUSHED_RECORDS_MAX, this.#bytes / UNFLUSHED_BYTES_MAX);
   }
 
-  /** The lowest offset in the log that a dirty actor still needs; infinite for none. */
+  /** Lowest log offset that a dirty actor still needs; infinite if there is none. */
   get lowest(): number {
     let lowest = Number.POSITIVE_INFINITY;
     for (const { firstOffset } of this.#states.values()) lowest = Math.min(lowest, firstOffset);
     return lowest;
   }
 
-  /** All dirty actors, the oldest change first. */
+  /** All dirty actors, ordered by their oldest change. */
   actors(): MapIterator<Activation<State, Call, Answer>> {
     return this.#states.keys();
   }
 
-  /** The same, with what of each is not stored. */
+  /** All dirty actors with their unstored changes, in the same order. */
   entries(): MapIterator<[Activation<State, Call, Answer>, DirtyState]> {
     return this.#states.entries();
   }
 
-  /** The dirty actors of a bucket, the oldest change first. */
+  /** Dirty actors of a bucket, ordered by their oldest change. */
   ofBucket(bucket: number): Iterable<Activation<State, Call, Answer>> {
     return this.#buckets.of(bucket);
   }
 
-  /** Those of a shard, the oldest change first. */
+  /** Dirty actors of a shard, ordered by their oldest change. */
   ofShard(shard: number): Iterable<Activation<State, Call, Answer>> {
     return this.#shards.of(shard);
   }
 
-  /** The dirty actors that must be stored soon, and since when (monotonic), the oldest first. */
+  /**
+   * Dirty actors that must be stored soon, with the start of the wait (monotonic), oldest first.
+   */
   urgent(): MapIterator<[Activation<State, Call, Answer>, number]> {
     return this.#urgent.entries();
   }
 
-  /** What of an actor is not stored; undefined: it is not dirty. */
+  /** Unstored changes of an actor; undefined if the actor is clean. */
   stateOf(activation: Activation<State, Call, Answer>): DirtyState | undefined {
     return this.#states.get(activation);
   }
 
-  /** Whether a checkpoint of the actor is under way. */
+  /** Whether a checkpoint of the actor is in flight. */
   isStoring(activation: Activation<State, Call, Answer>): boolean {
     return this.#states.get(activation)?.isStoring ?? false;
   }
 
-  /** Notes that an actor has committed one more record. */
+  /** Counts one more committed record of an actor. */
   changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
     this.#note(activation, 1, activation.offset, monotonicMs);
   }
 
   /**
-   * Notes records that an actor has replayed, recovered at `offset`, and the side effect that they
-   * leave pending, if any: durable and in no checkpoint.
+   * Counts `records` that an actor has replayed, recovered at `offset`. They are durable and in no
+   * checkpoint. `effect` is the side effect that they leave pending.
    */
   recovered(
     activation: Activation<State, Call, Answer>,
@@ -132,7 +140,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
   }
 
-  /** Notes the side effect that an actor's newest record leaves pending. */
+  /** Registers the side effect that an actor's newest record leaves pending. */
   effectPending(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
     const dirty = this.#states.get(activation);
     assert(dirty !== undefined, 'a side effect is pending only of a record that is not stored');
@@ -140,7 +148,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
   }
 
-  /** Notes that it is done. */
+  /** Clears the pending side effect, if it is still `effect`. */
   effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
     const dirty = this.#states.get(activation);
     if (dirty === undefined || dirty.pendingEffect !== effect) return;
@@ -148,7 +156,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     if (!this.#isUrgent(activation, dirty)) this.#urgent.delete(activation);
   }
 
-  /** Notes that the actor's first `records` are stored, those up to `offset`, as of `sinceMs`. */
+  /** Marks the actor's first `records`, up to `offset`, as stored by a copy from `sinceMs`. */
   stored(
     activation: Activation<State, Call, Answer>,
     dirty: DirtyState,
@@ -165,7 +173,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#noteUrgent(activation, dirty, sinceMs);
   }
 
-  /** Puts an actor whose write has failed behind the others, also where it was urgent. */
+  /** Moves an actor whose write failed behind all others, including in the urgent queue. */
   postpone(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
     const dirty = this.#states.get(activation);
     if (dirty === undefined) return;
@@ -175,7 +183,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     if (isUrgent) this.#urgent.set(activation, monotonicMs);
   }
 
-  /** Forgets what is not stored of an actor: another node owns it, or it will be recovered. */
+  /** Forgets the unstored changes of an actor that another node owns or that will be recovered. */
   forget(activation: Activation<State, Call, Answer>): void {
     const dirty = this.#states.get(activation);
     if (dirty === undefined) return;
@@ -185,7 +193,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.early.set(dirty.bucket, activation, 0);
   }
 
-  /** Looks at what an actor holds now: a commit may also let go of what was held before. */
+  /** Updates the bytes of an actor's unstored changes. A commit may also release memory. */
   weigh(activation: Activation<State, Call, Answer>): void {
     const dirty = this.#states.get(activation);
     if (dirty === undefined) return;

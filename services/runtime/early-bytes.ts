@@ -1,20 +1,17 @@
-/** The actors of a bucket and the bytes of each. */
+/** Bytes of early rows by actor, for one bucket. */
 type Bucket<Actor> = Map<Actor, number>;
 
-/**
- * Keeps account of the bytes of early rows (`EarlyRows`), bucket by bucket, the one that has waited
- * longest first.
- */
+/** Bytes of early rows (`EarlyRows`) by bucket. The bucket that has waited longest comes first. */
 export class EarlyBytes<Actor> {
   readonly #buckets = new Map<number, Bucket<Actor>>();
   #total = 0;
 
-  /** Bytes of all of them. */
+  /** Bytes of all early rows. */
   get total(): number {
     return this.#total;
   }
 
-  /** Notes how many bytes an actor has now; 0 also for one that is not here any more. */
+  /** Sets the bytes of an actor. 0 removes the actor. */
   set(bucketId: number, actor: Actor, bytes: number): void {
     let bucket = this.#buckets.get(bucketId);
     if (bucket === undefined) {
@@ -28,12 +25,15 @@ export class EarlyBytes<Actor> {
     if (bucket.size === 0) this.#buckets.delete(bucketId);
   }
 
-  /** The buckets, the one that has waited longest first. */
+  /** Bucket numbers; the bucket that has waited longest comes first. */
   buckets(): MapIterator<number> {
     return this.#buckets.keys();
   }
 
-  /** Actors of a bucket, at most `count` and of at most `bytesMax` together, unless it is one. */
+  /**
+   * Oldest actors of a bucket: at most `count`, and at most `bytesMax` together unless the first
+   * alone exceeds it.
+   */
   oldestOf(bucketId: number, count: number, bytesMax: number): { actors: Actor[]; bytes: number } {
     const actors: Actor[] = [];
     let bytes = 0;
@@ -46,7 +46,7 @@ export class EarlyBytes<Actor> {
     return { actors, bytes };
   }
 
-  /** Puts a bucket behind the others: a write of it has ended. */
+  /** Moves a bucket behind all others after a write of it. */
   postpone(bucketId: number): void {
     const bucket = this.#buckets.get(bucketId);
     if (bucket === undefined) return;

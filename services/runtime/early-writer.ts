@@ -12,7 +12,7 @@ import type { Checkpoint } from '#runtime/event-sourcing';
 import type { ActorHostPorts } from '#runtime/host-ports';
 import { HEADS_MAX } from '#storage/ports/instances';
 
-/** The early rows of one actor on their way to the store. */
+/** Copy of the early rows of one actor for a write. */
 type Part<State, Call, Answer> = {
   readonly activation: Activation<State, Call, Answer>;
   readonly dirty: DirtyState;
@@ -20,9 +20,9 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores early rows, many of a bucket in one write, while they take more than half of the room that
- * is theirs: large rows must not bring the checkpoints of their actors forward (decision 203). Only
- * rows of durable records are stored; what a write that fails was to store is still held.
+ * Stores early rows, many of a bucket in one write, while they fill more than half of their room.
+ * Large rows then do not bring the checkpoints of their actors forward (decision 203). Stores rows
+ * of durable records only. After a failed write the rows stay in memory.
  */
 export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -30,10 +30,10 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
   readonly #dirty: DirtyActors<State, Call, Answer, Event>;
   readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
   readonly #bytesMax: number;
-  /** Buckets that are being written, and how many bytes of each. */
+  /** Bytes in flight, by bucket. */
   readonly #storing = new Map<number, number>();
 
-  /** `onStored` is notified of every actor that holds less now. */
+  /** `onStored` is called for every actor that holds less memory after a write. */
   constructor(
     kind: ActorKind<State, Call, Answer, Event>,
     ports: ActorHostPorts,
@@ -48,12 +48,12 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
     this.#bytesMax = bytesMax;
   }
 
-  /** How full the room for early rows is: 1 means that it is full. */
+  /** Fill of the room for early rows; 1 is full. */
   get fill(): number {
     return this.#dirty.early.total / this.#bytesMax;
   }
 
-  /** Starts the writes that are due; `onWritten` is notified of each that has succeeded. */
+  /** Starts the writes that are due. `onWritten` is called after each successful write. */
   startDue(onWritten: () => void): void {
     const { clock } = this.#ports;
     const begunMs = clock.monotonicMs();
@@ -62,12 +62,12 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
       const hasTime = clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
       if (!this.#isDue || !hasRoom || !hasTime) return;
       if (this.#storing.has(bucket)) continue;
-      // Tried again at the next sweep: a store that is down is not asked without pause.
+      // The next sweep retries: a store that is down must not be called in a tight loop.
       this.#store(bucket).then(onWritten, () => this.#ports.metrics.checkpointFailed());
     }
   }
 
-  /** Whether what is not on its way takes too much of the room. */
+  /** Whether the early rows that are not in flight exceed their share of the room. */
   get #isDue(): boolean {
     const underWay = [...this.#storing.values()].reduce((sum, bytes) => sum + bytes, 0);
     return this.#dirty.early.total - underWay > this.#bytesMax * TAIL_FILL_DUE;
@@ -104,7 +104,10 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
     if (copies.length > 0) await this.#kind.sourcing?.earlyRows?.store(copies);
   }
 
-  /** Whether no other node has it meanwhile, and it has not been activated again. */
+  /**
+   * Whether this activation is still dirty here: no other node owns it and no newer one replaced
+   * it.
+   */
   #isHere({ activation, dirty }: Part<State, Call, Answer>): boolean {
     return this.#dirty.stateOf(activation) === dirty;
   }

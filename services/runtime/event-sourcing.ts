@@ -2,7 +2,7 @@ import type { Instant } from '#platform/clock';
 import type { SideEffect } from '#runtime/turn';
 import type { RecentCall } from '#storage/ports/instances';
 
-/** What an event makes of an actor: its next state, and the answer to the command behind it. */
+/** Result of applying an event: the actor's next state, and the answer to the command. */
 export type Applied<State, Answer = unknown> = {
   readonly state: State;
   readonly answer: Answer;
@@ -16,74 +16,74 @@ export interface EventSourcing<
   Copy = unknown,
 > {
   /**
-   * The next state and the answer. Deterministic: recovery applies the event again. The state
-   * before is used up: the next one may share what it held.
+   * Returns the next state and the answer. Deterministic, because recovery applies the event again.
+   * Consumes `state`: the next state may reuse its memory.
    */
   apply(state: State, event: Event, version: number, id: string): Outcome;
 
-  /** An event as the journal keeps it: plain JSON data, as small as can be. */
+  /** Journal form of an event: plain JSON data, as small as possible. */
   recordOf(event: Event): unknown;
 
-  /** The event of such a record. Throws when it makes no sense. */
+  /** Decodes the event of a record. Throws if the record is invalid. */
   read(record: unknown): Event;
 
-  /** Bytes of an event's record, roughly. */
+  /** Approximate bytes of an event's record. */
   sizeOfRecord(event: Event): number;
 
-  /** Where an actor's stored state lies: those of one bucket may be stored in one write. */
+  /** Bucket of an actor's stored state. Actors of one bucket may share a write. */
   bucketOf(id: string): number;
 
-  /** A copy of what is not stored yet of an actor. */
+  /** Copies the unstored changes of an actor. */
   checkpoint(id: string, state: State, recentCalls: readonly RecentCall[]): Checkpoint<State, Copy>;
 
-  /** Stores copies of actors of one bucket. May be repeated and may come late without harm. */
+  /** Stores copies of actors of one bucket. Idempotent: may be repeated and may arrive late. */
   store(copies: readonly Copy[]): Promise<void>;
 
-  /** Rows that an actor need not hold until its checkpoint. Absent: it has none. */
+  /** Rows that may be stored before the actor's checkpoint. Absent: the kind has no such rows. */
   readonly earlyRows?: EarlyRows<State>;
 
-  /** Whether a promise depends on the state being stored soon. Absent: it never does. */
+  /** Whether a promise requires the state to be stored soon. Absent: never. */
   isUrgent?(state: State): boolean;
 
-  /** Bytes that a dirty actor holds until it is stored; bounds the tail. */
+  /** Bytes that a dirty actor holds until it is stored. Counts towards the bound of the tail. */
   sizeOfUnstored(state: State): number;
 
-  /** The stored state as replay begins with it, when these events are about to be applied again. */
+  /** Prepares the stored state for a replay of `events`. */
   beforeReplay?(state: State, events: readonly Event[]): State;
 
   /**
-   * The side effect that replayed events leave pending, if any: it is done before the state counts
-   * as stored.
+   * Side effect that the replayed events leave pending, if any. It runs before the state counts as
+   * stored.
    */
   effectAfterReplay?(id: string, state: State, events: readonly Event[]): SideEffect | undefined;
 
   /**
-   * What is committed before the actor is given up in good order (idle, or to another node), so
-   * that its next owner knows all that this one does; undefined if the records say it already. A
-   * kind whose every change is a record has no such thing.
+   * Closing event, committed before the actor is evicted or moves to another node, so that the next
+   * owner has the same state. Undefined if the records already contain everything. A kind whose
+   * every change is a record does not implement it.
    */
   closing?(state: State, now: Instant): Event | undefined;
 }
 
 /**
- * Rows of dirty actors that may be stored before the checkpoint that they belong to, because nothing
- * reads them but by name: large ones then do not bring checkpoints forward.
+ * Rows of dirty actors that may be stored before their checkpoint, because readers look them up by
+ * name only. Large rows then do not bring checkpoints forward.
  */
 export type EarlyRows<State, Copy = unknown> = {
-  /** Their bytes, part of `sizeOfUnstored`. */
+  /** Bytes of the early rows. They are part of `sizeOfUnstored`. */
   sizeOf(state: State): number;
   /**
-   * A copy of the oldest of them, up to `bytesMax` and at least one. A checkpoint that is taken
-   * before they are stored has them too.
+   * Copies the oldest early rows, up to `bytesMax` and at least one. A checkpoint taken before
+   * these rows are stored includes them too.
    */
   copy(id: string, state: State, bytesMax: number): Checkpoint<State, Copy>;
-  /** Stores copies of actors of one bucket. May be repeated and may come late without harm. */
+  /** Stores copies of actors of one bucket. Idempotent: may be repeated and may arrive late. */
   store(copies: readonly Copy[]): Promise<void>;
 };
 
-/** A copy of one actor to be stored. */
+/** Copy of one actor for the store. */
 export type Checkpoint<State, Copy = unknown> = {
   readonly copy: Copy;
-  /** Drops what has been stored from the state as it is by then. */
+  /** Drops the stored rows from the actor's current state, which may be newer than the copy. */
   forget(state: State): void;
 };

@@ -9,14 +9,14 @@ import type { Applied } from '#runtime/event-sourcing';
 import { encodeRecord } from '#runtime/record-codec';
 import type { SideEffect, Turn } from '#runtime/turn';
 
-/** Keeps account of what is committed but not stored. */
+/** Part of `DirtyActors` that a turn uses to track unstored commits. */
 interface DirtyBook<State, Call, Answer> {
   changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void;
   effectPending(activation: Activation<State, Call, Answer>, effect: SideEffect): void;
   effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void;
 }
 
-/** A turn on a real activation: commits go to the process's log and into the actor's state. */
+/** Turn on an activation: commits go to the process's log and change the actor's state. */
 export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   implements Turn<Event, Applied<State>>
 {
@@ -28,11 +28,11 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   readonly #call: Pick<ActorCall, 'callId' | 'traceparent'>;
   readonly #log: CommitLog;
   readonly #book: DirtyBook<State, Call, Answer>;
-  /** The log offset of this turn's own commit; infinite for none. */
+  /** Log offset of this turn's own commit; infinite if the turn committed nothing. */
   #committedAt = Number.POSITIVE_INFINITY;
-  /** The answer's durability dependency, if that is not all that is committed. */
+  /** Durability dependency of the answer. Undefined: the actor's newest record. */
   #dependsOn: number | undefined;
-  /** The side effect that must be done before the answer leaves, if any. */
+  /** Side effect to run before the answer leaves, if any. */
   #effect: SideEffect | undefined;
 
   constructor(
@@ -53,7 +53,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     this.earlierVersion = activation.versionOfCall(call.callId, this.monotonicMs);
   }
 
-  /** The actor's state. A turn begins only when it is loaded. */
+  /** State of the actor. A turn begins only when the actor is loaded. */
   get state(): State {
     const { state } = this.#activation;
     assert(state !== undefined, 'an actor has no turn before it is loaded');
@@ -78,7 +78,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     const bytes = sourcing.sizeOfRecord(event);
     assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
     const version = activation.version + 1;
-    // What does not last is never read back.
+    // A journal that does not last is never read back, so the record has no text.
     const line = this.#log.isLasting ? this.#lineOf(sourcing.recordOf(event), version) : '';
     const applied = sourcing.apply(this.state, event, version, activation.id);
     activation.state = applied.state;
@@ -101,7 +101,10 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     if (hasCommitted) this.#book.effectPending(this.#activation, effect);
   }
 
-  /** Whether the answer may leave at once: all that it depends on is durable, this node's and done. */
+  /**
+   * Whether the answer may leave at once: its dependency is durable, this node is still the owner,
+   * and no side effect is pending.
+   */
   get isAnswerable(): boolean {
     const offset = this.#dependsOn ?? this.#activation.offset;
     return (
@@ -112,17 +115,19 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 
   /**
-   * Fulfils when everything up to `offset` (less if the answer depends on less) is durable, no
-   * other node can have taken the actor over since the turn, and the turn's side effect is done.
-   * Rejects with an unknown outcome when that cannot be: the turn has happened, and a caller that
-   * asks again has its answer once it can.
+   * Fulfils when three conditions hold: everything up to `offset` (or the smaller dependency) is
+   * durable, no other node can have taken the actor over since the turn, and the side effect is
+   * done.
+   *
+   * Rejects with an unknown outcome otherwise. The turn has happened, and a retry gets its answer
+   * later.
    */
   async whenAnswerable(offset: number): Promise<void> {
     const needed = this.#dependsOn ?? offset;
-    // Of what it depends on it was asked before the turn went on.
+    // `dependOn` has checked its offset already, before the turn went on.
     if (this.#dependsOn === undefined && needed < this.#committedAt) this.#assertWaitable(needed);
     await this.#log.whenDurable(needed);
-    // A commit of its own proves that the turn's state was the latest; any other answer needs a
+    // An own commit proves that the turn's state was the latest. Any other answer needs a read
     // lease.
     if (needed < this.#committedAt && !this.#log.isLeased()) await this.#log.whenConfirmed();
     const effect = this.#effect;
@@ -133,7 +138,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     this.#book.effectDone(this.#activation, effect);
   }
 
-  /** Throws what a commit would, if the wait for `offset` may have no end: no append succeeds. */
+  /** Throws what a commit would, if the wait for `offset` may never end because appends fail. */
   #assertWaitable(offset: number): void {
     if (!this.#log.isDurable(offset) && this.#log.isHeldUp) this.#log.assertOpen();
   }
@@ -150,7 +155,10 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 }
 
-/** Of the effect's own fault nothing is passed on: its reason and owner speak of another actor. */
+/**
+ * Fault while the side effect of a committed turn is pending. The effect's own fault becomes only
+ * the cause: its reason and owner refer to another actor.
+ */
 function stillPending(cause: unknown): Fault {
   const options = { retryAfterS: 1, isOutcomeUnknown: true, cause } as const;
   if (toFault(cause).code !== 'service_unavailable') {

@@ -3,21 +3,27 @@ import type { Instant } from '#platform/clock';
 import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
 import type { RecentCall } from '#storage/ports/instances';
 
-/** Dropped entries are cut off the arrays only in bulk, so that forgetting costs nothing per call. */
+/**
+ * Minimum number of expired entries before the arrays are compacted. Compacting in bulk makes
+ * expiry free per call.
+ */
 const COMPACT_AT = 64;
 
-/** Calls of a recovered actor are remembered unless they are this much older than its newest. Chosen. */
+/** Maximum age of a recovered call relative to the actor's newest call, in milliseconds. */
 const RESTORE_AGE_MS_MAX = 3 * RECENT_CALLS_AGE_MS;
 
-/** No clock is this wrong, so older ones need no memory, in milliseconds. Chosen. */
+/**
+ * Maximum age of recovered calls by the wall clock, in milliseconds. No clock is wrong by a day, so
+ * older calls need no memory.
+ */
 const RESTORE_CLOCK_MS_MAX = 24 * 60 * 60 * 1_000;
 
 /**
- * The ids of the calls that an actor committed in the last 20 s, with the version of each: what
- * lets an edge retry any call without a second cycle (architecture 3.5).
+ * Ids and versions of the calls that an actor committed in the last 20 s. They let an edge retry
+ * any call without a second cycle (architecture 3.5).
  *
- * Three parallel arrays of numbers, oldest first; a look-up scans them, because an actor seldom
- * has more than a few dozen.
+ * Three parallel arrays of numbers, oldest first. A look-up scans them, because an actor rarely has
+ * more than a few dozen.
  */
 export class RecentCalls {
   #ids: number[] = [];
@@ -25,12 +31,12 @@ export class RecentCalls {
   #times: number[] = [];
   #first = 0;
 
-  /** How many ids are remembered. */
+  /** Number of remembered ids. */
   get size(): number {
     return this.#ids.length - this.#first;
   }
 
-  /** The version at which `callId` was committed, or undefined. Id 0 is no call's. */
+  /** Version at which `callId` was committed; undefined if unknown. Id 0 stands for no call. */
   versionOf(callId: number, monotonicMs: number): number | undefined {
     if (callId === 0) return undefined;
     this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
@@ -40,7 +46,9 @@ export class RecentCalls {
     return undefined;
   }
 
-  /** Throws `service_unavailable` when no further id can be remembered, before anything is done. */
+  /**
+   * Throws `service_unavailable` when no further id can be remembered. Call it before any change.
+   */
   assertRoom(): void {
     if (this.size < RECENT_CALLS_MAX) return;
     const text = 'too many calls on one instance; use batches';
@@ -55,7 +63,7 @@ export class RecentCalls {
     this.#times.push(monotonicMs);
   }
 
-  /** What is remembered, by wall-clock time, for the next activation. */
+  /** Remembered calls with wall-clock times, for the next activation. */
   list({ monotonicMs, wallMs }: Instant): RecentCall[] {
     this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
     const calls: RecentCall[] = [];
@@ -67,9 +75,10 @@ export class RecentCalls {
   }
 
   /**
-   * Remembers calls that were committed elsewhere, oldest first, for 20 s from now on. Their ages
-   * are taken from the newest of them: our clock may differ from the one that dated them. Of very
-   * many only the young ones, so that there is room for new calls.
+   * Remembers calls that another owner committed, oldest first, for 20 s from now on.
+   *
+   * Ages are relative to the newest call, because our clock may differ from the former owner's. If
+   * there are many calls, only the young ones are kept, so that new calls have room.
    */
   restore(calls: readonly RecentCall[], { monotonicMs, wallMs }: Instant): void {
     const newestMs = calls.at(-1)?.atMs ?? 0;

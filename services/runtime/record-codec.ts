@@ -1,32 +1,29 @@
 import { isSampled, type Span, type Tracer } from '#platform/tracer';
 import type { JournalRecord } from '#storage/ports/journal';
 
-/** The way groups are written; a reader refuses what it does not know. */
+/** Version of the group format. A reader refuses any other version. */
 const FORMAT = 1;
 
-/** A group is JSON, spelled so that its records can be told apart without reading them. */
+/** A group is JSON, laid out so that its records can be split without parsing them. */
 const OPENING = `[${FORMAT},[\n`;
 const BETWEEN = ',\n';
 const CLOSING = '\n]]';
 
-/** Kind and id, which a line begins with; our ids hold nothing that JSON escapes. */
+/** Actor kind and id at the start of a line. Ids contain no character that JSON escapes. */
 const ACTOR = /^\["([^"\\]*)","([^"\\]*)",/;
 
-/** What the journal holds makes no sense: the reader fails loudly (architecture 3.1). */
+/** The journal holds unreadable data. The reader fails loudly (architecture 3.1). */
 export class CorruptJournal extends Error {
   override readonly name = 'CorruptJournal';
 }
 
-/**
- * A record as the journal keeps it: a line of JSON, so that an operator can read it. Numbers come
- * back to the last bit.
- */
+/** Encodes a record as a line of JSON, which operators can read. Numbers round-trip exactly. */
 export function encodeRecord(record: JournalRecord): string {
   const { actor, actorId, version, callId, atMs, event } = record;
   return JSON.stringify([actor, actorId, version, callId, atMs, event]);
 }
 
-/** The record of a line. Throws `CorruptJournal` when it is none. */
+/** Decodes the record of a line. Throws `CorruptJournal` when the line is not a record. */
 export function decodeRecord(line: string): JournalRecord {
   const row = parse(line);
   if (!Array.isArray(row)) throw new CorruptJournal('not a record');
@@ -42,25 +39,28 @@ export function decodeRecord(line: string): JournalRecord {
   return { actor, actorId, version, callId, atMs, event };
 }
 
-/** Whose record a line is, without reading it all. Throws `CorruptJournal` when it does not say. */
+/**
+ * Actor kind and id of a line, usually without parsing the line. Throws `CorruptJournal` when the
+ * line is not a record.
+ */
 export function actorOf(line: string): Pick<JournalRecord, 'actor' | 'actorId'> {
   const [, actor, actorId] = ACTOR.exec(line) ?? [];
   return actor === undefined || actorId === undefined ? decodeRecord(line) : { actor, actorId };
 }
 
-/** Lines as the journal stores a group of them: JSON that has each on a line of its own. */
+/** Encodes lines as a stored group: JSON with one record per line. */
 export function encodeGroup(lines: readonly string[]): Uint8Array {
   return Buffer.from(OPENING + lines.join(BETWEEN) + CLOSING);
 }
 
 /**
- * The lines of a stored group, however its JSON is spelled. Throws `CorruptJournal` when it is not
- * a group; what a line says is seen when it is read.
+ * Splits a stored group into lines, with any JSON layout. Throws `CorruptJournal` when the bytes
+ * are not a group. The lines themselves are validated when they are decoded.
  */
 export function linesOf(bytes: Uint8Array): string[] {
   const text = textOf(bytes);
   if (text.startsWith(OPENING) && text.endsWith(CLOSING)) {
-    // A line break in a text is escaped, so these are those between lines.
+    // JSON escapes line breaks in strings, so this separator occurs only between lines.
     const lines = text.slice(OPENING.length, -CLOSING.length);
     return lines === '' ? [] : lines.split(BETWEEN);
   }
@@ -76,14 +76,16 @@ export function linesOf(bytes: Uint8Array): string[] {
 }
 
 /**
- * The same lines without the group that they were cut out of: V8 keeps a whole text as long as
- * anybody holds a piece of it.
+ * Copies lines out of their group text: V8 keeps a whole string in memory while a slice of it is
+ * used.
  */
 export function cutLoose(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : lines.join(BETWEEN).split(BETWEEN);
 }
 
-/** The records of a stored group. Throws `CorruptJournal` when it is not one. */
+/**
+ * Decodes the records of a stored group. Throws `CorruptJournal` when the bytes are not a group.
+ */
 export function decodeGroup(bytes: Uint8Array): JournalRecord[] {
   return linesOf(bytes).map(decodeRecord);
 }
@@ -110,36 +112,37 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Records of one recorded span, one behind the other, that no append has taken yet. */
+/** Run of consecutive records that one recorded span committed and no append has taken yet. */
 type TracedRecords = { readonly from: number; to: number; readonly traceparent: string };
 
-/** Such runs that are remembered: a group holds 4,096 records, of which few are traced. */
+/** Maximum number of remembered runs. A group holds 4,096 records, of which few are traced. */
 const RUNS_MAX = 1_024;
 
-/** Knows which spans committed the records of a group, so that its append is linked to them. */
+/** Links the span of an append to the spans that committed its records. */
 export class AppendSpans {
   readonly #tracer: Tracer;
   readonly #service: string;
   #waiting: TracedRecords[] = [];
 
-  /** `service` is whose journal it is. */
+  /** `service`: service that owns the journal. */
   constructor(tracer: Tracer, service: string) {
     this.#tracer = tracer;
     this.#service = service;
   }
 
-  /** A span has committed the record at `offset`; offsets grow. */
+  /** Registers that a span committed the record at `offset`. Offsets grow. */
   committed(offset: number, traceparent: string): void {
     if (!isSampled(traceparent)) return;
     const last = this.#waiting.at(-1);
-    // A takeover's records are all of one span, and must not crowd out those of calls.
+    // A take-over's records share one span. Merge them, so that they do not crowd out those of
+    // calls.
     if (last?.traceparent === traceparent && last.to === offset - 1) last.to = offset;
     else if (this.#waiting.length < RUNS_MAX) {
       this.#waiting.push({ from: offset, to: offset, traceparent });
     }
   }
 
-  /** The span of an append that takes `records` up to `offset`; undefined where none is traced. */
+  /** Starts the span of an append of `records` up to `offset`. Undefined if no record is traced. */
   begin(records: number, offset: number): Span | undefined {
     if (this.#waiting.length === 0) return undefined;
     const taken = this.#waiting.filter(({ from }) => from <= offset);
@@ -151,7 +154,7 @@ export class AppendSpans {
     return this.#tracer.ofMany(links, { name: 'journal append', kind: 'internal', attributes });
   }
 
-  /** Forgets what no append will take. */
+  /** Forgets all runs, because the log has ended. */
   clear(): void {
     this.#waiting = [];
   }

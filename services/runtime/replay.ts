@@ -7,7 +7,7 @@ import type { RecoveredTail } from '#runtime/shard-gate';
 import type { SideEffect } from '#runtime/turn';
 import type { JournalRecord } from '#storage/ports/journal';
 
-/** Keeps account of records that are durable and in no checkpoint. */
+/** Part of `DirtyActors` that replay uses to track records that no checkpoint has stored. */
 interface ReplayLedger<State, Call, Answer> {
   recovered(
     activation: Activation<State, Call, Answer>,
@@ -18,9 +18,9 @@ interface ReplayLedger<State, Call, Answer> {
 }
 
 /**
- * Applies a recovered tail to the stored state: what the head has already is skipped, and
- * afterwards the actor is dirty like any other. Throws `CorruptJournal` when a version is missing
- * or a line is no record: going on would lose an acknowledged event (architecture 3.3).
+ * Applies a recovered tail to the stored state and marks the actor dirty. Skips records that the
+ * head includes. Throws `CorruptJournal` when a version is missing or a line is not a record:
+ * continuing would lose an acknowledged event (architecture 3.3).
  */
 export function replay<State, Call extends ActorCall, Answer, Event>(
   kind: ActorKind<State, Call, Answer, Event>,
@@ -48,7 +48,7 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   book.recovered(activation, events.length, offset, effect);
 }
 
-/** The records behind the activation's version, in the order of theirs. */
+/** Records after the activation's version, in order of version. */
 function missing(
   kind: string,
   { id, version }: Pick<Activation<never, never, never>, 'id' | 'version'>,

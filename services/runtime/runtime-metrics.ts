@@ -1,8 +1,8 @@
 import type { Metrics } from '#platform/metrics';
 
 /**
- * What the runtime reports of the actors of one kind in one service, with every label bound in
- * advance: an unbound observation costs 8 µs.
+ * Metrics of the actors of one kind in one service. All labels are bound in advance, because an
+ * unbound observation costs 8 µs.
  */
 export function runtimeMetrics(metrics: Metrics, service: string, actor: string) {
   const activation = metrics.histogram('identity_activation_seconds').labels({ source: 'store' });
@@ -12,7 +12,7 @@ export function runtimeMetrics(metrics: Metrics, service: string, actor: string)
   const actors = metrics.gauge('identity_actors_active').labels({ actor });
   const bytes = metrics.gauge('identity_actor_bytes').labels({ actor });
   const unflushed = metrics.gauge('journal_unflushed_records').labels({ service, actor });
-  // Shown from the first scrape on, not only after the first sweep or the first failure.
+  // Start all series at 0, so that they are visible from the first scrape on.
   failures.inc(0);
   for (const gauge of [actors, bytes, unflushed]) gauge.set(0);
   return {
@@ -28,5 +28,5 @@ export function runtimeMetrics(metrics: Metrics, service: string, actor: string)
   };
 }
 
-/** What the runtime reports. */
+/** Metrics of the runtime. */
 export type RuntimeMetrics = ReturnType<typeof runtimeMetrics>;

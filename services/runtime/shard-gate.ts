@@ -1,28 +1,28 @@
-/** The records of one actor that were recovered, and where they stand in the new owner's own log. */
+/** Recovered records of one actor, and their position in the new owner's log. */
 export type RecoveredTail = {
   readonly lines: readonly string[];
-  /** Position of the first of them in this process's commit log. */
+  /** Position of the first record in this process's commit log. */
   readonly offset: number;
 };
 
-/** Which actors may be served here, and what they bring with them. */
+/** Decides which actors this process serves, and supplies their recovered records. */
 export interface ShardGate {
-  /** The shard of an actor. */
+  /** Shard of an actor. */
   shardOf(actorId: string): number;
   /** Throws `service_unavailable` with reason `not_owner` unless the shard is open here. */
   assertOpen(shard: number): void;
   /**
-   * Whether the shard is closing or closed and not yet open elsewhere: its next owner reads
-   * everything again, so its actors need not learn what is stored already.
+   * Whether the shard is closing, or closed and not yet open elsewhere. Its next owner reloads
+   * everything, so its actors need no notice of changes that are stored already.
    */
   isClosing(shard: number): boolean;
-  /** Records of the actor that are durable and in no checkpoint, recovered from a dead node. */
+  /** Recovered records of the actor from a failed node: durable, but in no checkpoint. */
   tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined;
-  /** The actor has taken them over. */
+  /** Called when the actor has replayed its recovered records. */
   activated(shard: number, actor: string, actorId: string): void;
 }
 
-/** The gate of a process that shares its actors with no other. */
+/** Gate of a process that is the only owner of all actors. */
 export const ONE_SHARD: ShardGate = {
   shardOf: () => 0,
   assertOpen: () => undefined,

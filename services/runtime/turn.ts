@@ -1,27 +1,32 @@
 import type { Instant } from '#platform/clock';
 
-/** Something done outside the actor that may be repeated without harm. */
+/** Idempotent action outside the actor. */
 export type SideEffect = () => Promise<void>;
 
-/** One call's time with an actor, as the actor's kind sees it; the instant is that of its beginning. */
+/**
+ * One call's turn with an actor, as the actor's kind sees it. The instant is the start of the turn.
+ */
 export interface Turn<Event, Outcome = unknown> extends Instant {
-  /** The actor's version: what is committed so far, this turn's commit included. */
+  /** Version of the actor, including this turn's commit. */
   readonly version: number;
-  /** The version at which this very call was committed before, if it was (a retry). */
+  /** Version at which this call was committed before, if it is a retry; otherwise undefined. */
   readonly earlierVersion: number | undefined;
-  /** The log offset of the actor's newest record, this turn's commit included; for `dependOn`. */
+  /** Log offset of the actor's newest record, including this turn's commit. For `dependOn`. */
   readonly offset: number;
   /**
-   * Applies the event to the state and holds the answer until it is durable. Once per turn. Returns
-   * what the event made: the next state and the answer.
+   * Applies the event to the state and holds the answer until the event is durable. Once per turn.
+   * Returns the next state and the answer.
    */
   commit(event: Event): Outcome;
   /**
-   * The answer reveals nothing that was committed after `offset` (0: nothing that is not stored),
-   * so it waits for that alone. Throws `service_unavailable` if that cannot be durable for now: before
-   * the turn changes anything.
+   * Declares that the answer reveals nothing committed after `offset` (0: only stored state), so
+   * the answer waits for `offset` alone. Throws `service_unavailable` if `offset` cannot become
+   * durable for now. Call it before the turn changes anything.
    */
   dependOn(offset: number): void;
-  /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */
+  /**
+   * Runs `effect` after the turn's version is durable and before the answer leaves. May run
+   * repeatedly.
+   */
   beforeAnswer(effect: SideEffect): void;
 }
