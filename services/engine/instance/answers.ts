@@ -10,12 +10,12 @@ import { isoTime } from '#platform/clock';
 import { type InstanceHead, type RowCounts, trimmedOf } from '#storage/ports/instances';
 import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
 
-/** Reused by every answer that describes the present state; never kept across a turn. */
+/** Reused by every answer about the present state. Never kept across a turn. */
 const present = newReport();
 
 /**
- * What the caller sees of an instance's model and its last cycle. Valid until the next call. Throws
- * `CorruptState` when this program does not have the model.
+ * Report on an instance's model and its last cycle. Valid until the next call. Throws
+ * `CorruptState` when this program lacks the model.
  */
 export function reportOf(
   instanceId: string,
@@ -26,7 +26,7 @@ export function reportOf(
   return present;
 }
 
-/** A number of the model as it is answered: six decimals (model, notation). */
+/** Rounds a model number to the six decimals of an answer (model, notation). */
 export function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }
@@ -37,8 +37,8 @@ export function singleAnswer(instanceId: string, report: Report, version: number
 }
 
 /**
- * Answer of a processed batch: all states, or the last one as `reportJson` gave it. `statuses` of its items
- * where one has a key.
+ * Answer of a processed batch: all states, or the last state as `reportJson` text. `statuses`: one
+ * per item, if any item has a key.
  */
 export function batchAnswer(
   instanceId: string,
@@ -59,8 +59,8 @@ function resultsJson(statuses: readonly ItemStatus[]): string {
 }
 
 /**
- * Answer to a single call or a batch of which every item was applied before: the present state, and
- * nothing is done (decision 280).
+ * Answer to a call whose observations were all applied before: the present state. Nothing is
+ * changed (decision 280).
  */
 export function replayedItemsAnswer(
   instanceId: string,
@@ -69,11 +69,13 @@ export function replayedItemsAnswer(
   models: Models,
   statuses?: readonly ItemStatus[],
 ): EngineAnswer {
-  // Like a throttled call it changes nothing and shows the state that is there.
+  // Like a throttled call, this call changes nothing and shows the present state.
   return { ...throttledAnswer(instanceId, head, shape, 0, models, statuses), isReplayed: true };
 }
 
-/** Answer to an observation that came too early: the previous state, nothing done (decision 1). */
+/**
+ * Answer to an observation that came too early: the present state. Nothing is changed (decision 1).
+ */
 export function throttledAnswer(
   instanceId: string,
   head: InstanceHead,
@@ -128,7 +130,10 @@ export function resetAnswer(
   return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, head.version));
 }
 
-/** Answer of a trim, which only tools see: what of an instance is gone, and whether by this call. */
+/**
+ * Answer of a trim, which only tools send: how many rows are trimmed, and whether this call trimmed
+ * them.
+ */
 export function trimmedAnswer({ history, drift }: RowCounts, is_new = true): EngineAnswer {
   return objectAnswer({ history, drift, is_new }, '');
 }
@@ -151,7 +156,7 @@ export function instanceAnswer(id: string, head: InstanceHead, models: Models): 
   return objectAnswer(body, etagOf(id, head.version));
 }
 
-/** Answer of `GET /instances/{id}/snapshot`: the snapshot and three fields more (interface 2.5). */
+/** Answer of `GET /instances/{id}/snapshot`: the snapshot and three more fields (interface 2.5). */
 export function snapshotAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   const report = reportOf(id, head, models);
   const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;
@@ -165,8 +170,8 @@ export function contractAnswer(id: string, head: InstanceHead, models: Models): 
 }
 
 /**
- * What a stream says of the present state: the report, and what the modes are compared with, which no
- * answer of an observation takes the time for.
+ * Present state in an event stream: the report and the reference points of all modes. Answers to
+ * observations leave out the reference points to save time.
  */
 export function followedState(
   id: string,
@@ -185,8 +190,8 @@ function byMode(strengths: readonly number[]): Record<string, number> {
 }
 
 /**
- * What a command answered whose state is still the present one, for a retried call; undefined
- * if it answered states that are gone.
+ * Repeats the answer of a retried command from the present state. Undefined if the answer contained
+ * earlier states.
  */
 export function answerAgain(
   id: string,

@@ -45,18 +45,18 @@ import type { EngineAnswer, EngineCommand, ObservationInput } from '#wire/engine
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
-/** Reused for every cycle of every instance: a turn never leaves it half read. */
+/** Reused for every cycle of every instance. A turn always reads the report to the end. */
 const report = newReport();
 
-/** A vector for heads that have no identity any more. */
+/** Vector of heads of deleted instances. */
 const NO_MODEL = new Float64Array(0);
 
-/** What an event makes of an instance: the next one, and the answer of the command. */
+/** Result of an event: the next state of the instance, and the answer of the command. */
 export type InstanceApplied = Applied<InstanceState, EngineAnswer>;
 
 /**
- * Applies a committed event. Deterministic in (state, event, version): recovery applies it again
- * and gets the same bytes. The state before is used up: the next one has its model and its rows.
+ * Applies a committed event. Deterministic in (state, event, version): recovery applies the event
+ * again and gets the same bytes. Consumes `state`: the next state reuses its model and rows.
  */
 export function applyEvent(
   instanceId: string,
@@ -106,7 +106,7 @@ function applyChange(
   }
 }
 
-/** Keeps the answer for callers that repeat the key. */
+/** Stores the answer for callers that repeat the key. */
 function withKeyedAnswer(
   { state, answer }: InstanceApplied,
   { key, fingerprint }: AnswerKey,
@@ -160,7 +160,7 @@ function rename(
   };
 }
 
-/** What stays is the marker: whose it was, and since when it is deleted (architecture 3.2). */
+/** Leaves a marker with the account and the time of the deletion (architecture 3.2). */
 function removed(state: InstanceState, atMs: number, version: number): InstanceState {
   const { floor: _, ...head } = headOf(state);
   const text = { name: '', description: '', model: NO_MODEL };
@@ -177,7 +177,7 @@ function removed(state: InstanceState, atMs: number, version: number): InstanceS
   };
 }
 
-/** A new generation that starts now, with no observation to keep a distance from. */
+/** Starts a new generation. The next observation need not keep a distance from earlier ones. */
 function reset(
   head: InstanceHead,
   { mode }: Of<'reset'>,
@@ -198,7 +198,7 @@ function reset(
   };
 }
 
-/** The rows themselves go with the next checkpoint; from now on no caller is shown them. */
+/** Hides the rows up to the floor at once. The next checkpoint deletes them. */
 function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number): InstanceState {
   const { unstored = new UnstoredRows() } = state;
   const head = headOf(state);
@@ -262,7 +262,9 @@ function observe(
   };
 }
 
-/** Remembers the keys of applied items. Their rows have no body: a replay shows the present state. */
+/**
+ * Remembers the keys of applied items. Their rows have no body: a replay shows the present state.
+ */
 function addItemRows(
   unstored: UnstoredRows,
   { keys }: KeyedItems,
@@ -274,7 +276,7 @@ function addItemRows(
   }
 }
 
-/** The vector that a cycle may write to. */
+/** Vector that a cycle may write to; a copy if the store may share the model. */
 function ownModel({ model }: InstanceHead, isShared: boolean): State {
   return isShared ? model.slice() : model;
 }
@@ -304,7 +306,9 @@ function driftRow(timestampMs: number, ordinal: number, generation: number): Dri
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** The part of an `observed` event that a process or batch call decides, or that it came too early. */
+/**
+ * Part of an `observed` event that a process or batch call decides, or that the call is throttled.
+ */
 type Observed =
   | {
       readonly kind: 'observed';
@@ -316,8 +320,8 @@ type Observed =
   | Extract<Timing, { kind: 'throttled' }>;
 
 /**
- * Gives the observations of a call their times, by the rules of decisions 1, 8 and 152. `items`: keys and
- * outcomes of a batch's items, where one has a key.
+ * Assigns times to the observations of a call, by the rules of decisions 1, 8 and 152. `items`:
+ * keys and outcomes of the batch's items, if any item has a key.
  */
 export function observedEvent(
   state: InstanceState,
@@ -339,7 +343,7 @@ export function observedEvent(
   return { ...observed, items: { keys, statuses } };
 }
 
-/** Observations with their own times, or else one second apart from `firstMs` on (decision 8). */
+/** Observations with their own times, or one second apart starting at `firstMs` (decision 8). */
 export function timedFrom(
   firstMs: number,
   observations: readonly ObservationInput[],
@@ -351,8 +355,8 @@ export function timedFrom(
 }
 
 /**
- * The present time, from which the next one is counted on. Of an actor that was observed before it
- * came to this process only its last event's time is known; since then a second has passed.
+ * Present time, and anchor for the next one. If an actor was last observed in another process, only
+ * the time of its last event is known. At least one second has passed since then.
  */
 function anchoredPresent(state: InstanceState, now: Instant): number {
   const { clockAnchor } = state;

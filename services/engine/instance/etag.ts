@@ -3,11 +3,14 @@ import { faultFor } from '#fault/fault';
 import { mixBits } from '#platform/hash';
 import type { EngineCall } from '#wire/engine-messages';
 
-/** Odd constants that keep the two halves of a tag apart: 2^32 over the golden ratio and over √3. */
+/**
+ * Odd constants that make the two halves of a tag independent: 2^32 over the golden ratio and over
+ * √3.
+ */
 const SALT_HIGH = 0x9e3779b9;
 const SALT_LOW = 0x93cd3a2d;
 
-/** Where the digits of an id begin: behind `inst_`. */
+/** Position of the digits in an id, after `inst_`. */
 const ID_DIGITS_AT = 5;
 const HALF_DIGITS = 8;
 

@@ -9,13 +9,13 @@ export type AnswerKey = { readonly key: string; readonly fingerprint: string };
 
 /** Keys and outcomes of the items of a batch (decision 280). */
 export type KeyedItems = {
-  /** Keys of the observations that were applied, as many as they. */
+  /** Keys of the applied observations, one per observation. */
   readonly keys: readonly (AnswerKey | undefined)[];
   /** One status per item of the call, in input order. */
   readonly statuses: readonly ('applied' | 'replayed')[];
 };
 
-/** What can happen to an instance. */
+/** Change of an instance. */
 export type InstanceChange =
   | {
       readonly kind: 'created';
@@ -40,12 +40,12 @@ export type InstanceChange =
       readonly items?: KeyedItems | undefined;
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
-  /** The rows up to a floor are gone, above the one before (decision 234). */
+  /** The rows up to a floor are trimmed. The floor is above the one before (decision 234). */
   | { readonly kind: 'trimmed'; readonly floor: Floor };
 
-/** One committed event: the change, when, and under which key. Applying it is deterministic. */
+/** Committed event: the change, its time and its key. Applying an event is deterministic. */
 export type InstanceEvent = {
-  /** The model that the answer came from: running it again takes the same one (model 9). */
+  /** Model that produced the answer. A replay uses the same model (model 9). */
   readonly modelVersion: string;
   readonly change: InstanceChange;
   /** Server time of the commit in Unix milliseconds. */
@@ -53,7 +53,7 @@ export type InstanceEvent = {
   readonly answerKey: AnswerKey | undefined;
 };
 
-/** Whether a change of this kind shows in the account's listing. */
+/** Whether a change of this kind is visible in the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {
   return kind === 'created' || kind === 'renamed' || kind === 'removed';
 }

@@ -1,15 +1,17 @@
 import { type InstanceHead, type NewestRows, NO_ROWS } from '#storage/ports/instances';
 
-/** Bytes of a model in memory. `test/engine/held-bytes` holds these estimates against the heap. */
+/** Bytes of a model in memory. `test/engine/held-bytes` checks these estimates against the heap. */
 const MODEL_BYTES = 1_100;
 
-/** Bytes of a head's rows in memory besides themselves. */
+/** Bytes of a head's rows in memory, without their text. */
 const ROWS_BYTES = 60;
 
-/** Bytes of a floor in memory besides the state. */
+/** Bytes of a floor in memory, without its state. */
 const FLOOR_BYTES = 110;
 
-/** Characters that take two bytes in memory, and make all others of their text do so. */
+/**
+ * Characters that take two bytes in memory. One such character doubles the size of its whole text.
+ */
 const WIDE = /[\u0100-\uffff]/;
 
 /** Bytes of a text in memory. */

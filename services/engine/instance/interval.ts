@@ -1,33 +1,35 @@
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 import type { Clock, Instant } from '#platform/clock';
 
-/** What the interval rule knows of an instance and of now. Times in Unix milliseconds. */
+/** Inputs of the interval rule. Times in Unix milliseconds. */
 export type IntervalBasis = {
-  /** Time of the last accepted observation of this generation; undefined: there is none. */
+  /** Time of the last accepted observation of this generation; undefined if there is none. */
   readonly observedAtMs: number | undefined;
-  /** What the wall clock says. */
+  /** Time of the wall clock. */
   readonly nowMs: number;
-  /** What it says at the least if it has not stepped back: `presentOf`. */
+  /** Time of a clock that never steps back, from `presentOf`. */
   readonly presentMs: number;
 };
 
-/** When observations took place, or that they came too early. */
+/** Time of the first observation, or that the observations came too early. */
 export type Timing =
   | { readonly kind: 'accepted'; readonly firstMs: number }
   | { readonly kind: 'throttled'; readonly retryAfterS: number };
 
 /**
- * The time now by a wall clock that never steps back: what has passed by the monotonic clock since
- * the anchor has passed. Source: decision 152.
+ * Present time by a wall clock that never steps back. The monotonic time since the anchor is the
+ * minimum advance. Source: decision 152.
  */
 export function presentOf(anchor: Instant, now: Instant): number {
   return Math.max(now.wallMs, anchor.wallMs + now.monotonicMs - anchor.monotonicMs);
 }
 
 /**
- * The time of the first of `count` observations that came together. `callerMs` is the caller's own
- * timestamp of the first one, if it gave any; then the others have theirs too. Without timestamps
- * the others follow at one second each, ending now where there is room. Source: decisions 1 and 8.
+ * Time of the first of `count` observations in one call.
+ *
+ * `callerMs` is the caller's timestamp of the first observation; if it is set, the others have
+ * timestamps too. Without timestamps the observations are one second apart and end now, if there is
+ * room after the previous observation. Source: decisions 1 and 8.
  */
 export function timingOf(
   callerMs: number | undefined,
@@ -49,20 +51,22 @@ export function timingOf(
 }
 
 /**
- * The engine's own stamp: now. A wall clock that stands before the earliest allowed time although
- * that time has come (it stepped back, or a former owner's was ahead) freezes no instance: then the
- * stamp is that earliest time. A previous observation that lies ahead for another reason, because
- * its batch was spread or its caller said so, is waited for. Source: decision 152.
+ * Timestamp from the engine's clock.
+ *
+ * The wall clock may be before the earliest allowed time although that time has passed: it stepped
+ * back, or a former owner's clock was ahead. The timestamp is then the earliest allowed time, so
+ * that the instance does not freeze. If the previous observation lies ahead for another reason,
+ * such as a spread batch or a caller's timestamp, the call is throttled. Source: decision 152.
  */
 function stampOf({ nowMs, presentMs }: IntervalBasis, earliestMs: number | undefined): number {
   if (earliestMs === undefined || nowMs >= earliestMs) return nowMs;
   return Math.min(presentMs, earliestMs);
 }
 
-/** Steps between two that are timed: looking at the clock twice costs a twentieth of a step. */
+/** Number of steps per timed step. Reading the clock twice costs a twentieth of a step. */
 const STEPS_PER_SAMPLE = 64;
 
-/** Times one model step in 64, the first included. */
+/** Times one model step in 64, including the first. */
 export class StepTimer {
   readonly #clock: Clock;
   readonly #observe: (seconds: number) => void;
@@ -73,7 +77,10 @@ export class StepTimer {
     this.#observe = observe;
   }
 
-  /** Before a step: when it began, in milliseconds, or undefined if this one is not timed. */
+  /**
+   * Call before a step. Returns the start in milliseconds (monotonic), or undefined if the step is
+   * not timed.
+   */
   start(): number | undefined {
     if (this.#stepsLeft > 0) {
       this.#stepsLeft -= 1;
@@ -83,7 +90,7 @@ export class StepTimer {
     return this.#clock.monotonicMs();
   }
 
-  /** After a step, with what `start` said. */
+  /** Call after a step, with the result of `start`. */
   stop(startedMs: number | undefined): void {
     if (startedMs === undefined) return;
     this.#observe((this.#clock.monotonicMs() - startedMs) / 1_000);

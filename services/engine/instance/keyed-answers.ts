@@ -19,18 +19,25 @@ import {
   plainAnswer,
 } from '#wire/engine-messages';
 
-/** The answer to a key made this recently is not looked up: its call's id is remembered for 20 s. */
+/**
+ * Maximum age of a key whose answer is not looked up, in milliseconds. The id of its call is
+ * remembered for 20 s.
+ */
 const FRESH_KEY_AGE_MS = 10_000;
 
-/** How far a caller's clock may stand ahead for its key to count as fresh (architecture 3.5). */
+/**
+ * Maximum time that a caller's clock may be ahead for its key to count as fresh, in milliseconds
+ * (architecture 3.5).
+ */
 const FRESH_KEY_AHEAD_MS = 5_000;
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
 /**
- * The stored answer for a keyed call, if there is one: from memory at once, from the store with one
- * read, or without a read when the key is too young to be there and its call was not seen before.
- * Source: decision 22.
+ * Stored answer for a keyed call, if there is one. Source: decision 22.
+ *
+ * The answer comes from memory at once, or from the store with one read. No read is needed if the
+ * key is too young to be stored and its call was not seen before.
  */
 export function findAnswer(
   call: EngineCall,
@@ -39,7 +46,7 @@ export function findAnswer(
   { wallMs, earlierVersion }: Pick<Turn<unknown>, 'wallMs' | 'earlierVersion'>,
   store: InstanceStore,
 ): AnswerRow | undefined | Promise<AnswerRow | undefined> {
-  // Its answers went with the instance, though the store may still hold them.
+  // The answers were deleted with the instance, though the store may still hold them.
   if (!isLive(state)) return undefined;
   const inMemory = state.unstored?.answerTo(rowKey);
   if (inMemory !== undefined) return isExpired(inMemory, wallMs) ? undefined : inMemory;
@@ -49,8 +56,8 @@ export function findAnswer(
 }
 
 /**
- * The stored answer given again, or undefined if the key was an item's of a batch, whose row has none.
- * Throws `invalid_request` when the call is not the same one.
+ * Repeats the stored answer. Undefined if the key was an item's of a batch, whose row has no
+ * answer. Throws `invalid_request` when the key was used for another request.
  */
 export function replayOf(
   row: AnswerRow,
@@ -64,19 +71,21 @@ export function replayOf(
   return body === '' ? undefined : { ...plainAnswer(body, etag), isReplayed: true };
 }
 
-/** Whether a single call has the observation of a batch's item that left the row. */
+/** Whether a single call has the same observation as the batch item that left the row. */
 function isSameObservation({ fingerprint }: AnswerRow, command: EngineCommand): boolean {
   if (command.kind !== 'process' || command.isBatch) return false;
   const [observation] = command.observations;
   return observation !== undefined && fingerprintOfObservation(observation) === fingerprint;
 }
 
-/** The refusal of a call that only a stored answer could have satisfied. */
+/** Refusal of a call that may only repeat a stored answer, when none is stored. */
 export function nothingToReplay(): Fault {
   return new Fault('quota_exceeded', 'the monthly quota is used up');
 }
 
-/** Whether a call whose id was not seen was not seen under another id either, and is no old one. */
+/**
+ * Whether a call with an unseen id is surely new: it had no other id before, and its key is fresh.
+ */
 function isSurelyNew({ idempotency }: EngineCall, nowMs: number): boolean {
   return idempotency?.isNameUnsure !== true && isFresh(idempotency?.key ?? '', nowMs);
 }
@@ -88,32 +97,32 @@ function isFresh(key: string, nowMs: number): boolean {
 }
 
 /*
- * Idempotency keys of the items of a batch (decision 280). An applied item leaves an answer row under
- * the same name as a single call with its key, so that batches and single calls find each other's keys.
+ * Idempotency keys of batch items (decision 280). An applied item leaves an answer row under the
+ * same name as a single call with its key, so that batches and single calls find each other's keys.
  * The row of an item has no body: a replay shows the present state.
  */
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Outcome of one item, as `results` of the answer says it. Source: interface 4.2. */
+/** Outcome of one item in the `results` of the answer. Source: interface 4.2. */
 export type ItemStatus = 'applied' | 'replayed' | 'throttled';
 
 /** Answer rows of a batch's keys, by row key. */
 type KnownRows = ReadonlyMap<string, AnswerRow>;
 
-/** The items of a batch, sorted into those that are applied and those that were applied before. */
+/** Items of a batch, split into items to apply and items that were applied before. */
 export type SortedItems = {
   /** The items to apply, in input order. */
   readonly fresh: readonly ObservationInput[];
-  /** Keys under which they are remembered, as many as `fresh`. */
+  /** Keys under which the `fresh` items are remembered, one per item. */
   readonly keys: readonly (AnswerKey | undefined)[];
   /** One status per item of the batch, in input order. */
   readonly statuses: readonly ('applied' | 'replayed')[];
 };
 
 /**
- * The rows of a batch's keys: from memory, and all others with one read of the store. A young key is
- * looked up too, because the id of the call says nothing about its items.
+ * Answer rows of a batch's keys: from memory, and all others with one read of the store. Fresh keys
+ * are looked up too, because the id of the call says nothing about its items.
  */
 export async function findItemRows(
   { instanceId }: Pick<EngineCall, 'instanceId'>,
@@ -137,10 +146,10 @@ export async function findItemRows(
 }
 
 /**
- * Sorts the items of a batch. An item is replayed if its key is known, or if an earlier item of the same
- * batch has it. Throws `idempotency_key_reused` with the item's field for a key of another observation.
- * `earlierVersion`: the version at which this very call was committed before; its own items count as
- * applied then.
+ * Splits the items of a batch. An item is replayed if its key is known, or if an earlier item of
+ * the batch has the same key. `earlierVersion`: version at which this call was committed before;
+ * its own items then count as applied. Throws `idempotency_key_reused` with the item's field if the
+ * key belongs to another observation.
  */
 export function sortItems(
   { instanceId, idempotency }: Pick<EngineCall, 'instanceId' | 'idempotency'>,
@@ -164,7 +173,7 @@ export function sortItems(
     const row = rows.get(key);
     const known = inBatch.get(key) ?? row?.fingerprint;
     const isSame = known === fingerprint || known === itemKey.fingerprint;
-    // The whole batch would be stored under the name of one of its items.
+    // The whole batch would be stored under the key of one of its items.
     const isOfBatch = itemKey.key === idempotency?.key;
     if (isOfBatch || (known !== undefined && !isSame)) throw reused(index);
     const isOwn = ownTag !== undefined && row?.etag === ownTag && !inBatch.has(key);
@@ -178,8 +187,9 @@ export function sortItems(
 }
 
 /**
- * Checks the times of the items that are applied (decision 8). The edge cannot: it does not know which
- * items are replayed. Throws `invalid_request` with the field of the first item that breaks the rule.
+ * Checks the times of the items to apply (decision 8). The edge cannot check them, because it does
+ * not know which items are replayed. Throws `invalid_request` with the field of the first misplaced
+ * item.
  */
 export function assertFreshOrder({ fresh, statuses }: SortedItems): void {
   const misplaced = firstMisplaced(fresh.map(({ timestampMs }) => timestampMs));
@@ -193,7 +203,7 @@ export function assertFreshOrder({ fresh, statuses }: SortedItems): void {
   throw invalid(misplaced.reason, field, `${field}: ${text}`);
 }
 
-/** The statuses when the items that are not replays came too early. */
+/** Statuses when the items to apply came too early. */
 export function throttledOf({ statuses }: SortedItems): readonly ItemStatus[] {
   return statuses.map((status) => (status === 'applied' ? 'throttled' : status));
 }
@@ -204,15 +214,18 @@ function reused(index: number): Fault {
 }
 
 /*
- * Mark of the newest batch with item keys. It is the first entry of `recentCalls` of a head, so that a
- * new owner of the instance has it too, and a release without item keys passes over it: no call has
- * its id.
+ * Mark of the newest batch with item keys. The mark is the first entry of a head's `recentCalls`,
+ * so that a new owner of the instance has it too. Releases without item keys ignore the mark,
+ * because no call has its id.
  */
 
-/** Id of the entry of `recentCalls` that is the mark. */
+/** Call id of the mark in `recentCalls`. */
 const ITEM_KEYS_MARK = 2 ** 52 - 1;
 
-/** How long the mark stays: longer than a key counts as fresh, with room for clocks that differ. */
+/**
+ * Time for which the mark is kept, in milliseconds. Longer than a key counts as fresh, with a
+ * margin for clock differences.
+ */
 const ITEM_KEYS_MARK_AGE_MS = 60_000;
 
 const NONE: readonly RecentCall[] = [];
@@ -228,7 +241,7 @@ export function keptMark(recentCalls: readonly RecentCall[], atMs: number): read
   return recentCalls.length === 1 ? recentCalls : recentCalls.slice(0, 1);
 }
 
-/** `recentCalls` of a head that is stored: its mark, if it has one, and then the calls. */
+/** `recentCalls` of a head to store: its mark, if there is one, and then the calls. */
 export function recentWithMark(
   present: readonly RecentCall[],
   calls: readonly RecentCall[],
@@ -240,8 +253,8 @@ export function recentWithMark(
 }
 
 /**
- * Whether items with keys may have been applied in the last minute: then a young key of a single call
- * may be one of theirs, and is looked up.
+ * Whether items with keys may have been applied in the last minute. A fresh key of a single call
+ * may then belong to such an item, and is looked up.
  */
 function hasRecentItemKeys(state: InstanceState, nowMs: number): boolean {
   return isMarked(headOf(state).recentCalls, nowMs);
@@ -251,12 +264,15 @@ function isMarked([first]: readonly RecentCall[], nowMs: number): boolean {
   return first?.callId === ITEM_KEYS_MARK && first.atMs > nowMs - ITEM_KEYS_MARK_AGE_MS;
 }
 
-/** Characters of an observation's fingerprint: 128 bits. That of a call has 64. */
+/**
+ * Length of an observation's fingerprint in hex characters: 128 bits. A call's fingerprint has 64
+ * bits.
+ */
 const FINGERPRINT_LENGTH = 32;
 
 /**
- * Fingerprint of an observation, whatever text its caller wrote it with: mode, signal, confidence, own
- * timestamp and context.
+ * Fingerprint of an observation's meaning: mode, signal, confidence, own timestamp and context. The
+ * JSON layout of the request does not matter.
  */
 function fingerprintOfObservation(observation: ObservationInput): string {
   const { mode, signal, confidence, timestampMs = null, contextJson } = observation;
@@ -265,14 +281,14 @@ function fingerprintOfObservation(observation: ObservationInput): string {
 }
 
 /**
- * The name of the row that a call on an instance leaves under its key. A batch's item leaves a row of the
- * same name, so that single calls and batches find each other's keys (decisions 22 and 280).
+ * Name of the answer row for a key on an instance. A batch item's row has the same name, so that
+ * single calls and batches find each other's keys (decisions 22 and 280).
  */
 export function callKeyOf(key: string): string {
   return `call:${key}`;
 }
 
-/** Whether an answer is too old to be given again. */
+/** Whether an answer is too old to be repeated. */
 function isExpired({ atMs }: AnswerRow, nowMs: number): boolean {
   return atMs < nowMs - ANSWER_AGE_MS;
 }

@@ -44,20 +44,22 @@ import type { EngineAnswer, EngineCall, EngineCommand, TrimCommand } from '#wire
 
 type InstancePorts = {
   readonly store: InstanceStore;
-  /** When rows leave a head; undefined: as the service's bounds say. */
+  /** Bounds at which rows move from the head to chunks. Undefined: the bounds of the service. */
   readonly chunkBounds?: ChunkBounds | undefined;
-  /** Undefined: those of this program. */
+  /** Undefined: the models of this program. */
   readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
-  /** Undefined: no call waits for what is committed. */
+  /** Undefined: no call waits for events. */
   readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
 
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
-/** The instance as a kind of durable actor: the commands of interface 4 on one instance. */
+/**
+ * The instance as a kind of durable actor: executes the commands of interface 4 on one instance.
+ */
 export class InstanceKind
   implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent, InstanceApplied>
 {
@@ -90,7 +92,7 @@ export class InstanceKind
   receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
     if (call.command.kind !== 'create') this.#assertPresent(state, call, turn);
     if (call.idempotency === undefined) {
-      // A batch with item keys is repeated below, once its keys are looked up.
+      // A repeated batch with item keys is handled below, after its keys are looked up.
       const isRepeated = turn.earlierVersion !== undefined && !hasItemKeys(call.command);
       if (isRepeated) return this.#repeat(state, call, turn);
       return this.#perform(state, call, turn);
@@ -108,18 +110,21 @@ export class InstanceKind
     return state.head === undefined;
   }
 
-  /** Another account's instance looks exactly like none (decision 19). A retried DELETE is answered. */
+  /**
+   * Throws `not_found` for a missing, deleted or foreign instance, indistinguishably (decision 19).
+   * A retried DELETE is answered.
+   */
   #assertPresent(state: InstanceState, call: EngineCall, turn: InstanceTurn): void {
     if (state.head?.accountId === call.accountId) {
       if (isLive(state)) return;
       if (call.command.kind === 'remove') {
-        // Announced again: the first delete may have ended before the listing heard of it.
+        // Notify the listing again: the first delete may have ended before its notification.
         this.#announce(call, state, turn);
         if (turn.earlierVersion !== undefined) return;
       }
     } else if (state.head !== undefined) {
-      // After the turn an unknown instance is read: time must not distinguish a foreign one from
-      // it.
+      // Read an unknown instance after the turn: response time must not distinguish a foreign
+      // instance from a missing one.
       turn.beforeAnswer(async () => void (await this.#ports.store.readHead(`${call.instanceId}?`)));
     }
     throw new Fault('not_found', 'no such instance');
@@ -219,7 +224,7 @@ export class InstanceKind
     return reserved.then(create);
   }
 
-  /** Idempotent: the floor only ever rises. */
+  /** Raises the floor. Idempotent: the floor never falls. */
   #trim(
     call: EngineCall,
     state: InstanceState,
@@ -236,7 +241,7 @@ export class InstanceKind
     return this.#commitSame(call, state, turn, { kind: 'trimmed', floor });
   }
 
-  /** Commits what moves no state on: the instance goes on with the model that it has. */
+  /** Commits a change that runs no cycle: the instance keeps its model version. */
   #commitSame(
     call: EngineCall,
     state: InstanceState,
@@ -264,8 +269,8 @@ export class InstanceKind
   }
 
   /**
-   * A create, rename or delete is answered, first time or again, only when the listing knows of it
-   * (architecture 3.6).
+   * Delays the answer of a create, rename or delete, also a repeated one, until the listing has the
+   * change (architecture 3.6).
    */
   #announce(call: EngineCall, state: InstanceState, turn: InstanceTurn): void {
     const { instanceId, command, traceparent } = call;
@@ -281,16 +286,19 @@ export class InstanceKind
   }
 }
 
-/** A create's key is scoped to the account, any other to the instance (decision 22). */
+/**
+ * Name of the answer row of a call. A create's key is scoped to the account, any other key to the
+ * instance (decision 22).
+ */
 function rowKeyOf(call: EngineCall): string {
   const key = call.idempotency?.key ?? '';
   return call.command.kind === 'create' ? `create:${key}` : callKeyOf(key);
 }
 
-/** Cycles that an operator sees: enough to know what is going on. */
+/** Maximum number of unstored cycles in an operator's view. */
 const UNSTORED_SHOWN = 10;
 
-/** What an operator sees of an instance in memory; undefined if none was ever created. */
+/** Operator's view of an instance in memory; undefined if it was never created. */
 export function activeInstanceOf(
   instanceId: string,
   { head, unstored }: InstanceState,
@@ -308,9 +316,9 @@ export function activeInstanceOf(
 }
 
 /**
- * Reads stored heads for pages of several instances: one that is damaged, or of a model that this
- * program does not have, is reported and counts as not found, so that the others of its page are
- * shown. The instance itself answers 500.
+ * Reads stored heads for pages of several instances. Reports a head that is damaged or needs a
+ * missing model to `onBug` and treats it as not found, so that the rest of the page is shown. The
+ * instance itself answers 500.
  */
 export function storedHeadOf(
   instances: Pick<InstanceStore, 'readHead'>,

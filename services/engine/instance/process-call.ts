@@ -25,12 +25,12 @@ type Process = Extract<EngineCommand, { kind: 'process' }>;
 type ProcessCall = EngineCall & { readonly command: Process };
 type AnyTurn = Turn<never>;
 
-/** What processing a call takes. */
+/** Dependencies of processing a call. */
 export type Processing<SomeTurn> = {
   readonly model: ModelPorts;
   readonly store: Pick<InstanceStore, 'findAnswers'>;
   readonly metrics: EngineMetrics;
-  /** Commits a change with the model of a version. */
+  /** Commits a change, applied by the model of `modelVersion`. */
   readonly commit: (
     call: EngineCall,
     turn: SomeTurn,
@@ -39,7 +39,7 @@ export type Processing<SomeTurn> = {
   ) => InstanceApplied;
 };
 
-/** How a single call is answered. */
+/** Answer shape of a single call. */
 const SINGLE = { isBatch: false, isEveryStateWanted: false } as const;
 
 /** Whether items of a batch have idempotency keys. */
@@ -48,8 +48,9 @@ export function hasItemKeys(command: EngineCommand): boolean {
 }
 
 /**
- * Processes a single observation or a batch. Of a batch with item keys only the items whose keys are new
- * are applied (decision 280). Throws `invalid_request` for items that break a rule: nothing is applied.
+ * Processes a single observation or a batch. In a batch with item keys only items with new keys are
+ * applied (decision 280). Throws `invalid_request` for items that break a rule; nothing is applied
+ * then.
  */
 export function processed<SomeTurn extends AnyTurn>(
   state: InstanceState,
@@ -61,7 +62,9 @@ export function processed<SomeTurn extends AnyTurn>(
   return processedItems(state, call, turn, ports);
 }
 
-/** Answer to a single call whose observation was an item of a batch: the present state. */
+/**
+ * Answer to a single call whose observation was applied as an item of a batch: the present state.
+ */
 export function replayedItem(
   state: InstanceState,
   { instanceId }: Pick<EngineCall, 'instanceId'>,
@@ -119,19 +122,21 @@ function applied<SomeTurn extends AnyTurn>(
   return answer;
 }
 
-/** A call that simulates, and what it is asked of. */
+/** Arguments of a simulation. */
 type Simulation = {
   readonly call: Pick<EngineCall, 'instanceId' | 'modelVersion'>;
   readonly command: Extract<EngineCommand, { kind: 'simulate' }>;
-  /** Unix milliseconds. */
+  /** Present time in Unix milliseconds. */
   readonly nowMs: number;
 };
 
 /**
- * What observations would make of an instance, state by state. They are applied to a copy, which is thrown
- * away: nothing of the instance changes, and no cycle is charged. Observations without times of their
- * own follow each other at one second, the first as soon as the instance takes one; others keep the
- * rules of a batch. Throws `invalid_request` when the first comes too early.
+ * Simulates observations and answers with the resulting states. They are applied to a copy that is
+ * dropped: the instance does not change, and no cycle is charged.
+ *
+ * Observations without times are one second apart, and the first comes as soon as the instance
+ * accepts it. Observations with times follow the rules of a batch. Throws `invalid_request` when
+ * the first comes too early.
  */
 export function simulatedAnswer(
   state: InstanceState,
@@ -158,16 +163,16 @@ export function simulatedAnswer(
     atMs: nowMs,
     answerKey: undefined,
   };
-  // A head in memory without anything else copies its model before a cycle writes to it.
+  // A state made from a head alone copies the model before a cycle writes to it.
   const copy = instanceFrom(head);
   const { answer } = applyEvent(instanceId, copy, event, head.version, ports);
   return { ...answer, cycles: 0, etag: etagOf(instanceId, head.version) };
 }
 
 /**
- * The answer to a call without a key that was committed before: of the present state, if it was the
- * last one; else its own, made from the records that this process has run again. Throws
- * `service_unavailable` of unknown outcome when neither is here any more (decision 90).
+ * Answer to a call without a key that was committed before. If the call was the last one, the
+ * answer comes from the present state; otherwise from records that this process has replayed.
+ * Throws `service_unavailable` of unknown outcome when neither is available (decision 90).
  */
 export function answerToRepeated(
   { command, instanceId }: EngineCall,

@@ -2,24 +2,24 @@ import type { InstanceEvent } from '#engine/instance/event';
 import { bytesOfHeadText, bytesOfModel, bytesOfText } from '#engine/instance/held-bytes';
 import type { InstanceHead } from '#storage/ports/instances';
 
-/** Bytes of an event in memory without its text, by estimate. */
+/** Estimated bytes of an event in memory, without its text. */
 const EVENT_BYTES = 200;
 
-/** Bytes of one of its observations in memory, without the text that its row shares. */
+/** Estimated bytes of an observation in memory, without the text that its row shares. */
 const OBSERVATION_BYTES = 150;
 
-/** A stored head, and the events after it that were replayed. */
+/** Stored head, and the events after it that were replayed. */
 export type Recovery = {
   readonly head: InstanceHead | undefined;
   readonly events: readonly InstanceEvent[];
-  /** Bytes of all their text, which the rows made of it share. */
+  /** Bytes of the text in the head and the events. The rows made from them share this text. */
   readonly textBytes: number;
-  /** Roughly the bytes of both that nothing else holds. */
+  /** Approximate bytes of the head and the events that nothing else holds. */
   readonly bytes: number;
 };
 
 /**
- * What a recovery starts from: until the next checkpoint callers may come back for answers of its
+ * Recovery of an instance. Until the next checkpoint, callers may ask again for answers of its
  * records (decision 90).
  */
 export function recoveryOf(
@@ -31,12 +31,15 @@ export function recoveryOf(
     const count = change.kind === 'observed' ? change.observations.length : 0;
     return sum + EVENT_BYTES + count * OBSERVATION_BYTES;
   }, 0);
-  // A vector of its own has only what was stored before.
+  // The model is counted because the recovery keeps the stored vector for itself.
   const bytes = shells + bytesOfModel(head);
   return { head, events, textBytes, bytes };
 }
 
-/** The recovery after text has left the head or the rows: what it keeps of it, it holds alone. */
+/**
+ * Recovery after text has left the head or the rows: the recovery is then the only holder of this
+ * text.
+ */
 export function afterText(
   recovery: Recovery | undefined,
   leavingBytes: number,

@@ -17,16 +17,16 @@ import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 import { type EngineAnswer, plainAnswer, type RecordPage } from '#wire/engine-messages';
 import { type RecordsCursor, recordsCursorText } from '#wire/list-cursor';
 
-/** Drift events in an answer whose caller asked for no page. Source: decision 162. */
+/** Maximum number of drift events in an answer without paging. Source: decision 162. */
 const DRIFT_EVENTS_MAX = 1_000;
 
-/** Bytes of a page's rows, but for the first, which always fits. Source: decision 162. */
+/** Maximum bytes of a page's rows. The first row always fits. Source: decision 162. */
 const PAGE_BYTES_MAX = 1_024 * 1_024;
 
-/** Rows that are read from the store first; twice as many each time after that, if they may fit. */
+/** Number of rows in the first read from the store. Each further read may be twice as large. */
 const READ_ROWS = 128;
 
-/** The least that is read, where few seem to fit. */
+/** Minimum number of rows in a read, when few rows seem to fit. */
 const READ_ROWS_MIN = 16;
 
 /** A page of the observation history, newest first. Source: interface 4.2. */
@@ -54,7 +54,7 @@ export async function historyPage(
   return pageAnswer(rows, pagination(page, next, total));
 }
 
-/** Drift events, most recent first: a page if one was asked for, else the newest 1,000. */
+/** Drift events, newest first: a page if the caller asked for one, otherwise the newest 1,000. */
 export async function driftPage(
   instanceId: string,
   state: InstanceState,
@@ -81,23 +81,26 @@ export async function driftPage(
   return pageAnswer(rows, pagination(page, next, total));
 }
 
-/** The ordinal before the first row that may be shown. */
+/** Ordinal before the first row that may be shown. */
 function startOf({ isEveryGeneration }: RecordPage, generation: number, floor: number): number {
   return isEveryGeneration ? floor : Math.max(generation, floor);
 }
 
-/** The same of a walk: a reset since it began does not move it, so its generation is shown to the end. */
+/**
+ * Like `startOf`, for a page of a walk. A reset after the walk began does not move the start: the
+ * walk shows its generation to the end.
+ */
 function walkStart(page: RecordPage, generation: number, floor: number): number {
   const { cursor } = page;
   return cursor === undefined ? startOf(page, generation, floor) : Math.max(cursor.start, floor);
 }
 
-/** Ordinal of the first row of a page. */
+/** Ordinal of the newest row of a page. */
 function topOf({ offset, cursor }: RecordPage, newestOrdinal: number): number {
   return cursor === undefined ? newestOrdinal - offset : Math.min(cursor.before - 1, newestOrdinal);
 }
 
-/** The cursor behind a page of `count` rows from the ordinal `top` down, if rows are left. */
+/** Cursor after a page of `count` rows from ordinal `top` down; undefined if no rows are left. */
 function nextOf(
   list: RecordsCursor['list'],
   instanceId: string,
@@ -110,7 +113,7 @@ function nextOf(
   return recordsCursorText({ list, instanceId, isEveryGeneration, seen, before, start });
 }
 
-/** Where rows come from and what is made of them. */
+/** Source of rows, and their JSON form. */
 type Rows<Row> = {
   readonly name: string;
   readonly readStored: (newest: number, count: number) => Promise<Row[]>;
@@ -118,9 +121,10 @@ type Rows<Row> = {
 };
 
 /**
- * Rows by their ordinals, which have no gaps: the newest stand in memory, in the head or behind it, the
- * older ones in chunks of the store (architecture 3.2). `start` is the ordinal before the first that
- * may be shown. Ends before the row with which they would be too large, and reads little beyond it.
+ * Reads rows by ordinal, newest first. Ordinals have no gaps: the newest rows are in memory, older
+ * rows in chunks of the store (architecture 3.2). `start` is the ordinal before the first row that
+ * may be shown. Stops before the page is too large, and reads little beyond that. Throws
+ * `CorruptState` if rows are missing.
  */
 async function newestFirst<Row>(
   memory: readonly Row[],
@@ -142,7 +146,7 @@ async function newestFirst<Row>(
   for (let portion = READ_ROWS; !isFull && seen < count; portion *= 2) {
     const wanted = Math.min(portion, count - seen, Math.max(READ_ROWS_MIN, fitting.room));
     const stored = await readStored(newest - seen, wanted);
-    // Every row that memory has let go of was confirmed to be in a chunk.
+    // Memory drops a row only after its chunk is stored, so a missing row is damage.
     if (stored.length < wanted) throw new CorruptState(`chunks lack ${name}`);
     isFull = stored.some((row) => !fitting.add(jsonOf(row)));
     seen += wanted;
@@ -150,12 +154,12 @@ async function newestFirst<Row>(
   return fitting.rows;
 }
 
-/** The rows of a page while they fit. */
+/** Rows of a page, up to its maximum size. */
 class PageRows {
   readonly rows: string[] = [];
   #bytes = 0;
 
-  /** How many more would fit if they were as large as those that are here. */
+  /** Estimated number of further rows that fit, by the average size so far. */
   get room(): number {
     const { length } = this.rows;
     if (length === 0) return READ_ROWS;
@@ -171,7 +175,7 @@ class PageRows {
   }
 }
 
-/** An observation as the history shows it. */
+/** Observation as JSON of the history. */
 export function historyJson(row: HistoryRow, isEveryGeneration: boolean): string {
   const mode = MODE_TARGETS[row.mode];
   const numbers = `"signal_strength":${row.signal},"confidence":${row.confidence}`;
@@ -180,7 +184,7 @@ export function historyJson(row: HistoryRow, isEveryGeneration: boolean): string
   return `{"cycle":${row.cycle},"mode_target":"${mode}",${numbers},${rest}}`;
 }
 
-/** A drift event as the list of them shows it. */
+/** Drift event as JSON of the list of drift events. */
 export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): string {
   const level = `"drift_level":"${row.level}","deviation":${row.deviationJson}`;
   const modes = `"affected_modes":${row.affectedModesJson},"rolled_back":${row.isRolledBack}`;
@@ -189,7 +193,7 @@ export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): strin
   return `{"cycle":${row.cycle},${level},${modes},${time}}`;
 }
 
-/** What an answer says of its page, behind which the next one begins at `next`. */
+/** Pagination part of an answer. `next`: cursor of the next page. */
 export function pagination(
   { limit, offset, cursor }: Pick<RecordPage, 'limit' | 'offset'> & PageOfWalk,
   next: string | undefined,
@@ -206,19 +210,24 @@ function pageAnswer(rows: readonly string[], page: object): EngineAnswer {
   return plainAnswer(body);
 }
 
-/** How many rows of one table a head has in it, and a chunk: these become a chunk when more come. */
+/**
+ * Maximum number and bytes of the rows of one table in a head, and in a chunk. The next row closes
+ * a full chunk.
+ */
 export type HeadBounds = { readonly rowsMax: number; readonly bytesMax: number };
 
-/** Bytes of observations in a head: all 32 while contexts have 110 bytes. Source: decision 210. */
+/**
+ * Maximum bytes of observations in a head: all 32 if contexts have 110 bytes. Source: decision 210.
+ */
 const HEAD_HISTORY_BYTES_MAX = 4 * 1_024;
 
-/** Drift events in a head: what a few days of an agent bring. Source: decision 210. */
+/** Maximum number of drift events in a head: a few days of an agent. Source: decision 210. */
 const HEAD_DRIFT_ROWS_MAX = 8;
 
-/** Bytes of drift events in a head, each of about 230. Source: decision 210. */
+/** Maximum bytes of drift events in a head, about 230 bytes each. Source: decision 210. */
 const HEAD_DRIFT_BYTES_MAX = 2 * 1_024;
 
-/** The bounds of both tables: 6 KiB of a head together. */
+/** Bounds of both tables: together 6 KiB of a head. */
 export type ChunkBounds = { readonly history: HeadBounds; readonly drift: HeadBounds };
 
 /** The bounds of the service. */
@@ -227,14 +236,16 @@ export const CHUNK_BOUNDS: ChunkBounds = {
   drift: { rowsMax: HEAD_DRIFT_ROWS_MAX, bytesMax: HEAD_DRIFT_BYTES_MAX },
 };
 
-/** What is written as chunks, oldest first, and what stays in the head. */
+/** Result of a cut: chunks to write, oldest first, and the rows that stay in the head. */
 export type Cut = { readonly chunks: readonly Chunk[]; readonly newest: NewestRows };
 
 /**
- * Rows of a head with others behind them, `last` the ordinal of the last. A chunk ends before the row
- * that does not fit beside it, and one row that is too large for a head is a chunk at once. So borders
- * follow from the rows alone: any node that applies the same events cuts at the same places, however many
- * checkpoints there were, and what a head has in it follows from its version.
+ * Cuts the rows of a head and the rows added after them into chunks. `last` is the ordinal of the
+ * last row.
+ *
+ * A chunk ends before the row that does not fit. A row that is too large for a head becomes a chunk
+ * at once. Borders therefore depend on the rows alone: every node that applies the same events cuts
+ * at the same places, regardless of checkpoints. The rows in a head follow from its version.
  */
 export function cutChunks(
   newest: NewestRows,
@@ -263,6 +274,6 @@ export function cutChunks(
     next += 1;
     if (bytes > bytesMax) close();
   }
-  // Joined and not added one to the other: that would leave a text of many pieces in memory.
+  // Join once: repeated concatenation would keep a string of many pieces in memory.
   return { chunks, newest: { after: first - 1, rows: open.join('') } };
 }

@@ -33,22 +33,22 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/ports/rows';
 
-/** Bytes of a record without its text, by estimate. */
+/** Estimated bytes of a record without its text. */
 const RECORD_BYTES = 200;
 
 type SourcingPorts = {
   readonly store: Pick<InstanceStore, 'bucketOf' | 'checkpoint' | 'storeAnswers'>;
-  /** When rows leave a head; undefined: as the service's bounds say. */
+  /** Bounds at which rows move from the head to chunks. Undefined: the bounds of the service. */
   readonly chunkBounds?: ChunkBounds | undefined;
   readonly directory: Directory;
   readonly model: ModelPorts;
 };
 
-/** How instances apply, record and store their events. */
+/** Event sourcing of instances: applies, records and stores their events. */
 export class InstanceSourcing
   implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied, InstanceCheckpoint>
 {
-  /** Keyed answers, which are large. Those to a deleted instance wait for its checkpoint. */
+  /** Keyed answers, which are large. Answers of a deleted instance wait for its checkpoint. */
   readonly earlyRows: EarlyRows<InstanceState, InstanceAnswers>;
   readonly #ports: SourcingPorts;
 
@@ -97,7 +97,7 @@ export class InstanceSourcing
     const rows = unstored?.copy();
     const { head: cut, history, drift } = this.#cut(id, present, rows);
     state.isModelShared = true;
-    // Shared with the store if it can be: most instances are idle.
+    // Share the head with the store if possible, because most instances are idle.
     const recent = recentWithMark(present.recentCalls, recentCalls);
     const head = recent === cut.recentCalls ? cut : { ...cut, recentCalls: recent };
     const answers = rows?.answers ?? [];
@@ -105,7 +105,7 @@ export class InstanceSourcing
       copy: { instanceId: id, head, history, drift, answers, trimmedFrom: rows?.trim?.from },
       forget: (later) => {
         later.recovery = undefined;
-        // After a deletion meanwhile there is nothing left of these rows.
+        // If the instance was deleted meanwhile, these rows no longer exist.
         if (unstored === undefined || rows === undefined || later.unstored !== unstored) return;
         unstored.drop(rows);
         if (unstored.isEmpty) later.unstored = undefined;
@@ -116,7 +116,7 @@ export class InstanceSourcing
     };
   }
 
-  /** The head with the newest rows of all that are in no chunk, and chunks of the others. */
+  /** Splits the rows that are in no chunk: the newest go to the head, the others to chunks. */
   #cut(id: string, present: InstanceHead, rows: RowsCopy | undefined) {
     if (rows === undefined) return { head: present, history: [], drift: [] };
     const { historyCount, driftCount, newestHistory, newestDrift } = present;
@@ -137,7 +137,7 @@ export class InstanceSourcing
     await this.#ports.store.checkpoint(copies);
   }
 
-  /** A deletion or a trim takes stored rows, and its caller was promised when (decisions 200 and 234). */
+  /** A deletion or a trim deletes stored rows by a promised deadline (decisions 200 and 234). */
   isUrgent({ head, unstored }: InstanceState): boolean {
     return head?.deletedAtMs !== undefined || unstored?.isTrimming === true;
   }
@@ -147,7 +147,7 @@ export class InstanceSourcing
   }
 
   beforeReplay(state: InstanceState, events: readonly InstanceEvent[]): InstanceState {
-    // The recovery shares the model: the first change copies it.
+    // The recovery shares the model, so the first change must copy it.
     return { ...state, isModelShared: true, recovery: recoveryOf(state.head, events) };
   }
 
@@ -165,14 +165,14 @@ function bytesOfKey(one: AnswerKey | undefined): number {
   return one === undefined ? 0 : one.key.length + one.fingerprint.length;
 }
 
-/** Rows of one table: those of the head, and others up to the ordinal `last` that came since. */
+/** Rows of one table: the rows in the head, and the rows added since, up to ordinal `last`. */
 type TableRows<Row> = {
   readonly newest: NewestRows;
   readonly added: readonly Row[];
   readonly last: number;
 };
 
-/** Such rows in a head and in chunks, without those up to a floor. */
+/** Cuts the rows above a floor into rows of a head and chunks. */
 function cutAbove<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   id: string,
@@ -195,7 +195,7 @@ function answersOf(
   return {
     copy: { instanceId: id, version: headOf(state).version, answers },
     forget: (later) => {
-      // After a deletion meanwhile there is nothing left of them.
+      // If the instance was deleted meanwhile, these answers no longer exist.
       if (later.unstored === unstored) unstored?.dropAnswers(answers);
     },
   };

@@ -9,32 +9,37 @@ import type { Instant } from '#platform/clock';
 import { CorruptState } from '#storage/ports/bytes';
 import type { InstanceHead } from '#storage/ports/instances';
 
-/** Bytes of an idle instance in memory without its text and its model: `test/engine/held-bytes`. */
+/**
+ * Bytes of an idle instance in memory, without its text and its model: `test/engine/held-bytes`.
+ */
 const INSTANCE_BYTES = 780;
 
 /**
- * One instance in memory; every event makes the next one. What is stored of it is one immutable
- * value, the head, so an idle instance and a store in the same process share it.
+ * One instance in memory. Every event produces the next state. The stored part is one immutable
+ * value, the head, so an idle instance shares it with a store in the same process.
  */
 export type InstanceState = {
   /**
-   * Undefined: nothing was ever committed. With `deletedAtMs` it is the marker of a deleted one. Its
-   * newest rows are those that it was last stored with; `unstored` has those that came after them.
+   * Undefined if nothing was ever committed. With `deletedAtMs` the head is the marker of a deleted
+   * instance. Its newest rows are those of the last checkpoint; `unstored` has the rows after them.
    */
   head: InstanceHead | undefined;
   /** Bytes of name and description in memory. */
   readonly textBytes: number;
-  /** Whether the store may hold the head's model, so that it must be copied. Set by a checkpoint. */
+  /**
+   * Whether the store may share the head's model, so that a cycle must copy it. Set by a
+   * checkpoint.
+   */
   isModelShared: boolean;
-  /** Made on first use, because an idle instance has none; a checkpoint takes it away. */
+  /** Created on first use, because an idle instance has none. A checkpoint removes it. */
   unstored: UnstoredRows | undefined;
-  /** What replay started from and applied; a checkpoint takes it away. */
+  /** Start of the replay and its events. A checkpoint removes it. */
   recovery: Recovery | undefined;
-  /** When it was last observed by both clocks of this process. Kept by `observedEvent`. */
+  /** Time of the last observation by both clocks of this process. Set by `observedEvent`. */
   clockAnchor: Instant | undefined;
 };
 
-/** The instance that a head describes, or one of which nothing is known. */
+/** State of the instance that a head describes; without a head, of an unknown instance. */
 export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   return {
     head,
@@ -46,7 +51,7 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   };
 }
 
-/** The head of an instance that exists. Throws when it does not: the caller has made sure of it. */
+/** Head of an existing instance. Throws an Error without a head: the caller must have checked. */
 export function headOf({ head }: Pick<InstanceState, 'head'>): InstanceHead {
   if (head === undefined) throw new Error('the instance has no head');
   return head;
@@ -57,22 +62,25 @@ export function isLive({ head }: InstanceState): boolean {
   return head !== undefined && head.deletedAtMs === undefined;
 }
 
-/** Roughly the bytes an instance holds. */
+/** Approximate bytes of an instance in memory. */
 export function bytesOf(state: InstanceState): number {
   return INSTANCE_BYTES + bytesOfModel(state.head) + bytesOfRows(state.head) + bytesUnstored(state);
 }
 
-/** Those of them that were not there before it changed, and its text: it stays until it is stored. */
+/**
+ * Approximate bytes that only unstored changes hold, and the bytes of the text. They stay in memory
+ * until the instance is stored.
+ */
 export function bytesUnstored({ textBytes, unstored, recovery }: InstanceState): number {
   return textBytes + (unstored?.bytes ?? 0) + (recovery?.bytes ?? 0);
 }
 
-/** What moves instances: the models that this program has, and what times their steps. */
+/** Models of this program, and the timer of their steps. */
 export type ModelPorts = { readonly models: Models; readonly steps: StepTimer };
 
 /**
- * The model of a version. Throws `CorruptState`, which is 500 for this instance alone, when this
- * program does not have it: a newer one has stored it.
+ * Model of a version. Throws `CorruptState` when this program lacks the model because a newer one
+ * stored the instance. Only this instance then answers 500.
  */
 export function modelOf(models: Models, version: string, instanceId: string): Model {
   const model = models.find(version);
@@ -81,17 +89,20 @@ export function modelOf(models: Models, version: string, instanceId: string): Mo
   throw new CorruptState(`${instanceId} needs model ${version}; this program has ${known}`);
 }
 
-/** Throws `CorruptState` when an instance needs a model that this program does not have. */
+/** Throws `CorruptState` when an instance needs a model that this program lacks. */
 export function assertKnownModel(
   models: Models,
   { modelVersion, deletedAtMs }: InstanceHead,
   instanceId: string,
 ): void {
-  // The marker of a deleted one has no state that could be misread.
+  // The marker of a deleted instance has no model state that could be misread.
   if (deletedAtMs === undefined) modelOf(models, modelVersion, instanceId);
 }
 
-/** What the state of a head becomes in another version; `nextVersion` has found that there is a way. */
+/**
+ * Converts the model state of a head to another version. `nextVersion` has checked that a
+ * conversion exists.
+ */
 export function takenOver(
   models: Models,
   version: string,

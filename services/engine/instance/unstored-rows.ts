@@ -1,25 +1,28 @@
 import { bytesOfText } from '#engine/instance/held-bytes';
 import type { AnswerRow, DriftRow, Floor, HistoryRow, RowCounts } from '#storage/ports/instances';
 
-/** Bytes of the lists, and of the map of answers. Measured, as all below: `test/engine/held-bytes`. */
+/**
+ * Bytes of the lists, and of the map of answers. All estimates are measured by
+ * `test/engine/held-bytes`.
+ */
 const LISTS_BYTES = 240;
 const MAP_BYTES = 110;
 
-/** Bytes of rows in memory without their text. */
+/** Bytes of a row in memory, without its text. */
 const HISTORY_ROW_BYTES = 150;
 const DRIFT_ROW_BYTES = 180;
 const ANSWER_ROW_BYTES = 300;
 
-/** A floor that no checkpoint has stored, and what was gone before. */
+/** Floor that no checkpoint has stored, and the row counts that were trimmed before. */
 type Trim = { readonly from: RowCounts; readonly to: Floor };
 
-/** A copy of the rows, as a checkpoint stores them. */
+/** Copy of the rows for a checkpoint. */
 export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
   readonly trim: Trim | undefined;
-  /** Roughly the bytes of the lists. */
+  /** Approximate bytes of history and drift rows. */
   readonly bytes: number;
 };
 
@@ -27,7 +30,7 @@ export type RowsCopy = {
 export class UnstoredRows {
   readonly #history: HistoryRow[] = [];
   readonly #drift: DriftRow[] = [];
-  /** By key; made on first use, because few instances have any. */
+  /** Answers by key. Created on first use, because few instances have any. */
   #answers: Map<string, AnswerRow> | undefined;
   #trim: Trim | undefined;
   #rowBytes = 0;
@@ -43,12 +46,15 @@ export class UnstoredRows {
     return this.#drift;
   }
 
-  /** Whether rows of the store are to go. */
+  /** Whether the next checkpoint deletes stored rows. */
   get isTrimming(): boolean {
     return this.#trim !== undefined;
   }
 
-  /** Notes that the rows up to a floor are to go; those up to `from` are gone or noted. */
+  /**
+   * Schedules the rows up to a floor for deletion. Rows up to `from` are deleted or scheduled
+   * already.
+   */
   trim(from: RowCounts, to: Floor): void {
     this.#trim = { from: this.#trim?.from ?? from, to };
   }
@@ -58,12 +64,12 @@ export class UnstoredRows {
     return this.#answers?.get(key);
   }
 
-  /** Roughly the bytes of the answers alone. */
+  /** Approximate bytes of the answers alone. */
   get answerBytes(): number {
     return this.#answerBytes;
   }
 
-  /** Roughly the bytes held. */
+  /** Approximate bytes of everything here. */
   get bytes(): number {
     const mapBytes = this.#answers === undefined ? 0 : MAP_BYTES;
     return LISTS_BYTES + mapBytes + this.#rowBytes + this.#answerBytes;
@@ -89,7 +95,7 @@ export class UnstoredRows {
     this.#answerBytes += bytesOfAnswer(row);
   }
 
-  /** The oldest answers, up to `bytesMax` and at least one. */
+  /** Oldest answers, up to `bytesMax` and at least one. */
   copyAnswers(bytesMax: number): AnswerRow[] {
     const answers: AnswerRow[] = [];
     let bytes = 0;
@@ -101,7 +107,7 @@ export class UnstoredRows {
     return answers;
   }
 
-  /** Drops answers that have been stored, unless a newer one is there. */
+  /** Drops stored answers, unless a newer answer has the key. */
   dropAnswers(stored: readonly AnswerRow[]): void {
     for (const row of stored) if (this.answerTo(row.key) === row) this.#remove(row);
   }
@@ -112,7 +118,7 @@ export class UnstoredRows {
     this.#answerBytes -= bytesOfAnswer(row);
   }
 
-  /** What is here now, for a checkpoint. */
+  /** Copies all current rows for a checkpoint. */
   copy(): RowsCopy {
     return {
       history: this.#history.slice(),
@@ -123,7 +129,7 @@ export class UnstoredRows {
     };
   }
 
-  /** Drops rows that have been stored; those that came after the copy stay. */
+  /** Drops stored rows. Rows added after the copy stay. */
   drop({ history, drift, answers, trim, bytes }: RowsCopy): void {
     this.#history.splice(0, history.length);
     this.#drift.splice(0, drift.length);
@@ -132,7 +138,7 @@ export class UnstoredRows {
     if (trim !== undefined) this.#trimmed(trim.to);
   }
 
-  /** What is stored by now needs no other write; a later floor does. */
+  /** Clears a trim whose floor is stored. A later floor stays pending. */
   #trimmed(stored: Floor): void {
     const to = this.#trim?.to;
     this.#trim = to === undefined || to === stored ? undefined : { from: stored, to };
