@@ -35,13 +35,13 @@ type EngineActorsPorts = ProcessPorts & {
   readonly gate: ShardGate;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: those of this program. */
+  /** Undefined: the models of this program. */
   readonly models?: Models | undefined;
-  /** When rows leave a head; undefined: as the service's bounds say. */
+  /** Bounds at which rows move from a head to chunks. Undefined: the bounds of the service. */
   readonly chunkBounds?: ChunkBounds | undefined;
-  /** All engines, this one included; undefined if there is no other. */
+  /** All engines, including this one; undefined if this engine is the only one. */
   readonly engines: EngineClient | undefined;
-  /** Reads instances of all engines; undefined if all are here. */
+  /** Reads summaries of instances on all engines; undefined if all instances are here. */
   readonly summariesOf: SummariesOf | undefined;
 };
 
@@ -50,7 +50,9 @@ type Command<Kind extends EngineCall['command']['kind']> = Extract<
   { kind: Kind }
 >;
 
-/** Instances and account directories on one journal: everything that an engine answers. */
+/**
+ * Instances and account directories on one journal. Together they answer every call to an engine.
+ */
 export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
   readonly #directories;
@@ -91,17 +93,17 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     this.#summariesOf = ports.summariesOf ?? ((_, ids) => readSummaries(ids, this.#headOf, models));
   }
 
-  /** The hosts, for the node that opens and closes shards. */
+  /** Actor hosts, for the node that opens and closes shards. */
   get hosts() {
     return [this.#instances, this.#directories];
   }
 
-  /** What is in memory here, and how many calls were asked so far. */
+  /** Memory use of the actors here, and the number of calls so far. */
   get load(): HostLoad & { readonly calls: number } {
     return { ...hostLoad(this.hosts), calls: this.#calls };
   }
 
-  /** Reads an instance that is in memory, for operators; undefined if it is not. */
+  /** Reads an instance in memory, for operators; undefined if it is not in memory. */
   async readActive(instanceId: string): Promise<ActiveInstance | undefined> {
     return await this.#instances.read(instanceId, (state) =>
       activeInstanceOf(instanceId, state, this.#models),
@@ -128,7 +130,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     }
   }
 
-  /** Refuses new calls, then stores everything. */
+  /** Refuses new calls, then stores all unstored changes. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#instances[Symbol.asyncDispose]();
     await this.#directories[Symbol.asyncDispose]();
@@ -153,7 +155,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     return pageAnswer(answer, page, summaries, await this.#descriptionsOf(accountId, unseen));
   }
 
-  /** From the rows that instances had stored before they were listed. */
+  /** Descriptions of instances from the rows that they stored before they were listed. */
   async #descriptionsOf(accountId: string, ids: readonly string[]): Promise<Map<string, string>> {
     const { listings } = this.#ports;
     const rows = await Promise.all(ids.map((id) => listings.find(accountId, id)));
@@ -170,8 +172,8 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     command: Command<'putListingRow' | 'removeListingRow'>,
   ): Promise<EngineAnswer> {
     const { gate, log } = this.#ports;
-    // The row is stored, and the shard's next owner loads it: two shards that close at once and
-    // notify each other must not wait for each other.
+    // The row is stored, and the shard's next owner loads it. Two shards that close at once and
+    // notify each other must not deadlock.
     if (!gate.isClosing(gate.shardOf(call.accountId))) {
       await this.#directories.ask(call.accountId, directoryCall(call, command));
     } else if (!log.isLeased()) await log.whenConfirmed();

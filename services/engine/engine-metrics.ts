@@ -3,16 +3,19 @@ import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
 import type { DriftRow } from '#storage/ports/instances';
 
-/** What the engine reports of the identities it moves; every label bound in advance. */
+/** Metrics of the engine. All labels are bound in advance. */
 export type EngineMetrics = {
   throttled(): void;
-  /** Times some of the model's steps. */
+  /** Timer of a sample of the model's steps. */
   readonly steps: StepTimer;
-  /** `cycles` were applied; the last `driftEvents` rows of `drift` came of them. */
+  /**
+   * Counts `cycles` applied observations, and the last `driftEvents` rows of `drift`, which they
+   * caused.
+   */
   cycled(cycles: number, drift: readonly DriftRow[], driftEvents: number): void;
 };
 
-/** The engine's metrics, on a registry of the process. */
+/** Registers the engine's metrics on a registry of the process. */
 export function engineMetrics(metrics: Metrics, clock: Clock): EngineMetrics {
   const advances = metrics.histogram('identity_advance_seconds').labels({});
   const throttled = metrics.counter('identity_throttled_total');

@@ -27,7 +27,7 @@ import {
 } from '#wire/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 
-/** An engine's place in its cluster, and the bounds of its actors. */
+/** Settings of the engine's node in its cluster, and bounds of its actors. */
 type EngineNodeConfig = { readonly node: NodeConfig; readonly actors: ActorHostConfig };
 
 type EngineNodePorts = {
@@ -35,17 +35,17 @@ type EngineNodePorts = {
   readonly node: ClusterNodePorts;
   /** Opens a connection to another engine. */
   readonly connect: (address: string) => Peer<EngineCall, EngineAnswer>;
-  /** Uniform in [0, 1), for the jitter of pauses. */
+  /** Uniform random number in [0, 1), for the jitter of retry pauses. */
   readonly random: () => number;
   readonly onRetry: (reason: RetryReason) => void;
 };
 
 /**
- * An engine of a cluster: it answers for the shards that it owns. Every call is refused with
- * `service_unavailable` until it has joined, and while it rejoins.
+ * An engine of a cluster. It answers for the shards that it owns. Until it has joined, and while it
+ * rejoins, it refuses every call with `service_unavailable`.
  */
 export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
-  /** Id of its cluster. */
+  /** Id of the engine's cluster. */
   readonly cluster: string;
   readonly #config: EngineNodeConfig;
   readonly #ports: EngineNodePorts;
@@ -58,12 +58,17 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     this.#node = new ClusterNode(config.node, ports.node, (context) => this.#host(context));
   }
 
-  /** Joins at `address`; fulfils when its journal has begun. Shards come as other nodes give them. */
+  /**
+   * Joins the cluster at `address`. Fulfils when the journal has begun. Shards follow as the engine
+   * claims them or other nodes give them up.
+   */
   async join(address: string): Promise<void> {
     await this.#node.join(address);
   }
 
-  /** The present incarnation of the node; undefined before it joins and between two. */
+  /**
+   * Current incarnation of the node. Undefined before the node joins and between two incarnations.
+   */
   get incarnation() {
     return this.#node.current;
   }
@@ -91,12 +96,12 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     return this.#node.drain();
   }
 
-  /** Gives all shards up and leaves. */
+  /** Gives up all shards and leaves the cluster. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#node[Symbol.asyncDispose]();
   }
 
-  /** The actors of one incarnation, and the way from them to those of all engines. */
+  /** Builds the actors of one incarnation and their router to the actors of all engines. */
   #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
     const { clock, metrics, listings, models = MODELS, chunkBounds, onBug, tracer } = engine;
@@ -138,18 +143,21 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   }
 }
 
-/** What an engine needs of its process, wherever it keeps its data. */
+/** Dependencies of an engine on its process, for every kind of storage. */
 type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: those of this program. */
+  /** Undefined: the models of this program. */
   readonly models?: Models | undefined;
-  /** When rows leave a head; undefined: as the service's bounds say. */
+  /** Bounds at which rows move from a head to chunks. Undefined: the bounds of the service. */
   readonly chunkBounds?: ChunkBounds | undefined;
 };
 
-/** An engine that is the only one: on memory, where a crash leaves nothing to take over. */
+/**
+ * Builds an engine that is the only one. Its data is in memory, and a crash leaves nothing to
+ * recover.
+ */
 export function composeEngine(
   config: ActorHostConfig,
   {

@@ -11,28 +11,31 @@ import type { Report } from '#identity/report';
 import { STRESS_STATES } from '#identity/stress';
 
 /*
- * JSON text put together in one reused buffer of bytes. Joining dozens of small strings would build
- * a tree that is flattened before it can be sent, which costs more than the model.
- * Positions are passed on rather than kept, so that nothing is left over between two texts.
+ * Builds JSON text in one reused buffer of bytes. Joining dozens of small strings would build a
+ * tree that V8 flattens before sending, which costs more than the model. Functions pass positions
+ * on instead of storing them, so that no state remains between two texts.
  */
 
-/** Longest text in bytes: three times the longest object of a report. Writing past it throws. */
+/**
+ * Maximum length of a text in bytes: three times the longest object of a report. A write past the
+ * end throws.
+ */
 const BYTES_MAX = 16_384;
 
 const bytes = Buffer.alloc(BYTES_MAX);
 const view = new DataView(bytes.buffer, bytes.byteOffset, BYTES_MAX);
 
-/** 0..255 as two ASCII hex digits in a word, lowest byte first. */
+/** Table of 0..255 as two ASCII hex digits in a word, lowest byte first. */
 const HEX_PAIRS = Uint32Array.from({ length: 256 }, (_, n) =>
   Buffer.from(n.toString(16).padStart(2, '0'), 'latin1').readUInt16LE(),
 );
 
-/** A piece of ASCII text, ready to be copied eight bytes at a time. */
+/** Piece of ASCII text, prepared for copying eight bytes at a time. */
 type Fragment = {
   readonly length: number;
   /**
-   * Its bytes, as little-endian doubles that are only ever copied (ASCII never spells a NaN). What
-   * hangs over in the last one is overwritten by what follows.
+   * Bytes of the text, as little-endian doubles that are only copied (ASCII never encodes a NaN).
+   * The next write overwrites the padding of the last double.
    */
   readonly words: Float64Array;
 };
@@ -47,7 +50,7 @@ export function fragment(text: string): Fragment {
   return { length: text.length, words };
 }
 
-/** Writes `piece` at `position` and returns the position behind it. */
+/** Writes `piece` at `position` and returns the position after it. */
 export function put(piece: Fragment, position: number): number {
   const { words } = piece;
   for (let word = 0; word < words.length; word++) {
@@ -56,12 +59,12 @@ export function put(piece: Fragment, position: number): number {
   return position + piece.length;
 }
 
-/** Writes the low four bytes of `word`; the caller says how many of them count. */
+/** Writes the low four bytes of `word`. The caller decides how many of them count. */
 function putWord(word: number, position: number): void {
   view.setUint32(position, word, true);
 }
 
-/** Writes a 32-bit number as eight hex digits and returns the position behind them. */
+/** Writes a 32-bit number as eight hex digits and returns the position after them. */
 export function putHex(value: number, position: number): number {
   putWord(hexPair(value >>> 24) | (hexPair((value >>> 16) & 0xff) << 16), position);
   putWord(hexPair((value >>> 8) & 0xff) | (hexPair(value & 0xff) << 16), position + 4);
@@ -72,7 +75,7 @@ function hexPair(byte: number): number {
   return HEX_PAIRS[byte] as number;
 }
 
-/** Writes the ASCII `text`, which was not prepared, and returns the position behind it. */
+/** Writes the unprepared ASCII `text` and returns the position after it. */
 function putText(text: string, position: number): number {
   for (let index = 0; index < text.length; index++) {
     view.setUint8(position + index, text.charCodeAt(index));
@@ -80,24 +83,24 @@ function putText(text: string, position: number): number {
   return position + text.length;
 }
 
-/** What was written before `position`, as a flat string. */
+/** Text before `position`, as a flat string. */
 export function textUpTo(position: number): string {
   return bytes.toString('latin1', 0, position);
 }
 
 /*
- * The three objects of a process answer as JSON text, in pieces that were quoted once: a serializer
- * that walks objects costs more than the whole model. A piece carries the punctuation and the key
- * that follow it, because fewer pieces are faster.
+ * Writes the three objects of a process answer as JSON text, from pieces that are quoted once. A
+ * serializer that walks objects costs more than the whole model. A piece includes the punctuation
+ * and the key after it, because fewer pieces are faster.
  */
 
-/** Each of `words` between two fixed texts. */
+/** Fragments of each of `words` between two fixed texts. */
 const between = (before: string, words: readonly string[], after: string): Fragment[] =>
   words.map((word) => fragment(`${before}${word}${after}`));
 
 const quoted = (words: readonly string[]) => words.map((word) => JSON.stringify(word));
 
-/** A list in pieces: its words as the first, and as any later entry. */
+/** Pieces of a list: its words as first entry, and as any later entry. */
 type ListPieces = { first: readonly Fragment[]; later: readonly Fragment[] };
 const listPieces = (words: readonly string[]): ListPieces => ({
   first: between('[', quoted(words), ''),
@@ -134,7 +137,7 @@ const IS_COOLED = between('', ['false', 'true'], '}}');
 
 const LEVEL = between('{"level":', quoted(DRIFT_LEVELS), ',"deviation":');
 
-/** Why the level is what it is, in a sentence and a word. Source: model 3.6. */
+/** Reason of each drift level, as a sentence and a word. Source: model 3.6. */
 const REASON = [
   reason('within_band', 'Behaviour stays within what is usual for this identity.'),
   reason('situational_departure', 'The present state departs from the set-point.'),
@@ -164,8 +167,8 @@ const ANSWER_CONTRACT = fragment(',"contract":');
 const ANSWER_DRIFT = fragment(',"drift":');
 
 /**
- * Snapshot, contract and drift as the one object that a processed observation is answered with; in
- * one pass, and so cheaper than the three apart. `instanceId` as below. Source: interface 4.2.
+ * Snapshot, contract and drift as the one object of a process answer. One pass is cheaper than
+ * three. `instanceId` as in `snapshotJson`. Source: interface 4.2.
  */
 export function reportJson(instanceId: string, report: Report): string {
   let position = putSnapshot(instanceId, report, put(ANSWER_SNAPSHOT, 0));
@@ -174,27 +177,31 @@ export function reportJson(instanceId: string, report: Report): string {
   return textUpTo(put(OBJECT_END, position));
 }
 
-/** The snapshot of a process answer. `instanceId` was made here: no character needs escaping. */
+/**
+ * Snapshot of a process answer. `instanceId` was generated here, so no character needs escaping.
+ */
 export function snapshotJson(instanceId: string, report: Report): string {
   return textUpTo(putSnapshot(instanceId, report, 0));
 }
 
-/** The execution contract of interface 2.6. */
+/** Execution contract. Source: interface 2.6. */
 export function contractJson(report: Report): string {
   return textUpTo(putContract(report, 0));
 }
 
-/** The drift classification: level and deviation. Source: interface 2.7, model 3.6. */
+/** Drift classification: level and deviation. Source: interface 2.7, model 3.6. */
 export function driftJson(report: Report): string {
   return textUpTo(putDrift(report, 0));
 }
 
-/** The deviation alone, as a drift event carries it too. */
+/** Deviation alone, as in a drift event. */
 export function deviationJson({ deviation }: Report): string {
   return textUpTo(putDeviation(deviation, 0));
 }
 
-/** The affected modes of a drift event, lower case, strongest contribution first. Interface 2.7. */
+/**
+ * Affected modes of a drift event, lower case, strongest contribution first. Source: interface 2.7.
+ */
 export function affectedModesJson({ deviation }: Report): string {
   return textUpTo(putList(deviation.affected, MODE_KEY_LIST, 0));
 }
@@ -255,7 +262,7 @@ function putDeviation(deviation: Deviation, start: number): number {
   return put(pieceOr(NO_COMPOSITE, COMPOSITE, deviation.composite), position);
 }
 
-/** Piece `index`, or `none` for -1. Asking an array for -1 would work, but slowly. */
+/** Piece `index`, or `none` for -1. Reading index -1 of an array would work too, but slowly. */
 function pieceOr(none: Fragment, pieces: readonly Fragment[], index: number): Fragment {
   return index < 0 ? none : (pieces[index] as Fragment);
 }
@@ -274,20 +281,20 @@ function reason(word: string, description: string): Fragment {
   return fragment(`${opening},"distance":`);
 }
 
-/** Numbers are answered with six decimals. Source: model 0. */
+/** Scale of answered numbers: six decimals. Source: model 0. */
 const SCALE = 1e6;
 const HALF_SCALE = 1e3;
 
-/** From this magnitude on six decimals are no longer exact in a double. */
+/** Magnitude from which six decimals are no longer exact in a double. */
 const EXACT_MAX = 1e9;
 
-/** 0..999 as three ASCII digits in a word, lowest byte first. */
+/** Table of 0..999 as three ASCII digits in a word, lowest byte first. */
 const DIGITS = Uint32Array.from({ length: HALF_SCALE }, (_, n) => {
   const text = String(n).padStart(3, '0');
   return text.charCodeAt(0) | (text.charCodeAt(1) << 8) | (text.charCodeAt(2) << 16);
 });
 
-/** How many of those digits remain when trailing zeros go. */
+/** Number of digits that remain without trailing zeros, for 0..999. */
 const TAIL_LENGTHS = Uint8Array.from(
   { length: HALF_SCALE },
   (_, n) => String(n).padStart(3, '0').replace(/0+$/, '').length,
@@ -298,9 +305,9 @@ const POINT = '.'.charCodeAt(0);
 const ZERO = '0'.charCodeAt(0);
 
 /**
- * Writes `value` as a JSON number with six decimals, without trailing zeros and without a negative
- * zero, and returns the position behind it. Digits come from a table, three at a time, which is
- * several times faster than printing a double. `value` is finite.
+ * Writes `value` as a JSON number with six decimals and returns the position after it. Omits
+ * trailing zeros and the sign of zero. `value` is finite. Digits come from a table, three at a
+ * time, which is several times faster than printing a double.
  */
 export function putDecimal(value: number, position: number): number {
   const magnitude = Math.abs(value);
@@ -323,30 +330,30 @@ export function putDecimal(value: number, position: number): number {
   return next + 4 + (TAIL_LENGTHS[low] as number);
 }
 
-/** Writes the whole number `value` >= 0 and returns the position behind it. */
+/** Writes the whole number `value` >= 0 and returns the position after it. */
 function putWhole(value: number, position: number): number {
   if (value >= 10) return putText(String(value), position);
   putWord(ZERO + value, position);
   return position + 1;
 }
 
-/** The first code unit of the range that encodes code points above U+FFFF. */
+/** First code unit of the surrogates, which encode code points above U+FFFF. */
 const SURROGATE_FIRST = 0xd800;
 
-/** The first code unit after that range. */
+/** First code unit after the surrogates. */
 const SURROGATE_END = 0xe000;
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** How far surrogates rise to sort above everything that is one code unit: up to U+FFFF. */
+/** Amount added to surrogates, so that they sort above every single code unit up to U+FFFF. */
 const SURROGATE_RISE = 0x1_0000 - SURROGATE_END;
 
-/** How far the units behind them sink to make room for them. */
+/** Amount subtracted from the code units after the surrogates, to close the gap. */
 const SINK = SURROGATE_END - SURROGATE_FIRST;
 
 /**
- * Orders two strings by code point: negative, zero or positive. JavaScript's own
- * comparison goes by UTF-16 code unit, which puts U+1F600 before U+FF5E.
+ * Compares two strings by code point: negative, zero or positive. JavaScript's own comparison uses
+ * UTF-16 code units, which sort U+1F600 before U+FF5E.
  */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -358,7 +365,7 @@ export function compareCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Whether a string has code units that JavaScript's own comparison puts in another place. */
+/** Whether a string has surrogates, which JavaScript's own comparison sorts differently. */
 export function hasSurrogates(text: string): boolean {
   return SURROGATE.test(text);
 }

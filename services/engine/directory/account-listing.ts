@@ -5,94 +5,112 @@ import { faultFor } from '#fault/fault';
 import { type ListedInstance, listedBytes } from '#storage/ports/listings';
 import { type InstancesCursor, unusableCursor } from '#wire/list-cursor';
 
-/** Creates of one account under way at once. Source: decision 154. */
+/** Maximum number of creates of one account in progress. Source: decision 154. */
 const PLACES_MAX = 1_024;
 
-/** How long a search works before others get their turn, in milliseconds. Source: decision 254. */
+/** Time slice of a search before it yields, in milliseconds. Source: decision 254. */
 const SEARCH_SLICE_MS = 2;
 
-/** Rows between two looks at the clock: names of 100 characters of any alphabet take half a slice. */
+/**
+ * Number of rows between two reads of the clock. Names of 100 characters in any alphabet take half
+ * a slice.
+ */
 const SEARCHED_ROWS_PER_LOOK = 64;
 
-/** How long a place is kept for a create: twice the longest call, in milliseconds. */
+/** Time for which a place is reserved for a create, in milliseconds. Twice the longest call. */
 const PLACE_AGE_MS = 20_000;
 
-/** Which part of a listing is wanted, and in which order. Source: interface 4.1. */
+/** Page of a listing that a caller asks for. Source: interface 4.1. */
 export type ListingPage = {
   readonly limit: number;
   readonly offset: number;
   readonly sort: 'created_at' | 'name';
   readonly order: 'asc' | 'desc';
-  /** Part of a name, in whatever case, or an id; undefined: all. Source: decision 254. */
+  /** Part of a name in any case, or a whole id; undefined: all instances. Source: decision 254. */
   readonly search?: string | undefined;
-  /** Where a walk goes on; undefined: at `offset`. It has the page's sort, order and search. */
+  /**
+   * Position where a walk continues; undefined: at `offset`. Its sort, order and search equal the
+   * page's.
+   */
   readonly cursor?: InstancesCursor | undefined;
 };
 
-/** Rows of a listing in its order, and how many there are of their kind. */
+/** Rows of a page in order, and the number of all matching rows. */
 export type ListedPage = {
   readonly total: number;
   readonly rows: readonly ListedInstance[];
-  /** Where the next page begins; undefined: there is none. */
+  /** Start of the next page; undefined if there is none. */
   readonly next?: InstancesCursor | undefined;
 };
 
-/** The order of a walk: that of the present rows, but for rows that were renamed since it began. */
+/**
+ * A walk over a listing by cursor. Rows keep the order of the present listing, except rows that
+ * were renamed since the walk began.
+ */
 type Walk = {
   readonly cursor: InstancesCursor;
   readonly last: ListedInstance;
   readonly renames: number;
-  /** Names at the beginning of the walk, of rows that were renamed since. */
+  /** Old names of rows that were renamed since the walk began, by instance id. */
   readonly names: ReadonlyMap<string, string>;
 };
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
-/** A row, and the row by which it is sorted: with the name of the walk's beginning. */
+/**
+ * A row, and the row that decides its place: the same row with its name at the start of the walk.
+ */
 type PlacedRow = { readonly row: ListedInstance; readonly at: ListedInstance };
 
-/** State of the names at one moment, as a cursor has it. */
+/** State of the names at one moment, for a cursor. */
 type NamesAt = { readonly epoch: number; readonly count: number; readonly checksum: number };
 
-/** One account's instances, sorted both ways. */
+/** Instances of one account, sorted by creation and by name. */
 export class AccountListing {
   #total = 0;
-  // By id, too: a map would take four times the place.
+  // Sorted by id too: a map would take four times the memory.
   readonly #byId = new SortedBlocks<ListedInstance>(byId);
   readonly #byCreation = new SortedBlocks<ListedInstance>(byCreation);
   readonly #byName = new SortedBlocks<ListedInstance>((a, b) => this.#compareNames(a, b));
-  /** Whether a name ever had a surrogate: until then JavaScript's order of names is that of code points. */
+  /**
+   * Whether any name ever had a surrogate. Until then JavaScript's order of names equals code point
+   * order.
+   */
   #hasSurrogates = false;
-  /** Places kept for instances that are about to be created, and until when, by the wall clock. */
+  /** Reserved places by instance id, with their expiry by the wall clock in Unix milliseconds. */
   readonly #places = new Map<string, number>();
   #bytes = 0;
-  /** Sum of a checksum of each row's id and version, by which two states of the listing are compared. */
+  /**
+   * Sum of the checksums of all rows (id and version). Equal sums identify equal states of the
+   * listing.
+   */
   #checksum = 0;
   readonly #renames: RenameLog;
 
-  /** `epoch`: unlike that of any other load of this account's listing. */
+  /** `epoch`: differs for every load of this account's listing. */
   constructor(epoch = 0) {
     this.#renames = new RenameLog(epoch);
   }
 
-  /** How many instances the account has. */
+  /** Number of the account's instances. */
   get total(): number {
     return this.#total;
   }
 
-  /** Roughly the bytes held. */
+  /** Approximate bytes in memory. */
   get bytes(): number {
     return this.#bytes + this.#renames.bytes;
   }
 
-  /** Whether it holds nothing: no row and no place. */
+  /** Whether the listing has neither rows nor reserved places. */
   get isBlank(): boolean {
     return this.#total + this.#places.size === 0;
   }
 
   /**
-   * Keeps a place for an instance that is about to be created, for as long as its create may take.
-   * Throws `forbidden` when there is none; places that are kept count. Source: decision 154.
+   * Reserves a place for an instance that is about to be created, for as long as its create may
+   * take. Reserved places count towards `instancesMax`. Throws `forbidden` when the account is
+   * full. Throws `service_unavailable` when too many creates are in progress. Source: decision 154.
    */
   reserve(instanceId: string, instancesMax: number, nowMs: number): void {
     if (this.#find(instanceId) !== undefined) return;
@@ -108,18 +126,20 @@ export class AccountListing {
     this.#places.set(instanceId, nowMs + PLACE_AGE_MS);
   }
 
-  /** Whether places are kept for instances that may yet come. */
+  /** Whether places are reserved for instances that may still be created. */
   isKeepingPlaces(nowMs: number): boolean {
     this.#forgetPlaces(nowMs);
     return this.#places.size > 0;
   }
 
-  /** Whether a row of this instance can be expected: it has one, or a place is kept for it. */
+  /** Whether the instance has a row or a reserved place. */
   isExpecting(instanceId: string): boolean {
     return this.#places.has(instanceId) || this.#find(instanceId) !== undefined;
   }
 
-  /** Takes a row in, unless the instance has one of the same or a higher version. */
+  /**
+   * Adds or replaces the row of an instance, unless the listing has the same or a higher version.
+   */
   put(row: ListedInstance): void {
     const known = this.#find(row.instanceId);
     if (known !== undefined && row.version <= known.version) return;
@@ -135,14 +155,14 @@ export class AccountListing {
     this.#byName.insert(row);
   }
 
-  /** Takes out the row of an instance deleted at this version, or the place that was kept for it. */
+  /** Removes the row of an instance that was deleted at `version`, and its reserved place. */
   remove(instanceId: string, version: number): void {
     this.#places.delete(instanceId);
     const known = this.#find(instanceId);
     if (known !== undefined && known.version < version) this.#drop(known);
   }
 
-  /** A page in its order, whatever is searched for. Throws `invalid_parameter` as `search` does. */
+  /** Page in its order, ignoring `search`. Throws `invalid_parameter` as `search` does. */
   page(page: ListingPage): ListedPage {
     const { total } = this;
     if (page.cursor === undefined) {
@@ -176,7 +196,7 @@ export class AccountListing {
     return sort === 'name' ? this.#byName : this.#byCreation;
   }
 
-  /** Throws `invalid_parameter` if the order with which the walk began is no longer known. */
+  /** Walk of a cursor. Throws `invalid_parameter` if the order at the start of the walk is lost. */
   #walkOf(cursor: InstancesCursor): Walk {
     const { createdAtMs, instanceId, byName } = cursor;
     const last = { instanceId, createdAtMs, version: 0, name: byName?.name ?? '' };
@@ -195,8 +215,8 @@ export class AccountListing {
   }
 
   /**
-   * A page of a walk: the first `limit` of `rows`, which keep their places and lie behind the walk's last
-   * row, and of those that were renamed, each at its old place.
+   * Merges a page of a walk and cuts it to `limit`. `rows` keep their places after the walk's last
+   * row. `renamed` are rows at their old places.
    */
   #walked(
     page: ListingPage,
@@ -218,7 +238,7 @@ export class AccountListing {
     return { rows: shown.map(({ row }) => row), next };
   }
 
-  /** Rows that were renamed since a walk began and are still to come, at their old places. */
+  /** Rows that were renamed since the walk began and are still to come, at their old places. */
   #renamedIn(
     page: ListingPage,
     { names, last }: Walk,
@@ -242,7 +262,7 @@ export class AccountListing {
     return order === 'asc' ? ascending : -ascending;
   }
 
-  /** The cursor behind the last of `rows`, which have the names of the walk's beginning. */
+  /** Cursor after the last of `rows`, whose names are those at the start of the walk. */
   #next(
     { sort, order, search, offset, cursor }: ListingPage,
     rows: readonly ListedInstance[],
@@ -261,9 +281,9 @@ export class AccountListing {
   }
 
   /**
-   * The page of what a search finds among the rows of the first step, whatever changes afterwards. It
-   * looks at every row, and yields after each slice of time so that others get their turn.
-   * `nowMs` is a clock that never steps back.
+   * Searches the rows of the first step; later changes do not show. Checks every row, and yields
+   * after each time slice so that other calls can run. Returns the page. `nowMs` is a monotonic
+   * clock.
    */
   *search(text: string, page: ListingPage, nowMs: () => number): Generator<undefined, ListedPage> {
     const { offset, order, cursor } = page;
@@ -291,7 +311,10 @@ export class AccountListing {
     return { total, rows, next: this.#next(page, rows, offset + rows.length < total, names) };
   }
 
-  /** Whether a found row, at its place among those found, belongs to the page of which `rows` are there. */
+  /**
+   * Predicate: whether a found row, at its place among all found rows, belongs to the page after
+   * `rows`.
+   */
   #wantedOf(page: ListingPage, walk: Walk | undefined, rows: readonly ListedInstance[]) {
     const { limit, offset } = page;
     return walk === undefined
@@ -299,7 +322,7 @@ export class AccountListing {
       : (row: ListedInstance) => rows.length <= limit && this.#isBehind(page, row, walk);
   }
 
-  /** Whether a row that keeps its place is still to come. */
+  /** Whether a row that was not renamed is still to come. */
   #isBehind(page: ListingPage, row: ListedInstance, { last, names }: Walk): boolean {
     return !names.has(row.instanceId) && this.#compareIn(page, row, last) > 0;
   }
@@ -310,7 +333,10 @@ export class AccountListing {
     }
   }
 
-  /** By code point, in JavaScript's own way where that is the same: it is several times as fast. */
+  /**
+   * Compares by code point. Uses JavaScript's own comparison if it is equal, which is several times
+   * as fast.
+   */
   #compareNames(a: ListedInstance, b: ListedInstance): number {
     if (this.#hasSurrogates) return compareCodePoints(a.name, b.name) || byCreation(a, b);
     if (a.name === b.name) return byCreation(a, b);
@@ -335,7 +361,7 @@ export class AccountListing {
   }
 }
 
-/** A checksum of a row's id and version, mixed so that sums of several seldom agree. */
+/** Checksum of a row's id and version, mixed so that sums of several rows rarely collide. */
 function checksumOf({ instanceId, version }: ListedInstance): number {
   let mixed = crc32(instanceId) ^ Math.imul(version, 0x9e37_79b1);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b);
@@ -343,7 +369,7 @@ function checksumOf({ instanceId, version }: ListedInstance): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Time of a search before others get their turn. */
+/** Time slice of a search. */
 class SearchSlice {
   readonly #nowMs: () => number;
   #rows = 0;
@@ -358,21 +384,21 @@ class SearchSlice {
     this.#endMs = this.#nowMs() + SEARCH_SLICE_MS;
   }
 
-  /** Counts a row, and looks at the clock now and then. */
+  /** Counts a row. Reads the clock every `SEARCHED_ROWS_PER_LOOK` rows. */
   isOver(): boolean {
     this.#rows += 1;
     return this.#rows % SEARCHED_ROWS_PER_LOOK === 0 && this.#nowMs() >= this.#endMs;
   }
 }
 
-/** Whether a row has the text in its name, in whatever case, or as its id. */
+/** Predicate: whether a row's name contains `text` in any case, or its id equals `text`. */
 function searchFor(text: string): (row: ListedInstance) => boolean {
-  // Twice as fast as names in lower case, of which each would be a copy.
+  // Twice as fast as comparing lower-case names, each of which would be a copy.
   const pattern = new RegExp(RegExp.escape(text), 'iu');
   return ({ name, instanceId }) => pattern.test(name) || instanceId === text;
 }
 
-/** Ids are ASCII, so JavaScript's own order, which is several times as fast, is that of code points. */
+/** Compares ids by code point. Ids are ASCII, so JavaScript's own, faster comparison is correct. */
 function byId({ instanceId: a }: ListedInstance, { instanceId: b }: ListedInstance): number {
   return a < b ? -1 : Number(a > b);
 }

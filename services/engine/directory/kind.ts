@@ -15,33 +15,39 @@ import {
   listedOf,
 } from '#storage/ports/listings';
 
-/** What goes into an account's directory. */
+/** Command of an account's directory. */
 type DirectoryCommand =
   | { readonly kind: 'put'; readonly accountId: string; readonly row: ListedInstance }
   | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
   | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
   | { readonly kind: 'page'; readonly page: ListingPage };
 
-/** A command as a call. */
+/** A command as a call to the actor. */
 export type DirectoryCall = ActorCall & DirectoryCommand;
 
-/** Rows that are sorted in before others get their turn: a few milliseconds. */
+/** Number of rows sorted in before other actors get a turn: a few milliseconds. */
 const ROWS_PER_SLICE = 256;
 
 /**
- * The listing's length after the call, or how many rows a search has found, and the rows of a page.
+ * Number of instances after the call, or number of rows that a search found; and the rows of a
+ * page.
  */
 export type DirectoryAnswer = ListedPage & {
-  /** Ends a search; undefined: there was none. Other calls of the account run meanwhile. */
+  /**
+   * Finishes a search while other calls of the account run; undefined if the answer is complete.
+   */
   readonly searched?: () => Promise<ListedPage>;
 };
 
-/** Searches under way at once in a process: each has a copy of its rows, 8 bytes for each. Decision 254. */
+/**
+ * Maximum number of concurrent searches per process. Each search copies its rows, at 8 bytes per
+ * row. Source: decision 254.
+ */
 const SEARCHES_MAX = 16;
 
 /**
  * The account directory as a kind of durable actor: one account's listing in memory. It commits
- * nothing of its own, because every row is stored before it hears of it (architecture 3.6).
+ * nothing, because every row is stored before the directory is notified (architecture 3.6).
  */
 export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, DirectoryAnswer> {
   readonly name = 'directory';
@@ -58,7 +64,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     const state = new AccountListing(this.#clock.wallMs());
     const rows = await this.#store.listed(accountId);
     for (let start = 0; start < rows.length; start += ROWS_PER_SLICE) {
-      // A million instances take many seconds, in which the node's other actors must not wait.
+      // A million instances take many seconds to load. Yield, so that other actors do not wait.
       if (start > 0) await sleep(this.#clock, 0);
       for (const row of rows.slice(start, start + ROWS_PER_SLICE)) state.put(row);
     }
@@ -89,7 +95,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     }
   }
 
-  /** Takes the rows of a search; what the search finds follows when its slices have had their turns. */
+  /** Starts a search on a copy of the rows. `searched` of the answer runs the remaining slices. */
   #begun(listing: AccountListing, text: string, page: ListingPage): DirectoryAnswer {
     if (this.#searches >= SEARCHES_MAX) {
       throw faultFor('overloaded', 'too many searches at once', { retryAfterS: 1 });
@@ -114,8 +120,9 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
   }
 
   /**
-   * A row of an instance of which nothing is known: its create comes from before this directory was
-   * loaded, or it has been deleted since. The store knows which, for it hears of both first.
+   * Handles a row of an instance without row or reserved place. Either its create was before this
+   * directory was loaded, or the instance has been deleted since. The store decides, because it
+   * gets both changes first.
    */
   async #putStored(
     listing: AccountListing,
@@ -134,22 +141,22 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     return listing.isBlank;
   }
 
-  /** A place that is kept stands nowhere else. */
+  /** Reserved places exist in memory only. */
   isEvictable(listing: AccountListing, nowMs: number): boolean {
     return !listing.isKeepingPlaces(nowMs);
   }
 }
 
 /**
- * The listing of accounts as instances see it: notified of every change before it is answered;
- * `traceparent` is of the call that changes something.
+ * Listing of accounts as instances see it. Instances notify it of every change before they answer.
+ * `traceparent`: span of the call that makes the change.
  */
 export interface Directory {
-  /** Fulfils when the row is stored and the account's directory knows it. May be repeated. */
+  /** Fulfils when the row is stored and the account's directory has it. Idempotent. */
   put(accountId: string, row: ListingRow, traceparent?: string): Promise<void>;
   /**
-   * Fulfils when the account's directory keeps a place for an instance that is about to be created.
-   * Rejects with `forbidden` when the account has `instancesMax`. May be repeated.
+   * Fulfils when the account's directory has reserved a place for an instance that is about to be
+   * created. Rejects with `forbidden` when the account has `instancesMax` instances. Idempotent.
    */
   reserve(
     accountId: string,
@@ -157,7 +164,7 @@ export interface Directory {
     instancesMax: number,
     traceparent?: string,
   ): Promise<void>;
-  /** Fulfils when the row is gone for good and the account's directory knows. May be repeated. */
+  /** Fulfils when the row is deleted and the account's directory has dropped it. Idempotent. */
   remove(
     accountId: string,
     instanceId: string,
@@ -166,7 +173,7 @@ export interface Directory {
   ): Promise<void>;
 }
 
-/** Notifies the listing of an instance as it is now, deleted or not. */
+/** Side effect that notifies the listing of an instance's present state, deleted or not. */
 export function announcementOf(
   instanceId: string,
   { accountId, version, name, description, createdAtMs, deletedAtMs }: InstanceHead,

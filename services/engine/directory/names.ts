@@ -1,20 +1,22 @@
-/** Entries in a block before it is split: small enough to shift, large enough that blocks are few. */
+/**
+ * Maximum number of entries in a block before a split. Small enough to shift, and blocks stay few.
+ */
 const BLOCK_ENTRIES_MAX = 512;
 
 /**
- * A sorted sequence that stays fast at hundreds of thousands of entries: inserting and removing
- * touch one block, and a page at any offset is found by counting blocks.
+ * Sorted sequence that stays fast with hundreds of thousands of entries. An insert or removal
+ * touches one block. A page at any offset is found by counting blocks.
  */
 export class SortedBlocks<Entry> {
   readonly #compare: (a: Entry, b: Entry) => number;
   readonly #blocks: Entry[][] = [];
 
-  /** `compare` must be a total order in which no two distinct entries are equal. */
+  /** `compare`: total order in which no two distinct entries are equal. */
   constructor(compare: (a: Entry, b: Entry) => number) {
     this.#compare = compare;
   }
 
-  /** Inserts an entry that is not there. */
+  /** Inserts an entry that is not in the sequence. */
   insert(entry: Entry): void {
     const index = Math.min(this.#blockOf(entry), Math.max(0, this.#blocks.length - 1));
     const block = this.#blocks[index];
@@ -24,13 +26,13 @@ export class SortedBlocks<Entry> {
     }
     block.splice(this.#placeIn(block, entry), 0, entry);
     if (block.length > BLOCK_ENTRIES_MAX) {
-      // Both halves copied: an array that was longer keeps its place in memory.
+      // Copy both halves: a shortened array would keep its memory.
       const half = BLOCK_ENTRIES_MAX / 2;
       this.#blocks.splice(index, 1, block.slice(0, half), block.slice(half));
     }
   }
 
-  /** Removes an entry that is there. */
+  /** Removes an entry, if the sequence has it. */
   remove(entry: Entry): void {
     const index = this.#blockOf(entry);
     const block = this.#blocks[index];
@@ -42,7 +44,7 @@ export class SortedBlocks<Entry> {
     if (block.length === 0) this.#blocks.splice(index, 1);
   }
 
-  /** The entry in the same place of the order as `probe`. */
+  /** Entry that compares equal to `probe`. */
   find(probe: Entry): Entry | undefined {
     const block = this.#blocks[this.#blockOf(probe)];
     const found = block?.[this.#placeIn(block, probe)];
@@ -70,8 +72,8 @@ export class SortedBlocks<Entry> {
   }
 
   /**
-   * The entries behind the place of `probe`, in ascending or descending order. To be taken before the next
-   * is inserted or removed.
+   * Entries after `probe` in ascending or descending order. Consume them before the next insert or
+   * removal.
    */
   *behind(probe: Entry, order: 'asc' | 'desc'): Generator<Entry> {
     const start = this.#blockOf(probe);
@@ -88,7 +90,7 @@ export class SortedBlocks<Entry> {
     for (const after of this.#blocks.slice(start + 1)) yield* after;
   }
 
-  /** The first block whose last entry is not before `entry`. */
+  /** First block whose last entry is not before `entry`. */
   #blockOf(entry: Entry): number {
     return firstNot(this.#blocks.length, (index) => {
       const last = this.#blocks[index]?.at(-1);
@@ -104,7 +106,7 @@ export class SortedBlocks<Entry> {
   }
 }
 
-/** The first index below `end` at which `isBefore` is false, or `end`; by halving. */
+/** First index below `end` at which `isBefore` is false, or `end`. Binary search. */
 function firstNot(end: number, isBefore: (index: number) => boolean): number {
   let low = 0;
   let high = end;
@@ -116,20 +118,23 @@ function firstNot(end: number, isBefore: (index: number) => boolean): number {
   return low;
 }
 
-/** Renames of one account that are remembered: a walk by name outlasts no more. Chosen. */
+/**
+ * Minimum number of renames of one account that are remembered. A walk by name fails after more
+ * renames.
+ */
 const RENAMES_MAX = 4_096;
 
-/** Bytes of one rename in memory, by estimate. */
+/** Estimated bytes of one rename in memory. */
 const RENAME_BYTES = 200;
 
 type Rename = { readonly instanceId: string; readonly nameBefore: string };
 
 /**
- * The newest renames of an account's instances, so that a walk sorted by name can keep the order that
- * it began with: a row that is renamed meanwhile stays at its old place (decision 281).
+ * Newest renames of an account's instances. With them a walk sorted by name keeps its initial
+ * order: a row that is renamed meanwhile stays at its old place (decision 281).
  */
 export class RenameLog {
-  /** Names this log among those of earlier and later owners of the directory. */
+  /** Distinguishes this log from those of earlier and later owners of the directory. */
   readonly epoch: number;
   readonly #renames: Rename[] = [];
   #dropped = 0;
@@ -138,12 +143,12 @@ export class RenameLog {
     this.epoch = epoch;
   }
 
-  /** How many renames there were. */
+  /** Number of all renames so far. */
   get count(): number {
     return this.#dropped + this.#renames.length;
   }
 
-  /** Roughly the bytes held. */
+  /** Approximate bytes in memory. */
   get bytes(): number {
     return RENAME_BYTES * this.#renames.length;
   }
@@ -157,8 +162,8 @@ export class RenameLog {
   }
 
   /**
-   * The names that instances renamed since had when `count` renames had been seen; undefined if that is
-   * no longer known.
+   * Names after the first `count` renames, of the instances that were renamed later. Undefined if
+   * these renames are no longer remembered.
    */
   namesAt(count: number): ReadonlyMap<string, string> | undefined {
     if (count < this.#dropped || count > this.count) return undefined;

@@ -21,26 +21,29 @@ import {
   unnamedCall,
 } from '#wire/engine-messages';
 
-/** How long an owner may take before the store is read instead, in milliseconds: less than a page. */
+/**
+ * Maximum time that an owner may take before the store is read instead, in milliseconds. Less than
+ * a page may take.
+ */
 const SUMMARIES_TIMEOUT_MS = 300;
 
-/** The engines as a reader of summaries needs them; `RoutedEngine` is one. */
+/** Part of `RoutedEngine` that reading summaries uses. */
 interface InstanceOwners {
-  /** Where the owner of an instance answers, if that is known. */
+  /** Address of the owner of an instance, if it is known. */
   addressOf(instanceId: string): string | undefined;
-  /** Asks one engine, once. */
+  /** Asks one engine, without retry. */
   askAt(address: string, call: EngineCall): Promise<EngineAnswer>;
 }
 
 type SummaryPorts = {
   readonly owners: InstanceOwners;
-  /** The stored head, without regard to any owner. Throws `service_unavailable`. */
+  /** Reads the stored head without asking an owner. Throws `service_unavailable`. */
   readonly storedHeadOf: HeadOf;
   readonly models: Models;
   readonly clock: Clock;
 };
 
-/** An owner's answer to `readSummaries`: from memory, or of what is not active from the store. */
+/** Owner's answer to `readSummaries`: from memory, or from the store for inactive instances. */
 export async function summariesAnswer(
   instanceIds: readonly string[],
   headOf: HeadOf,
@@ -57,8 +60,9 @@ export async function summariesAnswer(
 }
 
 /**
- * Asks all owners at once, each for all of its instances. What an owner does not answer within
- * 300 ms is read from the store, where it may be a checkpoint old. Source: architecture 3.6.
+ * Asks all owners in parallel, each for all its instances. If an owner does not answer within 300
+ * ms, its instances are read from the store, which may lag by one checkpoint. Source: architecture
+ * 3.6.
  */
 export function summariesOfOwners({
   owners,
@@ -99,7 +103,7 @@ export function summariesOfOwners({
   };
 }
 
-/** An owner's answer; undefined if it is none, which is as good as no answer. */
+/** Decodes an owner's answer. Undefined if the answer is malformed, which counts as no answer. */
 function parseSummaries({ body }: EngineAnswer): Map<string, Summary> | undefined {
   const rows: unknown = JSON.parse(Buffer.from(body).toString());
   if (!Array.isArray(rows)) return undefined;
@@ -120,19 +124,19 @@ function chunksOf(ids: readonly string[]): string[][] {
   );
 }
 
-/** What an instance sends to its account's directory. */
+/** Command that an instance sends to its account's directory. */
 type ToDirectory = Extract<
   PeerCommand,
   { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }
 >;
 
-/** The answer of a directory that has taken the command. */
+/** Answer of a directory that has executed the command. */
 export const NOTIFIED: EngineAnswer = plainAnswer('');
 
 /**
- * The directory as instances see it, wherever it lives: the row is stored first, then the owner of
- * the account's shard is notified. Throws `service_unavailable` when either cannot be reached in 10
- * s. Source: architecture 3.6.
+ * Directory for instances on any engine. Stores the row first, then notifies the owner of the
+ * account's shard. Throws `service_unavailable` when either cannot be reached within 10 s. Source:
+ * architecture 3.6.
  */
 export function remoteDirectory(
   store: ListingStore,
@@ -170,7 +174,7 @@ export function remoteDirectory(
   };
 }
 
-/** The call to the account's directory, on the engine that owns it. */
+/** Call to the account's directory, on the engine that owns the directory. */
 export function directoryCall(call: EngineCall, command: ToDirectory): DirectoryCall {
   return traced(untraced(call, command), call.traceparent);
 }
@@ -194,7 +198,10 @@ function untraced(
   }
 }
 
-/** Whatever became of the place, nothing has been created. */
+/**
+ * Fault of a failed reservation. The place may be reserved, but no instance has been created, so
+ * the outcome is known.
+ */
 function notReserved(fault: Fault): Fault {
   if (fault.code !== 'service_unavailable') return fault;
   const reason = fault.reason === 'overloaded' ? 'overloaded' : 'engine_unavailable';

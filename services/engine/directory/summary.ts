@@ -10,19 +10,19 @@ import type { ListedInstance } from '#storage/ports/listings';
 import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 import { instancesCursorText } from '#wire/list-cursor';
 
-/** What a listing shows of an instance besides its row. Source: interface 2.4. */
+/** Fields of an instance that a listing shows besides its row. Source: interface 2.4. */
 export type Summary = {
   readonly cycle: number;
   readonly energy: number;
   readonly description: string;
 };
 
-/** What of an instance's head that takes. */
+/** Part of an instance's head that a summary needs. */
 export type SummarizedHead = Pick<InstanceHead, 'modelVersion' | 'model' | 'description'>;
 
 /**
- * Cycle, energy and description of an account's instances by id, for the call of a trace; one that is
- * gone is left out.
+ * Reads summaries of an account's instances by id. Leaves deleted instances out. `traceparent`:
+ * span of the call.
  */
 export type SummariesOf = (
   accountId: string,
@@ -30,7 +30,7 @@ export type SummariesOf = (
   traceparent?: string,
 ) => Promise<ReadonlyMap<string, Summary>>;
 
-/** Reads instances one by one with `headOf`. Throws what it throws. */
+/** Reads the summaries of instances in parallel with `headOf`. Rejects as `headOf` does. */
 export async function readSummaries(
   instanceIds: readonly string[],
   headOf: (instanceId: string) => Promise<SummarizedHead | undefined>,
@@ -51,18 +51,21 @@ function summaryOf(
   head: SummarizedHead | undefined,
   models: Models,
 ): Summary | undefined {
-  // The marker of a deleted instance has a vector without places.
+  // The marker of a deleted instance has an empty vector.
   if (head === undefined || head.model.length === 0) return undefined;
   const { cycle, energy } = reportOf(id, head, models).snapshot;
   return { cycle, energy, description: head.description };
 }
 
-/** The head of an instance wherever it is, active or not, without activating it (architecture 3.6). */
+/**
+ * Reads the head of an instance, from memory or the store, without activating the instance
+ * (architecture 3.6).
+ */
 export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>;
 
 /**
  * Answer of `GET /instances`: a page of the listing with each item's cycle, energy and description.
- * `descriptions` has those of instances without a summary.
+ * `descriptions`: descriptions of instances without a summary.
  */
 export function pageAnswer(
   { total, rows, next }: DirectoryAnswer,
@@ -79,8 +82,8 @@ export function pageAnswer(
 }
 
 /**
- * Source: interface 2.4. One whose head is not found at once, because it is being deleted, its
- * create is not stored yet, or it is damaged, shows the values of a fresh one.
+ * Item of a listing. An instance without a summary shows the values of a new instance: it is being
+ * deleted, its create is not stored yet, or its head is damaged. Source: interface 2.4.
  */
 function itemOf(
   { instanceId, name, createdAtMs }: ListedInstance,

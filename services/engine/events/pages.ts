@@ -20,13 +20,16 @@ import {
   plainAnswer,
 } from '#wire/engine-messages';
 
-/** Observations of one answer: as many as the largest batch brings. Source: decision 244. */
+/**
+ * Maximum number of observations in one answer: the size of the largest batch. Source: decision
+ * 244.
+ */
 const EVENT_ROWS_MAX = 100;
 
-/** Bytes of one answer's events, but for the first, which always fits. Source: decision 244. */
+/** Maximum bytes of one answer's events. The first event always fits. Source: decision 244. */
 const EVENT_BYTES_MAX = 256 * 1_024;
 
-/** What is asked: of which instance, and since when. */
+/** Instance and cursor of a request for events. */
 type EventsWanted = {
   readonly instanceId: string;
   readonly state: InstanceState;
@@ -34,10 +37,12 @@ type EventsWanted = {
 };
 
 /**
- * What has happened to an instance since a cursor, as text of server-sent events: every observation in
- * order, as many as fit, and once there is no more of them the present state. Where the cursor is no
- * more than an ordinal, or there is none, the state comes first. Empty when nothing has happened. Throws
- * `invalid_parameter` for an ordinal that the instance has not reached. Source: decision 244.
+ * Events of an instance since a cursor, as text of server-sent events. Source: decision 244.
+ *
+ * The text has every observation in order, as many as fit. After the last observation follows the
+ * present state. If there is no cursor, or the cursor is only an ordinal, the state comes first.
+ * Empty if nothing has happened. Throws `invalid_parameter` for an ordinal that the instance has
+ * not reached.
  */
 export function eventPage(
   { instanceId, state, after }: EventsWanted,
@@ -67,7 +72,7 @@ async function pageAfter(
   const isResumed = after.generation === 0;
   const floor = trimmedOf(head);
   const from = Math.max(after.ordinal, floor.history);
-  // Where rows have been trimmed meanwhile, so have the drift events that they brought.
+  // If rows have been trimmed meanwhile, their drift events have been trimmed too.
   const drifted = Math.max(after.drift, floor.drift);
   const begin = isResumed
     ? await resumedAt(from, head, rows)
@@ -85,12 +90,12 @@ async function pageAfter(
   const { cursor } = page;
   if (cursor.ordinal < head.historyCount) return answerOf(page.text, cursor);
   page.enter(head.generation);
-  // One that begins has the state already.
+  // An answer that resumes at an ordinal has begun with the state already.
   if (!isResumed) page.add(stateEvent());
   return answerOf(page.text, newestOf(head));
 }
 
-/** What belongs to an ordinal that a client remembers: drift events and generation up to it. */
+/** Cursor at an ordinal that a client remembers: number of drift events and generation up to it. */
 async function resumedAt(
   ordinal: number,
   head: InstanceHead,
@@ -107,7 +112,7 @@ async function resumedAt(
   return { ordinal, drift, generation: row.generation, version: 0 };
 }
 
-/** The events of an answer as they are written, and where they lead. */
+/** Text of an answer's events, and the cursor after them. */
 class EventText {
   #text = '';
   #bytes = 0;
@@ -121,7 +126,7 @@ class EventText {
     return this.#text;
   }
 
-  /** Behind the last cycle that was added. */
+  /** Cursor after the last added cycle. */
   get cursor(): EventCursor {
     return this.#cursor;
   }
@@ -130,14 +135,14 @@ class EventText {
     this.#text += text;
   }
 
-  /** A generation begins, unless it has begun before. */
+  /** Adds a `reset` event if the generation is new. */
   enter(generation: number): void {
     if (generation === this.#cursor.generation) return;
     this.add(eventText('reset', JSON.stringify({ generation })));
     this.#cursor = { ...this.#cursor, generation };
   }
 
-  /** Adds a cycle with the drift event that it brought. Returns whether it fitted. */
+  /** Adds a cycle with its drift event. Returns whether the cycle fitted. */
   addCycle(row: HistoryRow, drift: readonly DriftRow[]): boolean {
     const { generation, cycle } = row;
     const own = drift.find((event) => event.generation === generation && event.cycle === cycle);
@@ -157,12 +162,12 @@ class EventText {
   }
 }
 
-/** Where a stream stands that has had everything. */
+/** Cursor of a stream that has every event. */
 function newestOf({ historyCount, driftCount, generation, version }: InstanceHead): EventCursor {
   return { ordinal: historyCount, drift: driftCount, generation, version };
 }
 
-/** One event. Its data has no line break, because JSON that is stored and written here has none. */
+/** Text of one event. Its data has no line break, because JSON stored and written here has none. */
 function eventText(name: string, data: string): string {
   return `event: ${name}\ndata: ${data}\n\n`;
 }
@@ -171,22 +176,22 @@ function answerOf(text: string, cursor: EventCursor): EngineAnswer {
   return { ...plainAnswer(text), cursor };
 }
 
-/** What an answer needs to get back before the call's time is over, in milliseconds. Chosen. */
+/** Time reserved for sending an answer before the call's deadline, in milliseconds. */
 const ANSWERED_BEFORE_MS = 1_000;
 
-/** What the events of an instance are waited for with. */
+/** Dependencies of waiting for the events of an instance. */
 type AwaitedEventsPorts = {
   readonly clock: Clock;
   readonly waiters: EventWaiters;
   readonly shardOf: (instanceId: string) => number;
-  /** Asks the instance, in a turn. */
+  /** Asks the instance in a turn. */
   readonly ask: (instanceId: string, call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 };
 
 /**
- * What has happened to an instance, as soon as anything has; without anything in the time that the
- * command may wait, an answer without events. Between its turns the call holds nothing of the instance.
- * Throws the instance's refusals, and where its shard leaves this node meanwhile what the gate says.
+ * Events of an instance, as soon as there are any (long poll). Answers without events after the
+ * waiting time of the command. Between its turns the call holds no resources of the instance.
+ * Rejects as the instance does, and as the gate does if the shard leaves this node meanwhile.
  */
 export async function awaitedEvents(
   call: EngineCall,
@@ -196,7 +201,7 @@ export async function awaitedEvents(
   const { instanceId, deadlineAtMs } = call;
   const leftMs = deadlineAtMs - clock.wallMs() - ANSWERED_BEFORE_MS;
   const endMs = clock.monotonicMs() + Math.min(waitMs, leftMs);
-  // Before the first look: what happens after it is not missed.
+  // Watch before the first read, so that no change in between is missed.
   using watch = waiters.watch(instanceId, shardOf(instanceId));
   for (;;) {
     const answer = await ask(instanceId, call);
@@ -206,14 +211,17 @@ export async function awaitedEvents(
   }
 }
 
-/** Calls that wait for something to happen, per process: those of eight edges (decision 244). */
+/**
+ * Maximum number of calls that wait for events, per process: the calls of eight edges. Source:
+ * decision 244.
+ */
 const WAITERS_MAX = 16_384;
 
-/** A call that watches an instance, from before it looks at it. */
+/** Watch of one call on an instance. Begins before the call's first read. */
 type Watch = Disposable & {
   /**
-   * Fulfils with true as soon as anything has happened since the watch began or last said so, and with
-   * false after `ms` without.
+   * Fulfils with true as soon as the instance has changed since the watch began or last fulfilled.
+   * Fulfils with false after `ms` milliseconds without a change.
    */
   change(ms: number): Promise<boolean>;
 };
@@ -221,14 +229,14 @@ type Watch = Disposable & {
 type Waiter = {
   readonly shard: number;
   hasChanged: boolean;
-  /** Set while the call waits. */
+  /** Wakes the call. Set only while the call waits. */
   wake: (() => void) | undefined;
 };
 
 /**
- * The calls that wait for something to happen to an instance. They hold neither its turn nor a place in
- * its mailbox; a call that is woken asks the instance again. A commit wakes before it is durable: what is
- * asked then waits for that like any answer. Source: decision 244.
+ * Calls that wait for changes of an instance. They hold neither a turn nor a place in the mailbox.
+ * A woken call asks the instance again. A commit wakes calls before it is durable, and their
+ * answers then wait for durability as usual. Source: decision 244.
  */
 export class EventWaiters {
   readonly #clock: Clock;
@@ -239,18 +247,23 @@ export class EventWaiters {
     this.#clock = clock;
   }
 
-  /** How many calls watch an instance. */
+  /** Number of calls that watch an instance. */
   get size(): number {
     return this.#size;
   }
 
-  /** Something was committed. On the hot path: cheap while no call waits. */
+  /**
+   * Wakes the waiters of an instance after a commit. On the hot path: cheap while no call waits.
+   */
   changed(instanceId: string): void {
     if (this.#size === 0) return;
     for (const waiter of this.#ofInstance.get(instanceId) ?? []) notify(waiter);
   }
 
-  /** A shard, or every one, is served here no longer: those who ask again hear who serves it. */
+  /**
+   * Wakes the waiters of a released shard (all shards if undefined). Their retry goes to the new
+   * owner.
+   */
   left(shard: number | undefined): void {
     for (const waiters of this.#ofInstance.values()) {
       for (const waiter of waiters) {
@@ -259,7 +272,10 @@ export class EventWaiters {
     }
   }
 
-  /** Begins to watch an instance. Throws `overloaded` when too many do. */
+  /**
+   * Begins to watch an instance. Throws `service_unavailable` (reason `overloaded`) when too many
+   * calls watch.
+   */
   watch(instanceId: string, shard: number): Watch {
     if (this.#size >= WAITERS_MAX) {
       throw faultFor('overloaded', 'too many calls wait for events', { retryAfterS: 1 });

@@ -18,14 +18,17 @@ import {
 } from '#storage/ports/instances';
 
 /*
- * How the journal keeps an event: lists, because the names of the fields would be more than half
- * of it. An observation takes 40 to 60 characters, and a node that takes over reads 200,000 of them.
+ * Journal form of an event: nested lists, because field names would be more than half of the text.
+ * An observation takes 40 to 60 characters, and a node that takes over reads 200,000 of them.
  */
 
-/** Context of an observation that has none: left out. */
+/** Context of an observation without a context. Left out of the record. */
 const NO_CONTEXT = '{}';
 
-/** `[model version, server time, key, kind, …fields of the kind]`; plain JSON data. */
+/**
+ * Encodes an event as `[model version, server time, key, kind, …fields of the kind]`, plain JSON
+ * data.
+ */
 export function recordOfEvent({ modelVersion, atMs, answerKey, change }: InstanceEvent): unknown {
   return [modelVersion, atMs, recordOfKey(answerKey), change.kind, ...fieldsOf(change)];
 }
@@ -64,11 +67,14 @@ function rowOf({ mode, signal, confidence, timestampMs, contextJson }: TimedObse
   return contextJson === NO_CONTEXT ? row : [...row, contextJson];
 }
 
-/** An event as the journal gives it back. Throws an Error when `models` cannot run it again. */
+/**
+ * Decodes the event of a record. Throws an Error when the record is invalid or `models` lacks its
+ * model.
+ */
 export function eventOfRecord(record: unknown, models: Models = MODELS): InstanceEvent {
   const [modelVersion, atMs, key, kind, ...fields] = listOf(record);
   if (typeof modelVersion !== 'string' || typeof atMs !== 'number') throw unreadable();
-  // Before the rest is looked at: another model may have other fields.
+  // Check the model first: another model may have other fields.
   if (models.find(modelVersion) === undefined) {
     const known = models.versions.join(', ');
     throw new Error(`the journal needs model ${modelVersion}; this program has ${known}`);
@@ -77,7 +83,7 @@ export function eventOfRecord(record: unknown, models: Models = MODELS): Instanc
   return { modelVersion, atMs, answerKey: keyOf(key), change };
 }
 
-// What follows trusts the types of fields: only this file writes them, into the service's own
+// The functions below trust the types of fields: only this file writes them, into the service's own
 // journal.
 function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
   switch (kind) {
@@ -112,7 +118,10 @@ function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
   }
 }
 
-/** `[keys, an "a" or "r" for each item]`. Release 1.0 passes over it and applies the observations. */
+/**
+ * `[keys, "a" (applied) or "r" (replayed) per item]`. Release 1.0 ignores this field and applies
+ * the observations.
+ */
 function recordOfItems({ keys, statuses }: KeyedItems): unknown {
   const letters = statuses.map((status) => (status === 'applied' ? 'a' : 'r')).join('');
   return [keys.map(recordOfKey), letters];
@@ -160,19 +169,19 @@ function unreadable(): Error {
   return new Error('the journal holds an event that is none');
 }
 
-/** The rows of an instance by their ordinals, wherever they are. Rejects as the store does. */
+/** Rows of an instance by ordinal, from memory, the head or chunks. Rejects as the store does. */
 export type EventRows = {
   /** Observations with ordinals from `first` to `last`, oldest first. */
   history(first: number, last: number): Promise<readonly HistoryRow[]>;
-  /** The same of drift events. */
+  /** Drift events with ordinals from `first` to `last`, oldest first. */
   drift(first: number, last: number): Promise<readonly DriftRow[]>;
-  /** How many drift events the observations up to one have brought. */
+  /** Number of drift events up to and including the cycle of `observation`. */
   driftUpTo(observation: HistoryRow): Promise<number>;
 };
 
 type StoredRows<Row> = (wanted: { newest: number; count: number }) => Promise<Row[]>;
 
-/** The rows of an instance as it is now: valid for a turn. */
+/** Rows of an instance in its present state. Valid for one turn. */
 export function eventRowsOf(
   instanceId: string,
   state: InstanceState,
@@ -180,7 +189,7 @@ export function eventRowsOf(
 ): EventRows {
   const head = headOf(state);
   const { history = [], drift = [] } = state.unstored ?? {};
-  // What a head counts includes what came after it was stored.
+  // The counts of the head include rows that are not stored yet.
   const stored = {
     ...head,
     historyCount: head.historyCount - history.length,
@@ -207,7 +216,10 @@ export function eventRowsOf(
   };
 }
 
-/** Those in memory stand behind the `storedCount` that are in the head and in chunks. */
+/**
+ * Rows from `first` to `last`. The rows in memory follow the `storedCount` rows in the head and
+ * chunks.
+ */
 async function rowsBetween<Row>(
   { first, last }: { readonly first: number; readonly last: number },
   inMemory: readonly Row[],
@@ -223,7 +235,10 @@ async function rowsBetween<Row>(
   return [...below.reverse(), ...top];
 }
 
-/** The last of the ordinals above `from`, up to `to`, that still belongs; `from` if none does. */
+/**
+ * Last ordinal above `from`, up to `to`, for which `belongs` holds; `from` if there is none. Binary
+ * search.
+ */
 async function lastUpTo(
   from: number,
   to: number,

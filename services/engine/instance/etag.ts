@@ -39,7 +39,9 @@ export function isMatched(ifMatch: string, etag: string): boolean {
   return ifMatch.trim() === '*' || ifMatch.split(',').some((tag) => tag.trim() === etag);
 }
 
-/** Throws `conflict` unless the call's `If-Match`, if it has one, names this version (decision 21). */
+/**
+ * Throws `conflict` if the call has an `If-Match` that does not name this version (decision 21).
+ */
 export function assertMatch(
   { ifMatch, instanceId }: Pick<EngineCall, 'ifMatch' | 'instanceId'>,
   version: number,
