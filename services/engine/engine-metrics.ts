@@ -6,7 +6,7 @@ import type { DriftRow } from '#storage/ports/instances';
 /** Metrics of the engine. All labels are bound in advance. */
 export type EngineMetrics = {
   throttled(): void;
-  /** Timer of a sample of the model's steps. */
+  /** Timer that samples the model's steps. */
   readonly steps: StepTimer;
   /**
    * Counts `cycles` applied observations, and the last `driftEvents` rows of `drift`, which they

@@ -41,8 +41,8 @@ type EngineNodePorts = {
 };
 
 /**
- * An engine of a cluster. It answers for the shards that it owns. Until it has joined, and while it
- * rejoins, it refuses every call with `service_unavailable`.
+ * An engine of a cluster. The engine answers for the shards that it owns. Until it has joined, and
+ * while it rejoins, the engine refuses every call with `service_unavailable`.
  */
 export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** Id of the engine's cluster. */

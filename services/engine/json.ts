@@ -94,7 +94,7 @@ export function textUpTo(position: number): string {
  * and the key after it, because fewer pieces are faster.
  */
 
-/** Fragments of each of `words` between two fixed texts. */
+/** Fragments `before` + word + `after` for each word. */
 const between = (before: string, words: readonly string[], after: string): Fragment[] =>
   words.map((word) => fragment(`${before}${word}${after}`));
 

@@ -216,7 +216,7 @@ export class TailRecovery {
   }
 }
 
-/** Records of a shard that were recovered for one epoch, and the offset of the first. */
+/** Recovered records of one shard for one epoch, and the log offset of the first record. */
 type Claim = { readonly tails: Map<string, RecoveredTail>; readonly offset: number };
 
 /**

@@ -1,4 +1,4 @@
-/** Bytes of early rows by actor, for one bucket. */
+/** Bytes of early rows in one bucket, by actor. */
 type Bucket<Actor> = Map<Actor, number>;
 
 /** Bytes of early rows (`EarlyRows`) by bucket. The bucket that has waited longest comes first. */

@@ -12,7 +12,7 @@ import type { Checkpoint } from '#runtime/event-sourcing';
 import type { ActorHostPorts } from '#runtime/host-ports';
 import { HEADS_MAX } from '#storage/ports/instances';
 
-/** Copy of the early rows of one actor for a write. */
+/** Copy of one actor's early rows for a write. */
 type Part<State, Call, Answer> = {
   readonly activation: Activation<State, Call, Answer>;
   readonly dirty: DirtyState;

@@ -7,7 +7,7 @@ import type { RecoveredTail } from '#runtime/shard-gate';
 import type { SideEffect } from '#runtime/turn';
 import type { JournalRecord } from '#storage/ports/journal';
 
-/** Part of `DirtyActors` that replay uses to track records that no checkpoint has stored. */
+/** Interface to `DirtyActors` for tracking replayed records. */
 interface ReplayLedger<State, Call, Answer> {
   recovered(
     activation: Activation<State, Call, Answer>,

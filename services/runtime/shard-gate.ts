@@ -22,7 +22,7 @@ export interface ShardGate {
   activated(shard: number, actor: string, actorId: string): void;
 }
 
-/** Gate of a process that is the only owner of all actors. */
+/** Gate of a process without a cluster, which owns all actors. */
 export const ONE_SHARD: ShardGate = {
   shardOf: () => 0,
   assertOpen: () => undefined,

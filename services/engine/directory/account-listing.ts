@@ -5,7 +5,7 @@ import { faultFor } from '#fault/fault';
 import { type ListedInstance, listedBytes } from '#storage/ports/listings';
 import { type InstancesCursor, unusableCursor } from '#wire/list-cursor';
 
-/** Maximum number of creates of one account in progress. Source: decision 154. */
+/** Maximum number of concurrent creates per account. Source: decision 154. */
 const PLACES_MAX = 1_024;
 
 /** Time slice of a search before it yields, in milliseconds. Source: decision 254. */

@@ -141,15 +141,15 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     return listing.isBlank;
   }
 
-  /** Reserved places exist in memory only. */
+  /** False while places are reserved, because reserved places exist in memory only. */
   isEvictable(listing: AccountListing, nowMs: number): boolean {
     return !listing.isKeepingPlaces(nowMs);
   }
 }
 
 /**
- * Listing of accounts as instances see it. Instances notify it of every change before they answer.
- * `traceparent`: span of the call that makes the change.
+ * Listing of accounts, as instances see it. Instances notify the listing of every change before
+ * they answer. `traceparent`: span of the call that makes the change.
  */
 export interface Directory {
   /** Fulfils when the row is stored and the account's directory has it. Idempotent. */

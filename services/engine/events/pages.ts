@@ -162,7 +162,7 @@ class EventText {
   }
 }
 
-/** Cursor of a stream that has every event. */
+/** Cursor after every event so far. */
 function newestOf({ historyCount, driftCount, generation, version }: InstanceHead): EventCursor {
   return { ordinal: historyCount, drift: driftCount, generation, version };
 }
@@ -179,7 +179,7 @@ function answerOf(text: string, cursor: EventCursor): EngineAnswer {
 /** Time reserved for sending an answer before the call's deadline, in milliseconds. */
 const ANSWERED_BEFORE_MS = 1_000;
 
-/** Dependencies of waiting for the events of an instance. */
+/** Dependencies of `awaitedEvents`. */
 type AwaitedEventsPorts = {
   readonly clock: Clock;
   readonly waiters: EventWaiters;

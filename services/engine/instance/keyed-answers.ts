@@ -104,7 +104,7 @@ function isFresh(key: string, nowMs: number): boolean {
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Outcome of one item in the `results` of the answer. Source: interface 4.2. */
+/** Outcome of one item in the answer's `results`. Source: interface 4.2. */
 export type ItemStatus = 'applied' | 'replayed' | 'throttled';
 
 /** Answer rows of a batch's keys, by row key. */

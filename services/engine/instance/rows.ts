@@ -227,7 +227,7 @@ const HEAD_DRIFT_ROWS_MAX = 8;
 /** Maximum bytes of drift events in a head, about 230 bytes each. Source: decision 210. */
 const HEAD_DRIFT_BYTES_MAX = 2 * 1_024;
 
-/** Bounds of both tables: together 6 KiB of a head. */
+/** Bounds for both tables, together 6 KiB per head. */
 export type ChunkBounds = { readonly history: HeadBounds; readonly drift: HeadBounds };
 
 /** The bounds of the service. */
