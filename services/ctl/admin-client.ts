@@ -27,15 +27,15 @@ import { isLoopbackHost } from '#platform/network';
 const Envelope = z.object({ data: z.unknown() });
 
 /**
- * The admin port at `baseUrl`, with the token in `tokenFile`; without one, with that which a
- * process of this user has published.
+ * Client of the admin port at `baseUrl`, with the token in `tokenFile`. Default: the token that a
+ * process of this user has published. Throws a `UsageError` for an address outside this machine.
  */
 export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
   const base = URL.parse(baseUrl);
   if (base === null || base.protocol !== 'http:') {
     throw new UsageError(`--admin takes an address such as http://127.0.0.1:8002, not ${baseUrl}`);
   }
-  // The port listens on this machine only, and its token must not leave it.
+  // The admin port listens on loopback only, and the token must not leave this machine.
   if (!isLoopbackHost(base.host)) {
     throw new UsageError(`--admin takes an address of this machine, not ${base.host}`);
   }
@@ -45,7 +45,7 @@ export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
       token ??= tokenOf(base, tokenFile);
       const request = { url: new URL(path, base), method, body, token: await token };
       const { status, text } = await exchange(request);
-      // Whatever else it says: a 401 is never proven.
+      // Checked before the body is parsed: a 401 carries no proof, so its body is not trusted.
       if (status === 401) throw refused(base, tokenFile, await token);
       const answer = parsed(text);
       const refusal = RefusalView.safeParse(answer);
@@ -58,7 +58,7 @@ export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
   };
 }
 
-/** What the service refused: a value of the command line, something that is not there, or else. */
+/** Converts a refusal of the service to the matching error class. */
 function refusedBy({ error, message }: z.infer<typeof RefusalView>): CtlError {
   if (error === 'not_found') return new NotFoundError(message);
   return error === 'invalid_request' ? new UsageError(message) : new CtlError(message);
@@ -77,7 +77,7 @@ async function tokenOf(base: URL, file: string | undefined): Promise<string | un
   }
 }
 
-/** What to do about a token that is missing or wrong. */
+/** Error for a missing or wrong token, with the next step. */
 function refused(base: URL, file: string | undefined, token: string | undefined): CtlError {
   const hint = 'run ctl as the user of the service, or name its file with SERVICE_ADMIN_TOKEN_FILE';
   if (file !== undefined) {
@@ -98,17 +98,17 @@ function parsed(text: string): unknown {
   }
 }
 
-/** How long the admin port may take: it is on this machine and answers from memory. */
+/** Deadline of a call, in milliseconds. The admin port is local and answers from memory. */
 const ANSWER_MS_MAX = 10_000;
 
-/** The longest answer, in bytes: a page of a thousand accounts, with much to spare. */
+/** Maximum size of an answer, in bytes. A page of a thousand accounts is much smaller. */
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 
 type AdminAsked = {
   readonly url: URL;
   readonly method: string;
   readonly body: unknown;
-  /** Never sent: it proves the request. Without one nothing is asked but for the challenge. */
+  /** Key of the proofs; never sent. Without a token, only the challenge is requested. */
   readonly token: string | undefined;
 };
 
@@ -122,16 +122,18 @@ type Sent = {
 type Answered = {
   readonly response: IncomingMessage;
   readonly text: string;
-  /** `address:port` of who answered. */
+  /** `address:port` of the peer that answered. */
   readonly from: string;
 };
 
 /**
- * Asks the admin port and answers what it says. The port may be another user's while the service is
- * down: the token is only proven, on the connection whose nonce the proof is for, and what comes
- * back counts only with the proof of a service that has the token as well. Rejects with a CtlError
- * when no service answers, or another one. A 401 says that the token is missing or wrong, and
- * nothing else.
+ * Calls the admin port with mutual proof of the token. While the service is down, another user's
+ * process may listen on the port, so the token itself is never sent. The request carries a proof
+ * bound to the nonce of its connection. The answer counts only with the proof of a service that has
+ * the same token.
+ *
+ * Rejects with a `CtlError` if no service answers, or if another service answers. Status 401 means
+ * that the token is missing or wrong.
  */
 async function exchange({ url, method, body, token }: AdminAsked) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -139,12 +141,12 @@ async function exchange({ url, method, body, token }: AdminAsked) {
   const ask = async ({ target: path, body: json, ...rest }: Sent): Promise<Answered> => {
     try {
       const asked = send(url, { agent, signal, path, ...rest });
-      // An answer that breaks off is heard of where it is read.
+      // Errors after the headers surface where the body is read.
       asked.on('error', () => undefined);
       const answered = once(asked, 'response');
       asked.end(json);
       const [response] = (await answered) as [IncomingMessage];
-      // Read before the answer ends: then the agent takes the connection back.
+      // Read before the answer ends: the agent then takes the socket back.
       const from = `${response.socket.remoteAddress}:${response.socket.remotePort}`;
       return { response, text: await textOf(response), from };
     } catch (error) {
@@ -162,7 +164,10 @@ async function exchange({ url, method, body, token }: AdminAsked) {
   }
 }
 
-/** What is answered counts with its proof; without one only that the token is asked for. */
+/**
+ * Gets the challenge, sends the request with its proof and verifies the proof of the answer.
+ * Without a token or a nonce, returns the challenge.
+ */
 async function proven(
   ask: (sent: Sent) => Promise<Answered>,
   asked: Sent,
@@ -180,14 +185,14 @@ async function proven(
   const answer = await ask({ ...asked, headers: { ...asked.headers, authorization } });
   const { statusCode: status = 0, headers: answered } = answer.response;
   const shown = String(answered[ADMIN_PROOF_HEADER] ?? '');
-  // A service with another token cannot prove its refusal either; the caller says what to do.
+  // A service with another token cannot prove its 401. The caller reports what to do.
   if (status === 401 || isSameProof(shown, answerProof(token, proof, status, answer.text))) {
     return answer;
   }
   throw new CtlError(`what answers at ${address} does not know the token of the service`);
 }
 
-/** The whole body. Throws for one that no admin port sends. */
+/** Reads the whole body. Throws if the body exceeds `ANSWER_BYTES_MAX`. */
 async function textOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -209,7 +214,7 @@ function framed(body: unknown): Pick<Sent, 'headers' | 'body'> {
   return { headers: { ...named, ...described }, body: json };
 }
 
-/** A command that makes one call about an account and shows what is answered. */
+/** Builds a command that makes one call about an account and shows the answer. */
 export function oneCall<Schema extends z.ZodType>(
   schema: Schema,
   textOf: (answer: z.infer<Schema>) => string,
@@ -237,7 +242,7 @@ export function oneCall<Schema extends z.ZodType>(
   };
 }
 
-/** A path of the admin port, about a part of an account. */
+/** Path of the admin port for a part of an account. */
 export function pathOf(account: string, part: string): string {
   return `/accounts/${encodeURIComponent(account)}/${part}`;
 }

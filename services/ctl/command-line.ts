@@ -8,7 +8,7 @@ import {
 } from 'commander';
 import { type ArgSpec, type Command, type OptionSpec, UsageError, type Values } from '#ctl/command';
 
-/** A command line that was understood. */
+/** A command line that was parsed successfully. */
 export type Chosen = {
   readonly kind: 'command';
   readonly command: Command;
@@ -16,16 +16,16 @@ export type Chosen = {
   readonly values: Values & GeneralValues;
 };
 
-/** Options of every command; `admin` of those that use the admin port. */
+/** Options of every command. `admin` belongs to commands that use the admin port. */
 type GeneralValues = { readonly admin?: string; readonly timeout?: string };
 
-/** Help, because the user asked for it or named only a group of commands. */
+/** Help text. `isAsked` is false if the user named only a group of commands. */
 type HelpText = { readonly kind: 'help'; readonly text: string; readonly isAsked: boolean };
 
-/** Columns of the help where the terminal does not name its own. */
+/** Width of the help text, in columns, if the terminal does not report its width. */
 const HELP_COLUMNS = 100;
 
-/** The longest time without progress that an operator may choose, in seconds: a day. */
+/** Maximum of `--timeout`, in seconds (one day). */
 const TIMEOUT_S_MAX = 86_400;
 
 const GROUPS: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   retention: 'How long history is kept',
 };
 
-/** Headings of the help, by kind of command. */
+/** Headings in the help text, by kind of command. */
 const HEADINGS: Readonly<Record<Command['kind'], string>> = {
   account: 'Accounts of a running service, through its admin port (--admin <url>):',
   cluster: 'A cluster or a file, with the SERVICE_ variables of its processes:',
@@ -46,7 +46,7 @@ const HEADINGS: Readonly<Record<Command['kind'], string>> = {
   planning: 'Without a service:',
 };
 
-/** Reads a command line. Throws a `UsageError` of one line that says what is wrong with it. */
+/** Parses a command line. Throws a one-line `UsageError` that explains what is wrong. */
 export function readCommandLine(
   argv: readonly string[],
   commands: readonly Command[],
@@ -59,7 +59,7 @@ export function readCommandLine(
   const write = (more: string) => {
     text += more;
   };
-  // What commander writes as an error is in the error that it throws as well.
+  // Commander throws an error with the same text that it writes, so its error output is dropped.
   for (const one of allOf(program)) one.configureOutput({ ...OUTPUT, writeOut: write });
   if (argv.length === 0) {
     return { kind: 'help', text: program.helpInformation().trimEnd(), isAsked: true };
@@ -82,7 +82,7 @@ export function readCommandLine(
   return chosen;
 }
 
-/** What is typed after `ctl`: words, arguments and options; brackets stand around what may be left out. */
+/** Usage text after `ctl`: words, arguments and options. Optional options are in brackets. */
 export function synopsis({ words, args, options }: Command): string {
   const named = Object.entries(options).map(([name, spec]) => {
     const text = `--${name} ${placeholderOf(spec)}`.trim();
@@ -99,12 +99,12 @@ const OUTPUT = {
   writeErr: () => undefined,
   getOutHelpWidth: () => process.stdout.columns ?? HELP_COLUMNS,
   getErrHelpWidth: () => process.stderr.columns ?? HELP_COLUMNS,
-  // Names and descriptions are plain text.
+  // Colors are off: names and descriptions are plain text.
   getOutHasColors: () => false,
   getErrHasColors: () => false,
 };
 
-/** The command that an error was thrown by. */
+/** Commander error with the command that threw it. */
 class NamedCommanderError extends CommanderError {
   readonly command: CliCommand;
 
@@ -132,7 +132,7 @@ function programOf(commands: readonly Command[], choose: (chosen: Chosen) => voi
     describe(leaf, command, choose);
     leaves.push(leaf);
   }
-  // The help of the program has a line for every command, not one for each group.
+  // The help of `ctl` lists every command instead of one line for each group.
   program.configureHelp({
     formatHelp(shown, helper) {
       if (shown === program) helper.visibleCommands = () => leaves;
@@ -149,7 +149,7 @@ function programOf(commands: readonly Command[], choose: (chosen: Chosen) => voi
   return program;
 }
 
-/** The node of the command tree at these words; groups on the way are made. */
+/** Returns the node of the command tree at these words, and creates missing groups on the way. */
 function nodeAt(program: CliCommand, words: readonly string[]): CliCommand {
   let node = program;
   for (const word of words) {
@@ -199,7 +199,7 @@ function timeoutOption(): Option {
   );
 }
 
-/** Keeps the text of a value that has no fault. */
+/** Argument parser that returns the text unchanged and throws if `faultOf` finds a fault. */
 function checkedBy(faultOf: (text: string) => string | undefined) {
   return (text: string): string => {
     const fault = faultOf(text);
@@ -208,14 +208,14 @@ function checkedBy(faultOf: (text: string) => string | undefined) {
   };
 }
 
-/** Values by the names of their options: commander answers `keyedShare` for `--keyed-share`. */
+/** Renames values to their option names: commander reports `--keyed-share` as `keyedShare`. */
 function namedAsTyped(values: Record<string, unknown>): Values & GeneralValues {
   const dashed = (name: string) =>
     name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [dashed(name), value]));
 }
 
-/** The line of a command in a list: all its words, and its arguments. */
+/** Line of a command in the help: all its words and its arguments. */
 function termOf(shown: CliCommand): string {
   const words = pathOf(shown).replace(/^ctl /, '');
   const args = shown.registeredArguments.map((argument) => `<${argument.name()}>`);
@@ -244,15 +244,15 @@ export const KEY_ID: ArgSpec = {
 /** Argument of commands about one instance. */
 export const INSTANCE_ID: ArgSpec = { name: 'instance', about: 'id of the instance' };
 
-/** For commands that ask before they lose data. */
+/** `--yes` option of commands that ask for confirmation before they lose data. */
 export const YES: OptionSpec = { about: 'do it without a question' };
 
-/** For commands that look at every service without it. */
+/** `--service` option of commands that show all services by default. */
 export const SERVICE_OPTION = {
   service: { value: 'kind', about: 'only nodes of this kind', choices: ['engine', 'limiter'] },
 } as const satisfies Record<string, OptionSpec>;
 
-/** A whole number from 1 to `max`. */
+/** Builds a check for whole numbers from 1 to `max`. */
 export function wholeUpTo(max: number) {
   return (text: string): string | undefined =>
     /^\d{1,15}$/.test(text) && Number(text) >= 1 && Number(text) <= max

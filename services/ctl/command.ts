@@ -20,7 +20,7 @@ export const EXIT = { done: 0, failure: 1, usage: 2, differs: 3, notFound: 4 } a
 
 type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Why a command failed, in one line for its user. */
+/** Failure of a command, with a one-line message for the user. */
 export class CtlError extends Error {
   override readonly name: string = 'CtlError';
   /** The exit code of the program. */
@@ -39,18 +39,18 @@ export class NotFoundError extends CtlError {
   override readonly exitCode = EXIT.notFound;
 }
 
-/** Two sides that should be equal differ. */
+/** Two sides that should be equal are different. */
 export class DiffersError extends CtlError {
   override readonly name = 'DiffersError';
   override readonly exitCode = EXIT.differs;
 }
 
-/** A value on the command line: what the help says about it, and which values are accepted. */
+/** A value on the command line: its help text and its accepted values. */
 type ValueSpec = {
   readonly about: string;
   /** The only accepted values. */
   readonly choices?: readonly string[];
-  /** Answers what is wrong with a value; undefined: nothing. */
+  /** Returns the fault of a value, or undefined if the value is accepted. */
   readonly faultOf?: (text: string) => string | undefined;
 };
 
@@ -64,7 +64,7 @@ export type OptionSpec = ValueSpec & {
   readonly isRequired?: true;
 };
 
-/** What the command line said, by option. */
+/** Values of the command line, by option name. */
 export type Values = {
   readonly plan?: string | undefined;
   readonly scope?: string | undefined;
@@ -91,8 +91,8 @@ export type Values = {
 };
 
 /**
- * Output of a command, for machines and for people. An empty text prints nothing. `exitCode` is
- * that of the program; undefined: `EXIT.done`.
+ * Output of a command for machines (`data`) and for people (`text`). An empty text prints nothing.
+ * `exitCode` defaults to `EXIT.done`.
  */
 export type Printout = {
   readonly data: unknown;
@@ -108,15 +108,16 @@ type Named = {
   readonly description: string;
   readonly args: readonly ArgSpec[];
   readonly options: Readonly<Record<string, OptionSpec>>;
-  /** Milliseconds without progress after which the command ends; undefined: `SILENT_MS_MAX`. */
+  /** Maximum time without progress, in milliseconds. Defaults to `SILENT_MS_MAX`. */
   readonly silentMsMax?: number;
 };
 
-/** The admin port of a running service, for one command. */
+/** Client of the admin port of a running service, used by one command. */
 export interface AdminClient {
   /**
-   * Sends a request and reads the answer's `data` by `schema`. Rejects with a CtlError that says
-   * what the service refused, or that no service answers and how to start one.
+   * Sends a request and parses `data` of the answer with `schema`. Rejects with a `CtlError` if the
+   * service refuses the request, or if no service answers. The error then says how to start a
+   * service.
    */
   ask<Schema extends z.ZodType>(
     schema: Schema,
@@ -126,7 +127,7 @@ export interface AdminClient {
   ): Promise<z.infer<Schema>>;
 }
 
-/** A command that speaks to the admin port of a service. */
+/** A command that calls the admin port of a service. */
 export type AccountCommand = Named & {
   readonly kind: 'account';
   readonly run: (
@@ -137,15 +138,15 @@ export type AccountCommand = Named & {
   ) => Promise<Printout>;
 };
 
-/** The nodes of a cluster, for a command that changes something. */
+/** Access to the nodes of a cluster for a command that changes something. */
 export type ActingCluster = AsyncDisposable & {
-  /** All engines as one, as an edge has them. */
+  /** Client that routes calls to the engine that owns the instance, as an edge does. */
   readonly engine: EngineClient;
-  /** Notifies every process that an account has changed; may be lost. */
+  /** Notifies every process that an account has changed. Delivery is not guaranteed. */
   readonly announce: (accountId: string) => void;
 };
 
-/** What a cluster is looked at through, and acted on by the few commands that do. */
+/** Stores and bus of a cluster, for commands that inspect or change the cluster. */
 export type ClusterPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
@@ -159,37 +160,37 @@ export type ClusterPorts = {
   readonly people: PeopleStores;
   readonly billing: Pick<BillingStore, 'erase'>;
   readonly serverClocks: ServerClocks;
-  /** As `SERVICE_RETENTION_DAYS` says. */
+  /** Retention of each plan, from `SERVICE_RETENTION_DAYS`. */
   readonly retentionOfPlans: RetentionOfPlans;
-  /** The one file that keeps all data, whose process no other one hears; left out: a cluster's stores. */
+  /** Path of the SQLite file if one file stores all data. Undefined for the stores of a cluster. */
   readonly file?: string | undefined;
-  /** Opened only by commands that listen, so that the others work without a bus. */
+  /** Connects to the bus. Lazy, so that commands that do not listen work without a bus. */
   readonly openBus: () => Promise<Bus>;
-  /** Opened only by commands that act. */
+  /** Opens access to the nodes. Lazy, because few commands change something. */
   readonly openActing: () => Promise<ActingCluster>;
-  /** The version of this program. */
+  /** Release of this program. */
   readonly release: string;
-  /** Where people reach the console; undefined: not configured. */
+  /** Public origin of the console. Undefined if not configured. */
   readonly consoleOrigin: string | undefined;
   /** First part of all subjects on the bus. */
   readonly prefix: string;
-  /** The admin calls of the node at an address (`host:port`). */
+  /** Admin calls of the node at an address (`host:port`). */
   readonly adminAt: (address: string) => Pick<NodeClient, 'drain' | 'readInstance'>;
 };
 
-/** What a command has of its terminal besides what it prints at its end. */
+/** Terminal of a command: progress lines, raw output and questions. */
 export type CommandTerminal = {
-  /** Takes lines about work under way. */
+  /** Prints a progress line to standard output. */
   readonly report: (line: string) => void;
-  /** Takes such lines while standard output is taken by `write`. */
+  /** Prints a progress line to standard error, for commands whose `write` uses standard output. */
   readonly warn: (line: string) => void;
-  /** Writes to standard output as it is; fulfils when there is room for more. */
+  /** Writes text to standard output unchanged. Resolves when there is room for more. */
   readonly write: (text: string) => Promise<void>;
-  /** Asks its user; undefined where there is no terminal. */
+  /** Asks the user a question. Undefined if there is no terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
 };
 
-/** A command that looks at a cluster, or acts on it. */
+/** A command that inspects or changes a cluster. */
 export type ClusterCommand = Named & {
   readonly kind: 'cluster';
   readonly run: (
@@ -200,15 +201,15 @@ export type ClusterCommand = Named & {
   ) => Promise<Printout>;
 };
 
-/** What a command has that works on the one file of `SERVICE_STORAGE=sqlite` as a whole. */
+/** Ports of a command that works on the whole file of `SERVICE_STORAGE=sqlite`. */
 export type FilePorts = {
   readonly clock: Clock;
   readonly file: DataFile;
-  /** Aborts when its user ends the command. */
+  /** Aborts when the user interrupts the command. */
   readonly interrupted: AbortSignal;
 };
 
-/** A command that works on the file as a whole. */
+/** A command that works on the whole data file. */
 export type FileCommand = Named & {
   readonly kind: 'file';
   readonly run: (
@@ -219,13 +220,13 @@ export type FileCommand = Named & {
   ) => Promise<Printout>;
 };
 
-/** A command that computes, and looks at nothing. */
+/** A command that only computes: no service, store or network. */
 export type PlanningCommand = Named & {
   readonly kind: 'planning';
   readonly run: (values: Values, args?: readonly string[]) => Printout;
 };
 
-/** A command that opens the stores that its options name. */
+/** A command that opens the stores named by its options. */
 export type StoresCommand = Named & {
   readonly kind: 'stores';
   readonly run: (
@@ -236,7 +237,7 @@ export type StoresCommand = Named & {
   ) => Promise<Printout>;
 };
 
-/** One command: its words, its arguments in order, its options, and what it does. */
+/** One command: its words, arguments in order, options and implementation. */
 export type Command =
   | AccountCommand
   | ClusterCommand
@@ -244,7 +245,7 @@ export type Command =
   | StoresCommand
   | PlanningCommand;
 
-/** Everything that an installation stores and a copy takes along. */
+/** All stores of an installation that `ctl copy` copies. */
 export type CopiedStores = {
   readonly shards: ShardStore;
   readonly journals: JournalStore;
@@ -259,28 +260,36 @@ export type CopiedStores = {
   readonly members: CopiedMembers;
 };
 
-/** Where an installation stores: a keyspace, undefined for that of the configuration, or a file. */
+/**
+ * Storage location of an installation: a keyspace (undefined: the configured keyspace) or a file.
+ */
 export type Place =
   | { readonly kind: 'cassandra'; readonly keyspace: string | undefined }
   | { readonly kind: 'sqlite'; readonly file: string };
 
-/** Stores with how their place is called in lines for people. */
+/** Stores with the display name of their place. */
 export type NamedStores = CopiedStores & {
   readonly name: string;
-  /** A cluster secret that lies with the data; undefined: every process is given one. */
+  /**
+   * Cluster secret that is stored with the data. Undefined if every process is configured with a
+   * secret.
+   */
   readonly ownSecret?: string | undefined;
 };
 
 /** Opens the stores of installations. */
 export interface StorePlaces {
   readonly clock: Clock;
-  /** How a place is called; two names are the same only for the same place. */
+  /** Display name of a place. Two names are equal only for the same place. */
   nameOf(place: Place): string;
-  /** Opens what is stored there. Rejects with one line that says why it cannot be used. */
+  /**
+   * Opens the stores of an existing place. Rejects with a one-line reason if the place cannot be
+   * used.
+   */
   openSource(place: Place): Promise<NamedStores & AsyncDisposable>;
   /**
-   * The same, where a file that is not there is made. `secret`: the cluster secret of its source, if one
-   * lies there; a file that is made keeps it.
+   * Opens the stores of a place, and creates a file that does not exist. `secret` is the cluster
+   * secret stored with the source, if any. A new file keeps this secret.
    */
   openTarget(place: Place, secret?: string): Promise<NamedStores & AsyncDisposable>;
 }

@@ -3,12 +3,12 @@ import type { Command, PlanningCommand } from '#ctl/command';
 /** Options of every command. */
 const GENERAL = ['--json', '--timeout', '--help'];
 
-/** `bashcompinit` of zsh runs completions that are written for bash. */
+/** Zsh's `bashcompinit` runs completion scripts written for bash. */
 const ZSH_LINE = 'autoload -U +X bashcompinit && bashcompinit';
 
 /**
- * `ctl completion`: a script by which a shell completes words, options and their values. It asks no
- * process: completing takes no time and works without a service.
+ * `ctl completion`: prints a shell script that completes commands, options and their values. The
+ * word lists are part of the script, so completion is instant and needs no service.
  */
 export function completionCommand(commands: () => readonly Command[]): PlanningCommand {
   return {
@@ -70,7 +70,7 @@ ${values.join('\n')}
 complete -o default -F _ctl ctl`;
 }
 
-/** A case of the shell that chooses the words to complete. */
+/** One `case` branch of the script, which sets the candidate words. */
 function caseOf(pattern: string, words: readonly string[]): string {
   return `    '${pattern}') words='${words.join(' ')}' ;;`;
 }

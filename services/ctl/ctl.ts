@@ -32,30 +32,32 @@ import { APPLY_RETENTION } from '#ctl/verify/retention';
 import { toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
 
-/** Where a command prints, and what it looks at unless options say otherwise. */
+/** Output of a command, and its defaults from the configuration. */
 type CtlIo = {
   readonly clock: Clock;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Writes as it is; fulfils when there is room for more. */
+  /** Writes text unchanged. Resolves when there is room for more. */
   readonly write: (text: string) => Promise<void>;
-  /** Asks the user; undefined: there is no terminal. */
+  /** Asks the user a question. Undefined if there is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
   readonly adminUrl: string;
-  /** The file of its token; undefined: where a process of this user publishes it. */
+  /** File with the admin token. Undefined: the file that a process of this user publishes. */
   readonly adminTokenFile?: string | undefined;
-  /** Opens the cluster of the configuration. Rejects with one line that says what is missing. */
+  /** Opens the configured cluster. Rejects with a one-line message about missing configuration. */
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
-  /** Finds the one file that keeps all data. Rejects with one line where there is none. */
+  /**
+   * Finds the SQLite file that stores all data. Rejects with a one-line message if there is none.
+   */
   readonly openFile: () => Promise<FilePorts>;
-  /** What opens the stores that a command names. */
+  /** Provides access to the stores that a command names. */
   readonly openPlaces: () => Promise<StorePlaces>;
 };
 
-/** How long closing what a command has opened may take, in milliseconds. It was answered by then. */
+/** Maximum time to close the ports of a finished command, in milliseconds. */
 const CLOSING_MS_MAX = 5_000;
 
-/** Every command, in the order of the help. */
+/** All commands, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
   ...AUDIT_COMMANDS,
@@ -85,8 +87,9 @@ export const COMMANDS: readonly Command[] = [
 ];
 
 /**
- * Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. A
- * command that makes no progress fails at its deadline; what it waits for may still hold the process.
+ * Runs one command (`argv` without program and script). Resolves with the exit code and never
+ * rejects. A command without progress fails at its deadline, but its pending call may keep the
+ * process running.
  */
 export async function runCtl(argv: readonly string[], io: CtlIo): Promise<number> {
   try {
@@ -148,13 +151,18 @@ async function ran(
   }
 }
 
-/** Closes what a command is done with. Its result counts although a server no longer answers. */
+/**
+ * Closes the ports of a command. Errors and timeouts are ignored: the command's result is already
+ * known.
+ */
 async function closed(opened: AsyncDisposable, clock: Clock): Promise<void> {
   const closing = Promise.resolve(opened[Symbol.asyncDispose]());
   await withinMs(clock, CLOSING_MS_MAX, closing).catch(() => undefined);
 }
 
-/** The terminal of a command: lines are escaped, and progress for its deadline. */
+/**
+ * Builds the terminal of a command. Every line is escaped, and counts as progress for the deadline.
+ */
 function terminalOf(isJson: boolean, deadline: Deadline, io: CtlIo): CommandTerminal {
   const { ask } = io;
   const line = (print: (text: string) => void) => (text: string) => {

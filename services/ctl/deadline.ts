@@ -1,19 +1,23 @@
 import { CtlError } from '#ctl/command';
 import type { Clock } from '#platform/clock';
 
-/** Milliseconds without progress after which a command ends, unless it or `--timeout` says otherwise. */
+/**
+ * Default time without progress after which a command ends, in milliseconds. A command or
+ * `--timeout` can override the default.
+ */
 export const SILENT_MS_MAX = 30_000;
 
 /**
- * A timer that fires this late was held up by the program itself: SQLite was writing a file in this
- * thread, or the machine slept. No dependency is to blame then. Milliseconds.
+ * Lateness of a timer, in milliseconds, that shows that this process was blocked: SQLite wrote a
+ * file in this thread, or the machine slept. No dependency caused such a delay, so the deadline
+ * restarts.
  */
 const LATE_MS = 1_000;
 
 /**
- * Bounds the time that a command waits without progress. A call of a port that is answered, an item
- * of a list and a line that is printed are progress. Waiting for a person, or for the reader of
- * standard output, does not count.
+ * Limits the time that a command waits without progress. Progress is an answered call of a port, an
+ * item of an iterable, or a printed line. Time spent waiting for a person or for the reader of
+ * standard output does not count.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -28,7 +32,7 @@ export class Deadline {
     this.#progressAtMs = clock.monotonicMs();
   }
 
-  /** The result of `work`. Rejects with a `CtlError` after too long without progress. */
+  /** Returns the result of `work`. Rejects with a `CtlError` after too long without progress. */
   async bound<Result>(work: Promise<Result>): Promise<Result> {
     const { promise: expired, reject } = Promise.withResolvers<never>();
     let timer: Disposable | undefined;
@@ -50,12 +54,12 @@ export class Deadline {
     }
   }
 
-  /** Begins the time without progress again. */
+  /** Restarts the time without progress. */
   progressed(): void {
     this.#progressAtMs = this.#clock.monotonicMs();
   }
 
-  /** The result of a wait for a person or a reader, during which the deadline is paused. */
+  /** Returns the result of `wait`. The deadline is paused meanwhile. */
   async paused<Result>(wait: () => Promise<Result>): Promise<Result> {
     this.#pauses += 1;
     try {
@@ -66,7 +70,10 @@ export class Deadline {
     }
   }
 
-  /** The same port; its answers are progress, as are those of the ports that it opens. */
+  /**
+   * Wraps a port so that its answers count as progress. Ports opened by an `open…` method are
+   * wrapped too.
+   */
   watched<Port extends object>(port: Port): Port {
     return new Proxy(port, {
       get: (target, key) => {

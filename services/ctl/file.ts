@@ -5,7 +5,7 @@ import { confirm, counted, Progress, percentOf } from '#ctl/text';
 import type { Clock } from '#platform/clock';
 import type { FileContents, WatchWork } from '#storage/ports/data-file';
 
-/** `ctl backup`: a copy of the file, beside the process that serves it. */
+/** `ctl backup`: copies the data file while a process serves the file. */
 export const BACKUP: FileCommand = {
   kind: 'file',
   words: ['backup'],
@@ -23,7 +23,7 @@ export const BACKUP: FileCommand = {
   },
 };
 
-/** `ctl restore`: a backup in the place of the file. */
+/** `ctl restore`: replaces the data file with a backup. */
 export const RESTORE: FileCommand = {
   kind: 'file',
   words: ['restore'],
@@ -51,7 +51,7 @@ export const RESTORE: FileCommand = {
   },
 };
 
-/** `ctl vacuum`: the file without the room that nothing uses. */
+/** `ctl vacuum`: rewrites the data file without unused space. */
 export const VACUUM: FileCommand = {
   kind: 'file',
   words: ['vacuum'],
@@ -74,7 +74,7 @@ const QUESTION = {
   otherwise: 'that is another path: nothing has been changed',
 } as const;
 
-/** Reports how far work has come, and ends it when its user does. */
+/** Reports progress. Throws a `CtlError` if the user interrupts the command. */
 function watchOf(
   clock: Pick<Clock, 'monotonicMs'>,
   interrupted: AbortSignal,

@@ -5,7 +5,10 @@ import type { ClusterPorts } from '#ctl/command';
 import { USER_NAME } from '#limiter/admin/route';
 import type { AuditStore } from '#storage/ports/audit';
 
-/** Writes down what `ctl` is about to do to accounts in the stores, by the user that it runs for. */
+/**
+ * Writes the audit trail for what `ctl` does to accounts in the stores. The actor is the operating
+ * system user.
+ */
 export class OperatorAudit {
   readonly #trail: AuditTrail;
 
@@ -14,8 +17,8 @@ export class OperatorAudit {
   }
 
   /**
-   * Fulfils when the line is durable, with what says how it ended, as far as the trail can be reached.
-   * Rejects with `audit_unavailable`: it must not happen then.
+   * Appends a `begun` line. Resolves when the line is durable, with a function that appends the
+   * outcome (best effort). Rejects with `audit_unavailable`: the caller must not act then.
    */
   async begin(accountId: string, what: OperatorAction): Promise<EndAction> {
     const of = await this.#trail.append(accountId, { ...byOperator(what), outcome: 'begun' });
@@ -26,8 +29,8 @@ export class OperatorAudit {
   }
 
   /**
-   * Does it between two lines. Rejects with `audit_unavailable` before anything has happened, and as
-   * `act`.
+   * Runs `act` between a `begun` line and an outcome line. Rejects with `audit_unavailable` before
+   * `act` runs, and with the errors of `act`.
    */
   async around<Result>(
     accountId: string,
@@ -38,17 +41,20 @@ export class OperatorAudit {
   }
 }
 
-/** Says how an action ended. */
+/** Appends the outcome of an action to the trail. */
 export type EndAction = (outcome: AuditEntry['outcome']) => Promise<void>;
 
-/** What is done, by its name, and to what. */
+/** An action, its target, and values before and after. */
 type OperatorAction = Pick<AuditEntry, 'action' | 'target' | 'before' | 'after'>;
 
 function byOperator(what: OperatorAction): Omit<AuditEntry, 'outcome'> {
   return { ...what, actor: { kind: 'operator', name: operatorName() } };
 }
 
-/** Removes the months of an account before `keptFrom`; undefined: every month. Answers how many. */
+/**
+ * Deletes the months of an account's trail before `keptFrom` (undefined: all months). Returns their
+ * number.
+ */
 export async function eraseMonths(
   store: AuditStore,
   accountId: string,
@@ -60,7 +66,7 @@ export async function eraseMonths(
   return over.length;
 }
 
-/** The user of this process; undefined for one that is a mere number, as in some containers. */
+/** Name of the user of this process. Undefined for a user without a name, as in some containers. */
 export function operatorName(): string | undefined {
   try {
     const { username } = userInfo();

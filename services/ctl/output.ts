@@ -2,12 +2,12 @@ import { access, link, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CtlError } from '#ctl/command';
 
-/** Where a command writes much. */
+/** Destination for large output: a file or standard output. */
 type Output = Omit<UnfinishedFile, 'path'>;
 
 /**
- * A new file at `path`, under another name until it is complete, or `write` where there is no path.
- * Rejects with a `CtlError` where a file is in the way.
+ * Opens a new file at `path`, under a temporary name until `keep`. Without a path, output goes to
+ * `write`. Rejects with a `CtlError` if the file exists.
  */
 export async function outputTo(
   path: string | undefined,
@@ -17,20 +17,22 @@ export async function outputTo(
   return { write, keep: async () => undefined, [Symbol.asyncDispose]: async () => undefined };
 }
 
-/** A new file that is written under another name until it is complete. Disposing it removes that name. */
+/** A new file under a temporary name until `keep`. Disposing removes the temporary name. */
 type UnfinishedFile = AsyncDisposable & {
-  /** Where it is written. */
+  /** Temporary path. */
   readonly path: string;
-  /** Writes at its end. */
+  /** Appends text. */
   readonly write: (text: string) => Promise<void>;
-  /** What has been written is all: once it is on the disk, it gets its name. */
+  /** Syncs the file to disk and gives the file its final name. */
   readonly keep: () => Promise<void>;
 };
 
-/** Readable by its owner alone. */
+/** Only the owner can read the file: exports hold account data. */
 const FILE_MODE = 0o600;
 
-/** An empty one that becomes `path`. Rejects with a `CtlError` where a file is in the way. */
+/**
+ * Creates an empty temporary file that becomes `path`. Rejects with a `CtlError` if a file exists.
+ */
 export async function unfinishedFile(path: string): Promise<UnfinishedFile> {
   await assertFree(path);
   const unfinished = `${path}.part`;
@@ -44,7 +46,7 @@ export async function unfinishedFile(path: string): Promise<UnfinishedFile> {
     write: async (text) => void (await file.writeFile(text)),
     async keep() {
       await file.sync();
-      // Fails where a file has come in the way, which a rename would not.
+      // A link fails if the file exists now. A rename would replace the file.
       await link(unfinished, path);
       await using folder = await open(dirname(path), 'r');
       await folder.sync();

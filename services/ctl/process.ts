@@ -18,7 +18,7 @@ const ProcessView = z.looseObject({
 const LevelView = z.object({ log_level: z.string() });
 const FileView = z.object({ file: z.string(), ready_in_s: z.number() });
 
-/** What `ctl` does with the running process behind an admin port. */
+/** Commands for the running process behind an admin port. */
 export const PROCESS_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
@@ -89,7 +89,7 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
   },
 ];
 
-/** `ctl version`: the release of this program. */
+/** `ctl version`: shows the release of this program. */
 export const VERSION: PlanningCommand = {
   kind: 'planning',
   words: ['version'],

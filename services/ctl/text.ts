@@ -1,13 +1,13 @@
 import { type CommandTerminal, CtlError, type Place, UsageError } from '#ctl/command';
 import type { Clock } from '#platform/clock';
 
-/** Columns stand this many spaces apart. */
+/** Gap between columns. */
 const GAP = '  ';
 
-/** What stands in a column of a row; undefined shows as `-`. */
+/** Cell of a table row. Undefined shows as `-`. */
 export type Cell = string | number | undefined;
 
-/** Rows under headings, every column as wide as its widest cell. Cells are escaped. */
+/** Formats rows under headings. Every column is as wide as its widest cell. Cells are escaped. */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const shown = (cell: Cell) => (cell === undefined ? '-' : escapedLine(String(cell)));
   const lines = [headings, ...rows.map((row) => row.map(shown))];
@@ -21,12 +21,12 @@ function width(cell: string | undefined): number {
   return [...(cell ?? '')].length;
 }
 
-/** A count with its noun, which is in the plural but for one. */
+/** Count with its noun, in the plural unless the count is 1. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** What an account has, as the last lines of commands say it. */
+/** Counts of instances, observations and drift events, for the last line of a command. */
 export function countedRows(rows: {
   readonly instances: number;
   readonly observations: number;
@@ -37,10 +37,10 @@ export function countedRows(rows: {
   return `${counted(instances, 'instance')}, ${history}`;
 }
 
-/** Between two lines about work under way, in milliseconds. Chosen: a reader sees that it goes on. */
+/** Minimum interval between progress lines, in milliseconds. */
 const REPORT_MS = 2_000;
 
-/** Says how far long work has come, every two seconds; of short work it says nothing. */
+/** Prints a progress line every two seconds. Shorter work prints nothing. */
 export class Progress {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #report: (line: string) => void;
@@ -52,7 +52,7 @@ export class Progress {
     this.#saidAtMs = clock.monotonicMs();
   }
 
-  /** Takes what could be said now; `text` is asked for it only when it is time. */
+  /** Reports `text()` if the interval has passed. Otherwise `text` is not called. */
   at(text: () => string): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#saidAtMs < REPORT_MS) return;
@@ -61,25 +61,27 @@ export class Progress {
   }
 }
 
-/** How much of something is done, in whole per cent. */
+/** Completed share in whole per cent, rounded down. 100 if `total` is 0. */
 export function percentOf(done: number, total: number): number {
   return total === 0 ? 100 : Math.floor((100 * done) / total);
 }
 
-/** What is asked before something that loses data, and the one answer that lets it happen. */
+/** Question before an operation that loses data, and the answer that confirms the operation. */
 type Confirmation = {
-  /** What is said first; left out: that it cannot be undone. */
+  /** First sentence. Default: the operation cannot be undone. */
   readonly warning?: string;
-  /** The id of the account, say. */
+  /** What to type, for example `The id of the account`. */
   readonly what: string;
   readonly expected: string;
-  /** To delete it, say. */
+  /** Purpose, for example `to delete it`. */
   readonly purpose: string;
-  /** What has not happened after another answer. */
+  /** Error message after another answer. */
   readonly otherwise: string;
 };
 
-/** Asks for it. Rejects with a `CtlError` for another answer, and where there is no terminal. */
+/**
+ * Asks for confirmation. Rejects with a `CtlError` for another answer, or if there is no terminal.
+ */
 export async function confirm(
   { warning = 'This cannot be undone.', what, expected, purpose, otherwise }: Confirmation,
   ask: CommandTerminal['ask'],
@@ -91,15 +93,17 @@ export async function confirm(
   if (answer.trim() !== expected) throw new CtlError(otherwise);
 }
 
-/** The names that a keyspace can have. */
+/** Valid keyspace names. */
 const KEYSPACE = /^[a-z][a-z0-9_]{0,47}$/;
 
-/** What is wrong with the text of a place; undefined: nothing. */
+/** Fault in the text of a place. Undefined if the text is valid. */
 export function placeFaultOf(text: string): string | undefined {
   return found(text) === undefined ? 'must be sqlite:<file> or cassandra[:<keyspace>]' : undefined;
 }
 
-/** The place that a text names: `cassandra`, `cassandra:<keyspace>` or `sqlite:<file>`. */
+/**
+ * Parses a place: `cassandra`, `cassandra:<keyspace>` or `sqlite:<file>`. Throws a `UsageError`.
+ */
 export function placeOf(text = ''): Place {
   const place = found(text);
   if (place === undefined) throw new UsageError(`${text} ${placeFaultOf(text)}`);
@@ -116,29 +120,32 @@ function found(text: string): Place | undefined {
 }
 
 /*
- * Text that others chose, on the terminal of an operator: nothing in it may steer the terminal, break
- * a line or show its letters in another order.
+ * Escapes text from callers for an operator's terminal. Escaped text cannot control the terminal,
+ * break a line or reorder letters.
  */
 
 /**
- * Control characters (C0, C1), characters that show nothing or change the direction of text, line and
- * paragraph separators, private and unassigned characters, lone surrogates. Joiners stay: emoji and
- * several scripts need them.
+ * Characters to escape: control characters (C0, C1), invisible and bidirectional characters, line
+ * and paragraph separators, private and unassigned characters, lone surrogates. Joiners stay,
+ * because emoji and several scripts need them.
  */
 const STEERING = /[\p{C}\u2028\u2029]/gu;
 const JOINERS = new Set(['\u200c', '\u200d']);
 
-/** Of printed text, line breaks stay: they are those of the command, whose cells have none. */
+/**
+ * Escapes printed text and keeps line breaks. Only the command writes line breaks: its cells are
+ * escaped lines.
+ */
 export function escapedText(text: string): string {
   return escaped(text, (character) => character === '\n');
 }
 
-/** Text of a cell, or of anything else that is one line. */
+/** Escapes a cell or any other text of one line. */
 export function escapedLine(text: string): string {
   return escaped(text, () => false);
 }
 
-/** JSON with the same characters as `\u…`, which any reader of JSON takes for the characters. */
+/** Formats data as JSON with escaped characters as `\u…`. JSON parsers restore the characters. */
 export function escapedJson(data: unknown): string {
   return escapedText(JSON.stringify(data, undefined, 2) ?? '');
 }
@@ -149,7 +156,7 @@ function escaped(text: string, stays: (character: string) => boolean): string {
   );
 }
 
-/** As JSON writes characters: `\u001b`, and two of them outside the basic plane. */
+/** JSON escape of a character: `\u001b`, or two escapes outside the basic plane. */
 function codeUnitsOf(character: string): string {
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');

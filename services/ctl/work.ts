@@ -2,7 +2,10 @@ import { hash } from 'node:crypto';
 import type { Account } from '#accounts/account';
 import type { ManagedAccounts } from '#storage/ports/accounts';
 
-/** Does a few things at once; the first that fails is what the next call rejects with. */
+/**
+ * Runs a bounded number of tasks concurrently. After a failure, the next call rejects with the
+ * first error.
+ */
 export class WorkWindow {
   readonly #inFlightMax: number;
   readonly #running = new Set<Promise<void>>();
@@ -12,7 +15,7 @@ export class WorkWindow {
     this.#inFlightMax = inFlightMax;
   }
 
-  /** Begins work when there is room for it; fulfils when it has begun. */
+  /** Starts a task when there is room. Resolves when the task has started. */
   async add(work: () => Promise<void>): Promise<void> {
     while (this.#running.size >= this.#inFlightMax) await Promise.race(this.#running);
     this.#assertWhole();
@@ -24,7 +27,7 @@ export class WorkWindow {
     this.#running.add(running);
   }
 
-  /** Fulfils when all work has been done. */
+  /** Resolves when all tasks are done. */
   async end(): Promise<void> {
     await Promise.all(this.#running);
     this.#assertWhole();
@@ -35,13 +38,13 @@ export class WorkWindow {
   }
 }
 
-/** Rows of one read: as many as a page of the API has at most. */
+/** Rows per read: the maximum of an API page. */
 const ROWS_PER_READ = 1_000;
 
-/** Rows to be read at once: `count` of them, up to the ordinal `newest`. */
+/** A range of rows to read: `count` rows, up to the ordinal `newest`. */
 export type RowPortion = { readonly newest: number; readonly count: number };
 
-/** The portions in which the rows above the ordinal `below` and up to `total` are read, oldest first. */
+/** Yields the portions of rows above the ordinal `below` and up to `total`, oldest first. */
 export function* rowPortions(below: number, total: number): Generator<RowPortion> {
   for (let done = below; done < total; done += ROWS_PER_READ) {
     const newest = Math.min(total, done + ROWS_PER_READ);
@@ -49,10 +52,10 @@ export function* rowPortions(below: number, total: number): Generator<RowPortion
   }
 }
 
-/** Accounts of one read. */
+/** Accounts per read. */
 const ACCOUNTS_PER_READ = 500;
 
-/** All accounts, by id, read page by page: one that is made meanwhile may be left out. */
+/** Yields all accounts by id, page by page. An account created meanwhile may be missing. */
 export async function* everyAccount(
   accounts: Pick<ManagedAccounts, 'list'>,
 ): AsyncGenerator<Account, void> {
@@ -64,36 +67,36 @@ export async function* everyAccount(
   }
 }
 
-/** Bits of the sum: far more than rows can collide in by chance. */
+/** Modulus of the sum: 128 bits make a collision by chance practically impossible. */
 const MODULUS = 2n ** 128n;
 
 /**
- * A digest of rows that come in any order, in a memory that does not grow with them: their count, and
- * the sum of the SHA-256 of each. It finds what was lost, doubled or changed by chance or by a mistake.
+ * Order-independent digest of rows in constant memory: their count, and the sum of their SHA-256
+ * hashes. Detects rows that were lost, duplicated or changed by accident.
  */
 export class RowDigest {
   #count = 0;
   #sum = 0n;
 
-  /** Adds a row: plain data, in which the order of fields says nothing. */
+  /** Adds a row of plain data. The order of fields does not matter. */
   add(row: unknown): void {
     this.#count += 1;
     const digest = hash('sha256', canonicalJson(row)).slice(0, 32);
     this.#sum = (this.#sum + BigInt(`0x${digest}`)) % MODULUS;
   }
 
-  /** How many rows there were. */
+  /** Number of rows. */
   get count(): number {
     return this.#count;
   }
 
-  /** The same text for the same rows. */
+  /** Text of the digest, equal for equal rows. */
   get text(): string {
     return `${this.#count} ${this.#sum.toString(16)}`;
   }
 }
 
-/** JSON in which fields stand in the order of their names. */
+/** JSON with fields sorted by name. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;

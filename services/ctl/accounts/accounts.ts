@@ -20,7 +20,7 @@ import { AccountsView, AccountView, MonthsView, UsageView } from '#limiter/admin
 
 const PLANS = ['free', 'indie', 'pro', 'enterprise'];
 
-/** The numbers of enterprise. */
+/** Options for the custom limits of the enterprise plan. */
 const CUSTOM = {
   'requests-per-minute': {
     ...{ value: 'n', about: 'requests a minute, for enterprise' },
@@ -36,7 +36,7 @@ const CUSTOM = {
   },
 } as const;
 
-/** What `ctl` does with accounts and their keys. */
+/** Commands for accounts, their keys and usage. */
 export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
@@ -128,7 +128,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     request: { method: 'PUT', part: 'status', body: { status: 'active' } },
   }),
   ...KEY_COMMANDS,
-  // Before `usage`, whose argument it could be taken for.
+  // Listed before `usage`, which would otherwise take `reset` as its argument.
   oneCall(UsageView, usageText, {
     words: ['usage', 'reset'],
     summary: 'repair a month that a wrong clock set back',
@@ -192,7 +192,7 @@ function oneAccount(account: z.infer<typeof AccountView>) {
 
 function accountTable(accounts: z.infer<typeof AccountsView>): string {
   const headings = ['ACCOUNT', 'NAME', 'PLAN', 'STATUS', 'REQUESTS/MIN', 'CYCLES/MONTH', 'CREATED'];
-  // Most accounts have no other plan to come, and most tables no column for it.
+  // The column for a scheduled plan change is shown only if an account has one.
   const areSteady = accounts.every(({ plan_change }) => plan_change === undefined);
   const rows = accounts.map(({ id, name, plan, status, limits, created_at, plan_change }) => {
     const { requests_per_minute, cycles_per_month } = limits;
@@ -203,7 +203,7 @@ function accountTable(accounts: z.infer<typeof AccountsView>): string {
   return table(areSteady ? headings : [...headings, 'NEXT PLAN'], rows);
 }
 
-/** Below the table of `ctl usage`: what the columns mean whose names do not say it. */
+/** Legend below the table of `ctl usage`, for columns whose names are not clear. */
 const USAGE_LEGEND =
   'Up to MARK may be granted without asking the journal again. Of the used cycles EXPIRED were\n' +
   'reserved and never settled, and LOST may have been lost in crashes.';
@@ -229,7 +229,7 @@ function monthsText(months: z.infer<typeof MonthsView>): string {
     .join('\n\n');
 }
 
-/** The days and the keys of a month, as far as it has any. */
+/** Tables of cycles by day and by key, if the month has any. */
 function monthTables({
   days,
   keys,
@@ -244,10 +244,10 @@ function monthTables({
   ];
 }
 
-/** How long it may take, in milliseconds: who waits for a command has more time than a page. Chosen. */
+/** Time limit of the search, in milliseconds. Longer than for a page: a command can wait. */
 const TIMEOUT_MS = 60_000;
 
-/** `ctl usage instances`: which instances used most of the present month. */
+/** `ctl usage instances`: shows the instances with the most cycles in the present month. */
 export const USAGE_INSTANCES: ClusterCommand = {
   kind: 'cluster',
   words: ['usage', 'instances'],

@@ -9,7 +9,7 @@ import { counted, table } from '#ctl/text';
 import { AuditLinesView, AuditMonthsView } from '#limiter/admin/schema';
 import type { AuditHead, StoredAuditLine } from '#storage/ports/audit';
 
-/** What `ctl` does with audit trails. */
+/** Commands for audit trails. */
 export const AUDIT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
@@ -64,7 +64,7 @@ async function monthsOf(admin: AdminClient, account: string) {
   return await admin.ask(AuditMonthsView, 'GET', `${pathOf(account)}/audit`);
 }
 
-/** The lines of a month, oldest first. */
+/** Yields the lines of a month page by page, oldest first. */
 async function* pagesOf(
   admin: AdminClient,
   account: string,
@@ -94,14 +94,17 @@ function printed(account: string, { heads, findings, erased }: TrailCheck) {
   return { data, text: parts.join('\n'), exitCode: findings.length > 0 ? EXIT.differs : EXIT.done };
 }
 
-/** Who can write the tables can also cut the end of a trail, head and all. */
+/**
+ * A user with write access to the tables can truncate a trail and its head. Only a hash kept
+ * elsewhere proves the end.
+ */
 const NO_FINDING =
   'Every line is as it was written. Keep the last hash of each month elsewhere: it proves the end.';
 
 const LINE = /^(\{.*),"hash":"([\w-]{43})"\}$/;
 const PLACE = /^\{"account_id":"\w+","month":"(\d{4}-\d{2})","seq":(\d+),/;
 
-/** What `ctl audit export` wrote, read line after line. Throws a `CtlError` for anything else. */
+/** Reads a file of `ctl audit export` line by line. Throws a `CtlError` for any other content. */
 class AuditFile {
   readonly #path: string;
 
@@ -112,7 +115,7 @@ class AuditFile {
   async *[Symbol.asyncIterator](): AsyncGenerator<{ month: string; line: StoredAuditLine }> {
     let number = 0;
     try {
-      // A pipe would be waited for without end, and its thread would keep the process from ending.
+      // A pipe could block forever, and its read would keep the process running.
       if (!(await stat(this.#path)).isFile()) throw new Error('it is not a regular file');
       const input = createReadStream(this.#path);
       using _input = { [Symbol.dispose]: () => void input.destroy() };
@@ -139,12 +142,15 @@ class AuditFile {
   }
 }
 
-/** Checks an account's trail, month after month, oldest first, and how each month follows the last. */
+/**
+ * Checks the hash chain of an account's trail: months from oldest to newest, and the links between
+ * them.
+ */
 class TrailCheck {
   readonly findings: AuditFinding[] = [];
-  /** Where each month ends. */
+  /** Head of each checked month. */
   readonly heads: AuditHead[] = [];
-  /** Months that are named and not there, as they may be: their time is over. */
+  /** Months that a link names and that retention has removed. */
   readonly erased: string[] = [];
   readonly #accountId: string;
   readonly #stored = new Map<string, AuditHead>();
@@ -155,13 +161,15 @@ class TrailCheck {
     this.#accountId = accountId;
   }
 
-  /** What the store says of its months, and from which on none may be missing; undefined: from the first. */
+  /**
+   * Sets the stored heads, and the first month that must not be missing (undefined: all months).
+   */
   expect(heads: readonly AuditHead[], keptFrom: string | undefined): void {
     for (const head of heads) this.#stored.set(head.month, head);
     this.#keptFrom = keptFrom ?? '';
   }
 
-  /** The next line. */
+  /** Checks the next line. */
   take(month: string, line: StoredAuditLine): void {
     if (month !== this.#month?.head.month) {
       this.#endMonth();
@@ -171,7 +179,7 @@ class TrailCheck {
     this.#month.take(line);
   }
 
-  /** All lines were taken. */
+  /** Ends the check and records missing months. */
   end(): void {
     this.#endMonth();
     for (const { month, lines } of this.#stored.values()) {
@@ -187,14 +195,18 @@ class TrailCheck {
     this.heads.push(this.#month.head);
   }
 
-  /** The first line of a month names the month before: it must be there unless its time is over. */
+  /**
+   * Checks the link to the previous month. The first line of a month names the month before, which
+   * must exist unless its retention has ended.
+   */
   #follows(month: string, line: AuditLine | undefined): void {
     const previous = line?.previous;
     const last = this.heads.at(-1);
     if (previous === undefined) {
       if (last !== undefined) this.#found(month, `does not follow ${last.month}`);
     } else if (last?.month === previous.month) {
-      // Behind the end that it names others may have appended, by clocks that are a little late.
+      // Processes with slow clocks may have appended lines to the previous month after the link was
+      // written.
       const isSame = last.lines > previous.lines || last.hash === previous.hash;
       if (!isSame || last.lines < previous.lines)
         this.#found(month, 'the month before was changed');

@@ -19,23 +19,23 @@ import { CALL_TIMEOUT_MS_MAX } from '#wire/bounds';
 import { unnamedCall } from '#wire/engine-messages';
 
 /**
- * How long after its keys were revoked an account may still get an instance, in milliseconds: 30 s
- * until the last limiter knows, 10 s for a call that was let in, and what an engine that fails in
- * that moment leaves: another one takes over in 30 s and lists what it finds in 20 s. Source:
- * decision 232.
+ * Time after key revocation until the account can get no new instance, in milliseconds. The last
+ * limiter learns of the revocation within 30 s, and an admitted call takes up to 10 s. If an engine
+ * fails, its successor takes over within 30 s and lists new instances within 20 s. Source: decision
+ * 232.
  */
 const SETTLED_MS = 120_000;
 
-/** Deletions under way at once: a page of the listing in some seconds. Chosen. */
+/** Maximum number of concurrent deletions. */
 const IN_FLIGHT_MAX = 32;
 
-/** How often the listing is gone through although nothing of it goes; a shard moves in less. */
+/** Maximum number of passes over the listing without progress. A shard moves within this time. */
 const IDLE_PASSES_MAX = 5;
 
-/** Between two of those, in milliseconds. */
+/** Pause between two passes without progress, in milliseconds. */
 const PAUSE_MS = 1_000;
 
-/** What an operator need not do. Source: decision 232. */
+/** Confirms that no work remains for the operator. Source: decision 232. */
 const LEFT_TEXT = 'Nothing is left to do: the last of it leaves the journals within 155 s.';
 
 const QUESTION = {
@@ -44,7 +44,7 @@ const QUESTION = {
   otherwise: 'that is another id: nothing has been deleted',
 } as const;
 
-/** `ctl accounts delete`: the account and everything of it. */
+/** `ctl accounts delete`: deletes an account and all its data. */
 export const DELETE_ACCOUNT: ClusterCommand = {
   kind: 'cluster',
   words: ['accounts', 'delete'],
@@ -58,13 +58,13 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     if (!isAccountId(id)) throw new UsageError(`"${id}" is not the id of an account`);
     if (!yes) await confirm({ ...QUESTION, expected: id }, terminal.ask);
     await using acting = await ports.openActing();
-    // It goes with the account in the end: export it before, if it is to be kept.
+    // The audit trail is deleted with the account. Export the trail before to keep it.
     if ((await ports.accounts.find(id)) !== undefined) {
       await new OperatorAudit(ports).begin(id, { action: 'account.delete', target: id });
     }
     const found = await ports.accounts.beginDeletion(id, ports.clock.wallMs());
     const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
-    // All of it may be what an earlier run did not come to.
+    // Repeated even if the account is deleted: an earlier run may have stopped before these steps.
     await ports.meters.erase(id);
     await ports.billing.erase(id);
     await forgetPeople(ports.people, id);
@@ -81,7 +81,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
   },
 };
 
-/** Deletes every instance of an account whose callers are shut out now; answers how many. */
+/** Shuts out the account's callers and deletes all its instances. Returns their number. */
 async function deleted(
   ports: ClusterPorts,
   acting: ActingCluster,
@@ -101,7 +101,10 @@ async function deleted(
   return first + (await emptied(ports, acting, accountId, report));
 }
 
-/** Goes through the listing until it is empty. */
+/**
+ * Makes passes over the listing until no instances are left. Rejects with a `CtlError` after too
+ * many passes without progress.
+ */
 async function emptied(
   ports: ClusterPorts,
   acting: ActingCluster,
@@ -138,7 +141,8 @@ function notEmptied(left: number, refusal: unknown): CtlError {
 }
 
 /**
- * Instances to be deleted; `removed` hears of each that was, which is none that was gone already.
+ * Instances to delete. `removed` is called for each deleted instance, but not for instances already
+ * deleted.
  */
 type Removal = {
   readonly accountId: string;
@@ -146,7 +150,10 @@ type Removal = {
   readonly removed: () => void;
 };
 
-/** Has the owners of instances delete them; answers why one of them was not, if so. */
+/**
+ * Asks the owners of instances to delete them. Returns the error of a failed deletion, or
+ * undefined.
+ */
 async function removeAll(
   ports: ClusterPorts,
   { engine }: ActingCluster,
@@ -156,7 +163,7 @@ async function removeAll(
   await forEachConcurrently(page, IN_FLIGHT_MAX, async (row) => {
     const { instanceId } = row;
     const deadlineAtMs = ports.clock.wallMs() + CALL_TIMEOUT_MS_MAX;
-    // A deletion that comes twice is none the second time, so that the call needs no name.
+    // Deletion is idempotent, so the call needs no idempotency key.
     const command = { kind: 'remove' } as const;
     try {
       await engine.ask(unnamedCall({ accountId, instanceId, deadlineAtMs, command }));
@@ -170,7 +177,8 @@ async function removeAll(
 }
 
 /**
- * Takes away a line of the listing that an import was cut behind: of its instance nothing is there.
+ * Removes the listing row of an interrupted import that stored no instance. Returns whether there
+ * was such a row.
  */
 async function hasUnlisted(
   { instances, listings }: ClusterPorts,

@@ -15,15 +15,15 @@ import {
 } from '#limiter/admin/schema';
 import { readNetwork } from '#platform/network';
 
-/** Below a key that has just been made. */
+/** Hint below a new key. */
 const KEEP_TEXT = 'Keep it: it is not shown again.';
 
 const IN_EFFECT = 'in effect everywhere within a second, or 30 s if the announcement is lost.';
 
-/** How a scope is written: `full` reads and changes, `audit` and `billing` are rights of their own. */
+/** Syntax of a scope. `full` reads and changes; `audit` and `billing` are separate rights. */
 const SCOPES = 'full|read|audit|billing,…';
 
-/** What `ctl` does with the keys of accounts. */
+/** Commands for the API keys of accounts. */
 export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
@@ -129,7 +129,7 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   oneChange('DELETE', 'revoke', 'revoke a key for good', `Revokes a key; ${IN_EFFECT}`),
 ];
 
-/** What is wrong with the end of a key. A time in the past would make a key that nobody can use. */
+/** Fault in the expiry of a key. A time in the past is refused: nobody could use the key. */
 function timeFaultOf(text: string): string | undefined {
   return KeyBody.shape.expires_at.safeParse(text).success
     ? undefined
@@ -144,7 +144,7 @@ function networksFaultOf(text: string): string | undefined {
   return networks.length > KEY_NETWORKS_MAX ? most : undefined;
 }
 
-/** A command that changes one key and needs to know nothing but which. */
+/** Builds a command that changes one key and has no further input. */
 function oneChange(
   method: 'POST' | 'DELETE',
   word: 'disable' | 'enable' | 'revoke',
@@ -171,7 +171,7 @@ function partOf(account: string, key: string, part: string | undefined): string 
   return part === undefined ? path : `${path}/${part}`;
 }
 
-/** The scope of words with commas between them. */
+/** Parses a scope of comma-separated words. Throws a `UsageError`. */
 function scopeNamed(text: string): KeyScope {
   const scope = scopeOf(text.split(','));
   if (scope === undefined) throw new UsageError(`a scope ${scopeFaultOf(text)}`);
@@ -182,7 +182,7 @@ function scopeFaultOf(text: string): string | undefined {
   return scopeOf(text.split(',')) === undefined ? `must be ${SCOPES}` : undefined;
 }
 
-/** Columns that only some lists need: they stand where a key has something for them. */
+/** Optional columns, shown if any key has a value for them. */
 const OPTIONAL_COLUMNS = [
   ['NETWORKS', ({ networks }) => networks?.join(' ')],
   ['DISABLED', ({ disabled_at }) => disabled_at],

@@ -26,10 +26,10 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { systemRandomness } from '#platform/randomness';
 import type { StoredUser } from '#storage/ports/people';
 
-/** Users that are read at once. */
+/** Maximum number of concurrent reads of users and accounts. */
 const READS_IN_FLIGHT_MAX = 16;
 
-/** A member of an account, or someone who is invited into it. */
+/** A member of an account, or a person with an open invitation. */
 type ListedPerson = {
   readonly user: string | null;
   readonly email: string;
@@ -41,7 +41,7 @@ type ListedPerson = {
   readonly expires: string | null;
 };
 
-/** `ctl users list`: who may sign in to an account. */
+/** `ctl users list`: shows the members and open invitations of an account. */
 export const LIST_USERS: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'list'],
@@ -102,25 +102,25 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** What an account has of a person. */
+/** Data of one account about a person. */
 type Trace = {
   readonly accountId: string;
   readonly membership: Membership | undefined;
-  /** Whether another owner stays. */
+  /** Whether the account has another owner. */
   readonly keepsOwner: boolean;
-  /** Open invitations of the person's email, and those that the person made. */
+  /** Open invitations for the person's email, and invitations that the person made. */
   readonly invitations: readonly EntryLink[];
-  /** Ids of usable keys that the person made: an owner decides about them. */
+  /** Ids of usable keys that the person made. An owner decides whether to revoke them. */
   readonly keys: readonly string[];
 };
 
-/** One of them that the account's trail has, and what says there how it ended. */
+/** Data of one account, and the function that records the outcome in its audit trail. */
 type Written = { readonly trace: Trace; readonly end: EndAction };
 
-/** Who is removed: a user, or an email that only invitations name. */
+/** Person to remove: a user, or only an email with open invitations. */
 type RemovedPerson = { readonly stored: StoredUser | undefined; readonly email: string };
 
-/** `ctl users remove`: a person goes from every account. */
+/** `ctl users remove`: removes a person from every account. */
 export const REMOVE_USER: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'remove'],
@@ -176,8 +176,9 @@ async function personNamed(ports: ClusterPorts, named: string): Promise<RemovedP
 }
 
 /**
- * The one user with an email. Accounts may each have made a user of the same email, which is no proof
- * that the person is the same. Throws where there are several: an id says which one is meant.
+ * Returns the user with an email, or undefined. Several accounts may each have a user with the same
+ * email, and the email does not prove that the person is the same. Throws a `CtlError` if there are
+ * several: the operator then names one by id.
  */
 async function userWith(
   { accounts, people }: ClusterPorts,
@@ -199,14 +200,17 @@ async function userWith(
   );
 }
 
-/** All that accounts have of a person, which only looking at each of them finds: links lie by account. */
+/**
+ * Finds the data of all accounts about a person. Links are stored by account, so every account is
+ * read.
+ */
 async function tracesOf(
   { accounts, people, clock }: ClusterPorts,
   { stored, email }: RemovedPerson,
 ): Promise<Trace[]> {
   const userId = stored?.user.id;
   const ids = new Set<string>();
-  // By themselves too: one that has just been made may be missing in the list.
+  // The user's own accounts are added first: the listing may lack a new account.
   const own = userId === undefined ? [] : await people.members.accountsOf(userId);
   for (const { accountId } of own) ids.add(accountId);
   for await (const { id } of everyAccount(accounts)) ids.add(id);
@@ -246,7 +250,7 @@ function assertNoLastOwner(email: string, traces: readonly Trace[]): void {
   );
 }
 
-/** A line in the trail of every account concerned, all of them before anything happens. */
+/** Appends `begun` lines to the trail of every affected account before any change. */
 async function writtenDown(ports: ClusterPorts, traces: readonly Trace[]): Promise<Written[]> {
   const audit = new OperatorAudit(ports);
   const written: Written[] = [];
@@ -261,7 +265,7 @@ async function writtenDown(ports: ClusterPorts, traces: readonly Trace[]): Promi
   return written;
 }
 
-/** What removing a person does to an account. */
+/** Audit actions for removing a person from an account. */
 function actionsOn({ membership, invitations }: Trace) {
   const taken = invitations.flatMap((link) => {
     if (link.kind !== 'invitation') return [];
@@ -274,7 +278,9 @@ function actionsOn({ membership, invitations }: Trace) {
   return [...taken, { action: 'member.remove', target, before: { role } }];
 }
 
-/** The user goes last, so that it goes on where it was cut when it is run again. */
+/**
+ * Removes the person from all accounts, and the user last. So an interrupted run can be repeated.
+ */
 async function removed(
   { people }: ClusterPorts,
   { stored, email }: RemovedPerson,
@@ -291,13 +297,14 @@ async function removed(
     }
     await end('done');
   }
-  // Who has entered another account meanwhile has another revision (`console/people/entry`).
+  // The conditional delete fails if the user has joined another account meanwhile
+  // (`console/people/entry`).
   if (stored !== undefined && !(await people.users.remove(stored))) {
     throw new CtlError(`${email} has changed or joined an account just now: run it again`);
   }
 }
 
-/** Takes a person out of one account. */
+/** Removes a person from one account: first the invitations, then the membership. */
 async function leave(
   members: ClusterPorts['people']['members'],
   { accountId, membership, invitations }: Trace,
@@ -319,7 +326,7 @@ async function endSessions(
   );
 }
 
-/** What others have taken away meanwhile is away. */
+/** Ignores `not_found`: another process has made the same change. */
 async function unlessGone(change: Promise<void>): Promise<void> {
   await change.catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
@@ -354,7 +361,7 @@ function idOf({ accountId }: Trace): string {
   return accountId;
 }
 
-/** `ctl users setup-link`: how the first owner of an account comes into the console. */
+/** `ctl users setup-link`: prints the link by which the first owner of an account signs up. */
 export const SETUP_LINK: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'setup-link'],

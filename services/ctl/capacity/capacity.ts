@@ -9,35 +9,35 @@ import {
 
 /** A load to plan for. */
 export type Load = {
-  /** A second, each in a call of its own, spread evenly over the instances. */
+  /** Observations per second, one per call, spread evenly over the instances. */
   readonly observations: number;
   readonly instances: number;
-  /** Which part of the calls has an `Idempotency-Key`, 0 to 1. */
+  /** Share of calls with an `Idempotency-Key`, 0 to 1. */
   readonly keyedShare: number;
-  /** Which part of every core and of the memory is kept free, 0 to less than 1. */
+  /** Share of every core and of the memory to keep free, 0 to less than 1. */
   readonly headroom: number;
 };
 
-/** Processes or servers of a kind: `busy` of the cores that all of them have. */
+/** Processes or servers of one kind. `busy` is the number of busy cores of all of them. */
 type Part = { readonly count: number; readonly busy: number };
 
-/** What a load needs. CPU in cores, sizes in bytes, of a cluster with three copies. */
+/** Resources that a load needs, for a cluster with three copies. CPU in cores, sizes in bytes. */
 export type Capacity = {
   readonly edges: Part;
   readonly limiters: Part;
   readonly engines: Part & {
-    /** Instances in memory, of all engines. */
+    /** Number of instances in memory, over all engines. */
     readonly active: number;
     readonly bytesEach: number;
-    /** Observations that share an append, and that share a checkpoint of their instance. */
+    /** Number of observations per journal append, and per checkpoint of an instance. */
     readonly groupRecords: number;
     readonly perCheckpoint: number;
-    /** Whether an instance is out of memory again before its next observation. */
+    /** Whether instances are evicted before their next observation. */
     readonly areCold: boolean;
   };
   readonly cassandra: Part & {
     readonly appendsPerSecond: number;
-    /** Of each server: what comes in a day, and what is there at once. */
+    /** Disk per server, in bytes: growth per day, and size independent of time. */
     readonly diskPerDayEach: number;
     readonly diskAtOnceEach: number;
   };
@@ -45,28 +45,28 @@ export type Capacity = {
   readonly shards: number;
 };
 
-/** What is taken for given: how the service is set up, and what the machines are like. */
+/** Assumptions about the configuration and the machines. */
 export const ASSUMED = {
-  /** Copies that Cassandra keeps, of which a read asks two. */
+  /** Number of copies in Cassandra, and number of copies that a read asks. */
   copies: 3,
   copiesRead: 2,
-  /** Of a Cassandra server: what the manifests of production ask for. */
+  /** Cores of a Cassandra server in the production manifests. */
   cassandraCores: 4,
-  /** That an edge, a limiter or an engine can use: each runs in one thread. */
+  /** Cores that an edge, limiter or engine can use: each is single-threaded. */
   processCores: 1,
-  /** Processes of a kind at least, so that one may fail. */
+  /** Minimum number of processes of each kind, so that one may fail. */
   processes: 2,
   natsServers: 3,
-  /** Engines that an edge connects to. Source: `routing/policy` `PEERS_MAX`. */
+  /** Maximum number of engines that an edge connects to. Source: `routing/policy` `PEERS_MAX`. */
   enginesMost: 256,
   /** Defaults of `SERVICE_ACTOR_IDLE_S` and `SERVICE_ACTOR_MEMORY_MIB`. */
   idleSeconds: 900,
   actorMiB: 1_024,
-  /** How long a keyed answer is kept. Source: schema.cql. */
+  /** Retention of keyed answers, in seconds. Source: schema.cql. */
   answerSeconds: 90_000,
-  /** What every node sends each second and all processes hear. */
+  /** Size of a node's heartbeat, in bytes. Every node sends one per second to all processes. */
   heartbeatBytes: 1_000,
-  /** In the middle of 10 to 40; and how many there are unless set, and at most. */
+  /** Shards per engine (middle of 10 to 40), default number of shards, and maximum. */
   shardsPerEngine: 25,
   shardsUsual: 256,
   shardsMost: 4_096,
@@ -74,7 +74,7 @@ export const ASSUMED = {
 
 const DAY_SECONDS = 86_400;
 
-/** What a load needs; undefined where one cluster cannot serve it. Pure. */
+/** Computes the resources for a load. Undefined if one cluster cannot serve the load. Pure. */
 export function capacityFor(load: Load): Capacity | undefined {
   const { observations, keyedShare } = load;
   const edgeUs = UNIT_COSTS.edge.observation + keyedShare * UNIT_COSTS.edge.keyed;
@@ -97,7 +97,10 @@ export function capacityFor(load: Load): Capacity | undefined {
   };
 }
 
-/** Enough that the share stays free, and that all is served at all when one is away. */
+/**
+ * Processes of a kind: enough to keep the headroom free, and to serve everything with one process
+ * down.
+ */
 function processes(busy: number, { headroom }: Load): Part {
   return { count: countFor(busy, ASSUMED.processCores, headroom), busy };
 }
@@ -107,7 +110,10 @@ function countFor(busy: number, coresEach: number, headroom: number): number {
   return Math.max(ASSUMED.processes, withRoom, Math.ceil(busy / coresEach) + 1);
 }
 
-/** The fewest engines that serve a load, which costs more the more there are: groups get smaller. */
+/**
+ * Smallest number of engines that serves a load. More engines make smaller groups, so the total
+ * cost rises with their number.
+ */
 function enginesFor(load: Load): Capacity['engines'] | undefined {
   for (let count = ASSUMED.processes; count <= ASSUMED.enginesMost; count += 1) {
     const all = engineWork(load, count);
@@ -154,7 +160,7 @@ function cassandraFor(load: Load, engines: Capacity['engines']): Capacity['cassa
     keyedShare * cassandra.keyed;
   const readUs = engines.areCold ? cassandra.activation : 0;
   const busy = (observations * (ASSUMED.copies * writeUs + ASSUMED.copiesRead * readUs)) / 1e6;
-  // As many in each of three zones, which hold a copy each.
+  // Servers are spread evenly over three zones with one copy each.
   const count =
     ASSUMED.copies * Math.ceil(countFor(busy, ASSUMED.cassandraCores, headroom) / ASSUMED.copies);
   const copies = ASSUMED.copies / count;
@@ -173,13 +179,14 @@ function shardsFor(engines: number): number {
   return Math.min(shardsMost, Math.max(shardsUsual, shardsPerEngine * engines));
 }
 
-/** Bytes of a MiB. */
 const MIB = 1_048_576;
 
-/** The figure in a group of 1 record less that in a large one, by how many more appends it makes. */
+/** Difference in appends per record between measurements with small and with large groups. */
 const APPENDS_APART = 1 / MEASURED.groupRecords64.value - 1 / MEASURED.groupRecords256.value;
 
-/** Two costs at different sizes of groups, taken apart into that of an append and of a record. */
+/**
+ * Solves two costs per record, at different group sizes, for the cost of an append and of a record.
+ */
 function takenApart(us64: number, us256: number): { readonly append: number; record: number } {
   const append = (us64 - us256) / APPENDS_APART;
   return { append, record: us256 - append / MEASURED.groupRecords256.value };
@@ -189,8 +196,8 @@ const ENGINE = takenApart(MEASURED.engineUs64.value, MEASURED.engineUs256.value)
 const CASSANDRA = takenApart(MEASURED.cassandraUs64.value, MEASURED.cassandraUs256.value);
 
 /**
- * What one unit of each kind of work costs, computed from the measured figures. CPU in µs; that of
- * Cassandra is of one copy.
+ * Cost of one unit of each kind of work, derived from measured figures. CPU in µs. Cassandra's
+ * figures are for one copy.
  */
 export const UNIT_COSTS = {
   edge: {
@@ -204,7 +211,7 @@ export const UNIT_COSTS = {
   engine: {
     append: ENGINE.append,
     observation: ENGINE.record,
-    /** A head that is written for it alone, with what 100,000 of them cost in memory management. */
+    /** Head of an instance written alone, including the memory management for 100,000 heads. */
     head: MEASURED.engineManyUs.value - MEASURED.engineFewUs.value,
     activation: MEASURED.engineColdUs.value - MEASURED.engineManyUs.value,
     keyed: MEASURED.engineKeyedUs.value - MEASURED.enginePlainUs.value,
@@ -216,13 +223,16 @@ export const UNIT_COSTS = {
     activation: MEASURED.cassandraColdUs.value - MEASURED.cassandraManyUs.value,
     keyed: MEASURED.cassandraKeyedUs.value - MEASURED.cassandraPlainUs.value,
   },
-  /** Most appends of an engine in a second: two at a time, each as long as Cassandra takes. */
+  /**
+   * Maximum number of appends per second and engine: two in flight, each limited by Cassandra's
+   * latency.
+   */
   appendsPerSecond: MEASURED.observationsPerSecond.value / MEASURED.groupRecords64.value,
   engineBytes: MEASURED.engineMiB.value * MIB,
-  /** Of an active instance, resident, garbage included. */
+  /** Resident memory of an active instance in bytes, garbage included. */
   activeBytes: ((MEASURED.engineFullMiB.value - MEASURED.engineMiB.value) * MIB) / 100_000,
   liveBytes: MEASURED.liveBytesPerInstance.value,
-  /** On disk, of one copy. */
+  /** Size on disk of one copy, in bytes. */
   observationBytes: MEASURED.rowBytes.value,
   headBytes: (MEASURED.headBytesPerObservation.value * MEASURED.headObservations.value) / 50_000,
   answerBytes: MEASURED.answerBytes.value,

@@ -3,21 +3,23 @@ import { MEASURED } from '#ctl/capacity/measured';
 import { CtlError, type PlanningCommand, type Values } from '#ctl/command';
 import { table } from '#ctl/text';
 
-/** What is kept free unless `--headroom` says otherwise: peaks, and the share of one that is away. */
+/** Default of `--headroom`: room for peaks and for the load of a failed process. */
 const HEADROOM = 0.4;
 
-/** With more kept free, nothing would be left to serve. */
+/** Maximum of `--headroom`. More would leave too little to serve. */
 const HEADROOM_MAX = 0.9;
 
-/** Numbers that no cluster meets are mistakes. */
+/** Maximum of observations and instances. Larger numbers are mistakes. */
 const NUMBER_MAX = 1e12;
 
-/** The reports that the figures come from. */
+/** Benchmark reports that the figures come from. */
 const SOURCES = [...new Set(Object.values(MEASURED).map(({ source }) => source))].filter((source) =>
   source.startsWith('bench/'),
 );
 
-/** `ctl capacity`: what a load needs, from measured costs. Needs no service. */
+/**
+ * `ctl capacity`: computes the resources that a load needs, from measured costs. Needs no service.
+ */
 export const CAPACITY: PlanningCommand = {
   kind: 'planning',
   words: ['capacity'],
@@ -79,7 +81,7 @@ function numberIn(said: string): number {
   return /^\d+(?:\.\d+)?$/.test(said) ? Number(said) : Number.NaN;
 }
 
-/** A line for each part, with what its number comes from. */
+/** Table with one row per part, each with the reason for its number. */
 function capacityText(load: Load, capacity: Capacity): string {
   const { edges, limiters, engines, cassandra, nats, shards } = capacity;
   const { keyedShare, headroom } = load;
@@ -137,7 +139,7 @@ function engineText({ busy, active, groupRecords, perCheckpoint, areCold }: Capa
   return `${figure(busy)} cores busy; ${memory}; ${groups}`;
 }
 
-/** Three digits that count, in thousands. */
+/** Formats a number with three significant digits and thousands separators. */
 function figure(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en', { maximumFractionDigits: 3 });
 }

@@ -1,12 +1,12 @@
-/** A figure as a report of the repository states it: `text` stands in the row of the chapter. */
+/** A figure and its place in a report of this repository. */
 export type Measured = {
   readonly value: number;
   readonly source: string;
-  /** What the heading above it says; undefined: the figure stands in a sentence of the page. */
+  /** Heading above the figure. Undefined if the figure is in running text. */
   readonly chapter?: string;
-  /** How its row begins. */
+  /** Start of the table row. */
   readonly row?: string;
-  /** The words around the figure, as they stand there. */
+  /** Text around the figure, word for word. */
   readonly text: string;
 };
 
@@ -42,9 +42,9 @@ const MILLION_COLD = { ...GROWTH, row: '1 × 1,000,000, none of them in memory' 
 const MEMORY = { source: 'bench/RESULTS.md', chapter: 'Memory' } as const;
 
 /**
- * What the calculator of `ctl capacity` knows: the only table of figures that it computes with. CPU
- * in µs an observation, sizes in bytes. A test compares each with its report, so that a new report
- * and this table change together.
+ * Measured figures behind `ctl capacity`, the only figures of its calculation. CPU in µs per
+ * observation, sizes in bytes. A test compares each figure with its report, so report and table
+ * change together.
  */
 export const MEASURED = {
   edgeUs: { ...SPREAD_256, value: 71.8, text: 'edge 71.8' },
@@ -66,7 +66,7 @@ export const MEASURED = {
   cassandraFewUs: { ...HUNDRED, value: 30, text: 'Cassandra 30' },
   cassandraManyUs: { ...MILLION, value: 55, text: 'Cassandra 55' },
   cassandraColdUs: { ...MILLION_COLD, value: 297, text: 'Cassandra 297' },
-  /** Observations a second and records a group, of an engine that appends as fast as it may. */
+  /** Observations per second and records per group, for one engine at its maximum append rate. */
   observationsPerSecond: { ...HUNDRED, value: 7_423, text: '7423/s' },
   groupRecords64: { ...HUNDRED, value: 29.8, text: '29.8 records a group' },
   groupRecords256: {
@@ -74,9 +74,9 @@ export const MEASURED = {
     value: 80,
     text: '80 records share it at 256 connections',
   },
-  /** Resident, of a process that has served some calls. */
+  /** Resident memory of an engine in MiB after some calls. */
   engineMiB: { ...MEMORY, value: 176, text: '| 176 | 141 |' },
-  /** The same with 100,000 more instances, each observed just now. */
+  /** Resident memory in MiB with 100,000 more instances, each observed once. */
   engineFullMiB: { ...MEMORY, row: 'each processed once', value: 647, text: '647' },
   liveBytesPerInstance: { ...MEMORY, value: 1_818, text: 'takes 1,818 live bytes' },
   rowBytes: { ...BYTES_1000, value: 18.3, text: '| 18.3 |' },

@@ -13,13 +13,22 @@ import { table } from '#ctl/text';
 import type { ClusterSnapshot } from '#overview/snapshot';
 import { sleep } from '#platform/clock';
 
-/** Between two looks at the table, in milliseconds: a shard moves in some tens. */
+/**
+ * Interval between two reads of the shard table, in milliseconds. A shard moves in tens of
+ * milliseconds.
+ */
 const LOOK_MS = 500;
 
-/** Without a shard moving for so long, in milliseconds, something is wrong that waiting does not mend. */
+/**
+ * Maximum time without a shard moving, in milliseconds. Longer means a fault that waiting does not
+ * solve.
+ */
 const STANDSTILL_MS_MAX = 60_000;
 
-/** `ctl drain`: a node gives its shards to the others, which is over when the table says so. */
+/**
+ * `ctl drain`: moves all shards of a node to other nodes, and ends when the shard table shows none
+ * left.
+ */
 export const DRAIN: ClusterCommand = {
   kind: 'cluster',
   words: ['drain'],
@@ -43,7 +52,10 @@ export const DRAIN: ClusterCommand = {
   },
 };
 
-/** The newest incarnation of the node that `name` means: a node's name, an address or an incarnation. */
+/**
+ * Finds the newest incarnation of a node by node name, address or incarnation. Throws a
+ * `NotFoundError`, or a `UsageError` if the name is ambiguous.
+ */
 function memberIn(snapshots: readonly ClusterSnapshot[], name: string): Member {
   const members = snapshots.flatMap((snapshot) => snapshot.members);
   const named = members

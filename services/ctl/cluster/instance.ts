@@ -17,10 +17,13 @@ import {
 } from '#storage/ports/instances';
 import type { InstanceReport, UnstoredCycle } from '#wire/admin';
 
-/** Cycles that are shown, the newest first. */
+/** Maximum number of cycles shown, newest first. */
 const CYCLES_SHOWN = 10;
 
-/** `ctl instance`: who owns an instance, what is stored of it, and what its engine has in memory. */
+/**
+ * `ctl instance`: shows the owner of an instance, its stored state, and its state in the engine's
+ * memory.
+ */
 export const INSTANCE: ClusterCommand = {
   kind: 'cluster',
   words: ['instance'],
@@ -30,7 +33,7 @@ export const INSTANCE: ClusterCommand = {
   options: {},
   async run(ports, [id = '']) {
     const [head, owner] = await Promise.all([ports.instances.readHead(id), ownerOf(ports, id)]);
-    // Right behind the head: a trim or a deletion in between would look as missing rows.
+    // Read directly after the head. A trim or deletion in between would look like missing rows.
     const { rows, missing } = await newestStored(ports.instances, id, head);
     const inspected = await inspect(ports, owner.address, id);
     if (head === undefined && inspected?.active === undefined) {
@@ -63,7 +66,10 @@ async function ownerOf({ shards, journals }: ClusterPorts, id: string) {
   return { shard, epoch: row?.epoch, incarnation: row?.owner, address: journal?.address };
 }
 
-/** Undefined: the owner does not answer, or the process there is another one. */
+/**
+ * Reads the instance from its owner. Undefined if the owner does not answer or another process has
+ * its address.
+ */
 async function inspect(
   { adminAt }: ClusterPorts,
   address: string | undefined,
@@ -102,7 +108,10 @@ function storedOf(head: InstanceHead | undefined) {
   };
 }
 
-/** Undefined when only a newer program can read the state; 0 of one that is deleted. */
+/**
+ * Cycle of the stored state. Undefined if only a newer release can read the state; 0 for a deleted
+ * instance.
+ */
 function cycleOf({ modelVersion, model, deletedAtMs }: InstanceHead): number | undefined {
   if (deletedAtMs !== undefined) return 0;
   const report = newReport();
@@ -111,7 +120,9 @@ function cycleOf({ modelVersion, model, deletedAtMs }: InstanceHead): number | u
   return found && report.snapshot.cycle;
 }
 
-/** The newest observations that are stored, and how many of those that the head counts are not. */
+/**
+ * Reads the newest stored observations, and counts how many of the head's newest rows are missing.
+ */
 async function newestStored(
   instances: InstanceStore,
   id: string,
@@ -124,7 +135,7 @@ async function newestStored(
   return { rows, missing: count - rows.length };
 }
 
-/** What only the engine's memory holds, before what is stored. */
+/** Merges unstored cycles from the engine's memory with stored cycles, newest first. */
 function lastCycles(stored: readonly HistoryRow[], inspected: InstanceReport | undefined) {
   const isStored = (cycle: UnstoredCycle) =>
     stored.some((row) => row.generation === cycle.generation && row.cycle === cycle.cycle);

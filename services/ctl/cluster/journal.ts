@@ -9,14 +9,14 @@ import { type JournalHead, type JournalSlot, SLOTS_UNDER_WAY_MAX } from '#storag
 import { meterOfRow } from '#storage/ports/meter-codec';
 import type { MeterRecord } from '#storage/ports/meters';
 
-/** Records that are shown without `--last`, and at most. */
+/** Number of records shown without `--last`, and the maximum of `--last`. */
 const RECORDS_SHOWN = 20;
 const RECORDS_SHOWN_MAX = 200_000;
 
-/** Slots of one read: 16 MiB of the largest groups. */
+/** Journal slots per read. 32 of the largest groups are 16 MiB. */
 const SLOTS_PER_READ = 32;
 
-/** `ctl journal`: the head of an incarnation's journal and the newest records of its tail. */
+/** `ctl journal`: shows the head of an incarnation's journal and the newest records of its tail. */
 export const JOURNAL: ClusterCommand = {
   kind: 'cluster',
   words: ['journal'],
@@ -54,7 +54,7 @@ export const JOURNAL: ClusterCommand = {
   },
 };
 
-/** A record, or why a slot of the tail is none. */
+/** Table row for one journal record, or for a slot that cannot be decoded. */
 type Line = {
   readonly slot: number;
   readonly actor: string;
@@ -63,11 +63,14 @@ type Line = {
   readonly call_id: number | undefined;
   readonly at: string | undefined;
   readonly what: string;
-  /** The event as the journal holds it. */
+  /** The event as the journal stores it. */
   readonly event: unknown;
 };
 
-/** The newest records of a tail, newest first. Slots that idle nodes append hold none. */
+/**
+ * Returns the newest records of a journal tail, newest first. Empty slots, which idle nodes append,
+ * contribute no records.
+ */
 async function newestRecords(
   journals: ClusterPorts['journals'],
   head: JournalHead & { readonly incarnation: string },
@@ -78,8 +81,8 @@ async function newestRecords(
     const from = Math.max(head.lowWaterMark, to - SLOTS_PER_READ);
     const slots = await journals.readSlots(head.incarnation, from, to);
     const bySlot = new Map(slots.map((slot) => [slot.slot, slot]));
-    // A living node may have dropped slots since its head was read, and has some under way; in a
-    // sealed journal all are there.
+    // In an open journal, slots may have been dropped since the head was read, and the newest slots
+    // may still be in flight. A sealed journal must have every slot.
     const lowest = head.isSealed ? from : (slots[0]?.slot ?? to);
     for (let slot = to - 1; slot >= lowest; slot -= 1) {
       const isUnderWay = !head.isSealed && slot >= head.next - SLOTS_UNDER_WAY_MAX;
@@ -104,7 +107,7 @@ function tableLineOf(slot: number, line: string): Line {
   return { slot, actor, id: actorId, version, call_id: callId, at, what, event };
 }
 
-/** What is read, or the line that says why it cannot be. */
+/** Returns the result of `read`, or a table row with the reason if the slot is corrupt. */
 function orBroken<T>(slot: number, read: () => T): T | Line {
   try {
     return read();
@@ -144,10 +147,10 @@ function textOf(data: {
   return `${head}\n\n${table(['SLOT', 'ACTOR', 'ID', 'VERSION', 'AT', 'WHAT'], lines)}`;
 }
 
-/** Longest text of a caller that is shown, in UTF-16 units: a line should stay one. */
+/** Maximum length of a caller's text in the table, in UTF-16 units. Keeps a record on one line. */
 const TEXT_SHOWN = 40;
 
-/** What a journal's record did, in a few words for an operator. Never throws. */
+/** Describes the change in a journal record in a few words for an operator. Never throws. */
 function recordText(actor: string, event: unknown): string {
   try {
     if (actor === 'meter') return meterText(meterOfRow(event));
@@ -189,7 +192,7 @@ function changeText(change: InstanceChange): string {
   }
 }
 
-/** In quotation marks, without what would break a terminal's line. */
+/** Quotes text as JSON, so that control characters cannot break the terminal line. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > TEXT_SHOWN ? `${text.slice(0, TEXT_SHOWN)}…` : text);
 }

@@ -24,10 +24,12 @@ import {
 import { sleep } from '#platform/clock';
 import type { ShardedService } from '#storage/ports/cluster';
 
-/** How long heartbeats are listened to, in milliseconds: every node sends one a second. */
+/** Time to listen for heartbeats, in milliseconds. Every node sends a heartbeat each second. */
 const LISTEN_MS = 1_200;
 
-/** A service's shards by the table. Rejects with a CtlError when no node ever owned one. */
+/**
+ * Reads the shard table of a service. Rejects with a `CtlError` if no node has ever owned a shard.
+ */
 export async function ownedShards(
   ports: Pick<ClusterPorts, 'shards'>,
   service: ShardedService,
@@ -36,19 +38,21 @@ export async function ownedShards(
   return table;
 }
 
-/** What is heard of a cluster, beside its tables. */
+/** Observed state of a cluster: shard tables, heartbeats and answers to the roll call. */
 type HeardCluster = {
-  /** One for each service that was asked for and that has owned a shard. */
+  /** One snapshot for each requested service that has owned a shard. */
   readonly snapshots: readonly ClusterSnapshot[];
-  /** Those that have answered to the roll call. */
+  /** Processes that answered the roll call. */
   readonly processes: readonly PresentProcess[];
 };
 
 /**
- * Reads the tables of the services that `--service` asks for (all without it) and listens to their
- * nodes for 1.2 s. A service that never owned a shard has no snapshot; with none at all it rejects
- * with a CtlError, else as the stores and the bus do. `callsRoll` asks edges and consoles for an
- * answer too.
+ * Reads the shard tables of the services selected by `--service` (default: all) and listens to
+ * their nodes for 1.2 s. A service that has never owned a shard has no snapshot. If `callsRoll` is
+ * set, edges and consoles are asked for an answer too.
+ *
+ * Rejects with a `CtlError` if no service has ever owned a shard, and with the errors of the stores
+ * and the bus.
  */
 export async function readCluster(
   ports: ClusterPorts,
@@ -56,7 +60,7 @@ export async function readCluster(
   { callsRoll }: { readonly callsRoll: boolean } = { callsRoll: false },
 ): Promise<HeardCluster> {
   const services = SERVICES.filter((one) => wanted === undefined || one === wanted);
-  // Any table names the cluster, where no node was asked for.
+  // Every table contains the cluster id, so any table will do if `--service` selects no nodes.
   const [first, ...others] = await ownedTables(ports, services.length > 0 ? services : SERVICES);
   await using bus = await ports.openBus();
   using listening = new DisposableStack();
@@ -78,7 +82,10 @@ export async function readCluster(
   };
 }
 
-/** The tables of those services that have owned a shard: of one at least, or it rejects with a CtlError. */
+/**
+ * Reads the shard tables of the services that have owned a shard. Rejects with a `CtlError` if
+ * there are none.
+ */
 async function ownedTables(
   { shards }: Pick<ClusterPorts, 'shards'>,
   services: readonly ShardedService[],
@@ -90,9 +97,9 @@ async function ownedTables(
 }
 
 /**
- * A command that shows a row for each item of the services' snapshots, as one table under
- * `headings`, with remarks on odd views. With `called` it shows an item for each edge and console
- * too.
+ * Builds a command that shows one table row for each item of the services' snapshots, followed by
+ * remarks on unusual views. If `called` is set, each edge and console that answers the roll call
+ * gets a row too.
  */
 function snapshotCommand<Item>(command: {
   readonly words: readonly string[];
@@ -123,11 +130,11 @@ function snapshotCommand<Item>(command: {
   };
 }
 
-/** What nothing but the process that serves a file knows. */
+/** Remark for single-file storage: only the serving process can tell what is being served. */
 const SERVED_TEXT =
   'This is what stands in the file. What its process serves is shown at /cluster of its admin port.';
 
-/** What people read below a table about an odd view; empty for a plain one. */
+/** Remarks below a table about unusual views. Empty if there is nothing unusual. */
 function remarksOn(
   snapshots: readonly ClusterSnapshot[],
   { file }: Pick<ClusterPorts, 'file'>,
@@ -158,7 +165,7 @@ function neverOwned(services: readonly ShardedService[]): CtlError {
   );
 }
 
-/** A node, or a process that is none: it owns nothing and has no view. */
+/** A cluster node, or an edge or console, which owns no shards and has no view of the cluster. */
 type Listed = Pick<SeenNode, 'node' | 'state' | 'since' | 'release'> &
   Partial<Pick<SeenNode, 'address' | 'serves' | 'owns' | 'view' | 'agrees'>> & {
     readonly service: string;
@@ -166,8 +173,8 @@ type Listed = Pick<SeenNode, 'node' | 'state' | 'since' | 'release'> &
   };
 
 /**
- * `ctl nodes`: every node that is heard, every owner of shards that is not, and every edge and console
- * that answers.
+ * `ctl nodes`: shows every node with a heartbeat, every shard owner without a heartbeat, and every
+ * edge and console that answers.
  */
 export const NODES = snapshotCommand<Listed>({
   words: ['nodes'],
@@ -204,7 +211,7 @@ function agreementText(agrees: boolean | undefined): string | undefined {
   return agrees ? 'yes' : 'NO';
 }
 
-/** `ctl ring`: what each node should own and what it does. */
+/** `ctl ring`: shows the shards that each node should own and the shards that it owns. */
 export const RING = snapshotCommand({
   words: ['ring'],
   summary: 'show which node should own which shards',
@@ -216,7 +223,7 @@ export const RING = snapshotCommand({
   },
 });
 
-/** Ascending numbers as `0-3,7`. */
+/** Formats ascending numbers as ranges, for example `0-3,7`. */
 function rangesOf(numbers: readonly number[]): string {
   const ranges: string[] = [];
   for (let from = 0; from < numbers.length; ) {
@@ -228,7 +235,7 @@ function rangesOf(numbers: readonly number[]): string {
   return ranges.join(',') || '-';
 }
 
-/** `ctl shards`: a line for each shard with its owner by the table and its place on the ring. */
+/** `ctl shards`: shows one row per shard with its owner in the table and its owner by the ring. */
 export const SHARDS = snapshotCommand({
   words: ['shards'],
   summary: 'show the owner of every shard',

@@ -11,10 +11,10 @@ import {
 } from '#storage/ports/audit';
 import type { MeterHead } from '#storage/ports/meters';
 
-/** Accounts and users that are copied or compared at once. Chosen. */
+/** Maximum number of accounts and users copied or compared concurrently. */
 const IN_FLIGHT_MAX = 8;
 
-/** An account of which nothing but its id is left, before it becomes that. */
+/** Placeholder account for a deleted id, until `endDeletion` leaves nothing but the id. */
 const FORGOTTEN = {
   name: '',
   plan: 'free',
@@ -24,8 +24,7 @@ const FORGOTTEN = {
 } as const;
 
 /**
- * Copies the accounts, which stay closed at the target until `openAccounts`: under the status `importing`
- * no key of theirs is let in.
+ * Copies the accounts with status `importing`. The target refuses their keys until `openAccounts`.
  */
 export async function copyAccounts(sides: BothSides, onAccount: () => void): Promise<void> {
   const window = new WorkWindow(IN_FLIGHT_MAX);
@@ -39,7 +38,7 @@ export async function copyAccounts(sides: BothSides, onAccount: () => void): Pro
   await copyDeletedIds(sides.source, sides.target);
 }
 
-/** Copies the people. Their sessions stay behind: each signs in again. */
+/** Copies the users. Sessions are not copied, so every user has to sign in again. */
 export async function copyUsers({ source, target }: BothSides, onUser: () => void): Promise<void> {
   const window = new WorkWindow(IN_FLIGHT_MAX);
   for await (const page of source.users.pages()) {
@@ -55,7 +54,10 @@ export async function copyUsers({ source, target }: BothSides, onUser: () => voi
   await window.end();
 }
 
-/** Gives every account at the target the status that it has at the source, and with it its callers. */
+/**
+ * Gives every account at the target the status that it has at the source. Its keys work from then
+ * on.
+ */
 export async function openAccounts({ source, target }: BothSides): Promise<void> {
   const window = new WorkWindow(IN_FLIGHT_MAX);
   for await (const account of everyAccount(source.accounts)) {
@@ -67,12 +69,12 @@ export async function openAccounts({ source, target }: BothSides): Promise<void>
   await window.end();
 }
 
-/** How many there are of what was compared. */
+/** Number of compared accounts and users. */
 type ComparedAccounts = { readonly accounts: number; readonly users: number };
 
 /**
- * Compares accounts, all their parts, and people. `isOpen` says whether the accounts at the target are
- * opened. Rejects with a `CtlError` that names the first difference.
+ * Compares accounts, all their parts, and users. `isOpen` says whether the accounts at the target
+ * are open already. Rejects with a `CtlError` that names the first difference.
  */
 export async function compareAccounts(
   { source, target, clock }: BothSides,
@@ -144,13 +146,13 @@ async function copyDeletedIds(source: CopiedStores, target: CopiedStores): Promi
   }
 }
 
-/** Makes an id one that stays taken. */
+/** Marks an id as deleted at the target, so that the id stays taken. */
 async function forget({ accounts, meters, keyUses }: CopiedStores, id: string): Promise<void> {
   const there = await accounts.find(id);
   if (there !== undefined && there.account.name !== FORGOTTEN.name) {
     throw new CtlError(`account ${id} is at the target, and was deleted at the source`);
   }
-  // It is refused where an earlier try has come further.
+  // The create is refused if an earlier try got further.
   if (there === undefined) await accounts.create({ id, ...FORGOTTEN }).catch(() => undefined);
   await accounts.beginDeletion(id, 0);
   await meters.erase(id);
@@ -171,23 +173,27 @@ async function digestOfUsers({ users }: CopiedStores): Promise<RowDigest> {
 }
 
 /**
- * A part of an account besides its instances: how it is compared, and how it comes to another store.
- * Copying it again changes nothing, so what a cut has left is copied again where it differs.
+ * A part of an account besides its instances: how to compare the part, and how to copy the part to
+ * another store. Copying is idempotent: after an interruption, parts that differ are copied again.
  */
 type AccountPart = {
-  /** As a line for people calls it. */
+  /** Display name in lines for people. */
   readonly name: string;
-  /** The same text for the same content. `nowMs` says what has expired. */
+  /**
+   * Digest of the content, equal for equal content. Entries that have expired at `nowMs` do not
+   * count.
+   */
   readonly digest: (stores: CopiedStores, accountId: string, nowMs: number) => Promise<string>;
   readonly copy: (from: CopiedStores, to: CopiedStores, accountId: string) => Promise<void>;
 };
 
-/** Rows of a listing that are written at once. Chosen. */
+/** Maximum number of listing rows written concurrently. */
 const ROWS_IN_FLIGHT_MAX = 32;
 
 const KEYS: AccountPart = {
   name: 'keys',
-  // A store may drop a key that expired long ago at any time; all are put at once, so that one shows all.
+  // A store may drop a long expired key at any time, so the listed keys can differ between stores.
+  // All keys are put in one write, so any key proves that the copy happened.
   async digest({ accounts }, accountId) {
     const kept = (await accounts.find(accountId))?.keys ?? [];
     return canonicalJson([(await everyKey(accounts, accountId)).length > 0, kept]);
@@ -198,7 +204,7 @@ const KEYS: AccountPart = {
   },
 };
 
-/** The keys of an account, those too that this clock takes for expired long ago. */
+/** All keys of an account, including keys that this clock considers long expired. */
 async function everyKey(
   accounts: CopiedStores['accounts'],
   accountId: string,
@@ -218,7 +224,7 @@ const PEOPLE: AccountPart = {
   name: 'members',
   async digest({ members }, accountId, nowMs) {
     const people = await members.find(accountId);
-    // A store may drop a link at any time once it is too old.
+    // A store may drop an expired link at any time, so expired links do not count.
     const links = people.links.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
     return [people.isClosed, digestOf(people.members), digestOf(links)].join(' ');
   },
@@ -239,7 +245,8 @@ const BILLING: AccountPart = {
   async copy(from, to, accountId) {
     const stored = await from.billing.find(accountId);
     if (stored === undefined) return;
-    // A customer is whose it was first: that account comes before this one.
+    // The first account that uses a customer owns the customer, so the owner is copied before this
+    // account.
     for (const { id } of stored.record.customers) {
       const owner = await from.billing.accountOf(id);
       if (owner !== undefined && owner !== accountId) await putBilling(from, to, owner);
@@ -258,7 +265,8 @@ const METER: AccountPart = {
     const head = await from.meters.readHead(accountId);
     if (head === undefined) return;
     const months = await from.meters.readMonths(accountId);
-    // A store keeps the months that a head names: those of a version before the real one.
+    // The store keeps only months that a head names. A head of the previous version names them
+    // first.
     const before: MeterHead = {
       ...head,
       version: head.version - 1,
@@ -304,7 +312,7 @@ const AUDIT_TRAIL: AccountPart = {
   },
 };
 
-/** Every part. The keys are among them: no one uses them before the account is opened. */
+/** All parts. Keys can be copied before the account opens: the target refuses them until then. */
 const ACCOUNT_PARTS: readonly AccountPart[] = [
   LISTING,
   METER,
@@ -332,14 +340,17 @@ async function putBilling(from: CopiedStores, to: CopiedStores, accountId: strin
   throw new CtlError(`the billing of ${accountId} is changed by another process`);
 }
 
-/** How far each month with lines has come, oldest first. */
+/** Audit heads of all months that have lines, oldest first. */
 async function auditHeads({ audit }: CopiedStores, accountId: string): Promise<AuditHead[]> {
   const months = await audit.months(accountId);
   const heads = await Promise.all(months.map((month) => audit.head(accountId, month)));
   return heads.filter((head) => head !== undefined);
 }
 
-/** The lines of a month behind the first `done`, oldest first, as many at once as one append takes. */
+/**
+ * Lines of a month after the first `done` lines, oldest first. A batch has as many lines as one
+ * append accepts. Rejects with a `CtlError` if lines are missing.
+ */
 async function* auditLines(
   { audit }: CopiedStores,
   accountId: string,
@@ -359,7 +370,10 @@ async function* auditLines(
   }
 }
 
-/** Appends what is missing of a month, line for line with its hash. */
+/**
+ * Appends the missing lines of a month, each with its hash. Rejects with a `CtlError` if another
+ * process appends too.
+ */
 async function copyMonth(
   from: CopiedStores,
   to: CopiedStores,

@@ -15,18 +15,18 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** Bytes of chunks that gather before they are written. Chosen. */
+/** Maximum size of chunks gathered before a write, in bytes. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
-/** A page of heads as one read of a store gives it. */
+/** One page of heads from a store, by instance id. An unreadable head is an `Error`. */
 type HeadPage = ReadonlyMap<string, InstanceHead | Error>;
 
-/** The id of an instance and its head. */
+/** Instance id and head. */
 type NamedHead = readonly [string, InstanceHead];
 
 type Chunks = { history: Chunk[]; drift: Chunk[] };
 
-/** Both sides of a copy. */
+/** Both sides of a copy, and the clock. */
 export type BothSides = {
   readonly source: CopiedStores;
   readonly target: CopiedStores;
@@ -34,10 +34,11 @@ export type BothSides = {
 };
 
 /**
- * Copies the instances of a bucket as they are stored: answers, chunks, and the head last, which says
- * that the rest of its instance is there. So an instance whose head is there is left alone. `onInstance`
- * hears of each that was written. Rejects with a `CtlError` at a head that cannot be read, and as the
- * stores do.
+ * Copies the instances of a bucket as stored: answers first, then chunks, the head last. A head of
+ * the same version at the target proves that its instance is complete, so such instances are
+ * skipped. Calls `onInstance` for each written instance.
+ *
+ * Rejects with a `CtlError` for an unreadable head, and with the errors of the stores.
  */
 export async function copyBucket(
   { source, target, clock }: BothSides,
@@ -51,7 +52,7 @@ export async function copyBucket(
   }
 }
 
-/** The head of a page's instance. Throws a `CtlError` where it cannot be read. */
+/** Returns the head of an instance. Throws a `CtlError` if the head could not be read. */
 function readable(instanceId: string, head: InstanceHead | Error): InstanceHead {
   if (!(head instanceof Error)) return head;
   throw new CtlError(`${instanceId} cannot be copied: ${head.message}`, { cause: head });
@@ -69,7 +70,10 @@ async function missingOf(page: HeadPage, target: PagedInstances): Promise<readon
   });
 }
 
-/** Copies the answers of instances that live; those of the journal's records are made again from them. */
+/**
+ * Copies the stored answers of instances that are not deleted. Answers of journal records are
+ * rebuilt from the journal.
+ */
 async function copyAnswers(
   source: PagedInstances,
   target: PagedInstances,
@@ -88,7 +92,7 @@ async function copyAnswers(
   }
 }
 
-/** Writes instances of one bucket, as many at once as their chunks allow. */
+/** Writes instances of one bucket in batches of up to `CHUNK_BYTES_MAX`. */
 async function copyInstances(
   source: PagedInstances,
   target: PagedInstances,
@@ -116,7 +120,10 @@ async function copyInstances(
   if (batch.length > 0) await write();
 }
 
-/** Reads the chunks of an instance; `ahead` takes them away when there are many. */
+/**
+ * Reads the chunks of an instance. Passes them to `ahead` whenever they exceed `CHUNK_BYTES_MAX`,
+ * and returns the rest.
+ */
 async function restOfChunks(
   source: PagedInstances,
   instanceId: string,
@@ -150,20 +157,23 @@ function bytesOf(chunks: readonly Chunk[]): number {
   return chunks.reduce((sum, { rows }) => sum + rows.length, 0);
 }
 
-/** How much was compared, and what of it proves nothing. */
+/** Totals of a comparison, and the heads that the comparison could not prove. */
 export class Compared {
   instances = 0;
-  /** Markers of deleted instances. */
+  /** Number of markers of deleted instances. */
   markers = 0;
   observations = 0;
   driftEvents = 0;
   answers = 0;
-  /** Heads that do not follow from their rows alone: they have an unknown start, or another model. */
+  /** Number of heads that their rows alone cannot prove: unknown start, or another model. */
   unproven = 0;
-  /** Instances whose head and rows differ, at the source as at the target. */
+  /** Instances whose head contradicts their rows, on both sides. */
   readonly contradicted = new Set<string>();
 
-  /** What came of running the rows of an instance again; a later verdict is that on its journal's records too. */
+  /**
+   * Records the replay result of an instance. A later result, with the journal records applied,
+   * replaces a contradiction.
+   */
   add(id: string, replay: Replay): void {
     this.contradicted.delete(id);
     switch (replay.kind) {
@@ -181,10 +191,11 @@ export class Compared {
 }
 
 /**
- * Compares the instances of a bucket, bit for bit: heads, every row that a reader of the head is shown,
- * and answers. The rows are run through the model again meanwhile, as `ctl verify` does; what is read of
- * both sides being the same, the verdict is that on both. Rejects with a `CtlError` that names the
- * first difference.
+ * Compares the instances of a bucket bit for bit: heads, all rows that a head makes visible, and
+ * answers. The same pass replays the rows through the model, as `ctl verify` does. Both sides have
+ * equal rows, so the verdict holds for both.
+ *
+ * Rejects with a `CtlError` that names the first difference.
  */
 export async function compareBucket(
   sides: BothSides,
@@ -198,7 +209,7 @@ export async function compareBucket(
     if (page.size === 0) continue;
     const same = await sameHeads(page, target);
     const answers = await compareAnswers(sides, same);
-    // Read only now: other buckets count meanwhile.
+    // Added after the await: other buckets update the count concurrently.
     compared.answers += answers;
     for (const [id, head] of same) {
       if (isLive(head)) surplus -= 1;
@@ -206,7 +217,7 @@ export async function compareBucket(
       onInstance();
     }
   }
-  // Without markers: a store drops one at the end of its time, which may be now.
+  // Only live heads are counted: a store may drop an expired deletion marker at any moment.
   for await (const page of target.instances.headPages(bucket)) {
     for (const [id, stored] of page) if (isLive(readable(id, stored))) surplus += 1;
   }
@@ -218,7 +229,10 @@ function isLive({ deletedAtMs }: InstanceHead): boolean {
   return deletedAtMs === undefined;
 }
 
-/** The heads of a page, each once it is the same at the target. */
+/**
+ * Returns the heads of a page. Throws a `DiffersError` for a head that is missing or different at
+ * the target.
+ */
 async function sameHeads(
   page: ReadonlyMap<string, InstanceHead | Error>,
   { instances }: CopiedStores,
@@ -254,7 +268,7 @@ async function compareInstance(
     ...{ name: 'drift events', read: storedDrift, packing: DRIFT_EVENTS },
     ...{ below: below.drift, total: head.driftCount },
   };
-  // Going through rows compares them.
+  // Iterating the rows compares them.
   const replay = await verifyHead(head, sameRows(sides, id, head, history));
   const verdict = await withDriftEvents(replay, head, sameRows(sides, id, head, drift));
   compared.instances += 1;
@@ -263,7 +277,7 @@ async function compareInstance(
   compared.add(id, verdict);
 }
 
-/** How the rows of one table are read and compared, from `below` up to `total`. */
+/** Reading and comparing the rows of one table, above ordinal `below` and up to `total`. */
 type ComparedRows<Row> = {
   readonly name: string;
   readonly read: (
@@ -277,7 +291,10 @@ type ComparedRows<Row> = {
   readonly total: number;
 };
 
-/** The rows of the target, oldest first, each once it is the same as that of the source. */
+/**
+ * Yields the target's rows, oldest first. Throws a `DiffersError` if a portion differs from the
+ * source.
+ */
 async function* sameRows<Row extends { readonly ordinal: number }>(
   { source, target }: BothSides,
   id: string,
@@ -303,7 +320,10 @@ function packed<Row extends { readonly ordinal: number }>(
   return rows.map((row) => `${row.ordinal} ${packing.pack(row)}`).join('');
 }
 
-/** Answers how many there are of the instances that live, those left out that are never given again. */
+/**
+ * Compares the answers of live instances and returns their number. Answers too old to be replayed
+ * do not count. Throws a `DiffersError` if the answers differ.
+ */
 async function compareAnswers(
   { source, target, clock }: BothSides,
   page: ReadonlyMap<string, InstanceHead>,

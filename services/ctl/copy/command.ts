@@ -23,13 +23,13 @@ import type { Clock } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { bucketCountOf } from '#storage/ports/instances';
 
-/** Buckets that are copied or compared at once, each with up to 1 MiB of chunks. Chosen. */
+/** Maximum number of buckets copied or compared concurrently. Each holds up to 1 MiB of chunks. */
 const BUCKETS_IN_FLIGHT_MAX = 8;
 
-/** Instances that are named where their heads do not follow from their rows. */
+/** Maximum number of contradicted instances named in the output. */
 const NAMED_MAX = 3;
 
-/** `ctl copy`: all that an installation stores, into the empty stores of another one. */
+/** `ctl copy`: copies all data of an installation into the empty stores of another installation. */
 export const COPY: StoresCommand = {
   kind: 'stores',
   words: ['copy'],
@@ -52,7 +52,8 @@ export const COPY: StoresCommand = {
     const quiet = await quieted(stores, places.clock);
     const openTarget = () => places.openTarget(target, stores.ownSecret);
     await claim(openTarget, quiet);
-    // Opened again: where instances lie follows from the number of shards, which stands by now.
+    // Opened again: the bucket of an instance depends on the number of shards, which `claim` has
+    // fixed.
     await using others = await openTarget();
     const sides = { source: stores, target: others, clock: places.clock };
     const printout = await copied(sides, quiet, warn);
@@ -71,7 +72,10 @@ async function claim(
   await claimTarget(stores, quiet);
 }
 
-/** The secret of a file, for the processes of a cluster, in a new file of this user's once it is kept. */
+/**
+ * Writes the secret of a file into a new file that only this user can read, for the processes of a
+ * cluster. `keep` makes the file permanent.
+ */
 async function secretOutput(path: string | undefined, { name, ownSecret }: NamedStores) {
   if (path !== undefined && ownSecret === undefined) {
     throw new CtlError(`${name} has no secret of its own: its processes were given one`);
@@ -98,12 +102,12 @@ async function copied(
   await assertUnserved(target, quiet.tables);
   await openAccounts(sides);
   const accounts = await compareAccounts(sides, true, () => progress.at('accounts compared again'));
-  // Last: with them the nodes of the target find what they take over.
+  // Journals are last: once they exist, nodes at the target can take over the shards.
   await copyJournals(source, target, ownersOf(quiet));
   return printoutOf(sides, { ...accounts, compared, records, written });
 }
 
-/** Copies what the target does not have yet. Answers how many instances that were. */
+/** Copies everything that the target does not have yet. Returns the number of written instances. */
 async function copyAll(sides: NamedSides, quiet: QuietSource, progress: Steps) {
   let written = 0;
   await copyAccounts(sides, () => progress.at('accounts copied'));
@@ -117,7 +121,10 @@ async function copyAll(sides: NamedSides, quiet: QuietSource, progress: Steps) {
   return { written, progress };
 }
 
-/** Runs the tails over the instances of the target; what comes of them counts like any other head. */
+/**
+ * Applies the journal tails to the instances of the target and verifies the resulting heads.
+ * Returns the number of records.
+ */
 async function verifyAllTails(
   { source, target, clock }: NamedSides,
   { tables }: QuietSource,
@@ -140,7 +147,7 @@ function ownersOf({ tables }: QuietSource): ReadonlySet<string> {
   return new Set(tables.flatMap(({ rows }) => rows.map(({ owner }) => owner)));
 }
 
-/** Says how many of what is under way are done. */
+/** Reports the progress of the current step as a count. */
 class Steps {
   readonly #progress: Progress;
   #what = '';
@@ -150,7 +157,7 @@ class Steps {
     this.#progress = new Progress(clock, report);
   }
 
-  /** One more of them. */
+  /** Counts one more item of the step `what`. */
   at(what: string): void {
     this.#count = what === this.#what ? this.#count + 1 : 1;
     this.#what = what;

@@ -8,13 +8,15 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { ShardRow } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 
-/** Slots that are written at once. Chosen. */
+/** Maximum number of journal slots written concurrently. */
 const SLOTS_IN_FLIGHT_MAX = 8;
 
 /**
- * Copies the tails of sealed journals and seals them at the target: with them the nodes that start there
- * take the shards over from their owners, as after any crash. A journal whose end is decided at the target
- * is there as a whole. Rejects with a `CtlError` for an owner without a journal.
+ * Copies the tails of sealed journals and seals the copies. Nodes that start at the target take
+ * over the shards from their owners, as after a crash. A journal that is sealed at the target is
+ * complete.
+ *
+ * Rejects with a `CtlError` for an owner without a journal.
  */
 export async function copyJournals(
   source: NamedStores,
@@ -36,7 +38,7 @@ async function copyJournal(
 ): Promise<void> {
   const head = await source.journals.readHead(incarnation, 'serial');
   if (head === undefined) throw lacksJournal(source, incarnation);
-  // Not applied: an earlier try has begun it.
+  // `begin` has no effect if an earlier try has begun the journal.
   await target.journals.begin(incarnation, head.address);
   const window = new WorkWindow(SLOTS_IN_FLIGHT_MAX);
   const { lowWaterMark } = head;
@@ -74,22 +76,23 @@ function lacksJournal({ name }: NamedStores, owner: string): CtlError {
   return new CtlError(`at ${name} ${owner} owns shards and has no journal`);
 }
 
-/** How long a journal must not grow, in milliseconds: a node appends to its own every second. */
+/** Time during which a journal must not grow, in milliseconds. A live node appends every second. */
 const GROWTH_MS = 3_000;
 
-/** Shard rows that are written at once. */
+/** Maximum number of shard rows written concurrently. */
 const ROWS_IN_FLIGHT_MAX = 16;
 
-/** A source that nothing serves: the facts of its cluster, and its journals, all of them sealed. */
+/** A source that no process serves: its shard tables and its journals, all sealed. */
 export type QuietSource = {
   readonly tables: readonly ShardTable[];
   readonly journals: ReadonlySet<string>;
 };
 
 /**
- * Seals every journal of a source, after a look whether any of them grows: so a node that runs is left
- * alone, and one that was suspended can acknowledge nothing more. Rejects with a `CtlError` where
- * something serves the source, or nothing ever has.
+ * Seals every journal of a source, after a check that no journal grows. The check leaves a running
+ * node alone. Sealing fences off a suspended node: the node can acknowledge nothing more.
+ *
+ * Rejects with a `CtlError` if a process serves the source, or if no process ever has.
  */
 export async function quieted(source: NamedStores, clock: Clock): Promise<QuietSource> {
   const { journals } = source;
@@ -109,7 +112,7 @@ export async function quieted(source: NamedStores, clock: Clock): Promise<QuietS
   return { tables, journals: await journalsOf(source) };
 }
 
-/** Rejects with a `CtlError` where a node has begun at the source since it was quiet. */
+/** Rejects with a `CtlError` if a node has started at the source since `quieted`. */
 export async function assertStillQuiet(source: NamedStores, quiet: QuietSource): Promise<void> {
   const isSame = (await journalsOf(source)).isSubsetOf(quiet.journals);
   if (isSame) return;
@@ -123,10 +126,12 @@ async function journalsOf({ journals }: NamedStores): Promise<ReadonlySet<string
 }
 
 /**
- * Takes an empty target for a copy of this source, or finds that it is an unfinished or a finished one:
- * its cluster's id, numbers of shards and owners of shards are those of the source. That comes first,
- * because a node that starts there finds owners without a journal then, and opens no shard before the copy
- * is whole. Rejects with a `CtlError` where anything else is there.
+ * Claims an empty target for a copy of this source, or recognizes an unfinished or finished copy.
+ * Cluster id, shard counts and shard owners become those of the source. The claim comes first: a
+ * node that starts at the target then finds owners without a journal, and opens no shard until the
+ * copy is complete.
+ *
+ * Rejects with a `CtlError` if the target has other data.
  */
 export async function claimTarget(target: NamedStores, { tables }: QuietSource): Promise<void> {
   const [first] = tables;
@@ -141,7 +146,7 @@ export async function claimTarget(target: NamedStores, { tables }: QuietSource):
   await assertUnserved(target, tables);
 }
 
-/** Rejects with a `CtlError` where a node has begun at the target. */
+/** Rejects with a `CtlError` if a node has started at the target. */
 export async function assertUnserved(
   target: NamedStores,
   tables: readonly ShardTable[],

@@ -19,16 +19,19 @@ import {
   trimmedOf,
 } from '#storage/ports/instances';
 
-/** Keys of one export: years of a key a day. */
+/** Maximum number of keys in one export: one key per day for 27 years. */
 const KEYS_MAX = 10_000;
 
-/** Heads that are looked for while the next lines are read. Chosen. */
+/** Maximum number of head reads in flight while the next lines are parsed. */
 const READS_IN_FLIGHT_MAX = 8;
 
-/** An instance of an export without its rows; those are read from the file one after the other. */
+/** An exported instance without its rows. The rows are streamed from the file. */
 export type ImportedInstance = { readonly id: string; readonly head: InstanceHead };
 
-/** What an export has to be: right in every line, proved in every head, and new to this cluster. */
+/**
+ * An export that passed all checks: every line is valid, every head follows from its rows, and the
+ * account does not exist in this cluster.
+ */
 export type CheckedExport = {
   readonly path: string;
   readonly account: Omit<Account, 'status'>;
@@ -36,14 +39,16 @@ export type CheckedExport = {
   readonly keys: readonly ApiKeyRecord[];
   readonly counts: ExportCounts;
   readonly sha256: string;
-  /** Instances whose rows are in order but do not say how a generation began (decision 86). */
+  /**
+   * Number of instances with rows in order that do not show how a generation began (decision 86).
+   */
   readonly unproven: number;
 };
 
 /**
- * Reads an export to its end and writes nothing. Rejects with a `CtlError` for the first thing that
- * is wrong with it, and where an instance of it is here already, but not by an import of this
- * account.
+ * Reads an export to its end and writes nothing. Rejects with a `CtlError` at the first error in
+ * the file. Also rejects if an instance already exists here and does not come from an import of
+ * this account.
  */
 export async function checkExport(
   path: string,
@@ -76,8 +81,8 @@ export async function checkExport(
 }
 
 /**
- * Whether an earlier try has begun to import the account. Rejects with a `CtlError` where the
- * account is here otherwise.
+ * Whether an earlier try has begun to import this account. Rejects with a `CtlError` if the account
+ * exists otherwise.
  */
 export async function isBegun(
   accounts: ClusterPorts['accounts'],
@@ -94,7 +99,7 @@ export async function isBegun(
   throw new CtlError(`account ${id} is being imported from another file`);
 }
 
-/** What stands before the instances. */
+/** Reads the lines before the instances: the account and its keys. */
 export async function readAccount(
   file: ExportFile,
 ): Promise<Pick<CheckedExport, 'account' | 'status' | 'keys'>> {
@@ -122,7 +127,7 @@ export async function readAccount(
   };
 }
 
-/** The next instance; undefined: there is none. */
+/** Reads the next instance. Undefined if there are no more. */
 export async function readInstance(
   file: ExportFile,
   accountId: string,
@@ -137,8 +142,8 @@ export async function readInstance(
 }
 
 /**
- * Refuses the file for what this program could not run: a newer one, or another one, has written
- * it.
+ * Refuses the file if this program does not have the model version, because another release wrote
+ * the file.
  */
 function assertKnownModel(file: ExportFile, version: string, what: string, line: number): void {
   if (MODELS.find(version) !== undefined) return;
@@ -153,7 +158,7 @@ function stateOf(file: ExportFile, bytes: Buffer, line: number): State {
   return file.fail(`model: ${bytes.length} bytes, not ${STATE_LENGTH} doubles`, line);
 }
 
-/** Below which an instance has no rows; undefined where it has them all. */
+/** Reads the floor of a trimmed instance. Undefined if no rows were trimmed. */
 function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor | undefined {
   const { trimmed_history: history, trimmed_drift: drift, trimmed_model: bytes } = line;
   const { trimmed_generation: generation, trimmed_cycle: cycle } = line;
@@ -173,7 +178,7 @@ function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor 
   return { history, drift, generation, cycle, timestampMs, state };
 }
 
-/** The observations that come next in a file. */
+/** Yields the observations that come next in a file. */
 export async function* readHistory(file: ExportFile): AsyncGenerator<HistoryRow> {
   for (;;) {
     const line = await file.take('observation');
@@ -183,7 +188,7 @@ export async function* readHistory(file: ExportFile): AsyncGenerator<HistoryRow>
   }
 }
 
-/** The drift events that come next in a file. */
+/** Yields the drift events that come next in a file. */
 export async function* readDrift(file: ExportFile): AsyncGenerator<DriftRow> {
   for (;;) {
     const line = await file.take('drift');
@@ -201,7 +206,7 @@ export async function* readDrift(file: ExportFile): AsyncGenerator<DriftRow> {
   }
 }
 
-/** Why an instance may not be stored where `stored` is; undefined: it may. */
+/** Reason why an instance must not replace `stored`. Undefined if the instance may be written. */
 export function refusalOf(
   { id, head }: ImportedInstance,
   stored: InstanceHead | undefined,
@@ -234,13 +239,14 @@ async function isProved(
 }
 
 /**
- * What a replay does not say: whether the rows are all there, in order and of their generations.
+ * Checks that drift events are complete, in order and in the right generation. A replay does not
+ * check these.
  */
 async function checkDrift(file: ExportFile, head: InstanceHead, line: number): Promise<void> {
   const { driftCount, driftStart, floor } = head;
   let last = { ordinal: 0, generation: 1, cycle: 0, ...floor };
   last.ordinal = trimmedOf(head).drift;
-  // Where the floor's generation began nothing says any more.
+  // After a trim, the start of the floor's generation is unknown.
   let before = Math.min(driftStart, last.ordinal);
   for await (const row of readDrift(file)) {
     const { ordinal, generation, cycle } = row;
@@ -257,7 +263,7 @@ async function checkDrift(file: ExportFile, head: InstanceHead, line: number): P
   if (before !== driftStart) file.fail(`drift_start is ${driftStart}, not ${before}`, line);
 }
 
-/** Without its newest rows: those follow from the others. */
+/** Builds the head with empty `newest` rows, which the import derives from the other rows. */
 function headOf(line: LineOf<'instance'>, accountId: string, model: State): InstanceHead {
   return {
     version: line.version,

@@ -25,7 +25,7 @@ import { type Clock, sleep } from '#platform/clock';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import { type InstanceHead, trimmedOf } from '#storage/ports/instances';
 
-/** `ctl export`: an account with all it has, as lines of JSON. */
+/** `ctl export`: writes an account with all its data as lines of JSON. */
 export const EXPORT: ClusterCommand = {
   kind: 'cluster',
   words: ['export'],
@@ -50,7 +50,7 @@ export const EXPORT: ClusterCommand = {
   },
 };
 
-/** Writes line after line; what is held in memory does not depend on how much there is. */
+/** Streams the export line by line, in constant memory. */
 async function exported(
   ports: ClusterPorts,
   accountId: string,
@@ -78,20 +78,23 @@ async function exported(
   return counts;
 }
 
-/** Heads that are read at once: the heads of one read have up to 6 KiB of rows each. Chosen. */
+/** Maximum number of heads read concurrently. A head holds up to 6 KiB of rows. */
 const HEADS_AT_ONCE = 32;
 
-/** In which time everything acknowledged before is stored, in milliseconds: 120 s and 20. */
+/**
+ * Time within which everything acknowledged is stored, in milliseconds: 120 s for a checkpoint and
+ * 20 s of slack.
+ */
 const STORED_MS = 140_000;
 
-/** Between two looks for what is not stored yet, in milliseconds. */
+/** Interval between two checks for instances that are not stored yet, in milliseconds. */
 const PAUSE_MS = 2_000;
 
 type Counts = Omit<ExportCounts, 'keys'>;
 
 /**
- * The instances of an account as lines of an export. Each is consistent in itself, whatever happens
- * to it meanwhile: the version of its head says which rows belong to it, and they never change.
+ * Streams the instances of an account as export lines. Each instance is consistent in itself under
+ * concurrent writes: the version of its head selects its rows, and stored rows never change.
  */
 class ExportedInstances {
   readonly #ports: Pick<ClusterPorts, 'instances' | 'listings' | 'file'> & {
@@ -109,7 +112,7 @@ class ExportedInstances {
     this.#progress = progress;
   }
 
-  /** How much has been written. */
+  /** Number of instances and rows written so far. */
   get counts(): Counts {
     return {
       instances: this.#instances,
@@ -118,7 +121,7 @@ class ExportedInstances {
     };
   }
 
-  /** All lines, in portions; what is listed and not stored yet comes last. */
+  /** Yields all lines in portions. Instances that are listed and not stored yet come last. */
   async *lines(): AsyncGenerator<string> {
     for await (const text of this.#all()) {
       yield text;
@@ -136,7 +139,7 @@ class ExportedInstances {
       const ids = page.map(({ instanceId }) => instanceId);
       missing.push(...(yield* this.#ofAll(ids)));
     }
-    // All of them were listed before this moment, the last of them perhaps just now.
+    // All missing instances were listed before this moment, so they are stored `STORED_MS` later.
     const listedMs = clock.monotonicMs();
     while (missing.length > 0) {
       if (clock.monotonicMs() - listedMs > STORED_MS) {
@@ -151,7 +154,7 @@ class ExportedInstances {
     }
   }
 
-  /** Answers the instances of which nothing is stored. */
+  /** Yields the lines of stored instances. Returns the ids of instances that are not stored yet. */
   async *#ofAll(ids: readonly string[]): AsyncGenerator<string, string[]> {
     const missing: string[] = [];
     for (let start = 0; start < ids.length; start += HEADS_AT_ONCE) {
@@ -173,7 +176,8 @@ class ExportedInstances {
     for (;;) {
       const history = this.#historyOf(id, head);
       const drift = this.#driftOf(id, head);
-      // Before its first line: one that has been deleted or trimmed meanwhile has no line yet.
+      // The first portions are read before the instance line is written. So an instance that was
+      // deleted or trimmed meanwhile has no line yet and can be retried.
       const begun = await firstOf(history, drift);
       if (!('missing' in begun)) {
         yield instanceLine(id, head) + begun.rows;
@@ -205,7 +209,7 @@ class ExportedInstances {
   }
 }
 
-/** The first portions of rows; or what says that they are missing. */
+/** Reads the first portion of both tables, or returns the error that says that rows are missing. */
 async function firstOf(
   history: AsyncGenerator<string>,
   drift: AsyncGenerator<string>,
@@ -219,7 +223,7 @@ async function firstOf(
   }
 }
 
-/** Rows as lines, oldest first. */
+/** Yields rows as lines, oldest first. Throws a `CtlError` if rows are missing. */
 async function* portions<Row>(
   id: string,
   below: number,

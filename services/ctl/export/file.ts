@@ -8,22 +8,24 @@ import { ExportLine, type LineOf } from '#ctl/export/schema';
 import { parseJsonBody } from '#edge/serve/json';
 import { toFault } from '#fault/fault';
 
-/** Bytes of a line: the largest has a context of 8 KiB whose every byte is escaped. Chosen. */
+/**
+ * Maximum size of a line, in bytes. The largest line has a context of 8 KiB with every byte
+ * escaped.
+ */
 const LINE_BYTES_MAX = 1_048_576;
 
 const LINE_FEED = 10;
 
-/** How much of a file has been read, of how much. */
+/** Receives the number of bytes read and the size of the file. */
 type OnRead = (bytes: number, bytesTotal: number) => void;
 
-/** What every line but the last and the first is. */
+/** Any line except the first and the last. */
 type ContentLine = Exclude<ExportLine, { kind: 'export' | 'end' }>;
 
 /**
- * An export as it is read from a file, line after line, in memory that does not depend on its
- * length. Everything that is not as an export must be is a `CtlError` with the line: a wrong field,
- * another version, a file that was cut off or goes on behind its end, counts or a digest that do
- * not fit.
+ * Streaming reader of an export file, in constant memory. Every deviation is a `CtlError` with the
+ * line number: a wrong field, another format version, a truncated file, data after the end, wrong
+ * counts or a wrong digest.
  */
 export class ExportFile {
   readonly header: LineOf<'export'>;
@@ -41,8 +43,8 @@ export class ExportFile {
   }
 
   /**
-   * Opens a file and reads its first line and the one behind it. `onRead` hears now and then how
-   * much of the file has been read, in bytes.
+   * Opens a file and reads its first two lines. Calls `onRead` with the progress in bytes from time
+   * to time. Rejects with a `CtlError` if the file is no export.
    */
   static async open(path: string, onRead: OnRead = () => undefined): Promise<ExportFile> {
     const lines = linesOf(path, onRead);
@@ -55,17 +57,17 @@ export class ExportFile {
     return file;
   }
 
-  /** The digest in the last line, once that has been read. */
+  /** Digest in the last line. Empty until the last line has been read. */
   get sha256(): string {
     return this.#sha256;
   }
 
-  /** How many of each kind have been read. */
+  /** Number of lines read, by kind. */
   get counts(): ExportCounts {
     return this.#counts;
   }
 
-  /** The next line if it is of this kind: then the one behind it comes next. */
+  /** Returns the next line and advances if the line has this kind. Otherwise returns undefined. */
   async take<Kind extends ContentLine['kind']>(kind: Kind): Promise<LineOf<Kind> | undefined> {
     const line = this.#next;
     if (line?.kind !== kind) return undefined;
@@ -73,22 +75,25 @@ export class ExportFile {
     return line as LineOf<Kind>;
   }
 
-  /** The next line, which must be of this kind. */
+  /** Returns the next line. Throws a `CtlError` if the line has another kind. */
   async expect<Kind extends ContentLine['kind']>(kind: Kind): Promise<LineOf<Kind>> {
     return (await this.take(kind)) ?? this.fail(`a line of kind ${kind} belongs here`);
   }
 
-  /** Refuses the file for its present line, or the one `back` lines before. */
+  /**
+   * Refuses the file. Throws a `CtlError` with the reason and the line number (default: the present
+   * line).
+   */
   fail(reason: string, line = this.#number): never {
     throw wrong(this.#path, line, reason);
   }
 
-  /** The number of the line that comes next. */
+  /** Number of the next line. */
   get lineNumber(): number {
     return this.#number;
   }
 
-  /** Fulfils when nothing is left; rejects if there is. */
+  /** Throws a `CtlError` if any line is left. */
   end(): void {
     if (this.#next !== undefined) this.fail(`a line of kind ${this.#next.kind} stands here`);
   }
@@ -124,13 +129,15 @@ export class ExportFile {
   }
 }
 
-/** A line, and the digest of all bytes before it where it may be the last. */
+/**
+ * A line. If the line may be the last, `sha256Before` is the digest of all bytes before the line.
+ */
 type ReadLine = { readonly number: number; readonly text: string; readonly sha256Before: string };
 
 function parsed(path: string, { number, text }: ReadLine): ExportLine {
   let value: unknown;
   try {
-    // Refuses a key that stands twice, and nesting beyond any use, as it does in a request.
+    // Refuses duplicate keys and excessive nesting, as in a request body.
     value = parseJsonBody(Buffer.from(text));
   } catch (error) {
     const { reason, message } = toFault(error);
@@ -178,7 +185,8 @@ function readLine(
 ): ReadLine {
   try {
     const text = decoder.decode(line.subarray(0, -1));
-    // The only line whose digest is wanted; of every other one it would be thrown away.
+    // Only the last line needs the digest. Computing the digest for other lines would be wasted
+    // work.
     const isLast = text.startsWith('{"kind":"end"');
     return { number, text, sha256Before: isLast ? hash.copy().digest('hex') : '' };
   } catch {
@@ -189,7 +197,7 @@ function readLine(
 async function* bytesOf(path: string, onRead: OnRead): AsyncGenerator<Buffer> {
   try {
     const found = await stat(path);
-    // Anything else would have nothing left when it is read a second time.
+    // The import reads the file twice, which a pipe does not allow.
     if (!found.isFile()) throw new CtlError(`${path} is not a file, and is read twice`);
     let read = 0;
     for await (const bytes of createReadStream(path) as AsyncIterable<Buffer>) {

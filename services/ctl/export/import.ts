@@ -28,7 +28,7 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** `ctl import`: an account from a file of `ctl export`, whole or not at all. */
+/** `ctl import`: imports an account from a file of `ctl export`, completely or not at all. */
 export const IMPORT: ClusterCommand = {
   kind: 'cluster',
   words: ['import'],
@@ -38,7 +38,7 @@ export const IMPORT: ClusterCommand = {
   args: [{ name: 'file', about: 'file that `ctl export` wrote' }],
   options: {},
   async run(ports, [path = ''], _values, { report }) {
-    // Where instances lie follows from the number of shards, which a first node fixes.
+    // The bucket of an instance depends on the number of shards, which the first node fixes.
     await ownedShards(ports, 'engine');
     const checked = await checkExport(path, ports, report);
     const { counts, account, unproven } = checked;
@@ -72,7 +72,10 @@ function textOf({ account, status, counts, unproven }: CheckedExport, found: num
   return lines.join('\n');
 }
 
-/** What the account may do here. The numbers of an enterprise are whatever its file says. */
+/**
+ * Describes plan and limits of the imported account. The limits of an enterprise plan come from the
+ * file unchanged.
+ */
 function planText({ id, name, plan, limits, planChange }: CheckedExport['account']): string {
   const of = (what: string, { requestsPerMinute, cyclesPerMonth, instances }: typeof limits) =>
     `${what}: ${requestsPerMinute} requests a minute, ${cyclesPerMonth} cycles a month, ${instances} instances`;
@@ -88,7 +91,10 @@ function nextOf(status: CheckedExport['status'], id: string): string {
     : 'Its keys are let in within 30 s.';
 }
 
-/** Makes the account, which no caller can use yet, or finds it as an earlier try has made it. */
+/**
+ * Creates the account, closed to all callers, or finds the account of an earlier try. Rejects with
+ * a `CtlError` if the id was used before.
+ */
 async function claim(ports: ClusterPorts, { account }: CheckedExport): Promise<void> {
   const { accounts } = ports;
   const { id } = account;
@@ -99,7 +105,9 @@ async function claim(ports: ClusterPorts, { account }: CheckedExport): Promise<v
   });
 }
 
-/** What an import of another file has left would be seen with the rest. */
+/**
+ * Checks that only instances of this file are listed. An import of another file may have left more.
+ */
 async function assertComplete(
   { listings }: ClusterPorts,
   { account, counts }: CheckedExport,
@@ -112,7 +120,7 @@ async function assertComplete(
   );
 }
 
-/** The keys, and then the account: from here on it is served. */
+/** Adds the keys and opens the account. Callers are served from then on. */
 async function open(
   { accounts }: ClusterPorts,
   { account, status, keys }: CheckedExport,
@@ -124,31 +132,31 @@ async function open(
   await accounts.endImport({ ...account, status });
 }
 
-/** Rows that are cut into chunks at once. Chosen. */
+/** Number of rows cut into chunks in one step. */
 const ROWS_AT_ONCE = 512;
 
-/** Bytes of chunks that gather before they are written. Chosen. */
+/** Maximum size of chunks gathered before a write, in bytes. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
-/** Instances that are being written while the next one is read. Chosen. */
+/** Maximum number of instances being written while the next instance is read. */
 const IN_FLIGHT_MAX = 8;
 
 /**
- * How often it is looked whether the account is still being imported, in milliseconds: a deletion that
- * began meanwhile looks for the last time after 120 s.
+ * Interval between checks that the account is still being imported, in milliseconds. A concurrent
+ * deletion makes its last pass after 120 s.
  */
 const LOOK_EVERY_MS = 30_000;
 
 /** A checkpoint that stores no rows. */
 const NOTHING = { history: [], drift: [], answers: [] };
 
-/** How many instances have been written, and how many an earlier try had left to do no more for. */
+/** Number of instances written, and number of instances that an earlier try had completed. */
 type Written = { readonly written: number; readonly found: number };
 
 /**
- * Writes the instances of a checked export, none of which is seen before its account is opened.
- * Repeated after a cut it leaves those alone that are there. Rejects with a `CtlError` if the file
- * is another one by now, and soon after the account has begun to be deleted.
+ * Writes the instances of a checked export. They stay invisible until the account opens. A repeated
+ * run skips complete instances. Rejects with a `CtlError` if the file has changed since the check,
+ * or if the account is being deleted.
  */
 async function storeExport(
   checked: CheckedExport,
@@ -192,9 +200,12 @@ async function assertImporting(id: string, { accounts }: ClusterPorts): Promise<
 }
 
 /**
- * Reads the rows of an instance; answers what writes the last of them with its head, and whether there
- * was anything to write. Before the first chunk there is its line in the listing, and a head of the
- * version before, that counts all rows: so a deletion of the account finds what a cut import has left.
+ * Reads the rows of an instance. Returns a function that writes the remaining rows with the head,
+ * and resolves with false if the instance was complete already.
+ *
+ * Before the first chunk, the listing line and an unfinished head of the previous version are
+ * stored. The unfinished head counts all rows, so a deletion of the account finds the rows of an
+ * interrupted import.
  */
 async function gather(
   file: ExportFile,
@@ -211,7 +222,8 @@ async function gather(
     const refusal = refusalOf({ id, head }, stored);
     if (refusal !== undefined) file.fail(refusal, line);
     if (stored?.version === head.version) return false;
-    // Not above the head that is stored first, or its deletion would not take the line away.
+    // The listing version must not exceed the version of the first stored head: a deletion would
+    // then keep the line.
     const { version } = hasChunks ? unfinished : head;
     await listings.put(accountId, { instanceId: id, version, name, description, createdAtMs });
     if (hasChunks) await instances.checkpoint([{ ...NOTHING, instanceId: id, head: unfinished }]);
@@ -243,8 +255,8 @@ async function gather(
 }
 
 /**
- * The head under which chunks are written ahead of their own: of the version before, it counts all rows,
- * so that a deletion finds what a cut has left.
+ * Unfinished head, stored before the chunks of its instance. The head has the previous version and
+ * counts all rows, so a deletion finds the rows of an interrupted copy or import.
  */
 export function unfinishedOf(head: InstanceHead): InstanceHead {
   return {
@@ -255,7 +267,7 @@ export function unfinishedOf(head: InstanceHead): InstanceHead {
   };
 }
 
-/** Rows that become chunks as an engine would have cut them. */
+/** Cuts rows into chunks with the same bounds as an engine. */
 class Cutting {
   readonly #bounds: HeadBounds;
   readonly #write: (chunks: readonly Chunk[]) => Promise<void>;
@@ -265,7 +277,7 @@ class Cutting {
   #newest: NewestRows;
   #count: number;
 
-  /** The rows up to `below` were trimmed. */
+  /** Rows up to ordinal `below` were trimmed. */
   constructor(
     bounds: HeadBounds,
     below: number,
@@ -289,7 +301,7 @@ class Cutting {
     this.#bytes = 0;
   }
 
-  /** What has not been written yet. */
+  /** Returns the chunks that have not been written yet, and the newest rows. */
   end(): { readonly chunks: readonly Chunk[]; readonly newest: NewestRows } {
     this.#cut();
     return { chunks: this.#chunks, newest: this.#newest };

@@ -3,13 +3,13 @@ import type { Limits, PlanChange } from '#accounts/plan';
 import { MODE_KEYS } from '#identity/modes';
 import type { DriftRow, Floor, HistoryRow, InstanceHead } from '#storage/ports/instances';
 
-/** What the first line of an export says it is. */
+/** Format name in the first line of an export. */
 export const EXPORT_FORMAT = 'identity-engine-account';
 
-/** The version of the format that this program writes, and the only one that it reads. */
+/** Format version that this program writes. Other versions are refused. */
 export const EXPORT_VERSION = 1;
 
-/** What the last line counts. */
+/** Counts in the last line of an export. */
 export type ExportCounts = {
   readonly keys: number;
   readonly instances: number;
@@ -25,7 +25,7 @@ type Field =
   | readonly string[]
   | Readonly<Record<string, string | number>>;
 
-/** What the export is and of when. */
+/** First line: format, account, release and time of the export. */
 export function headerLine(account: string, serviceVersion: string, exportedAt: string): string {
   const format = { format: EXPORT_FORMAT, version: EXPORT_VERSION };
   return line('export', {
@@ -36,7 +36,7 @@ export function headerLine(account: string, serviceVersion: string, exportedAt: 
   });
 }
 
-/** The account without its keys and what it has used. */
+/** Account line, without keys and usage. */
 export function accountLine(account: Account): string {
   const { id, name, plan, status, planChange, modelVersion, retention, createdAtMs } = account;
   return line('account', {
@@ -64,7 +64,9 @@ function limitsLine({ requestsPerMinute, cyclesPerMonth, instances }: Limits) {
   };
 }
 
-/** A key by its digest: who has the line cannot use the key. */
+/**
+ * Key line. The line has only the digest of the key, so a reader of the file cannot use the key.
+ */
 export function keyLine(key: ApiKeyRecord): string {
   return line('key', {
     id: key.id,
@@ -82,7 +84,7 @@ export function keyLine(key: ApiKeyRecord): string {
   });
 }
 
-/** An instance without its rows. */
+/** Instance line, without rows. */
 export function instanceLine(id: string, head: InstanceHead): string {
   const { model, floor } = head;
   return line('instance', {
@@ -105,7 +107,7 @@ export function instanceLine(id: string, head: InstanceHead): string {
   });
 }
 
-/** What is left of the rows that are gone. */
+/** Fields of the floor: counts, position and state at the last trimmed row. */
 function floorFields(floor: Floor): Readonly<Record<string, Field>> {
   const { state } = floor;
   return {
@@ -119,7 +121,7 @@ function floorFields(floor: Floor): Readonly<Record<string, Field>> {
   };
 }
 
-/** One observation. */
+/** Observation line. */
 export function observationLine(row: HistoryRow): string {
   return line('observation', {
     ordinal: row.ordinal,
@@ -133,7 +135,7 @@ export function observationLine(row: HistoryRow): string {
   });
 }
 
-/** One drift event. */
+/** Drift event line. */
 export function driftLine(row: DriftRow): string {
   return line('drift', {
     ordinal: row.ordinal,
@@ -147,7 +149,7 @@ export function driftLine(row: DriftRow): string {
   });
 }
 
-/** The end: what there was, and the digest of every byte before this line. */
+/** Last line: counts, and the SHA-256 of all bytes before this line. */
 export function endLine(counts: ExportCounts, sha256: string): string {
   return line('end', { ...counts, sha256 });
 }
@@ -160,7 +162,7 @@ function line(kind: string, fields: Readonly<Record<string, Field>>): string {
   return `${text}}\n`;
 }
 
-/** As `JSON.stringify`, which makes 0 of -0: to the model they are two numbers. */
+/** Like `JSON.stringify`, but keeps -0. The model distinguishes -0 from 0. */
 function jsonOf(value: NonNullable<Field>): string {
   return Object.is(value, -0) ? '-0' : JSON.stringify(value);
 }

@@ -17,23 +17,26 @@ import {
 } from '#limiter/admin/schema';
 import { defined } from '#platform/defined';
 
-/* The lines of an export as they are read, by their kind; strict, so that nothing is dropped. */
+/* Schemas of export lines, by kind. Strict: unknown fields are refused, not dropped. */
 
 const Count = z.int().min(0);
 const Ordinal = z.int().min(1);
 const Time = z.number();
 const AccountId = z.string().refine(isAccountId, 'not the id of an account');
 
-/** A context as the service stores it: by the rules of the API, and in the form that it writes. */
+/** A context in the form in which the service stores contexts, valid by the rules of the API. */
 const Context = z.string().check(({ value, issues }) => {
   const message = flawOfContext(value);
   if (message !== undefined) issues.push({ code: 'custom', input: value, message });
 });
 
-/** Characters of JSON that the model writes about a drift event: 1.2 K, with room for a later release. */
+/**
+ * Maximum length of JSON text in a drift event, in characters. The model writes 1.2 K; the rest is
+ * room for later releases.
+ */
 const DRIFT_TEXT_MAX = 8_192;
 
-/** JSON text that goes as it is into answers and event streams, as the service writes it. */
+/** JSON text in the service's own form. Answers and event streams contain the text unchanged. */
 const jsonText = (isWanted: (value: unknown) => boolean) =>
   z
     .string()
@@ -44,7 +47,7 @@ const Deviation = jsonText(
 );
 const AffectedModes = jsonText((value) => z.array(z.enum(MODE_KEYS)).safeParse(value).success);
 
-/** The doubles of a state, little-endian, in base64; how many they must be its model says. */
+/** The doubles of a state, little-endian, in base64. The model version determines their number. */
 const Model = z.base64().transform((text) => Buffer.from(text, 'base64'));
 
 const ModelVersion = z.string().min(1).max(100);
@@ -62,7 +65,7 @@ const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
 
 const PlanChangeLine = LimitsWire.extend({ plan: PlanName, from: PlanName, at_ms: Time });
 
-/** Limits that are not above those of their plan; `enterprise` has numbers of its own. */
+/** Whether limits are within those of the plan. `enterprise` has custom limits. */
 function isWithinPlan(line: z.infer<typeof LimitsWire> & { plan: z.infer<typeof PlanName> }) {
   if (line.plan === 'enterprise') return true;
   const most = limitsOf({ plan: line.plan });
@@ -183,7 +186,10 @@ export type ExportLine = z.infer<typeof ExportLine>;
 /** The line of one kind. */
 export type LineOf<Kind extends ExportLine['kind']> = Extract<ExportLine, { kind: Kind }>;
 
-/** What the API would refuse of a context, or that its text is not in the form of the service. */
+/**
+ * Reason why the API would refuse a context, or why the text is not in the service's own form.
+ * Undefined if there is none.
+ */
 function flawOfContext(text: string): string | undefined {
   try {
     const body = parseJsonBody(Buffer.from(`{"context":${text}}`)) as { context: unknown };
@@ -195,7 +201,7 @@ function flawOfContext(text: string): string | undefined {
   }
 }
 
-/** Whether a text is JSON of this kind without gaps, without a key that stands twice, and not deep. */
+/** Whether a text is compact JSON of the wanted kind, without duplicate keys and deep nesting. */
 function isWritten(text: string, isWanted: (value: unknown) => boolean): boolean {
   try {
     const body = parseJsonBody(Buffer.from(`{"value":${text}}`)) as Record<string, unknown>;
@@ -205,7 +211,7 @@ function isWritten(text: string, isWanted: (value: unknown) => boolean): boolean
   }
 }
 
-/** The key that a line of an export is. */
+/** Converts a key line to a key record. */
 export function keyOf(line: LineOf<'key'>): ApiKeyRecord {
   return defined<ApiKeyRecord>({
     id: line.id,
@@ -224,8 +230,8 @@ export function keyOf(line: LineOf<'key'>): ApiKeyRecord {
 }
 
 /**
- * What is to be put of a key: nothing where it is as it was exported. An earlier try with an older
- * file may have brought it while it could do more; one that was revoked stays so.
+ * Returns the key records to write: none if the key is unchanged or revoked. An older file may have
+ * imported the key with wider rights. Revocation is final.
  */
 export function missing(
   key: ApiKeyRecord,
@@ -236,7 +242,7 @@ export function missing(
   return [key];
 }
 
-/** Plan and limits of an exported account, and the plan that follows them, if one does. */
+/** Plan and limits of an exported account, and its scheduled plan change, if any. */
 export function importedPlan(
   line: LineOf<'account'>,
 ): Pick<Account, 'plan' | 'limits' | 'planChange'> {

@@ -8,12 +8,12 @@ import { sleep } from '#platform/clock';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import { type InstanceHead, type InstanceStore, trimmedOf } from '#storage/ports/instances';
 
-/** Between two looks, in milliseconds. */
+/** Pause before the instance is read again, in milliseconds. */
 const PAUSE_MS = 500;
 
 /**
- * `ctl verify`: whether a stored history, run again, comes to its head, and its drift events are all there.
- * Ends with 3 if not.
+ * `ctl verify`: replays a stored history, compares the result with the head, and counts drift
+ * events. Exit code 3 if they differ.
  */
 export const VERIFY: ClusterCommand = {
   kind: 'cluster',
@@ -46,7 +46,10 @@ export const VERIFY: ClusterCommand = {
   },
 };
 
-/** A deletion or a trim between the two reads takes rows away; then another head says so. */
+/**
+ * Reads the head, replays its rows, and retries if a deletion or trim removed rows between the two
+ * reads.
+ */
 async function verified(
   { instances, clock }: Pick<ClusterPorts, 'instances' | 'clock'>,
   id: string,
@@ -73,7 +76,10 @@ function hasFewerRows(before: InstanceHead, now: InstanceHead | undefined): bool
   return now.deletedAtMs !== undefined || trimmedOf(now).history > trimmedOf(before).history;
 }
 
-/** Whether rows may have been trimmed whose head is about to be stored: both tables are trimmed at once. */
+/**
+ * Whether the oldest row of a table is missing. A trim deletes the oldest rows of both tables
+ * before the new head is stored.
+ */
 async function lacksFirst(
   instances: InstanceStore,
   id: string,

@@ -15,46 +15,51 @@ import {
   trimmedOf,
 } from '#storage/ports/instances';
 
-/** What a replay may know besides the head and the rows. */
+/** Optional inputs of a replay. */
 type ReplayOptions = {
-  /** Resets by the generation that each began. Of any other both modes are tried. */
+  /**
+   * Known resets, by the generation that they began. For other generations, both modes are tried.
+   */
   readonly resets?: ReadonlyMap<number, KnownReset>;
   /**
-   * Hears, after each row, every state that the instance may then have been in: one, unless a reset
-   * is not known; none, where no start is known. The states are valid during the call.
+   * Called after each row with all states that the instance may be in. There is one state, unless a
+   * reset is unknown, and none if the start is unknown. The states are valid only during the call.
    */
   readonly onCycle?: (row: HistoryRow, states: readonly State[]) => void;
 };
 
-/** What came of running a stored history again. */
+/** Result of replaying a stored history. */
 export type Replay =
   | {
       readonly kind: 'same';
       readonly start: ReplayStart;
-      /** The generation from which on the head follows from nothing but rows. */
+      /** First generation from which the rows alone prove the head. */
       readonly since: number;
       /** Observations of those generations. */
       readonly cycles: number;
     }
-  /** Each difference in words: the head does not follow from the rows, or counts others. */
+  /** Differences in words: the rows do not lead to the head, or the head has other counts. */
   | { readonly kind: 'different'; readonly differences: readonly string[] }
-  /** The rows are in order, but the state that the generation began with does not follow from them. */
+  /** The rows are in order, but they do not determine the state at the start of the generation. */
   | { readonly kind: 'unknown_start'; readonly generation: number }
-  /** The instance is deleted; `rows` of it are left, of both tables, which should be 0. */
+  /**
+   * The instance is deleted. `rows` is the number of remaining rows of both tables and should be 0.
+   */
   | { readonly kind: 'deleted'; readonly rows: number }
   /**
-   * The rows are in order, but the head was stored under other parameters of the model, which this program
-   * does not have.
+   * The rows are in order, but the head was stored with model parameters that this program does not
+   * have.
    */
   | { readonly kind: 'other_model'; readonly modelVersion: string };
 
-/** Differences that are listed; a head that is wrong is wrong in many places. */
+/** Maximum number of differences listed. A wrong head is wrong in many places. */
 const DIFFERENCES_MAX = 20;
 
 /**
- * Runs a stored history through the model again and compares what comes out with the head, to the
- * last bit. `rows` are all rows from the head's floor up to `head.historyCount`, oldest first; they are gone
- * through to the end, whatever comes of them. Pure but for `rows`. What it can and cannot show is decision 86.
+ * Replays a stored history through the model and compares the result with the head bit for bit.
+ * `rows` are all rows above the head's floor up to `head.historyCount`, oldest first. All rows are
+ * consumed, whatever the result. No I/O besides iterating `rows`. Decision 86 lists what a replay
+ * can prove.
  */
 export async function verifyHead(
   head: InstanceHead,
@@ -79,7 +84,9 @@ export async function verifyHead(
   return verdictOn(head, branches);
 }
 
-/** Runs what a store has of an instance again, and counts its drift events. Rejects as the store does. */
+/**
+ * Replays the stored rows of an instance and counts its drift events. Rejects as the store does.
+ */
 export async function verifyStored(
   store: Pick<InstanceStore, 'readHistory' | 'readDrift'>,
   instanceId: string,
@@ -105,7 +112,7 @@ function verdictOn(head: InstanceHead, branches: ReplayBranches): Replay {
   return { kind: 'different', differences: (nearest ?? []).slice(0, DIFFERENCES_MAX) };
 }
 
-/** What of the head does not follow from a replayed state. */
+/** Differences between a head and a replayed state. */
 function differencesFrom(head: InstanceHead, { state, driftEvents }: ReplayedState): string[] {
   const differences: string[] = [];
   if (head.model.length !== state.length) {
@@ -122,7 +129,7 @@ function differencesFrom(head: InstanceHead, { state, driftEvents }: ReplayedSta
   return differences;
 }
 
-/** A place of the vector by the name of its part, as `tendency[3]`. */
+/** Name of a place in the state vector, for example `tendency[3]`. */
 function nameOf(place: number): string {
   const parts = Object.entries(OFFSET);
   const index = parts.findLastIndex(([, start]) => start <= place);
@@ -131,7 +138,7 @@ function nameOf(place: number): string {
   return end - start > 1 ? `${name}[${place - start}]` : name;
 }
 
-/** Whether rows stand where they must: without gaps, each cycle after the one before. */
+/** Checks that rows have no gaps and that each cycle follows the previous cycle. */
 class RowOrder {
   readonly #head: InstanceHead;
   #last: Pick<HistoryRow, 'generation' | 'cycle' | 'timestampMs'> | undefined;
@@ -144,11 +151,11 @@ class RowOrder {
     this.#head = head;
     this.#last = floor;
     this.#ordinal = trimmedOf(head).history;
-    // Where the floor's generation began nothing says any more.
+    // After a trim, the start of the floor's generation is unknown.
     this.#startOfGeneration = Math.min(historyStart, this.#ordinal);
   }
 
-  /** False when nothing that follows makes sense any more. */
+  /** Checks the next row. False if the row is out of order; later rows are then meaningless. */
   accepts(row: HistoryRow): boolean {
     this.#problem = this.#problemOf(row);
     if (this.#problem !== undefined) return false;
@@ -158,7 +165,7 @@ class RowOrder {
     return true;
   }
 
-  /** What is wrong with the rows as a whole. */
+  /** Differences between the rows as a whole and the head. */
   end(): string[] {
     if (this.#problem !== undefined) return [this.#problem];
     const { historyCount, historyStart, generation, observedAtMs } = this.#head;
@@ -195,8 +202,8 @@ class RowOrder {
 }
 
 /**
- * What a replay comes to beside `events`, the drift events that are stored above the head's floor: the same,
- * or a difference where the head counts others. They are all gone through.
+ * Adds the count of drift events to a replay result. `events` are the events stored above the
+ * head's floor. Returns `different` if the head counts another number. All events are consumed.
  */
 export async function withDriftEvents(
   replay: Replay,
@@ -218,10 +225,7 @@ async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promis
   return count;
 }
 
-/**
- * The rows that a head counts above its floor, as they are stored, oldest first. Rejects as the store
- * does.
- */
+/** Yields the stored rows above the head's floor, oldest first. Rejects as the store does. */
 export function storedRows(
   store: Pick<InstanceStore, 'readHistory'>,
   instanceId: string,
@@ -232,7 +236,7 @@ export function storedRows(
   );
 }
 
-/** The same of drift events. */
+/** Yields the stored drift events above the head's floor, oldest first. */
 function storedDriftRows(
   store: Pick<InstanceStore, 'readDrift'>,
   instanceId: string,

@@ -3,46 +3,49 @@ import { at } from '#identity/numbers';
 import { OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
 import { type HistoryRow, type InstanceHead, unpackedState } from '#storage/ports/instances';
 
-/** A reset that the caller of a replay knows of. */
+/** A reset known to the caller of a replay. */
 export type KnownReset = {
   readonly mode: 'initial' | 'default';
-  /** Server time in Unix milliseconds; undefined: not known. */
+  /** Server time in Unix milliseconds. Undefined if unknown. */
   readonly atMs: number | undefined;
 };
 
-/** How the present generation began, as far as the replay knows. */
+/** How the replayed state began, from the most to the least proof. */
 export type ReplayStart =
-  /** With the creation: everything there is has been run again. */
+  /** Creation: all rows were replayed. */
   | 'created'
-  /** With a reset to the state of the creation: older generations do not matter for the head. */
+  /** Reset to the initial state: older generations do not affect the head. */
   | 'initial'
-  /** With a reset to a checkpoint that was itself run again, in generation `since` and after. */
+  /** Reset to a checkpoint that was itself replayed, from generation `since` on. */
   | 'default'
-  /** With a reset to a checkpoint that the head still holds, and that was taken on trust. */
+  /** Reset to a checkpoint that the head still holds. The checkpoint is not verified. */
   | 'kept'
-  /** Before older rows were trimmed: the head has the state that they came to (decision 234). */
+  /** The floor of trimmed rows: the head stores the state at the floor (decision 234). */
   | 'floor';
 
-/** A state that the instance may be in, and where it comes from. */
+/** A possible state of the instance, and its origin. */
 export type ReplayedState = {
   readonly state: State;
   /** How the present generation began. */
   readonly start: ReplayStart;
-  /** The generation whose start needed no other, and the rows before it. */
+  /** First generation whose start depends on no other generation, and the number of rows before. */
   readonly since: number;
   readonly rowsBefore: number;
-  /** Cycles of the present generation with a drift event. */
+  /** Number of cycles of the present generation with a drift event. */
   driftEvents: number;
 };
 
-/** Possible pasts that are followed at once; resets that leave the same state are one. */
+/** Maximum number of branches. Branches with equal states are merged. */
 const BRANCHES_MAX = 32;
 
 /**
- * Every past that the rows allow. A row does not say how its generation began, so at each unknown
- * reset a branch for either mode goes on. The vector holds what every `initial` needs; `default`
- * needs the end of the generation before, and that generation's origin, which is known for the
- * first one (the creation) and the present one (the head) only: a branch without it ends.
+ * Tracks every past that the rows allow. A row does not tell how its generation began, so an
+ * unknown reset adds a branch for each mode. The state vector has all inputs of an `initial` reset.
+ * A `default` reset needs the end state of the generation before.
+ *
+ * The first interval of a generation needs the generation's origin. Only the first generation
+ * (creation), the present one (head) and known resets have an origin. Without an origin, all
+ * branches end.
  */
 export class ReplayBranches {
   readonly #head: InstanceHead;
@@ -51,7 +54,7 @@ export class ReplayBranches {
   #branches: ReplayedState[];
   #generation: number;
   #rows: number;
-  /** Time of the last row of the generation. */
+  /** Time of the last row of this generation. */
   #observedAtMs: number | undefined;
   #isIncomplete: boolean;
 
@@ -67,17 +70,17 @@ export class ReplayBranches {
     this.#branches = this.#isIncomplete ? [] : [this.#first()];
   }
 
-  /** What the instance may be in after the rows so far. Changed by the next. */
+  /** Possible states after the rows so far. The next row changes them in place. */
   get states(): readonly State[] {
     return this.#branches.map(({ state }) => state);
   }
 
-  /** Whether the instance may have had a past that is not among the branches. */
+  /** Whether the instance may have had a past that no branch follows. */
   get isIncomplete(): boolean {
     return this.#isIncomplete;
   }
 
-  /** Runs a row on every branch; returns the states, which the next row changes. */
+  /** Applies a row to every branch. Returns the states, which the next row changes in place. */
   observe(row: HistoryRow): readonly State[] {
     while (this.#generation < row.generation) this.#reset();
     const beforeMs = this.#observedAtMs ?? this.#originMs(row);
@@ -92,7 +95,10 @@ export class ReplayBranches {
     return this.states;
   }
 
-  /** The states after the last row and the last reset, those that need least trust first. */
+  /**
+   * Returns the states after the last row and the last reset. States that need the least trust come
+   * first.
+   */
   end(): readonly ReplayedState[] {
     while (this.#generation < this.#head.generation) this.#reset();
     return this.#branches;
@@ -116,14 +122,14 @@ export class ReplayBranches {
     if (this.#isIncomplete) this.#addKept();
   }
 
-  /** The head still holds the checkpoint that the reset went to, as long as there is no newer one. */
+  /** The head still holds the checkpoint of the reset until a newer checkpoint is taken. */
   #addKept(): void {
     const { model, generation } = this.#head;
     if (this.#generation !== generation || at(model, OFFSET.savedCycle) !== 0) return;
     this.#add({ ...this.#fresh('kept'), state: resetToDefault(model) });
   }
 
-  /** Where the rows begin. */
+  /** State before the first row: the state at the floor, or the initial state. */
   #first(): ReplayedState {
     const { floor, generation, driftStart } = this.#head;
     if (floor?.state === undefined) return this.#fresh('created');
@@ -148,8 +154,8 @@ export class ReplayBranches {
   }
 
   /**
-   * When the generation began; undefined: it is not stored. A first observation from
-   * before the creation is from before every reset too, and then no interval is counted.
+   * Start of the generation in Unix milliseconds. Undefined if the start is not stored. A first
+   * observation older than the creation is older than every reset, so no interval counts.
    */
   #originMs({ timestampMs, generation }: HistoryRow): number | undefined {
     const { createdAtMs, originMs } = this.#head;

@@ -19,12 +19,12 @@ import {
 import { CALL_TIMEOUT_MS_MAX } from '#wire/bounds';
 import { type EngineClient, unnamedCall } from '#wire/engine-messages';
 
-/** Instances that could not be trimmed and are named at the end. */
+/** Maximum number of failed instances named in the output. */
 const NAMED_MAX = 10;
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** `ctl retention apply`: what is older than its account keeps it goes. */
+/** `ctl retention apply`: deletes history older than the retention of its account. */
 export const APPLY_RETENTION: ClusterCommand = {
   kind: 'cluster',
   words: ['retention', 'apply'],
@@ -45,7 +45,7 @@ export const APPLY_RETENTION: ClusterCommand = {
       progress.at(
         () => `${counted(total.looked_at, 'instance')} looked at, ${total.trimmed} trimmed`,
       );
-    // Opened for the first account that has a retention: most installations have none.
+    // Opened for the first account with a retention: most installations have none.
     await using opened = new AsyncDisposableStack();
     let trims: InstanceTrims | undefined;
     const audit = new OperatorAudit(ports);
@@ -77,7 +77,10 @@ export const APPLY_RETENTION: ClusterCommand = {
   },
 };
 
-/** What is deleted is deleted by this machine's clock, so it has to be right. */
+/**
+ * Checks this machine's clock against Cassandra's servers, because the clock decides what is
+ * deleted. Rejects with a `CtlError` unless more than half agree.
+ */
 async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void> {
   const shown = await serverClocks.read();
   const own = clock.wallMs();
@@ -87,7 +90,7 @@ async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void>
   );
 }
 
-/** Removes the months of an account's audit trail whose time is over; answers how many. */
+/** Deletes the expired months of an account's audit trail. Returns their number. */
 async function eraseOverMonths(
   { audit: store, clock }: ClusterPorts,
   audit: OperatorAudit,
@@ -100,10 +103,10 @@ async function eraseOverMonths(
   return await audit.around(id, what, () => eraseMonths(store, id, keptFrom));
 }
 
-/** The accounts that are in use, as they are now. */
+/** Yields active and suspended accounts, with due plan changes applied. */
 async function* accountsInUse({ accounts, clock }: ClusterPorts): AsyncGenerator<Account> {
   for await (const account of everyAccount(accounts)) {
-    // One that is imported is not there yet; of one that is deleted everything goes.
+    // Skips accounts that are being imported (incomplete) or deleted (everything is removed).
     const isThere = account.status === 'active' || account.status === 'suspended';
     if (isThere) yield accountAt(account, clock.wallMs());
   }
@@ -136,35 +139,37 @@ function textOf(total: Totals): string {
   return [...lines, ...failures.map((failure) => `  ${failure}`)].join('\n');
 }
 
-/** Instances whose heads are read at once: those of one bucket in one read. Chosen. */
+/** Maximum number of heads read concurrently. One read returns the heads of one bucket. */
 const HEADS_AT_ONCE = 256;
 
-/** Instances that are looked at or trimmed at once. Chosen: a fraction of what callers ask. */
+/**
+ * Maximum number of instances inspected or trimmed concurrently. A fraction of the callers' load.
+ */
 const IN_FLIGHT_MAX = 8;
 
-/** Instances that are looked at in a second, of which each costs a small read. Chosen. */
+/** Maximum number of instances inspected per second. Each costs one small read. */
 const PER_SECOND_MAX = 1_000;
 
-/** How often an instance is tried whose rows and head do not go together just now. */
+/** Maximum number of tries for an instance whose rows do not match its head. */
 const TRIES_MAX = 3;
 
-/** Between two tries, in milliseconds: a checkpoint is at its end by then. */
+/** Pause between two tries, in milliseconds. A running checkpoint ends within this time. */
 const PAUSE_MS = 2_000;
 
-/** What has been done in one step. */
+/** Result of one step. */
 type Trimmed = {
   readonly lookedAt: number;
   readonly trimmed: number;
   readonly observations: number;
   readonly driftEvents: number;
-  /** Why instances could not be trimmed, each by its id. */
+  /** Reasons of failed trims, each with the instance id. */
   readonly failures: readonly string[];
 };
 
-/** What has become of one instance; undefined: it has nothing to trim. */
+/** Result for one instance. Undefined if there was nothing to trim. */
 type Outcome = { readonly before: InstanceHead; readonly floor: Floor } | undefined;
 
-/** Has engines trim the instances of accounts, at a bounded rate. */
+/** Asks engines to trim the instances of accounts, at a bounded rate. */
 class InstanceTrims {
   readonly #clock: Clock;
   readonly #store: InstanceStore;
@@ -182,7 +187,10 @@ class InstanceTrims {
     this.#engine = engine;
   }
 
-  /** Trims what is older than `cutoffMs` (Unix milliseconds) of an account, some instances a step. */
+  /**
+   * Trims rows of an account older than `cutoffMs` (Unix milliseconds). Yields after each batch of
+   * instances.
+   */
   async *ofAccount(accountId: string, cutoffMs: number): AsyncGenerator<Trimmed> {
     for await (const page of this.#listings.pages(accountId)) {
       for (let start = 0; start < page.length; start += HEADS_AT_ONCE) {
@@ -219,7 +227,10 @@ class InstanceTrims {
     };
   }
 
-  /** Only what is stored is trimmed: what is not is minutes old. */
+  /**
+   * Plans a trim from the stored rows and asks the engine to apply the trim. Rows that are not
+   * stored yet are minutes old.
+   */
   async #ofOne(
     accountId: string,
     instanceId: string,
@@ -234,7 +245,7 @@ class InstanceTrims {
         if (floor === undefined) return undefined;
         return (await this.#ask(accountId, instanceId, floor)) ? { before, floor } : undefined;
       } catch (error) {
-        // Rows that are missing may be those of a trim or a deletion whose head is not stored yet.
+        // Rows may be missing because of a trim or deletion whose head is not stored yet.
         if (!(error instanceof CtlError) || tries === TRIES_MAX) throw error;
       }
       await sleep(this.#clock, PAUSE_MS);
@@ -242,7 +253,10 @@ class InstanceTrims {
     }
   }
 
-  /** Whether the instance was trimmed: it may be gone, or trimmed before and not stored yet. */
+  /**
+   * Whether the engine trimmed the instance. False if the instance was deleted, or trimmed before
+   * and not stored yet.
+   */
   async #ask(accountId: string, instanceId: string, floor: Floor): Promise<boolean> {
     const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
     const command = { kind: 'trim', ...floor } as const;
@@ -257,11 +271,11 @@ class InstanceTrims {
     }
   }
 
-  /** Waits until one more instance may be looked at. */
+  /** Waits until the rate limit admits one more instance. */
   async #paced(): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     this.#nextMs = Math.max(nowMs, this.#nextMs + 1_000 / PER_SECOND_MAX);
-    // Timers are no finer than this.
+    // Timers have a resolution of 1 ms.
     if (this.#nextMs - nowMs >= 1) await sleep(this.#clock, this.#nextMs - nowMs);
   }
 }

@@ -15,14 +15,14 @@ import type { JournalStore } from '#storage/ports/journal';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
-/** What tails are verified with: the journals of one side, the instances of the other. */
+/** Inputs of a tail verification: journals of one side, instances of the other side. */
 type TailParts = {
   readonly journals: JournalStore;
   readonly instances: InstanceStore;
   readonly clock: Clock;
 };
 
-/** Listings are not looked at here. */
+/** Directory that ignores all calls: a verification does not use listings. */
 const NO_DIRECTORY: Directory = {
   put: async () => undefined,
   reserve: async () => undefined,
@@ -30,10 +30,11 @@ const NO_DIRECTORY: Directory = {
 };
 
 /**
- * Applies the tail of every owner's journal to the stored instances, as the nodes that take the shards
- * over will, and verifies what comes of it (`verifyStored`). Nothing is stored.
- * `onReplay` hears of each instance with records. Rejects as a recovery would: with `CorruptJournal` where
- * a record is missing or none. Answers how many records there were.
+ * Applies the tail of every owner's journal to the stored instances, as the nodes that take over
+ * the shards will do. Verifies each result (see `verifyStored`) and stores nothing. Calls
+ * `onReplay` for each instance with records. Returns the number of records.
+ *
+ * Rejects with `CorruptJournal`, as a recovery would, if a record is missing or invalid.
  */
 export async function verifyTails(
   parts: TailParts,
@@ -76,7 +77,7 @@ async function replayed(
   return await verifyStored(withChunksOf(instances, copy), id, copy.head);
 }
 
-/** The rows of a store as they will be once a checkpoint is stored. */
+/** Rows of a store as if a checkpoint had been stored. */
 function withChunksOf(
   instances: InstanceStore,
   { history, drift }: InstanceCheckpoint,
@@ -89,7 +90,7 @@ function withChunksOf(
 
 type ReadRows<Row> = (instanceId: string, newest: number, count: number) => Promise<Row[]>;
 
-/** Reads rows from chunks, and those below them from the store. */
+/** Reads rows from chunks, and older rows from the store. */
 function above<Row extends { readonly ordinal: number }>(
   packing: RowReading<Row>,
   chunks: readonly Chunk[],

@@ -14,20 +14,24 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * How long rows may be gone before the head that says so is stored, in milliseconds: a node that fails
- * between the two is taken over, and stores it then.
+ * Maximum time between deleting rows and storing the head that records their floor, in
+ * milliseconds. If the node fails in between, its successor stores the head.
  */
 export const TRIM_MS_MAX = 45_000;
 
-/** Drift events of one read. */
+/** Number of drift events per read. */
 const EVENTS_PER_READ = 256;
 
 /**
- * The floor of an instance whose rows from before `cutoffMs` (Unix milliseconds) go; undefined when none
- * does. Rows go from the oldest on, up to the first that stays. The state at the floor is what the rows
- * below it come to, run again from the floor before; where resets leave more than one way, the one that
- * leads to the head, and none if none does. Rejects as the store does, and with a `CtlError` when rows
- * are missing: they may have been trimmed just now.
+ * Plans the trim of an instance: the new floor if rows before `cutoffMs` (Unix milliseconds) are to
+ * be deleted. Rows are deleted from the oldest up to the first row that stays. Undefined if no row
+ * is deleted.
+ *
+ * The state at the floor is a replay of the rows below, from the old floor. If resets allow several
+ * states, the state that leads to the head is used. If none or several do, the floor has no state.
+ *
+ * Rejects as the store does, and with a `CtlError` if rows are missing. A concurrent trim may have
+ * deleted them.
  */
 export async function trimPlan(
   store: InstanceStore,
@@ -36,7 +40,7 @@ export async function trimPlan(
   cutoffMs: number,
 ): Promise<Floor | undefined> {
   const { history: below } = trimmedOf(head);
-  // Most have nothing to trim: that one row says so.
+  // Most instances have nothing to trim, and the oldest row shows that.
   const oldest = await storedHistory(store, instanceId, head, { newest: below + 1, count: 1 });
   if (head.historyCount > below && oldest.length === 0) throw missing(instanceId, below + 1);
   if (!oldest.some(({ timestampMs }) => timestampMs < cutoffMs)) return undefined;
@@ -50,13 +54,13 @@ export async function trimPlan(
   const [first, second] = states;
   if (first === undefined) return floor;
   if (second === undefined && !branches?.isIncomplete) return withState(floor, first);
-  // Behind a later reset a state that was never there would come to the head too.
+  // Before a later reset, a wrong state could lead to the head too, so no state is stored.
   if (branches?.isIncomplete && generation !== head.generation) return floor;
   const [only, other] = await leadingToHead(store, instanceId, head, floor, states);
   return other === undefined ? (only ?? floor) : floor;
 }
 
-/** The last of the rows that go; `onRow` hears each. */
+/** Returns the last row to delete, and calls `onRow` for each row up to it. */
 async function lastBefore(
   store: InstanceStore,
   instanceId: string,
@@ -77,7 +81,7 @@ async function lastBefore(
   return last;
 }
 
-/** The floor with each of the states from which the rows above it lead to the head. */
+/** Returns a floor for each state from which the rows above lead to the head. */
 async function leadingToHead(
   store: InstanceStore,
   instanceId: string,
@@ -99,7 +103,7 @@ function withState(floor: Floor, state: State): Floor {
   return { ...floor, state: packedState(state) };
 }
 
-/** How many drift events an instance had when it had been observed up to a row. */
+/** Number of drift events of an instance up to an observation. */
 async function driftUpTo(
   store: InstanceStore,
   instanceId: string,
