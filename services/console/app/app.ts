@@ -44,23 +44,23 @@ import { type Fault, toFault } from '#fault/fault';
 import { FailureLog } from '#platform/log-limits';
 import type { Running } from '#platform/run';
 
-/** Where the routes for pages begin. */
+/** Path prefix of the API routes. */
 const PREFIX = '/api';
 
-/** Connections at once; new ones beyond are closed. Chosen. */
+/** Maximum number of open connections. Further connections are closed. */
 const CONNECTIONS_MAX = 2_000;
 
 /** The console's web application, built but not listening. */
 type ConsoleApp = {
   readonly app: FastifyInstance;
-  /** Names the origins at which it is reached, first the one that links lead to. */
+  /** Sets the origins that the console serves. Links use the first. */
   readonly reachedAt: (origins: readonly string[]) => void;
 };
 
 /**
- * The console: its pages, and for them alone sessions, members and credentials, and the account's
- * instances, as JSON under `/api`. It serves at the origins that it is given, until then at none but the
- * configured one. Source: decisions 245, 251 and 253.
+ * Builds the console's web application. It serves the pages, and under `/api` the JSON routes that
+ * only the pages use: sessions, members, credentials and the account's instances. Until `reachedAt`
+ * is called, it serves the configured origin only. Source: decisions 245, 251 and 253.
  */
 export function buildConsole(
   config: ConsoleConfig,
@@ -87,7 +87,7 @@ export function buildConsole(
     assertOwnRequest(request, origins);
   });
   app.addHook('onResponse', async (request, reply) => {
-    // What an endpoint has answered is observed by its `Reply`, and what was refused before it below.
+    // `Reply` observes answers of endpoints, and `refuse` observes their early refusals.
     if (exchangeOf(request) !== undefined) return;
     observe(ports, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1_000);
   });
@@ -138,7 +138,7 @@ function addRoute(
       const query = request.query as Record<string, unknown>;
       const asked = { body: request.body, params, query, visit };
       if (isOpen || visit.shown.session === undefined) live.rates.countOpen(visit);
-      // A file has its slot until it is sent, or given up.
+      // A file keeps its slot until the stream is sent or aborted.
       const answer = await active.during(
         () => serve(asked),
         ({ file }) => file?.content,
@@ -159,7 +159,7 @@ function send(reply: FastifyReply, { status, data, pagination, file, cookies = [
 
 const visits = new WeakMap<FastifyRequest, Visit>();
 
-/** Made once for a request, so that its id is one. */
+/** Returns the visit of a request, built once so that the request id is stable. */
 function visitOf(request: FastifyRequest, cookies: Cookies): Visit {
   const known = visits.get(request);
   if (known !== undefined) return known;
@@ -174,7 +174,7 @@ function visitOf(request: FastifyRequest, cookies: Cookies): Visit {
   return visit;
 }
 
-/** Answers a refusal. The cause of a 5xx is in the log and nowhere else. */
+/** Sends a refusal. The cause of a 5xx appears only in the log. */
 function refuse(
   ports: ConsolePorts,
   request: FastifyRequest,
@@ -212,16 +212,16 @@ function observe({ metrics }: ConsolePorts, route: string, status: number, secon
   metrics.histogram('console_request_duration_seconds').labels(labels).observe(seconds);
 }
 
-/** Where a console listens. Port 0 takes a free one. */
+/** Listen address of a console. Port 0 picks a free port. */
 type ConsoleListen = { readonly host: string; readonly port: number };
 
 /** A listening console. */
 type RunningConsole = Running & {
-  /** Where people reach it: the public origin, or a loopback address. */
+  /** Origin for browsers: the public origin, or a loopback address. */
   readonly origin: string;
 };
 
-/** Opens a console. One without a public origin is reached on this machine alone. */
+/** Opens a console. Without a public origin, the console is reachable on this machine only. */
 export async function composeConsole(
   listen: ConsoleListen,
   config: ConsoleConfig,
@@ -240,14 +240,14 @@ export async function composeConsole(
   return { address, origin, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** What routes need of the application that they are part of. */
+/** Parts of the application that routes need. */
 type Setting = {
   readonly cookies: Cookies;
   readonly origin: () => string;
   readonly live: LiveSessions;
 };
 
-/** Every route of the console, each with no more than it needs. */
+/** All routes of the console. Each gets only the ports that it needs. */
 export function consoleRoutes(
   { secrets, localAccountId }: ConsoleConfig,
   ports: ConsolePorts,

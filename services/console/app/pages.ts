@@ -6,21 +6,24 @@ import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { nothingHere } from '#console/app/refusal';
 
-/** A file as it is sent, plain or packed. */
+/** A file in both encodings: plain and gzip. */
 type BuiltFile = {
   readonly type: string;
   readonly plain: Buffer;
   readonly packed: Buffer;
 };
 
-/** The pages: one document, and the files that it names, which never change under a name. */
+/**
+ * The built pages: one HTML document and its assets. Asset names contain a content hash, so an
+ * asset never changes.
+ */
 export type BuiltPages = {
   readonly document: BuiltFile;
-  /** By name. */
+  /** Assets by file name. */
   readonly assets: ReadonlyMap<string, BuiltFile>;
 };
 
-/** Where `npm run build:console` puts them: those of the console, and below it the page of the cluster. */
+/** Output folder of `npm run build:console`. The cluster page is in the subfolder `cluster`. */
 const FOLDER = fileURLToPath(new URL('../../../build/console', import.meta.url));
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -32,7 +35,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const pack = promisify(gzip);
 
-/** Reads built pages whole: they are few and small. Undefined: they are not built. Source: decision 251. */
+/**
+ * Reads the built pages into memory: they are few and small. Undefined if the pages are not built.
+ * Source: decision 251.
+ */
 export async function readBuiltPages(
   which: 'console' | 'cluster',
   built = FOLDER,
@@ -57,7 +63,7 @@ async function fileAt(path: string): Promise<BuiltFile> {
   return { type, plain, packed: await pack(plain, { level: 9 }) };
 }
 
-/** The name of a file that is served changes with its contents. */
+/** Cached forever: a changed file gets another name. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 const NOT_BUILT = 'The pages of the console are not built: run `npm run build:console`.\n';
@@ -65,9 +71,9 @@ const NOT_BUILT = 'The pages of the console are not built: run `npm run build:co
 const ACCEPTS_GZIP = /(?:^|,)\s*gzip\s*(?:,|;(?!\s*q=0(?:\.0*)?\s*(?:,|$))|$)/i;
 
 /**
- * Serves the pages: files below `/assets`, and at every other path that is not of the API the one
- * document, which finds its page by the path. Without built pages a line says how to build them.
- * Source: decision 251.
+ * Serves the pages: assets under `/assets`, and the document at every other path outside `/api`.
+ * The document picks its page by path. If the pages are not built, a text line says how to build
+ * them. Source: decision 251.
  */
 export function addPages(app: FastifyInstance, pages: BuiltPages | undefined): void {
   app.get<{ Params: { name: string } }>('/assets/:name', async (request, reply) => {

@@ -9,10 +9,10 @@ import type { Randomness } from '#platform/randomness';
 import type { AccountStore } from '#storage/ports/accounts';
 import type { MemberStore, SessionStore, UserStore } from '#storage/ports/people';
 
-/** What members reach their instances through; the limiter also answers for billing. */
+/** Ports behind the instance routes. The limiter also answers for billing. */
 type InstancePorts = Pick<EdgePorts, 'engine' | 'limiter' | 'accountNews'>;
 
-/** What the console stands on. */
+/** Ports of the console. */
 export type ConsolePorts = InstancePorts & {
   readonly users: UserStore;
   readonly sessions: SessionStore;
@@ -28,19 +28,26 @@ export type ConsolePorts = InstancePorts & {
   readonly metrics: Metrics;
 };
 
-/** What an operator decides about the console. */
+/** Configuration of the console. */
 export type ConsoleConfig = {
-  /** `https://console.example.com`; undefined: the loopback addresses of its own port, over HTTP. */
+  /**
+   * Public origin, for example `https://console.example.com`. Undefined: loopback addresses of its
+   * port over HTTP.
+   */
   readonly origin: string | undefined;
-  /** CIDRs whose `X-Forwarded-For` is believed. */
+  /** CIDRs of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   /**
-   * What second factors are encrypted under, the first of two while it is changed (decision 134).
-   * Undefined: there are no second factors, because what is stored would outlive its key.
+   * Encryption secrets of second factors; the first encrypts, and a second one remains valid during
+   * a rotation (decision 134). Undefined: second factors are disabled, because stored data would
+   * outlive its key.
    */
   readonly secrets: Reloadable<readonly string[]> | undefined;
-  /** The same secrets as every edge has, which name keyed calls and what they create (decision 134). */
+  /**
+   * Cluster secrets, the same as on every edge. They name keyed calls and the things that the calls
+   * create (decision 134).
+   */
   readonly clusterSecrets: Reloadable<readonly string[]>;
-  /** The account of a local run, which `GET /api/setup` looks at; undefined: none. */
+  /** Account of a local run, used by `GET /api/setup`. Undefined outside a local run. */
   readonly localAccountId: string | undefined;
 };

@@ -5,14 +5,14 @@ import { faultOfParser } from '#edge/listen/listener';
 import { faultReply } from '#edge/serve/reply';
 import { Fault, faultFor, invalid } from '#fault/fault';
 
-/** A refusal in the envelope of interface 7; its headers say nothing of API keys. */
+/** Builds a refusal in the envelope of interface 7. The header about API keys is dropped. */
 export function refusalOf(fault: Fault, requestId: string) {
   const { status, headers, body } = faultReply(fault, requestId);
   const { 'www-authenticate': _, ...others } = headers;
   return { status, headers: others, body };
 }
 
-/** What of the errors of the web framework a page can be at fault for. */
+/** Converts errors of the web framework that the client caused. Undefined for other errors. */
 export function faultOfFramework(error: { readonly code?: string; readonly statusCode?: number }) {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return invalid('body_too_large', undefined, 'the body is too large');
@@ -23,7 +23,7 @@ export function faultOfFramework(error: { readonly code?: string; readonly statu
     : undefined;
 }
 
-/** Answers bytes that are no request, and cuts the connection. */
+/** Answers bytes that are not an HTTP request, and closes the connection. */
 export function refuseBytes(
   error: Error & { code?: string },
   socket: Duplex,
@@ -45,12 +45,15 @@ export function refuseBytes(
   socket.end(`${head}\r\n\r\n${body}`);
 }
 
-/** The refusal of a path that leads nowhere. */
+/** Refusal of an unknown path. */
 export function nothingHere(): Fault {
   return new Fault('not_found', 'there is nothing here');
 }
 
-/** Pages and scripts of this origin alone, with no inline code and in no frame. Source: decision 245. */
+/**
+ * Content security policy: pages and scripts of this origin only, no inline code, no frames.
+ * Source: decision 245.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -72,24 +75,26 @@ const ALWAYS = {
   'cache-control': 'no-store',
 } as const;
 
-/** How long a browser speaks TLS only to a host that has done so: a year. Not for other names below it. */
+/** HSTS for one year, in seconds. Subdomains are not included. */
 const TRANSPORT_SECURITY = 'max-age=31536000';
 
-/** What every answer of the console has, whatever became of the request. */
+/** Security headers of every answer, whatever the status. */
 export function safetyHeaders(isSecure: boolean): Readonly<Record<string, string>> {
   return isSecure ? { ...ALWAYS, 'strict-transport-security': TRANSPORT_SECURITY } : ALWAYS;
 }
 
-/** Requests that are served at once; more are refused. Chosen: people are few. */
+/**
+ * Maximum number of concurrent requests. Further requests are refused. The console has few users.
+ */
 const ACTIVE_REQUESTS_MAX = 256;
 
-/** Requests that stores are asked for: each has a slot as long as that takes. */
+/** Limits concurrent requests to the stores. Each request holds a slot while it runs. */
 export class ActiveRequests {
   #count = 0;
 
   /**
-   * What `act` comes to. Throws `overloaded` when there is no slot left. The slot is held until the
-   * stream that `sentBy` names in the result has ended or is destroyed.
+   * Returns the result of `act`. Throws `overloaded` if no slot is free. If `sentBy` names a stream
+   * in the result, the slot is held until the stream has ended or is destroyed.
    */
   async during<Result>(
     act: () => Promise<Result>,

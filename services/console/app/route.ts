@@ -7,33 +7,33 @@ import { type Caller, type LiveSessions, sessionIdOf } from '#console/people/liv
 import { bodyFault, queryFault } from '#edge/serve/request-plan';
 import { faultFor } from '#fault/fault';
 
-/** A request as a route gets it: its body parsed but not checked, the ids of its path. */
+/** A request as a route receives it: the body is parsed but not validated. */
 type Asked = {
   readonly body: unknown;
   readonly params: Readonly<Record<string, string | undefined>>;
-  /** Not checked. */
+  /** Not validated. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly visit: Visit;
 };
 
-/** One route of the console: its path is under `/api`. */
+/** One route of the console. The path is relative to `/api`. */
 export type ConsoleRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
-  /** Whether the route asks for no session. */
+  /** Whether the route needs no session. */
   readonly isOpen: boolean;
   readonly serve: (asked: Asked) => Promise<Answer>;
 };
 
 type Shape<Body> = Pick<ConsoleRoute, 'method' | 'path'> & { readonly body?: z.ZodType<Body> };
 
-/** What a route for those who are signed in knows. */
+/** A request of a signed-in member, with a validated body. */
 export type CallerAsked<Body> = Omit<Asked, 'body'> & {
   readonly caller: Caller;
   readonly body: Body;
 };
 
-/** A route for anyone. */
+/** Builds a route that needs no session. */
 export function openRoute<Body>(
   { method, path, body }: Shape<Body>,
   answer: (asked: Omit<Asked, 'body'> & { readonly body: Body }) => Promise<Answer>,
@@ -47,8 +47,8 @@ export function openRoute<Body>(
 }
 
 /**
- * A route for those who are signed in and whose role has `permission`, if it names one. Nothing of a
- * request is looked at before that.
+ * Builds a route for signed-in members. If `permission` is set, the member's role must have it. The
+ * body is validated only after both checks.
  */
 export function callerRoute<Body>(
   live: LiveSessions,
@@ -75,7 +75,7 @@ export function assertMayDo({ membership: { role } }: Caller, permission: Permis
   throw faultFor('role_not_allowed', `your role (${role}) does not allow this`);
 }
 
-/** Throws 422 with field and reason for a body that is not as the schema has it. */
+/** Validates a body. Throws 422 with field and reason. */
 function checked<Body>(schema: z.ZodType<Body> | undefined, body: unknown): Body {
   if (schema === undefined) return undefined as Body;
   const parsed = schema.safeParse(body, { reportInput: true });
@@ -83,20 +83,20 @@ function checked<Body>(schema: z.ZodType<Body> | undefined, body: unknown): Body
   throw bodyFault(parsed.error);
 }
 
-/** A query as the schema gives it. Throws 400 with parameter and reason for another one. */
+/** Validates a query. Throws 400 with parameter and reason. */
 export function checkedQuery<Query>(schema: z.ZodType<Query>, query: unknown): Query {
   const parsed = schema.safeParse(query, { reportInput: true });
   if (parsed.success) return parsed.data;
   throw queryFault(parsed.error);
 }
 
-/** UTF-16 units of any text of a body; bounds that mean something are looked at later. */
+/** Maximum length of any text in a body, in UTF-16 units. Routes check narrower bounds later. */
 const TEXT_LENGTH_MAX = 1_024;
 
-/** Code points of a person's name. Chosen. */
+/** Maximum length of a person's name, in code points. */
 const NAME_LENGTH_MAX = 100;
 
-/** What would make two names look the same, or a page look otherwise. */
+/** Invisible characters: two names could look equal, or text could change the layout of a page. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 const text = z.string().max(TEXT_LENGTH_MAX);
@@ -128,7 +128,7 @@ export const SetUpBody = z.strictObject({
   code: text.optional(),
 });
 
-/** `POST /api/invitations/accept`; the email is that of the invitation. */
+/** `POST /api/invitations/accept`. The email comes from the invitation. */
 export const AcceptBody = z.strictObject({
   token: text,
   password: text,
@@ -136,20 +136,22 @@ export const AcceptBody = z.strictObject({
   code: text.optional(),
 });
 
-/** `POST /api/invitations/join`, by who is signed in. */
+/** `POST /api/invitations/join`, for a signed-in member. */
 export const JoinBody = z.strictObject({ token: text });
 
-/** `POST /api/sign-in`. An email that is none is wrong in the same way as one of no user. */
+/**
+ * `POST /api/sign-in`. The email is not validated: an invalid email fails like an unknown email.
+ */
 export const SignInBody = z.strictObject({
   email: text,
   password: text,
   account_id: text.optional(),
 });
 
-/** A code of the second factor, or one for recovery. */
+/** A code of the authenticator, or a recovery code. */
 export const CodeBody = z.strictObject({ code: text });
 
-/** What only who knows the password may do. */
+/** Confirms an action with the password. */
 export const PasswordBody = z.strictObject({ password: text });
 
 /** `PUT /api/password`. */
@@ -166,10 +168,10 @@ export const SwitchBody = z.strictObject({
   account_id: text.refine(isAccountId, invalidText('must be the id of an account')),
 });
 
-/** A body that says nothing. */
+/** An empty body. */
 export const EmptyBody = z.strictObject({});
 
-/** A line of the audit trail about what someone who is signed in does. */
+/** Builds an audit line for an action of a signed-in member. */
 export function lineOf(
   { session }: Caller,
   visit: Visit,

@@ -3,44 +3,47 @@ import type { Readable } from 'node:stream';
 import type { AuditLine } from '#console/people/audit';
 import { faultFor, invalid } from '#fault/fault';
 
-/** Where a request comes from, and what its browser has shown. */
+/** Origin of a request, and the cookies of its browser. */
 export type Visit = {
   readonly requestId: string;
   readonly address: string;
-  /** What the browser calls itself, cut to `CLIENT_LENGTH_MAX`. */
+  /** `User-Agent`, cut to `CLIENT_LENGTH_MAX`. */
   readonly client: string;
   readonly shown: ShownCookies;
 };
 
-/** UTF-16 units that are kept of a `User-Agent`. */
+/** Maximum length of a stored `User-Agent`, in UTF-16 units. */
 export const CLIENT_LENGTH_MAX = 200;
 
-/** What the audit trail says of a visit. */
+/** Fields of the audit trail about the origin of a request. */
 export function originOf({ address, requestId }: Visit): Pick<AuditLine, 'address' | 'requestId'> {
   return { address, requestId };
 }
 
-/** What a browser has shown. */
+/** Cookies that a browser sent. */
 type ShownCookies = {
   readonly session: string | undefined;
   readonly device: string | undefined;
 };
 
-/** How long a browser is remembered after a sign-in, in seconds: 180 days. Source: decision 246. */
+/** Lifetime of the device cookie, in seconds: 180 days. Source: decision 246. */
 const DEVICE_S_MAX = 180 * 24 * 60 * 60;
 
-/** No script reads them, and no other site's page makes a browser send them. Source: decision 245. */
+/**
+ * Cookie attributes: scripts cannot read the cookies, and other sites cannot make a browser send
+ * them. Source: decision 245.
+ */
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict';
 
 /**
- * The cookies of the console. Over TLS their names begin with `__Host-`, with which a browser takes
- * them from this host alone, over TLS alone.
+ * Reads and writes the cookies of the console. Over TLS, the names start with `__Host-`: browsers
+ * then accept them only from this host and only over TLS.
  */
 export function cookiesOf(isSecure: boolean) {
   const [prefix, attributes] = isSecure ? ['__Host-', `${ATTRIBUTES}; Secure`] : ['', ATTRIBUTES];
   const [session, device] = [`${prefix}session`, `${prefix}device`];
   return {
-    /** What a `Cookie` header shows. One that comes twice counts as none. */
+    /** Reads a `Cookie` header. A cookie that occurs twice is ignored. */
     read(header: string | undefined): ShownCookies {
       const pairs = (header ?? '').split(';').map((pair) => pair.trim());
       const shown = (name: string) => {
@@ -49,25 +52,25 @@ export function cookiesOf(isSecure: boolean) {
       };
       return { session: shown(session), device: shown(device) };
     },
-    /** Sets the value of the session, for as long as the browser is open. */
+    /** Sets the session cookie until the browser closes. */
     session: (value: string) => `${session}=${value}; ${attributes}`,
-    /** Takes the session away. */
+    /** Removes the session cookie. */
     noSession: () => `${session}=; Max-Age=0; ${attributes}`,
-    /** Has the browser remembered. */
+    /** Sets the device cookie, which identifies the browser. */
     device: (value: string) => `${device}=${value}; Max-Age=${DEVICE_S_MAX}; ${attributes}`,
   };
 }
 
-/** The cookies of one console. */
+/** Reads and writes the cookies of one console. */
 export type Cookies = ReturnType<typeof cookiesOf>;
 
-/** What a route answers: a status, JSON for the envelope's `data`, and cookies to set. */
+/** Answer of a route: status, `data` of the JSON envelope, and cookies to set. */
 export type Answer = {
   readonly status: number;
   readonly data?: unknown;
-  /** Beside `data`, of a list in pages. */
+  /** Pagination of a list, beside `data`. */
   readonly pagination?: object;
-  /** Instead of JSON: what is saved under a name. */
+  /** Download with file name, instead of JSON. */
   readonly file?: { readonly name: string; readonly type: string; readonly content: Readable };
   readonly cookies?: readonly string[];
 };
@@ -77,35 +80,33 @@ export function shown(data: unknown, cookies: readonly string[] = []): Answer {
   return { status: 200, data, cookies };
 }
 
-/** 201 with what was made. */
+/** 201 with the created object. */
 export function made(data: unknown, cookies: readonly string[] = []): Answer {
   return { status: 201, data, cookies };
 }
 
-/** 204: it is done, and there is nothing to say of it. */
+/** 204 without content. */
 export function done(cookies: readonly string[] = []): Answer {
   return { status: 204, cookies };
 }
 
-/** 200 with a file that is saved under a name. */
+/** 200 with a file to download. */
 export function saved(name: string, type: string, content: Readable): Answer {
   return { status: 200, file: { name, type, content } };
 }
 
-/** What of a request says where it comes from. */
+/** Parts of a request that show its origin. */
 type Request = { readonly method: string; readonly headers: IncomingHttpHeaders };
 
-/** A name or an address, with or without a port, and nothing else that a URL may have. */
+/** Host name or address with optional port. Other parts of a URL are not allowed. */
 const HOST = /^(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
-/** Characters of a host that a refusal repeats: a name of DNS has no more. */
+/** Maximum length of a host repeated in a refusal: the limit of DNS names. */
 const HOST_LENGTH_SHOWN = 253;
 
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/i;
 
-/**
- * Where a console without a public origin is reached: on this machine, first by the host that it listens on.
- */
+/** Origins of a console without a public origin: loopback addresses, the listen host first. */
 export function loopbackOrigins(listenHost: string, port: number): string[] {
   const own = listenHost.includes(':') ? `[${listenHost}]` : listenHost;
   const hosts = new Set([own, '127.0.0.1', 'localhost', '[::1]']);
@@ -113,10 +114,13 @@ export function loopbackOrigins(listenHost: string, port: number): string[] {
 }
 
 /**
- * Throws unless a request is for one of the console's own origins and, if it could change something,
- * comes from a page of that origin: `Origin` must be it, `Sec-Fetch-Site` must not say otherwise, and
- * the body must be of the type that no form sends. A request with `Authorization` is refused, so that
- * no API key is ever sent here with success. Source: decision 245.
+ * Checks that a request is for one of the console's origins. A request that can change something
+ * must come from a page of the same origin: `Origin` must match, `Sec-Fetch-Site` must not
+ * contradict, and the body must be JSON, which no form sends.
+ *
+ * A request with `Authorization` is refused, so that nobody sends API keys here. Throws
+ * `wrong_host`, `api_key_not_accepted`, `cross_site_request` or `unsupported_media_type`. Source:
+ * decision 245.
  */
 export function assertOwnRequest({ method, headers }: Request, origins: readonly string[]): void {
   const own = origins.find((origin) => isHostOf(origin, headers.host));
@@ -137,7 +141,9 @@ export function assertOwnRequest({ method, headers }: Request, origins: readonly
   }
 }
 
-/** What was asked, where the console is, and the variable that says so. */
+/**
+ * Error text with the requested host, the console's origin and the variable that sets the origin.
+ */
 function wrongHostText(host: string | undefined, origins: readonly string[]): string {
   const asked =
     host === undefined ? 'the request names no host' : `${quoted(host)} is not served here`;

@@ -1,12 +1,12 @@
 import { type AuditEntry, detailsOf } from '#audit/entry';
 import type { AuditTrail } from '#audit/trail';
 
-/** Who does something in the console. A session is named by its public id. */
+/** Actor of an audited action. Sessions appear with their public id. */
 type AuditActor =
   | { readonly kind: 'user'; readonly id: string; readonly session?: string }
   | { readonly kind: 'anonymous' };
 
-/** What can be done in the console by people. Source: decision 245. */
+/** Audited actions in the console. Source: decision 245. */
 export type AuditAction =
   | 'account.set_up'
   | 'session.begin'
@@ -33,7 +33,7 @@ export type AuditAction =
   | 'key.enable'
   | 'key.revoke';
 
-/** What is done to an account. Never a password, a code, a cookie or the value of a link. */
+/** An audited action. Never contains passwords, codes, cookies or link values. */
 export type AuditLine = {
   readonly accountId: string;
   readonly actor: AuditActor;
@@ -45,10 +45,10 @@ export type AuditLine = {
   readonly after?: Readonly<Record<string, unknown>>;
 };
 
-/** What a second line may add: what something was done to, and what that is now. */
+/** Fields that the outcome line may add: target and new values. */
 type Shown = Pick<AuditLine, 'target' | 'after'>;
 
-/** What people do in the console, in the audit trails of their accounts. Source: decision 249. */
+/** Writes actions in the console to the audit trails of accounts. Source: decision 249. */
 export class ConsoleAudit {
   readonly #trail: Pick<AuditTrail, 'append' | 'around'>;
 
@@ -57,8 +57,8 @@ export class ConsoleAudit {
   }
 
   /**
-   * Does something between two lines: before it as begun, behind it how it ended, with what `shown`
-   * makes of the result. Rejects with `audit_unavailable` before anything has happened, and as `act`.
+   * Runs `act` between a `begun` line and an outcome line with the fields of `shown`. Rejects with
+   * `audit_unavailable` before `act` runs, and with the errors of `act`.
    */
   async around<Result>(
     line: AuditLine,
@@ -71,7 +71,7 @@ export class ConsoleAudit {
     );
   }
 
-  /** Writes down that someone was refused. Rejects with `audit_unavailable`. */
+  /** Appends a line about a refused action. Rejects with `audit_unavailable`. */
   async refused(line: AuditLine): Promise<void> {
     await this.#trail.append(line.accountId, { ...entryOf(line), outcome: 'unauthorized' });
   }

@@ -18,15 +18,15 @@ import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { MemberStore, StoredUser } from '#storage/ports/people';
 
-/** Hexadecimal digits of a user's id. */
+/** Length of a user id, in hexadecimal digits. */
 const USER_ID_DIGITS = 16;
 
-/** Who enters by a link. */
+/** Form of a person who enters by a link. */
 export type Entrant = {
   readonly email: string;
   readonly name: string;
   readonly password: string;
-  /** Of the second factor, of who has been a user of the account before. */
+  /** Code of the second factor, for a person who was a user of the account before. */
   readonly code?: string | undefined;
 };
 
@@ -37,10 +37,12 @@ type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness
 };
 
 /**
- * Makes who comes by a link a member of its account, and signs them in, as a user of that account: what
- * users other accounts have makes no difference, and so cannot be found out. Who was a user of the
- * account before needs the password of then, and a code where there is a second factor. The link is
- * used by the last step only, so a try that was cut can be made again. Source: decisions 245 and 312.
+ * Makes a person a member by a link and signs them in. The user belongs to the link's account.
+ * Users of other accounts are not consulted, so the answer reveals nothing about them.
+ *
+ * A former user of the account needs the old password, and a code if there is a second factor. The
+ * link is consumed in the last step, so an interrupted try can be repeated. Source: decisions 245
+ * and 312.
  */
 export async function enterBy(
   parts: EntryParts,
@@ -58,7 +60,7 @@ export async function enterBy(
   return await signIn.enter(moved, accountId, entrant.password, visit, isProven);
 }
 
-/** Makes a user who is signed in a member by a link. */
+/** Makes a user a member by a link. Creates the user if `found` is undefined. */
 export async function joinedBy(
   parts: Pick<EntryParts, 'users' | 'members' | 'clock' | 'audit'>,
   link: EntryLink,
@@ -76,7 +78,8 @@ export async function joinedBy(
     try {
       await members.enter({ accountId, digest, userId: ready.id, atMs: clock.wallMs() });
     } catch (error) {
-      // Another request has used the link: who was made for it alone is of no account.
+      // Another request has consumed the link. A user created for this link has no account and is
+      // removed.
       if (found === undefined && isRefusal(error)) await users.remove(stored);
       throw error;
     }
@@ -84,12 +87,12 @@ export async function joinedBy(
   });
 }
 
-/** Whether surely nothing has happened. */
+/** Whether the error proves that nothing was written. */
 function isRefusal(error: unknown): boolean {
   return ['not_found', 'conflict'].includes(toFault(error).code);
 }
 
-/** A user of before, whose password is right, and whose code is where there is a second factor. */
+/** Checks password and code of a former user. Throws `wrong_password`. */
 async function proven(
   { signIn }: EntryParts,
   found: StoredUser,
@@ -115,9 +118,9 @@ async function newUser(
 }
 
 /**
- * Moves the user's revision on behind the membership: a deletion of their last account, or of the user,
- * that has not seen it (`storage/ports/people`, `ctl users remove`) leaves the user alone then. One that
- * came first has taken the user, and the membership goes again.
+ * Increments the user's revision after the membership was written. A concurrent deletion with the
+ * old revision then fails its compare-and-set (`storage/ports/people`, `ctl users remove`). If a
+ * deletion came first, the membership is removed again.
  */
 async function movedOn(
   { users, members }: Pick<EntryParts, 'users' | 'members'>,
@@ -134,23 +137,23 @@ async function movedOn(
   }
 }
 
-/** The value of a link, which is shown once, and what is stored of it. */
+/** Token of a link, shown once, and its stored digest. */
 type NewValue = { readonly token: string; readonly digest: string };
 
 const TOKEN = /^(?<accountId>[0-9A-Za-z]{12})\.[0-9A-Za-z]{43}$/;
 
-/** A new value for a link into an account: its id and 256 random bits. Source: decision 245. */
+/** Creates the token of a link: account id and 256 random bits. Source: decision 245. */
 export function newLinkValue(accountId: string, randomness: Randomness): NewValue {
   const token = `${accountId}.${randomness.base62(VALUE_LENGTH)}`;
   return { token, digest: digestOf(token) };
 }
 
-/** Where a link leads. Its value stands behind the `#`, which browsers send to no server. */
+/** Address of a link. The token is in the fragment, which browsers never send to a server. */
 export function linkText(origin: string, kind: EntryLink['kind'], token: string): string {
   return `${origin}/#/${kind === 'setup' ? 'set-up' : 'invitation'}/${token}`;
 }
 
-/** The link that a value is of. Throws 404, the same whatever is wrong with it. */
+/** Finds the link of a token. Throws 404 with the same text for every reason. */
 export async function linkOf(
   { members, clock }: { readonly members: MemberStore; readonly clock: Clock },
   token: string,
@@ -174,15 +177,15 @@ function usableIn(
   return link !== undefined && isUsable(link, people, nowMs) ? link : undefined;
 }
 
-/** Characters of the name under which an invitation is shown; its digest is no secret. */
+/** Length of an invitation's public id, a prefix of its digest. The digest is not secret. */
 const INVITATION_ID_LENGTH = 16;
 
-/** The name of an invitation, which leads to no one's account. */
+/** Public id of an invitation. Gives no access. */
 export function invitationIdOf({ digest }: EntryLink): string {
   return `inv_${digest.slice(0, INVITATION_ID_LENGTH)}`;
 }
 
-/** What making a set-up link needs. */
+/** Ports of `makeSetUpLink`. */
 type SetUpPorts = {
   readonly members: MemberStore;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -190,8 +193,8 @@ type SetUpPorts = {
 };
 
 /**
- * Makes a link by which an owner enters an account that has none, once and within 24 h; an earlier one is
- * worth nothing any more. Undefined where the account has an owner, who invites others.
+ * Creates a link for the first owner of an account, valid once and for 24 h. The new link replaces
+ * an earlier one. Undefined if the account has an owner, who can invite others.
  */
 export async function makeSetUpLink(
   { members, clock, randomness }: SetUpPorts,

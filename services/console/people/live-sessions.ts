@@ -13,50 +13,50 @@ import { RequestRates } from '#console/usage/instance-usage';
 import { faultFor, toFault } from '#fault/fault';
 import { SESSIONS_MAX, type StoredUser } from '#storage/ports/people';
 
-/** Characters of a random value: 43 of base62 are 256 bits. Source: decision 245. */
+/** Length of a random value: 43 characters of base62 are 256 bits. Source: decision 245. */
 export const VALUE_LENGTH = 43;
 
 const COOKIE = /^(?<userId>usr_[0-9a-f]{16})\.[0-9A-Za-z]{43}$/;
 
-/** Characters of the name under which a session is shown; its digest is no secret. */
+/** Length of a session's public id, a prefix of its digest. The digest is not secret. */
 const SESSION_ID_LENGTH = 16;
 
-/** A session that is not over, and its user. */
+/** A valid session and its user. */
 export type LiveSession = {
   readonly stored: StoredUser;
   readonly session: Session;
   readonly worth: Exclude<SessionWorth, 'over'>;
 };
 
-/** Who is signed in, in which account, and as what. */
+/** A signed-in user, with session and membership. */
 export type Caller = LiveSession & { readonly membership: Membership };
 
-/** What a new session is for. */
+/** Input of a new session. */
 type Beginning = {
   readonly stored: StoredUser;
   readonly accountId: string;
   readonly authenticatedBy: Authentication;
-  /** The session that this one takes the place of; undefined: none. */
+  /** Session to replace, if any. */
   readonly from?: Session | undefined;
-  /** When its user signed in; undefined: now. */
+  /** Time of the sign-in in Unix milliseconds. Undefined: now. */
   readonly createdAtMs?: number | undefined;
 };
 
 type SessionPorts = Pick<ConsolePorts, 'users' | 'sessions' | 'members' | 'clock' | 'randomness'>;
 
-/** The name under which a session is shown, listed and audited. */
+/** Public id of a session, for lists and audit lines. */
 export function sessionIdOf({ digest }: Session): string {
   return `ses_${digest.slice(0, SESSION_ID_LENGTH)}`;
 }
 
 /**
- * The sessions of browsers. The value of a cookie is the user's id and 256 random bits, of which only
- * the digest is stored; every step that changes what a session may do gives it another value.
- * Source: decision 245.
+ * Sessions of browsers. A cookie holds the user id and 256 random bits, and only its digest is
+ * stored. Every step that changes the rights of a session replaces the cookie. Source: decision
+ * 245.
  */
 export class LiveSessions {
   readonly #ports: SessionPorts;
-  /** How often those who are signed in, and those who are not, may ask. */
+  /** Rate limits of requests with and without a session. */
   readonly rates: RequestRates;
 
   constructor(ports: SessionPorts) {
@@ -65,8 +65,8 @@ export class LiveSessions {
   }
 
   /**
-   * The session of a cookie, noted as seen if this `isUse` of it; undefined for none that is worth
-   * anything.
+   * Finds the session of a cookie. Undefined if there is no valid session. Updates the last-seen
+   * time if `isUse`.
    */
   async find(cookie: string | undefined, isUse = true): Promise<LiveSession | undefined> {
     const { userId } = COOKIE.exec(cookie ?? '')?.groups ?? {};
@@ -86,8 +86,9 @@ export class LiveSessions {
   }
 
   /**
-   * Who a visitor is. Throws 401 for none who is signed in, and while the second factor is missing.
-   * A request that a page makes by itself `isUse` of no session, which ends in time all the same.
+   * Returns the signed-in member. Throws 401 without a session, and while the second factor is
+   * missing. Automatic requests of a page set `isUse` to false, so that they do not extend the
+   * session.
    */
   async callerOf({ shown }: Visit, isUse = true): Promise<Caller> {
     const live = await this.find(shown.session, isUse);
@@ -102,8 +103,8 @@ export class LiveSessions {
   }
 
   /**
-   * Begins a session and answers the value of its cookie, and ends the oldest ones beyond
-   * `SESSIONS_MAX`. Throws 401 if the one that it is to replace has ended.
+   * Begins a session and returns its cookie value. Ends the oldest sessions beyond `SESSIONS_MAX`.
+   * Throws 401 if the session to replace has ended.
    */
   async begin(beginning: Beginning, visit: Visit): Promise<string> {
     const { sessions, clock, randomness } = this.#ports;
@@ -123,7 +124,7 @@ export class LiveSessions {
     return value;
   }
 
-  /** All sessions of a user that are not over, newest first. */
+  /** Valid sessions of a user, newest first. */
   async listOf({ user }: StoredUser): Promise<Session[]> {
     const { sessions, clock } = this.#ports;
     const all = await sessions.listOf(user.id);
@@ -132,7 +133,7 @@ export class LiveSessions {
       .toSorted((a, b) => b.lastSeenAtMs - a.lastSeenAtMs);
   }
 
-  /** Ends all sessions of a user but one. */
+  /** Ends all sessions of a user except one. */
   async endOthers({ user }: StoredUser, keptDigest: string | undefined): Promise<void> {
     const { sessions } = this.#ports;
     const all = await sessions.listOf(user.id);
@@ -166,7 +167,7 @@ export class LiveSessions {
   }
 }
 
-/** The refusal for a visitor without a session. */
+/** Refusal without a session. */
 function signInNeeded() {
   return faultFor('sign_in_needed', 'sign in first');
 }

@@ -2,10 +2,12 @@ import * as crypto from 'node:crypto';
 import { passwordProblem } from '#accounts/people';
 import { faultFor } from '#fault/fault';
 
-/** Passwords hashed at once: each takes 19 MiB and a thread of the pool. Source: decision 246. */
+/**
+ * Maximum number of concurrent hashes. Each takes 19 MiB and a pool thread. Source: decision 246.
+ */
 const AT_ONCE_MAX = 2;
 
-/** Passwords that wait for that: about a second's worth. Chosen. */
+/** Maximum number of waiting hashes, about a second of work. */
 const WAITING_MAX = 64;
 
 const TEXTS = {
@@ -15,30 +17,36 @@ const TEXTS = {
     'password: easy to guess; a few words that have nothing to do with each other are good',
 } as const;
 
-/** Hashes and checks passwords, some at once: a flood of them is refused, and holds nothing else up. */
+/**
+ * Hashes and checks passwords with bounded concurrency. Excess requests are refused and do not
+ * delay other work.
+ */
 export class Passwords {
   readonly #queue = new TurnQueue({ atOnce: AT_ONCE_MAX, waitingMax: WAITING_MAX });
 
-  /** The hash of a new password. Throws 422 for one that is too easy, and naming `field`. */
+  /** Hashes a new password. Throws 422 with `field` for a weak password. */
   async hash(password: string, email: string, field = 'password'): Promise<string> {
     const problem = passwordProblem(password, email);
     if (problem !== undefined) throw faultFor(problem, TEXTS[problem], { field });
     return await this.#queue.run(() => hashPassword(password));
   }
 
-  /** Whether this is the password; of no user, undefined, none is, and that takes as long. */
+  /**
+   * Whether the password matches the hash. Without a hash (unknown user), the check takes the same
+   * time and returns false.
+   */
   async isRight(stored: string | undefined, password: string): Promise<boolean> {
     const isRight = await this.#queue.run(() => isPasswordOf(stored ?? NO_PASSWORD, password));
     return isRight && stored !== undefined;
   }
 
-  /** A hash as one would be made today, of a password that was right; undefined: it is. */
+  /** New hash of a correct password if the stored hash is outdated. Otherwise undefined. */
   async renewed(stored: string, password: string): Promise<string | undefined> {
     return isOutdated(stored) ? await this.#queue.run(() => hashPassword(password)) : undefined;
   }
 }
 
-/** How a hash is made, with its cost. */
+/** Algorithm and cost of a hash. */
 type Recipe =
   | {
       readonly kind: 'argon2id';
@@ -48,42 +56,42 @@ type Recipe =
     }
   | { readonly kind: 'scrypt'; readonly logN: number; readonly r: number; readonly p: number };
 
-/** Bytes of a salt and of a hash. Source: RFC 9106, 3.1. */
+/** Length of salt and hash, in bytes. Source: RFC 9106, 3.1. */
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
 /**
- * What a new hash costs: 19 MiB and two passes of Argon2id, or where this Node has none (before 24.7)
- * 128 MiB of scrypt. Source: OWASP Password Storage Cheat Sheet; decision 246.
+ * Cost of new hashes: Argon2id with 19 MiB and two passes. Node.js before 24.7 lacks Argon2id and
+ * uses scrypt with 128 MiB. Source: OWASP Password Storage Cheat Sheet; decision 246.
  */
 const CURRENT: Recipe =
   typeof crypto.argon2 === 'function'
     ? { kind: 'argon2id', memory: 19_456, passes: 2, lanes: 1 }
     : { kind: 'scrypt', logN: 17, r: 8, p: 1 };
 
-/** Twice what today's cost of scrypt takes, in bytes. */
+/** Memory limit of scrypt, in bytes: twice the present cost. */
 const SCRYPT_BYTES_MAX = 256 * 1_024 * 1_024;
 
-/** The form of PHC strings: `$algorithm$parameters$salt$hash`. */
+/** PHC string format: `$algorithm$parameters$salt$hash`. */
 const ARGON2ID_FORM = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 const SCRYPT_FORM = /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
-/** A hash that no password has, and that takes as long to find out as any other. */
+/** Hash that no password matches, with the same cost as a real hash. */
 export const NO_PASSWORD = textOf(CURRENT, Buffer.alloc(SALT_BYTES), Buffer.alloc(HASH_BYTES));
 
-/** The hash of a password, in a text that names how it was made. Runs off the event loop. */
+/** Hashes a password into a PHC string. Runs off the event loop. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = crypto.randomBytes(SALT_BYTES);
   return textOf(CURRENT, salt, await hashed(CURRENT, password, salt));
 }
 
-/** Whether a password has this hash, in the time that the hash was made to take. */
+/** Whether a password matches a hash. The comparison takes constant time. */
 export async function isPasswordOf(stored: string, password: string): Promise<boolean> {
   const { recipe, salt, hash } = read(stored);
   return crypto.timingSafeEqual(await hashed(recipe, password, salt), hash);
 }
 
-/** Whether a hash was made otherwise than one would be made today. */
+/** Whether a hash has other parameters than a new hash. */
 export function isOutdated(stored: string): boolean {
   return prefixOf(read(stored).recipe) !== prefixOf(CURRENT);
 }
@@ -115,7 +123,7 @@ function read(stored: string): { recipe: Recipe; salt: Buffer; hash: Buffer } {
   return { recipe, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') };
 }
 
-/** Texts that look the same are the same password. */
+/** Normalizes the password, so that texts that look the same are equal. */
 function hashed(recipe: Recipe, password: string, salt: Buffer): Promise<Buffer> {
   const message = password.normalize('NFKC');
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
@@ -136,7 +144,7 @@ function hashed(recipe: Recipe, password: string, salt: Buffer): Promise<Buffer>
   return promise;
 }
 
-/** Runs tasks, some at once and the others in turn; with a full queue a task is refused (503). */
+/** Runs tasks with bounded concurrency, in order. Refuses tasks if the queue is full. */
 class TurnQueue {
   readonly #atOnce: number;
   readonly #waitingMax: number;
@@ -148,7 +156,9 @@ class TurnQueue {
     this.#waitingMax = limits.waitingMax;
   }
 
-  /** What the task comes to, once it has had its turn. Rejects with `overloaded` when none is left. */
+  /**
+   * Returns the result of the task after its turn. Rejects with `overloaded` if the queue is full.
+   */
   async run<Value>(task: () => Promise<Value>): Promise<Value> {
     if (this.#running >= this.#atOnce) {
       if (this.#waiting.length >= this.#waitingMax) {

@@ -7,16 +7,13 @@ import type { Clock } from '#platform/clock';
 import { derivedFrom, type Reloadable } from '#platform/files';
 import type { Randomness } from '#platform/randomness';
 
-/** What a user has of a new secret: shown once. */
+/** Result of an enrolment. The secret is shown once. */
 type Enrolment = { readonly user: User; readonly secret: string; readonly uri: string };
 
 /** A user with new recovery codes, which are shown once. */
 type WithCodes = { readonly user: User; readonly codes: readonly string[] };
 
-/**
- * Second factors of users as pure steps: each makes of a user what is to be stored in their place.
- * Source: decision 246.
- */
+/** Second factors as pure functions: each returns the user to store. Source: decision 246. */
 export class SecondFactors {
   readonly #clock: Pick<Clock, 'wallMs'>;
   readonly #randomness: Randomness;
@@ -31,7 +28,10 @@ export class SecondFactors {
     this.#seal = secrets && new SecretSeal(secrets);
   }
 
-  /** With a new secret that is not in use yet. Throws `conflict` while one is. */
+  /**
+   * Adds a new pending secret. Throws `second_factor_state` if a second factor is active, and
+   * `second_factor_unavailable` if the console has no secrets.
+   */
   enrolled(user: User): Enrolment {
     if (this.#seal === undefined) {
       const text = 'there is no second factor without SERVICE_CLUSTER_SECRET';
@@ -44,23 +44,27 @@ export class SecondFactors {
     return { user: pending, ...totpTexts(secret, user.email) };
   }
 
-  /** With the second factor in use, if a code shows that the user has the secret; else undefined. */
+  /**
+   * Activates the second factor if the code proves that the user has the secret. Otherwise
+   * undefined.
+   */
   confirmed(user: User, code: string): WithCodes | undefined {
     assertState(user.secondFactor?.state === 'pending', 'there is no second factor to confirm');
     const after = this.#afterCode(user, code);
     if (after?.secondFactor === undefined) return undefined;
-    // Sessions that have not shown the second factor are over for good, also when it is off again.
+    // A new credentials version ends all sessions without the second factor, even if the factor is
+    // disabled later.
     const secondFactor = { ...after.secondFactor, state: 'active' as const };
     return this.withCodes({ ...withNextCredentials(after), secondFactor });
   }
 
-  /** Without a second factor. */
+  /** Removes the second factor. Throws `second_factor_state` if there is none. */
   disabled(user: User): User {
     assertState(user.secondFactor !== undefined, 'there is no second factor');
     return withNextCredentials(withSecondFactor(user, undefined));
   }
 
-  /** With other recovery codes; the earlier ones are worth nothing. */
+  /** Replaces the recovery codes. The old codes become invalid. */
   withCodes(user: User): WithCodes {
     assertState(user.secondFactor?.state === 'active', 'there is no second factor');
     const codes = newRecoveryCodes(this.#randomness);
@@ -69,8 +73,9 @@ export class SecondFactors {
   }
 
   /**
-   * What a code, of the authenticator or for recovery, makes of a user: it is used by that. Undefined
-   * for one that is wrong or was used. To be asked again of a user that was changed in between.
+   * Returns a function that consumes an authenticator code or recovery code. The function returns
+   * undefined if the code is wrong or used. After a concurrent change, apply the function to the
+   * changed user again.
    */
   used(code: string): (user: User) => User | undefined {
     return (user) => {
@@ -81,7 +86,9 @@ export class SecondFactors {
     };
   }
 
-  /** A secret that was sealed under the secret before is sealed again with the code's step. */
+  /**
+   * Consumes an authenticator code. A secret sealed under an older cluster secret is sealed again.
+   */
   #afterCode(user: User, code: string): User | undefined {
     const { secondFactor } = user;
     const opened = secondFactor && this.#seal?.open(user.id, secondFactor.sealedSecret);
@@ -96,7 +103,7 @@ export class SecondFactors {
   }
 }
 
-/** A user whose sessions so far are over. */
+/** Increments the credentials version, which ends all sessions so far. */
 function withNextCredentials(user: User): User {
   return { ...user, credentialsVersion: user.credentialsVersion + 1 };
 }
@@ -105,31 +112,32 @@ function assertState(isSo: boolean, text: string): void {
   if (!isSo) throw faultFor('second_factor_state', text);
 }
 
-/** Hexadecimal digits of a secret: the 160 bits that RFC 4226, 4 recommends. */
+/** Length of a secret in hexadecimal digits: 160 bits, as RFC 4226, 4 recommends. */
 const SECRET_DIGITS = 40;
 
-/** Steps of 30 s around now whose codes are taken: clocks of telephones differ. Source: RFC 6238, 5.2. */
+/**
+ * Accepted clock drift in steps of 30 s, for phones with inaccurate clocks. Source: RFC 6238, 5.2.
+ */
 const WINDOW_STEPS = 1;
 
 const CODE = /^\d{6}$/;
 
-/** What every authenticator takes: SHA-1, six digits, 30 s. Source: RFC 6238. */
+/** Parameters that every authenticator supports: SHA-1, six digits, 30 s. Source: RFC 6238. */
 const KIND = { issuer: 'Identity Engine', algorithm: 'SHA1', digits: 6, period: 30 } as const;
 
-/** A new shared secret, in hexadecimal. */
 function newTotpSecret(randomness: Randomness): string {
   return randomness.hex(SECRET_DIGITS);
 }
 
-/** A secret as it is typed into an authenticator (base32), and as it is scanned. */
+/** Secret in base32 for typing, and URI for a QR code. */
 function totpTexts(secret: string, email: string): { secret: string; uri: string } {
   const totp = totpOf(secret, email);
   return { secret: totp.secret.base32, uri: totp.toString() };
 }
 
 /**
- * The time step that a code belongs to at `nowMs`, if it is one after `lastStep`; undefined: the code
- * is wrong, or one of its step or of a later one was taken before.
+ * Time step of a code at `nowMs`. Undefined if the code is wrong, or if a code of the same or a
+ * later step was used (`lastStep`).
  */
 function stepOfCode(
   secret: string,
@@ -148,23 +156,25 @@ function totpOf(secret: string, label: string): TOTP {
   return new TOTP({ ...KIND, label, secret: Secret.fromHex(secret) });
 }
 
-/** Recovery codes that a user gets. Source: decision 246. */
+/** Number of recovery codes per user. Source: decision 246. */
 const CODES = 10;
 
-/** Hexadecimal digits of a code: 80 bits, so that nothing is found from its digest. */
+/** Length of a recovery code in hexadecimal digits: 80 bits, too many to guess from the digest. */
 const DIGITS = 20;
 
-/** New recovery codes, as they are shown once: four groups of five. */
+/** Creates recovery codes as four groups of five digits. */
 function newRecoveryCodes(randomness: Randomness): string[] {
   return Array.from({ length: CODES }, () => randomness.hex(DIGITS).replace(/(.{5})(?=.)/g, '$1-'));
 }
 
-/** What is stored of a user's code, however its groups are typed. */
+/** Digest of a recovery code. Spaces, hyphens and case do not matter. */
 function recoveryDigest(userId: string, code: string): string {
   return digestOf(`${userId} ${code.toLowerCase().replace(/[\s-]/g, '')}`);
 }
 
-/** Separates this use of the cluster's secret from every other, and this form from later ones. */
+/**
+ * Key derivation label. Separates this use of the cluster secret from other uses and later formats.
+ */
 const KEY_LABEL = 'identity-engine second factor 1';
 const KEY_BYTES = 32;
 
@@ -172,15 +182,15 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The first word of what is sealed: its form (decision 239). */
+/** Format prefix of sealed text (decision 239). */
 const FORM = 'sealed1';
 
-/** What was sealed, and whether that was under the secret that seals today. */
+/** Opened text, and whether the current secret sealed it. */
 type OpenedSecret = { readonly text: string; readonly isCurrent: boolean };
 
 /**
- * Encrypts what must be had again, for one user each: a text of one opens for no other. The first of
- * the cluster's secrets seals, all open (decision 134).
+ * Encrypts a text for one user; the text of one user cannot be opened for another user. The first
+ * cluster secret seals, and all secrets open (decision 134).
  */
 class SecretSeal {
   readonly #keys: Reloadable<readonly Buffer[]>;
@@ -189,7 +199,7 @@ class SecretSeal {
     this.#keys = derivedFrom(secrets, (texts) => texts.map(keyOf));
   }
 
-  /** The text in a form that says nothing of it. */
+  /** Encrypts and authenticates the text (AES-256-GCM, bound to the user id). */
   seal(userId: string, text: string): string {
     const [key] = this.#keys.current;
     if (key === undefined) throw new Error('a cluster has one secret at least');
@@ -200,7 +210,9 @@ class SecretSeal {
     return `${FORM}.${bytes.toString('base64url')}`;
   }
 
-  /** The text again; undefined: it was sealed under a secret that is gone, or not for this user. */
+  /**
+   * Decrypts a text. Undefined if its secret was removed or if the text belongs to another user.
+   */
   open(userId: string, sealed: string): OpenedSecret | undefined {
     const [form, body = ''] = sealed.split('.');
     if (form !== FORM) return undefined;

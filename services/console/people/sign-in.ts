@@ -10,25 +10,28 @@ import { type CountedTry, type FailureTrail, SignInThrottle } from '#console/peo
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { StoredUser, UserStore } from '#storage/ports/people';
 
-/** How a sign-in goes on, and the cookies that it sets. */
+/** State after a sign-in step, and the cookies to set. */
 export type SignedIn = {
   readonly state: 'signed_in' | 'second_factor';
   readonly cookies: readonly string[];
 };
 
-/** What is tried with an email: a password, or a code of the second factor. */
+/** Credential to check for an email: a password, or a code of the second factor. */
 type Step = 'password' | 'second_factor';
 
-/** Passwords: who comes from elsewhere waits 10 s at most. Chosen. */
+/** Throttle for passwords. An unknown browser waits at most 10 s, whoever else guesses. */
 const PASSWORD_TRIES = { free: 10, emailWaitMsMax: 10_000 } as const;
 
-/** A million codes, three of them right at any time: guessing one takes years at this pace. Chosen. */
+/**
+ * Throttle for codes. Three of a million codes are valid at any time, so guessing takes years at
+ * this rate.
+ */
 const CODE_TRIES = { free: 10, emailWaitMsMax: 300_000 } as const;
 
-/** The cookie by which a browser is known. */
+/** Device cookie, which identifies a browser. */
 type Device = { readonly value: string; readonly digest: string; readonly isNew: boolean };
 
-/** What a person signs in with: `accountId` names the account that made the user, if one did. */
+/** Credentials of a sign-in. `accountId` names the account that created the user, if any. */
 type Credentials = {
   readonly email: string;
   readonly accountId: string | undefined;
@@ -47,7 +50,7 @@ type SignInParts = Pick<
   readonly trail: FailureTrail;
 };
 
-/** How people show who they are. Source: decision 246. */
+/** Sign-in with password and second factor. Source: decision 246. */
 export class SignIn {
   readonly #parts: SignInParts;
   readonly #throttles: Readonly<Record<Step, SignInThrottle>>;
@@ -61,12 +64,13 @@ export class SignIn {
   }
 
   /**
-   * Signs in by email and password. Throws 401 for a wrong one and for an email without a user, the
-   * same and in the same time, and 429 for a try that comes too early.
+   * Signs in by email and password. Throws 401 for a wrong password and for an unknown email, with
+   * the same text and timing. Throws 429 for a throttled try, and `no_account` if the user is in no
+   * account.
    */
   async byPassword({ email, accountId, password }: Credentials, visit: Visit): Promise<SignedIn> {
     const { users, members, trail } = this.#parts;
-    // Both are looked up each time, so that the time says nothing of either.
+    // Both look-ups always run, so that the timing reveals nothing.
     const [own, plain] = await Promise.all([
       accountId === undefined ? undefined : users.findByEmail(email, accountId),
       users.findByEmail(email),
@@ -84,7 +88,10 @@ export class SignIn {
     return await this.enter(found, membership.accountId, password, visit);
   }
 
-  /** Begins a session of a user whose password was right, and whose code was if it `isProven`. What the browser had before is ended. */
+  /**
+   * Begins a session after a correct password. `isProven` says that a correct code was shown too.
+   * Ends the session that the browser had before.
+   */
   async enter(
     found: StoredUser,
     accountId: string,
@@ -114,7 +121,10 @@ export class SignIn {
     };
   }
 
-  /** The user with a new browser, and with a hash of the password as it is made today. */
+  /**
+   * Returns the user with the new device and, if the hash parameters have changed, a new password
+   * hash.
+   */
   async #renewed(
     found: StoredUser,
     password: string,
@@ -132,7 +142,7 @@ export class SignIn {
     });
   }
 
-  /** A try at a code by who is signed in already. Throws 429 while there must be no other one. */
+  /** Begins a try of a code by a signed-in user. Throws 429 if the try is throttled. */
   codeTry(
     user: User,
     visit: Visit,
@@ -147,7 +157,9 @@ export class SignIn {
     };
   }
 
-  /** Goes on with a code of the second factor, or one for recovery. Throws 401 for a wrong one. */
+  /**
+   * Completes a sign-in with an authenticator code or recovery code. Throws 401 for a wrong code.
+   */
   async bySecondFactor(code: string, visit: Visit): Promise<SignedIn> {
     const { users, live, audit, cookies, secondFactors, trail } = this.#parts;
     const { stored, session } = await this.#halfWay(visit);
@@ -179,7 +191,7 @@ export class SignIn {
     return { state: 'signed_in', cookies: [cookies.session(value), cookies.device(device.value)] };
   }
 
-  /** Has a user who is signed in show the password again. Throws 403 for a wrong one. */
+  /** Checks the password of a signed-in user. Throws 403 if it is wrong. */
   async confirm({ stored }: LiveSession, password: string, visit: Visit): Promise<void> {
     const { user } = stored;
     if (await this.#isRight(user.email, stored, password, visit)) return;
@@ -188,8 +200,8 @@ export class SignIn {
   }
 
   /**
-   * The user once a code of the second factor is used. Throws 401 for a wrong one, and
-   * `second_factor_needed` where the user has a second factor and there is no code.
+   * Consumes a code and returns the changed user. Returns users without a second factor unchanged.
+   * Throws 401 for a wrong code, and `second_factor_needed` for a missing code.
    */
   async proven(stored: StoredUser, code: string | undefined, visit: Visit): Promise<StoredUser> {
     const { users, secondFactors } = this.#parts;
@@ -212,7 +224,7 @@ export class SignIn {
     return next;
   }
 
-  /** Whether a password is that of a user; the try counts. */
+  /** Whether a password belongs to a user. The try counts for the throttle. */
   async isRight(stored: StoredUser, password: string, visit: Visit): Promise<boolean> {
     return await this.#isRight(stored.user.email, stored, password, visit);
   }
@@ -250,7 +262,10 @@ export class SignIn {
     throw faultFor('sign_in_needed', 'sign in with email and password first');
   }
 
-  /** The cookie of a browser: the one that it shows, if it is one of this user. */
+  /**
+   * Returns the device cookie that the browser sent if it belongs to this user; otherwise a new
+   * one.
+   */
   #deviceOf(user: User, visit: Visit): Device {
     const { device } = visit.shown;
     const digest = deviceDigestOf(user, visit);
@@ -260,7 +275,7 @@ export class SignIn {
     return { value, digest: digestOf(value), isNew: true };
   }
 
-  /** A browser has one session: the value that it came with is worth nothing any more. */
+  /** Ends the session that the browser had before: a browser has one session. */
   async #endShown({ shown }: Visit): Promise<void> {
     const { live, sessions } = this.#parts;
     const earlier = await live.find(shown.session);
@@ -273,20 +288,20 @@ function wrongCode() {
   return faultFor('wrong_code', 'this code is wrong, or was used before');
 }
 
-/** The digest of the cookie of a browser that has signed in as this user; undefined: it has not. */
+/** Digest of the device cookie if this browser has signed in as this user. Otherwise undefined. */
 export function deviceDigestOf(user: User | undefined, { shown }: Visit): string | undefined {
   if (shown.device === undefined) return undefined;
   const digest = digestOf(shown.device);
   return user?.deviceDigests.includes(digest) ? digest : undefined;
 }
 
-/** Tries of a change that others get in front of: of one person there are few at once. */
+/** Maximum number of tries of an optimistic update. One person makes few concurrent changes. */
 const TRIES_MAX = 4;
 
 /**
- * Changes a user as `next` makes of them, again of what is found when others got in front. What `next`
- * throws ends it, and so decides by what is stored in the end. Rejects with `conflict` for a user that
- * is gone.
+ * Updates a user with an optimistic lock: `next` is applied again to the stored user after a
+ * conflict. An error thrown by `next` ends the update. Rejects with `conflict` if the user was
+ * deleted, and with `service_unavailable` after too many conflicts.
  */
 export async function changedUser(
   users: UserStore,

@@ -9,35 +9,40 @@ import type { Logger } from '#platform/logger';
 import { putNewest } from '#platform/put-newest';
 import type { MemberStore } from '#storage/ports/people';
 
-/** Who tries, and whose account. */
+/** A sign-in attempt: source and target. */
 type Try = {
-  /** What is tried to get into: an email, known or not. */
+  /** Target of the attempt: an email, known or not. */
   readonly email: string;
   readonly address: string;
-  /** Of the cookie of a browser that has signed in as this user; undefined: shows none. */
+  /**
+   * Digest of the device cookie of a browser that has signed in as this user. Undefined without
+   * such a cookie.
+   */
   readonly deviceDigest: string | undefined;
 };
 
-/** A try that is counted as failed until it says otherwise. */
+/** A try that counts as failed until `succeeded` is called. */
 export type CountedTry = { readonly succeeded: () => void };
 
 const MINUTE_MS = 60_000;
 
-/** How many tries are free and how long the rest may wait. Source: decision 246. */
+/** Number of free failures and maximum wait per source. Source: decision 246. */
 const LIMITS = {
-  /** One network at one email, and one browser that has been there. */
+  /** One network and one email, or one known device and one email. */
   pair: { free: 5, waitMsMax: 15 * MINUTE_MS },
-  /** One network, whatever it tries, and the /48 around one of IPv6. */
+  /** One network with any email, and the surrounding /48 for IPv6. */
   network: { free: 30, waitMsMax: MINUTE_MS },
   site: { free: 300, waitMsMax: MINUTE_MS },
 } as const;
 
 /**
- * Slows down who guesses, and never shuts an owner out: who comes from elsewhere waits the few seconds
- * of `emailWaitMsMax` at most, however many others guess at the same email, and a browser that has
- * signed in before waits for nothing but its own failures. A try counts as failed from its
- * beginning, so that many at once are no way around, and one that is refused does not count. Of this
- * process only: n processes allow n times as much. Source: decision 246.
+ * Slows down guessing without locking out the owner. An unknown browser waits at most
+ * `emailWaitMsMax`, however many others guess at the same email. A known device waits only for its
+ * own failures.
+ *
+ * A try counts as failed from its start, so that concurrent tries cannot bypass the limit. A
+ * refused try does not count. The counts are per process: n processes allow n times as many tries.
+ * Source: decision 246.
  */
 export class SignInThrottle {
   readonly #clock: Clock;
@@ -51,7 +56,7 @@ export class SignInThrottle {
     this.#emails = new FailureTable({ free: options.free, waitMsMax: options.emailWaitMsMax });
   }
 
-  /** Counts a try. Throws `rate_limited` for one that comes too early. */
+  /** Counts a try. Throws `rate_limited` if the source must still wait. */
   begin(attempt: Try): CountedTry {
     const sources = this.#sourcesOf(attempt);
     const nowMs = this.#clock.monotonicMs();
@@ -83,26 +88,28 @@ export class SignInThrottle {
   }
 }
 
-/** When tries that failed make the next one wait, and for how long. */
+/** Number of free failures, and bounds of the exponential back-off after them. */
 type FailureLimits = {
-  /** Failures before anything waits. */
+  /** Failures before the first wait. */
   readonly free: number;
-  /** The longest wait, in milliseconds; the first is a second, and each further one twice as long. */
+  /** Maximum wait, in milliseconds. The first wait is a second, and each further wait doubles. */
   readonly waitMsMax: number;
 };
 
 /** The first wait, in milliseconds. */
 const FIRST_WAIT_MS = 1_000;
 
-/** How long failures count after the last one, in milliseconds. */
+/** Time after the last failure until failures are forgotten, in milliseconds. */
 const REMEMBERED_MS = 60 * 60_000;
 
-/** Sources remembered; the oldest is forgotten first. */
+/** Maximum number of remembered sources. The oldest is evicted first. */
 const SOURCES_MAX = 10_000;
 
 type Failures = { readonly count: number; readonly lastMs: number };
 
-/** Failures by source, in bounded memory. Times are monotonic. Source: decision 246. */
+/**
+ * Failures by source, in bounded memory. Times are monotonic milliseconds. Source: decision 246.
+ */
 class FailureTable {
   readonly #limits: FailureLimits;
   readonly #failures = new Map<string, Failures>();
@@ -111,7 +118,7 @@ class FailureTable {
     this.#limits = limits;
   }
 
-  /** Milliseconds until the source may try again; 0: now. */
+  /** Milliseconds until the source may try again. 0 if it may try now. */
   waitMs(source: string, nowMs: number): number {
     const { count, lastMs } = this.#of(source, nowMs);
     const { free, waitMsMax } = this.#limits;
@@ -145,7 +152,9 @@ class FailureTable {
   }
 }
 
-/** Lines about failures that are being written at once; of more a number stands in the log. Chosen. */
+/**
+ * Maximum number of concurrent writes to audit trails. Failures beyond are only counted in the log.
+ */
 const WRITING_MAX = 32;
 
 type TrailPorts = {
@@ -156,9 +165,8 @@ type TrailPorts = {
 };
 
 /**
- * Writes sign-ins that failed to the audit trail of each account of the user. No answer waits for that:
- * nothing is done that a line would have to precede, and a known email must not take longer than an
- * unknown one.
+ * Writes failed sign-ins to the audit trail of each account of the user. Runs in the background:
+ * nothing depends on the line, and a known email must not take longer than an unknown email.
  */
 export class FailureTrail {
   readonly #ports: TrailPorts;
@@ -170,7 +178,7 @@ export class FailureTrail {
     this.#lost = new LogRateLimit(ports.clock);
   }
 
-  /** Notes a failure; of no user there is no trail. */
+  /** Records a failure. A failure without a user has no trail. */
   failed(user: User | undefined, visit: Visit): void {
     if (user === undefined) return;
     if (this.#writing >= WRITING_MAX) {

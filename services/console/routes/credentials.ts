@@ -25,7 +25,10 @@ type CredentialParts = Pick<ConsolePorts, 'users'> & {
   readonly signIn: SignIn;
 };
 
-/** Password, second factor and recovery codes. Each change needs the password, or a code, again. */
+/**
+ * Routes for password, second factor and recovery codes. Each change needs the password or a code
+ * again.
+ */
 export function credentialRoutes(parts: CredentialParts): ConsoleRoute[] {
   return [passwordRoute(parts), ...enrolmentRoutes(parts), ...changeRoutes(parts)];
 }
@@ -50,7 +53,7 @@ function passwordRoute(parts: CredentialParts): ConsoleRoute {
     const { accountId, authenticatedBy } = session;
     const next = { stored: changed, accountId, authenticatedBy, from: session };
     const value = await live.begin(next, visit);
-    // All others are worth nothing already, being of the earlier password.
+    // All other sessions have ended: they have the old credentials version.
     return done([cookies.session(value)]);
   });
 }
@@ -127,7 +130,7 @@ function changeRoutes(parts: CredentialParts): ConsoleRoute[] {
   ];
 }
 
-/** Throws for a user whose password or second factor another request has changed meanwhile. */
+/** Throws if another request has changed the password or second factor meanwhile. */
 function assertSame(now: User, seen: User): void {
   const isSame =
     now.credentialsVersion === seen.credentialsVersion &&

@@ -19,7 +19,7 @@ import type { SignedIn, SignIn } from '#console/people/sign-in';
 import { faultFor } from '#fault/fault';
 
 type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
-  /** The account of a local run, of which people are who name none. */
+  /** Account of a local run, the default of sign-ins that name no account. */
   readonly localAccountId: string | undefined;
   readonly signIn: SignIn;
   readonly live: LiveSessions;
@@ -27,7 +27,7 @@ type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
   readonly cookies: Cookies;
 };
 
-/** Signing in, with a second factor where there is one, and out. */
+/** Routes to sign in, to show a second factor, and to sign out. */
 export function signInRoutes(parts: SignInRouteParts): ConsoleRoute[] {
   const { signIn, live, audit, cookies, sessions } = parts;
   return [
@@ -70,7 +70,7 @@ type SetUpParts = JoinParts &
     readonly enter: (link: EntryLink, entrant: Entrant, visit: Visit) => Promise<SignedIn>;
   };
 
-/** How people come in: the first owner by a set-up link, others by an invitation. */
+/** Routes for new members: the first owner uses a set-up link, others use an invitation. */
 export function setUpRoutes({ enter, localAccountId, ...ports }: SetUpParts): ConsoleRoute[] {
   return [
     openRoute({ method: 'GET', path: '/setup' }, async () => {
@@ -98,7 +98,7 @@ export function setUpRoutes({ enter, localAccountId, ...ports }: SetUpParts): Co
   ];
 }
 
-/** Who is signed in joins another account by an invitation of the own address, as the same user. */
+/** Route by which a signed-in user joins another account, with an invitation for the same email. */
 function joinRoute(ports: JoinParts): ConsoleRoute {
   const { live, cookies } = ports;
   const shape = { method: 'POST', path: '/invitations/join', body: JoinBody } as const;

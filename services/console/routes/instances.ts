@@ -24,39 +24,38 @@ import {
 import { Reply } from '#edge/serve/reply';
 import { type ServePorts, serve } from '#edge/serve/serve';
 
-/** What of the documented endpoints is about instances, and so for members, too. */
+/** Tags of documented endpoints about instances, which members can use too. */
 const TAGS: ReadonlySet<Endpoint['tag']> = new Set(['Instances', 'Engine', 'Test', 'Personas']);
 
 /**
- * How long a stream of events lasts at most, in milliseconds, so that one whose session has ended, or
- * whose member may no longer, is over within a minute; and how soon its page comes back for the next
- * one. Source: decision 253.
+ * Maximum duration of an event stream, in milliseconds. Bounds the time that a stream outlives its
+ * session or permission to a minute. `STREAM_RETRY_MS` is the delay before the page reconnects.
+ * Source: decision 253.
  */
 const STREAM_MS_MAX = 50_000;
 const STREAM_RETRY_MS = 100;
 
-/** Streams at once: half of the connections, so that they leave room for who signs in. Chosen. */
+/** Maximum number of concurrent streams: half of the connections, so that sign-ins find room. */
 const STREAMS_MAX = 1_000;
 
-/** What these routes need of the application that they are part of. */
+/** Parts of the application that these routes need. */
 type Setting = {
-  /** Where their paths begin. */
+  /** Path prefix of the routes. */
   readonly prefix: string;
   readonly live: LiveSessions;
-  /** Bounds what is asked of stores before a caller is known. */
+  /** Limits concurrent requests to the stores before the caller is identified. */
   readonly active: ActiveRequests;
   readonly visitOf: (request: FastifyRequest) => Visit;
-  /** What every answer carries. */
+  /** Headers of every answer. */
   readonly safety: Readonly<Record<string, string>>;
-  /** Hears of every answer. */
+  /** Observes every answer. */
   readonly metrics: AnswerMetrics;
 };
 
 /**
- * The documented endpoints about instances for members who are signed in: the same requests and
- * answers below another prefix, and by the same code, with a session where others send a key. An
- * endpoint of the scope `read` is for those who may see instances, and one of the scope `full` for
- * those who may change them. Source: decision 253.
+ * Adds the documented instance endpoints for signed-in members. Requests, answers and code are the
+ * same as on an edge, below another prefix, with a session instead of an API key. Scope `read` maps
+ * to permission `instances.read`, and scope `full` to `instances.write`. Source: decision 253.
  */
 export function addInstanceRoutes(
   app: FastifyInstance,
@@ -71,14 +70,14 @@ export function addInstanceRoutes(
   const reply = new Reply(clock, setting.metrics, logger, limits.unread, setting.safety);
   const limited = new LimitedKeys(clock, ports.accountNews);
   const served = servePortsOf(config, ports, setting.prefix, reply, limited);
-  // Streams that are open would keep the application from closing.
+  // Open streams would delay closing the application.
   app.addHook('preClose', async () => served.streams.drain());
   app.addHook('onClose', async () => limited[Symbol.dispose]());
   app.decorateRequest('exchange', undefined);
   const queue = new EventLoopQueue();
   const serveIt: Parameters<typeof endpointRoute>[1] = (...asked) => serve(...asked, served);
   void app.register(async (scope) => {
-    // Bodies as bytes: what they say is looked at in the order of the API.
+    // Bodies stay bytes: `serve` checks them in the order that the API defines.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('application/json', (request, payload, done) =>
       limits.bodies.read(request, payload, done),
@@ -88,10 +87,11 @@ export function addInstanceRoutes(
       const isStream = endpoint.handler.kind === 'stream';
       scope.route({
         ...endpointRoute(endpoint, serveIt, queue, served),
-        // Before a body is read.
+        // Authenticates before the body is read.
         async onRequest(request) {
           const visit = visitOf(request);
-          // Pages open the next stream, and look after a refused one, whether or not someone is there.
+          // Unattended pages reconnect streams and poll after refusals. Such requests do not extend
+          // the session.
           const isUse = !isStream && request.headers['x-unattended'] === undefined;
           const caller = await active.during(() => live.callerOf(visit, isUse));
           assertMayDo(caller, permission);

@@ -18,7 +18,7 @@ type KeyParts = Pick<ConsolePorts, 'keys' | 'clock' | 'members' | 'users'> & {
   readonly audit: ConsoleAudit;
 };
 
-/** A request about one key, or about a new one. */
+/** A request about one key or a new key. */
 type KeyAsked = Omit<CallerAsked<unknown>, 'body'>;
 
 /** Grace periods of a rotation, in seconds. Source: decision 242. */
@@ -30,7 +30,10 @@ const RotationBody = z.strictObject({ grace_seconds: Grace });
 const READS = { permission: 'keys.read' } as const;
 const WRITES = { permission: 'keys.write' } as const;
 
-/** The API keys of the caller's account. The key itself is in the answer that makes it, and nowhere else. */
+/**
+ * Routes for the API keys of the caller's account. Only the answer that creates a key contains the
+ * key itself.
+ */
 export function keyRoutes(parts: KeyParts): ConsoleRoute[] {
   const { live, keys } = parts;
   const list = { method: 'GET', path: '/keys', ...READS } as const;
@@ -44,7 +47,7 @@ export function keyRoutes(parts: KeyParts): ConsoleRoute[] {
   ];
 }
 
-/** Routes that make a key. The caller must have every right of its scope. */
+/** Routes that create a key. The caller must have every right of the key's scope. */
 function makingRoutes(parts: KeyParts): ConsoleRoute[] {
   const { live, keys, clock } = parts;
   const create = { method: 'POST', path: '/keys', body: NewKeyBody, ...WRITES } as const;
@@ -74,7 +77,7 @@ function makingRoutes(parts: KeyParts): ConsoleRoute[] {
   ];
 }
 
-/** Routes that change one key and answer it. */
+/** Routes that change one key and return it. */
 function changes(parts: KeyParts): ConsoleRoute[] {
   const { live, keys, clock } = parts;
   const rename = { method: 'PATCH', path: '/keys/:id', body: NameBody, ...WRITES } as const;
@@ -97,7 +100,7 @@ function changes(parts: KeyParts): ConsoleRoute[] {
     callerRoute(live, rescope, async (asked) => {
       const { scope } = asked.body;
       assertMayGrant(asked.caller, scope);
-      // Who lacks a right of a key decides nothing about that right.
+      // A caller who lacks a right of the key must not change that right.
       await assertMayHold(parts, asked);
       const act = (accountId: string, id: string) => keys.setKeyScope(accountId, id, scope);
       const record = await audited(parts, asked, 'key.scope', act, (it) => it);
@@ -105,7 +108,7 @@ function changes(parts: KeyParts): ConsoleRoute[] {
     }),
     ...plain.map(([method, path, action, change]) =>
       callerRoute(live, { method, path, ...WRITES }, async (asked) => {
-        // To let a key in again is to give its rights to those who have it.
+        // Enabling a key gives its rights to its holders, so the caller needs these rights.
         if (action === 'key.enable') await assertMayHold(parts, asked);
         const record = await audited(parts, asked, action, change, (it) => it);
         return shown(viewOfKey(record, clock.wallMs()));
@@ -118,7 +121,7 @@ function creatorOf({ session }: Caller): Creator {
   return { kind: 'user', id: session.userId };
 }
 
-/** Throws 403 for a scope with rights that the caller's role does not have. */
+/** Throws 403 if a scope has rights that the caller's role lacks. */
 function assertMayGrant({ membership: { role } }: Caller, scope: KeyScope): void {
   const [beyond] = rightsBeyond(role, scope);
   if (beyond === undefined) return;
@@ -126,7 +129,9 @@ function assertMayGrant({ membership: { role } }: Caller, scope: KeyScope): void
   throw faultFor('role_not_allowed', text);
 }
 
-/** Throws 403 unless the caller may give the present scope of the key, and 404 for no such key. */
+/**
+ * Throws 403 unless the caller may grant the key's present scope. Throws 404 for an unknown key.
+ */
 async function assertMayHold(parts: KeyParts, asked: KeyAsked): Promise<void> {
   const record = await presentKey(parts, asked);
   if (record === undefined) throw new Fault('not_found', 'the account has no such key');
@@ -143,7 +148,7 @@ async function presentKey(
   return found.find(({ record }) => record.id === id)?.record;
 }
 
-/** Changes keys of the caller's account between two lines of its audit trail. */
+/** Changes a key between two lines of the account's audit trail. */
 async function audited<Made>(
   parts: KeyParts,
   asked: KeyAsked,
@@ -163,14 +168,14 @@ async function audited<Made>(
   );
 }
 
-/** Users of a listing that are read at once. */
+/** Maximum number of concurrent reads of users. */
 const READS_IN_FLIGHT_MAX = 16;
 
 type MakerPorts = Pick<ConsolePorts, 'users' | 'members' | 'clock'>;
 
 /**
- * Keys as the console shows them: with the name of who made each, and the hint `maker_gone` on keys
- * that their maker could not make today.
+ * Keys as the console shows them: with the name of the maker, and the hint `maker_gone` if the
+ * maker could not create the key today.
  */
 export async function keyViews(ports: MakerPorts, accountId: string, keys: readonly UsedKey[]) {
   const { users, members, clock } = ports;
@@ -196,8 +201,8 @@ export async function keyViews(ports: MakerPorts, accountId: string, keys: reado
 }
 
 /**
- * Keys that an owner decides about when a member leaves or has another role: keys that the person
- * made and could not make today, and keys without a recorded maker, which may be the person's too.
+ * Keys that an owner must decide about after a member leaves or changes role. These are usable keys
+ * that the member made and could not make today, and keys without a recorded maker.
  */
 export function keysToDecide(
   keys: readonly UsedKey[],

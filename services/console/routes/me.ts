@@ -13,7 +13,7 @@ type OwnParts = Pick<ConsolePorts, 'accounts' | 'members' | 'sessions'> & {
   readonly cookies: Cookies;
 };
 
-/** Who someone is, in which accounts, and with which sessions. */
+/** Routes about the signed-in user: profile, accounts and sessions. */
 export function ownRoutes(parts: OwnParts): ConsoleRoute[] {
   const { live, members } = parts;
   return [
@@ -107,7 +107,7 @@ async function viewOfMe(parts: OwnParts, { stored, session, membership }: Caller
   };
 }
 
-/** Null for an account that is gone. */
+/** Name of an account. Null if the account no longer exists. */
 async function nameOf({ accounts }: OwnParts, accountId: string): Promise<string | null> {
   return (await accounts.find(accountId))?.account.name ?? null;
 }

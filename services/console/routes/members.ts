@@ -17,22 +17,25 @@ import { isoTime } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { Leaving } from '#storage/ports/people';
 
-/** Users of a listing that are read at once. */
+/** Maximum number of concurrent reads of users. */
 const READS_IN_FLIGHT_MAX = 16;
 
 type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness' | 'keys'> & {
   readonly live: LiveSessions;
   readonly audit: ConsoleAudit;
-  /** Where links lead. */
+  /** Origin that links use. */
   readonly origin: () => string;
 };
 
-/** Ids of invitations and of keys that a line of the audit trail names. Chosen. */
+/** Maximum number of invitation ids and key ids in an audit line. */
 const IDS_MAX = 50;
 
 const NEEDS = { permission: 'members' } as const;
 
-/** The members of the caller's account and its open invitations; an account of others is out of reach. */
+/**
+ * Routes for the members and open invitations of the caller's account. Other accounts are not
+ * reachable.
+ */
 export function memberRoutes(parts: MemberParts): ConsoleRoute[] {
   const { live, members } = parts;
   const list = { method: 'GET', path: '/members', ...NEEDS } as const;
@@ -124,14 +127,14 @@ function membershipRoutes(parts: MemberParts): ConsoleRoute[] {
   ];
 }
 
-/** What a member who leaves, or may do less, leaves behind. */
+/** Consequences of removing a member or changing a role. */
 type Left = {
   readonly cancelled_invitations: readonly { readonly id: string }[];
-  /** Keys that an owner decides about: each works until it is revoked. */
+  /** Keys that an owner must decide about. Each key works until it is revoked. */
   readonly keys: readonly { readonly id: string }[];
 };
 
-/** Changes a membership, and answers the invitations that went and the keys to decide about. */
+/** Changes a membership. Returns the cancelled invitations and the keys to decide about. */
 async function leftBy(
   parts: MemberParts,
   { accountId, userId }: Membership,
@@ -152,7 +155,7 @@ async function leftBy(
   };
 }
 
-/** The same for the audit trail, of bounded length. */
+/** Ids for the audit trail, cut to `IDS_MAX`. */
 function idsOf({ cancelled_invitations, keys }: Left) {
   const some = (views: readonly { readonly id: string }[]) =>
     views.slice(0, IDS_MAX).map(({ id }) => id);
@@ -190,7 +193,10 @@ function viewOfLink(link: EntryLink & { kind: 'invitation' }) {
   return { id: invitationIdOf(link), email, role, expires_at: isoTime(expiresAtMs) };
 }
 
-/** Invitations with the name of who made each; absent: the maker is not recorded, or is no user now. */
+/**
+ * Invitations with the name of their maker. The name is absent if the maker is not recorded or no
+ * longer exists.
+ */
 async function invitationViews({ users }: MemberParts, links: readonly EntryLink[]) {
   const open = links.filter((link) => link.kind === 'invitation');
   return await Promise.all(

@@ -28,10 +28,10 @@ const CheckoutBody = z.strictObject({ plan: z.string().max(64) });
 
 const BILLING = { permission: 'billing' } as const;
 
-/** Where the provider's pages lead back to. */
+/** Path that the payment provider's pages return to. */
 const PAGE = '/billing';
 
-/** The plan of the caller's account, and the way to the payment provider's pages. */
+/** Routes for the plan of the caller's account and for links to the payment provider's pages. */
 export function billingRoutes({ live, billing, origin }: BillingParts): ConsoleRoute[] {
   const standing = { method: 'GET', path: '/billing', ...BILLING } as const;
   const checkout = {
@@ -108,7 +108,9 @@ type AuditParts = {
 
 const AUDIT = { permission: 'audit.read' } as const;
 
-/** The audit trail of the caller's account, as `GET /v1/audit` answers it, and whole as a file. */
+/**
+ * Routes for the account's audit trail: pages as in `GET /v1/audit`, and the whole trail as a file.
+ */
 export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] {
   const page = { method: 'GET', path: '/audit', ...AUDIT } as const;
   const whole = { method: 'GET', path: '/audit/export', isCostly: true, ...AUDIT } as const;
@@ -132,7 +134,7 @@ export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] 
   ];
 }
 
-/** The lines of all months, oldest first, in the form of `ctl audit export`. */
+/** Yields the lines of all months, oldest first, in the format of `ctl audit export`. */
 async function* linesOf(trail: AuditParts['trail'], accountId: string): AsyncGenerator<string> {
   for (const { month } of await trail.heads(accountId)) {
     for (let after: number | undefined = 0; after !== undefined; ) {

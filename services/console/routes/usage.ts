@@ -19,7 +19,7 @@ type UsageParts = Pick<ConsolePorts, 'usage' | 'accounts' | 'clock'> & {
   readonly live: LiveSessions;
 };
 
-/** Query of `GET /api/usage/export`: one month, or all that are known. */
+/** Query of `GET /api/usage/export`: one month, or all known months. */
 const UsageExportQuery = z.strictObject({
   format: z.enum(['csv', 'json']),
   month: z
@@ -30,7 +30,7 @@ const UsageExportQuery = z.strictObject({
 
 const NEEDS = { permission: 'usage.read' } as const;
 
-/** What the caller's account has used: its minute and month, its past months, and all as a file. */
+/** Routes for the account's usage: present minute and month, past months, and an export. */
 export function usageRoutes({ live, usage, accounts, clock }: UsageParts): ConsoleRoute[] {
   const present = { method: 'GET', path: '/usage', ...NEEDS } as const;
   const past = { method: 'GET', path: '/usage/months', ...NEEDS } as const;
@@ -66,22 +66,26 @@ function viewOfForecast({ cycles, usedUpAtMs }: NonNullable<ReturnType<typeof fo
   return { cycles, ...(usedUpAtMs !== undefined && { used_up_at: isoTime(usedUpAtMs) }) };
 }
 
-/** Accounts whose usage by instance is looked up at once by one console. Source: decision 263. */
+/**
+ * Maximum number of concurrent look-ups of usage by instance, per console. Source: decision 263.
+ */
 const LOOK_UPS_MAX = 4;
 
-/** Members of an account who wait for it at once: few of the requests that a console serves. Chosen. */
+/**
+ * Maximum number of members of an account waiting for one look-up. A small part of all requests.
+ */
 const WAITING_MAX = 16;
 
-/** Accounts of which it is kept, a few KiB each. Chosen. */
+/** Maximum number of accounts whose usage report is cached (a few KiB each). */
 const KEPT_MAX = 256;
 
-/** How long it is kept, in milliseconds: an account is looked at once a minute. Source: decision 263. */
+/** Cache lifetime in milliseconds: one look-up per account and minute. Source: decision 263. */
 const KEPT_MS = 60_000;
 
 /** Query of `GET /api/usage/instances/export`. */
 const InstanceUsageExportQuery = z.strictObject({ format: z.enum(['csv', 'json']) });
 
-/** Which instances used most of the present month of the caller's account, also as a file. */
+/** Routes for the instances with the most cycles in the present month, as JSON and as a file. */
 export function instanceUsageRoutes(
   ports: InstanceUsagePorts & { readonly live: LiveSessions },
 ): ConsoleRoute[] {

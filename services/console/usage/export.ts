@@ -10,7 +10,7 @@ type Format = 'csv' | 'json';
 
 type MonthUsage = Awaited<ReturnType<AccountAdmin['months']>>[number];
 
-/** What one key used on one UTC day; `key_id` is `other` for what is of no key of the account. */
+/** Usage of one key on one UTC day. `key_id` is `other` for cycles of no known key. */
 type UsageRow = {
   readonly date: string;
   readonly key_id: string;
@@ -20,10 +20,12 @@ type UsageRow = {
 
 const COLUMNS = ['date', 'key_id', 'key_name', 'cycles'] as const;
 
-/** Spreadsheets take a file without it for one of an old code page, and names of keys for nonsense. */
+/** Without a byte order mark, spreadsheets assume a legacy code page and garble key names. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
-/** A row for each day and key with cycles, oldest day first: they add up to the months. */
+/**
+ * Rows for each day and key with cycles, oldest day first. Their sum equals the sum of the months.
+ */
 export function usageRows(
   months: readonly MonthUsage[],
   keys: readonly ApiKeyRecord[],
@@ -31,12 +33,12 @@ export function usageRows(
   return months.toReversed().flatMap((month) => rowsOf(month, keys));
 }
 
-/** The rows as CSV with a heading. */
+/** Formats rows as CSV with a heading. */
 export function usageCsv(rows: readonly UsageRow[]): string {
   return tableOf(COLUMNS, rows);
 }
 
-/** A file of these months, without its ending in `name`. */
+/** Export file of these months. `name` has no extension. */
 export function usageFile(
   name: string,
   format: Format,
@@ -47,7 +49,7 @@ export function usageFile(
   return fileOf(name, format, rows, usageCsv(rows));
 }
 
-/** What one instance used in a month; `instance_id` is `other` for all that is of none of the shown. */
+/** Usage of one instance in a month. `instance_id` is `other` for the rest of the month. */
 type InstanceRow = {
   readonly month: string;
   readonly instance_id: string;
@@ -57,7 +59,7 @@ type InstanceRow = {
 
 const INSTANCE_COLUMNS = ['month', 'instance_id', 'instance_name', 'cycles'] as const;
 
-/** A row for each instance that is shown, and one for what the month has besides theirs. */
+/** Rows for the listed instances, and one row for the rest of the month. */
 function instanceUsageRows(used: InstanceUsage): readonly InstanceRow[] {
   const month = monthNameOf(used.monthBeginsAtMs);
   const other = { id: 'other', name: '', cycles: used.otherCycles };
@@ -66,7 +68,7 @@ function instanceUsageRows(used: InstanceUsage): readonly InstanceRow[] {
   }));
 }
 
-/** A file of these rows, without its ending in `name`. */
+/** Export file of usage by instance. `name` has no extension. */
 export function instanceUsageFile(name: string, format: Format, used: InstanceUsage): Answer {
   const rows = instanceUsageRows(used);
   return fileOf(name, format, rows, tableOf(INSTANCE_COLUMNS, rows));
@@ -100,12 +102,12 @@ function rowsOf(month: MonthUsage, keys: readonly ApiKeyRecord[]): UsageRow[] {
   });
 }
 
-/** What spreadsheets take for the beginning of a formula. Source: OWASP, CSV injection. */
+/** First characters that spreadsheets treat as a formula. Source: OWASP, CSV injection. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 /**
- * A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets an apostrophe in
- * front of it, which makes it text there; numbers are ours and stay as they are.
+ * Formats a table as CSV (RFC 4180). A text that looks like a formula gets a leading apostrophe, so
+ * that spreadsheets treat it as text. Numbers are unchanged.
  */
 export function csvOf(rows: readonly (readonly (string | number)[])[]): string {
   return rows.map((row) => `${row.map(cellOf).join(',')}\r\n`).join('');
@@ -121,17 +123,17 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 
 type MeterUsage = Awaited<ReturnType<AccountAdmin['usage']>>;
 
-/** Where a month is going; times are Unix milliseconds. */
+/** Forecast of a month. Times are Unix milliseconds. */
 type Forecast = {
-  /** What it will have used at its end. */
+  /** Expected cycles at the end of the month. */
   readonly cycles: number;
-  /** When its quota is used up; absent: not in this month. */
+  /** Expected time when the quota is used up. Absent if not within this month. */
   readonly usedUpAtMs?: number;
 };
 
 /**
- * A straight line through what was used since the first day of the month that used anything; undefined
- * where that day has begun less than a day ago, or nothing was used.
+ * Linear forecast from the first day of the month with usage. Undefined if that day began less than
+ * a day ago, or if there is no usage.
  */
 export function forecastOf(usage: MeterUsage, nowMs: number): Forecast | undefined {
   const { cyclesByDay, cyclesUsed, limits } = usage;

@@ -13,58 +13,64 @@ import type { Clock } from '#platform/clock';
 import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { putNewest } from '#platform/put-newest';
 
-/** Instances that are shown. Source: decision 263. */
+/** Number of instances in the report. Source: decision 263. */
 const SHOWN_MAX = 20;
 
-/** Instances of an account that are looked at, those created last. Source: decision 263. */
+/** Maximum number of instances inspected per account, newest first. Source: decision 263. */
 const LISTED_MAX = 10_000;
 
-/** Calls of engines at once for one account: what a handful of callers send. Chosen. */
+/** Maximum number of concurrent engine calls per account. Comparable to a handful of callers. */
 const CALLS_IN_FLIGHT_MAX = 8;
 
 /**
- * Instances that are looked at whatever the listing says of their cycles, which may be a checkpoint
- * old where an engine was slow (architecture 3.6): so the smaller accounts have all of theirs looked
- * at. Chosen.
+ * Number of instances inspected regardless of their listed cycles. Listed cycles can be a
+ * checkpoint old if an engine was slow (architecture 3.6). All instances of smaller accounts are
+ * inspected.
  */
 const SURELY_LOOKED_AT = 100;
 
-/** How long it may take, in milliseconds: less than a connection waits for an answer (15 s). */
+/**
+ * Time limit of a search, in milliseconds. Shorter than the 15 s that a connection waits for an
+ * answer.
+ */
 const TIMEOUT_MS = 10_000;
 
-/** How much of that the listing may take, so that there is time to look at what it has. Chosen. */
+/** Share of the time limit for the listing. The rest is for inspecting instances. */
 const LISTING_SHARE = 0.5;
 
-/** Which instances of an account have the most cycles since some time. */
+/** Instances of an account with the most cycles since a point in time. */
 export type InstancesUsed = {
-  /** At most 20, the most cycles first; equal ones by id. */
+  /** At most 20 instances, by descending cycles. Ties are ordered by id. */
   readonly instances: readonly ListedCycles[];
-  /** How many instances the account has, and how many of them were looked at. */
+  /** Number of instances of the account, and number of inspected instances. */
   readonly instancesTotal: number;
   readonly instancesListed: number;
-  /** Whether no instance that is not shown has more cycles than one that is. */
+  /** Whether the list is proven: no other instance has more cycles than a listed one. */
   readonly isComplete: boolean;
 };
 
-/** The present month of an account by instance. Times are Unix milliseconds. */
+/** Usage by instance in the account's present month. Times are Unix milliseconds. */
 export type InstanceUsage = InstancesUsed & {
-  /** When the UTC month begins; the limiter says which one it is. */
+  /** Start of the UTC month. The limiter determines the month. */
   readonly monthBeginsAtMs: number;
-  /** When this was found. */
+  /** Time of the search. */
   readonly asOfMs: number;
-  /** Of the whole month, as the limiter counts them. */
+  /** Cycles of the whole month, as counted by the limiter. */
   readonly cycles: number;
-  /** What the month has besides those of the instances; never negative. */
+  /** Cycles of the month without the listed instances. Never negative. */
   readonly otherCycles: number;
 };
 
-/** What it is found by. */
+/** Ports of the search. */
 export type InstanceUsagePorts = Pick<ConsolePorts, 'engine' | 'clock' | 'usage'>;
 
 /**
- * Which instances used most of an account's present month, from the engines' own records: cycles of the
- * present generation by the time of their observations. Costs the account nothing. Rejects as engines
- * and limiter do; what takes too long is cut and says so. Source: decision 263.
+ * Finds the instances with the most cycles in the account's present month. The engines' records are
+ * the source: cycles of the present generation, by the time of their observations. The search is
+ * free for the account.
+ *
+ * Rejects as engines and limiter do. A search that takes too long stops with `isComplete` false.
+ * Source: decision 263.
  */
 export async function instanceUsage(
   ports: InstanceUsagePorts,
@@ -83,8 +89,8 @@ export async function instanceUsage(
 }
 
 /**
- * The instances of an account with the most cycles at or after `sinceMs`, found within `timeoutMs`, as
- * far as that goes. Rejects as engines do.
+ * Finds the instances with the most cycles at or after `sinceMs` (Unix milliseconds) within
+ * `timeoutMs`. A search that runs out of time returns what it found. Rejects as engines do.
  */
 export async function instancesUsed(
   ports: Pick<ConsolePorts, 'engine' | 'clock'>,
@@ -108,7 +114,7 @@ async function foundBy(reads: EngineReads, sinceMs: number): Promise<InstancesUs
   };
 }
 
-/** As many as may be looked at and there is time to list. */
+/** Lists instances up to `LISTED_MAX`, as far as the listing's share of the time allows. */
 async function listedInstances(reads: EngineReads) {
   const first = await reads.list(0);
   const byId = new Map(first.rows.map((row) => [row.id, row]));
@@ -126,7 +132,10 @@ async function listedInstances(reads: EngineReads) {
   return { listed: [...byId.values()], total: first.total };
 }
 
-/** Undefined: there is no time left. An instance that was deleted meanwhile has no cycles. */
+/**
+ * Cycles of one instance since `sinceMs`. Undefined if no time is left; 0 if the instance was
+ * deleted meanwhile.
+ */
 async function cyclesOfOne(
   reads: EngineReads,
   instanceId: string,
@@ -142,44 +151,47 @@ async function cyclesOfOne(
   }
 }
 
-/** Reads of one search: halving finds any of 2^53 observations with fewer, but for its first two. */
+/** Maximum number of reads in one binary search. 2^53 observations need fewer. */
 const READS_MAX = 60;
 
-/** Searches of an instance that is reset or trimmed meanwhile; each is over in milliseconds. Chosen. */
+/**
+ * Maximum number of searches in an instance that is reset or trimmed concurrently. A search takes
+ * milliseconds.
+ */
 const TRIES_MAX = 3;
 
-/** The observation with `offset` newer ones; undefined: there is none that can be read. */
+/** Reads the observation with `offset` newer observations. Undefined if there is none. */
 type ReadAt = (offset: number) => Promise<HistoryEntry | undefined>;
 
 /**
- * How many observations of an instance's present generation have their own time at or after `sinceMs`
- * (Unix milliseconds) and can be read. Times rise within a generation (interface 8.3), so halving
- * finds the first of them. Rejects as `readAt` does.
+ * Counts the readable observations of the present generation at or after `sinceMs` (Unix
+ * milliseconds). Times rise within a generation (interface 8.3), so a binary search finds the first
+ * of them. Rejects as `readAt` does.
  */
 export async function cyclesSince(sinceMs: number, readAt: ReadAt): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const found = await searched(sinceMs, readAt);
     if (found !== undefined) return found;
   }
-  // It is reset faster than it is read: nothing of it lasts.
+  // Resets are faster than the search, so no observation lasts.
   return 0;
 }
 
-/** Undefined: the generation that it began with is over, or was trimmed. */
+/** One binary search. Undefined if its generation ended or was trimmed meanwhile. */
 async function searched(sinceMs: number, readAt: ReadAt): Promise<number | undefined> {
   const first = await readAt(0);
   if (first === undefined || first.timestampMs < sinceMs) return 0;
   let newest = first.cycle;
   let inside = first.cycle;
-  // What cannot be read any more counts as before.
+  // Trimmed observations count as older than `sinceMs`.
   let before = first.cycle - first.total;
-  // Most instances are younger than the month or have all of it before: so the oldest is read first.
+  // The oldest observation is read first: most instances have all cycles on one side of `sinceMs`.
   let wanted = before + 1;
   for (let reads = 1; inside - before > 1; reads += 1) {
     const offset = newest - wanted;
     const entry = reads < READS_MAX ? await readAt(offset) : undefined;
     if (entry === undefined || entry.cycle + offset < newest) return undefined;
-    // Observations that came meanwhile move what an offset leads to.
+    // New observations shift the offsets.
     newest = entry.cycle + offset;
     if (entry.timestampMs < sinceMs) before = Math.max(before, entry.cycle);
     else inside = Math.min(inside, entry.cycle);
@@ -188,25 +200,27 @@ async function searched(sinceMs: number, readAt: ReadAt): Promise<number | undef
   return newest - before;
 }
 
-/** What was found, most cycles first and equal ones by id, and whether no other one has more. */
+/** Result by descending cycles, ties by id. `isComplete`: no other instance has more cycles. */
 type MostUsed = { readonly rows: readonly ListedCycles[]; readonly isComplete: boolean };
 
-/** How it is found. */
+/** Parameters of the search. */
 type Search = {
-  /** Instances that are wanted. */
+  /** Number of instances to find. */
   readonly count: number;
-  /** Instances that are asked for at a time. */
+  /** Maximum number of concurrent calls. */
   readonly atOnce: number;
-  /** How many are asked for whatever their cycles in all: those may be a little old. */
+  /** Number of instances inspected regardless of their total cycles, which can be slightly old. */
   readonly surely: number;
 };
 
 /**
- * The `count` instances with the most cycles of a part of their time, out of their cycles in all,
- * which that part is never more than. `cyclesOf` says how many an instance has in that part, or
- * undefined once no more may be asked. The largest in all are asked first, until none that is left can
- * be among the most used any more: Fagin's threshold algorithm, with one list. Rejects as `cyclesOf`
- * does, and asks for no further one then.
+ * Finds the `count` instances with the most cycles in a part of their lifetime. An instance's total
+ * is an upper bound for that part. `cyclesOf` returns the cycles of an instance in that part, or
+ * undefined if no more calls are allowed.
+ *
+ * Instances are inspected by descending total until no remaining instance can be among the top.
+ * This is Fagin's threshold algorithm with one list. Rejects as `cyclesOf` does, and makes no
+ * further calls then.
  */
 export async function mostUsed(
   instances: readonly ListedCycles[],
@@ -248,39 +262,39 @@ function mostFirst(a: ListedCycles, b: ListedCycles): number {
   return a.id < b.id ? -1 : 1;
 }
 
-/** How long requests are counted together, in milliseconds. */
+/** Length of a rate limit window, in milliseconds. */
 const WINDOW_MS = 60_000;
 
-/** Sources counted by one console; the oldest is forgotten first. About 2 MB. */
+/** Maximum number of sources counted by one console, about 2 MB. The oldest is evicted first. */
 const SOURCES_MAX = 10_000;
 
-/** Requests of each kind in a minute. Chosen: far above what a person at a page makes. */
+/** Maximum number of requests per minute, by kind. Far above the needs of a person at a page. */
 const LIMITS = {
-  /** Of one network, without a session: signing in, links. */
+  /** Per network, without a session: sign-ins and links. */
   open: 120,
-  /** Of one user: reading. */
+  /** Per user: reads. */
   read: 300,
-  /** Of one user: changing. */
+  /** Per user: changes. */
   change: 60,
-  /** Of one account: what asks the payment provider, or reads much and answers a file. */
+  /** Per account: calls of the payment provider, and exports. */
   costly: 10,
 } as const;
 
 type Kind = keyof typeof LIMITS;
 
-/** Requests of one source in the window that began at a monotonic time. */
+/** Requests of one source in the window that began at `beganMs` (monotonic). */
 type Counted = { readonly beganMs: number; readonly count: number };
 
-/** How a route counts. */
+/** Properties of a route that select its limits. */
 type RouteRate = {
   readonly method: string;
-  /** Whether the route asks the payment provider, or answers a file of much. */
+  /** Whether the route calls the payment provider or exports much data. */
   readonly isCostly?: boolean;
 };
 
 /**
- * Requests a minute of the console's own routes. Calls of instances count as requests of their account
- * instead. Of this process only: n consoles allow n times as much.
+ * Rate limits of the console's own routes. Calls of instances count as API requests of the account
+ * instead. The counts are per process: n consoles allow n times as many requests.
  */
 export class RequestRates {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
@@ -295,7 +309,9 @@ export class RequestRates {
     this.#count('open', networkOf(address).name);
   }
 
-  /** Counts a request of a member. Throws `rate_limited` beyond a limit of the user or the account. */
+  /**
+   * Counts a request of a member. Throws `rate_limited` beyond the limit of the user or account.
+   */
   countOf({ userId, accountId }: { userId: string; accountId: string }, route: RouteRate): void {
     if (route.isCostly === true) this.#count('costly', accountId);
     this.#count(route.method === 'GET' ? 'read' : 'change', userId);

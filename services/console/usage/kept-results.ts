@@ -1,30 +1,33 @@
 import { faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
-/** Bounds of what is made and kept. */
+/** Bounds of the cache. */
 type Keeping = {
-  /** Results that are made at once, each for one key. */
+  /** Maximum number of results computed concurrently. */
   readonly atOnce: number;
-  /** Callers who wait for one result at once. */
+  /** Maximum number of callers waiting for one result. */
   readonly waitingMax: number;
-  /** Results that are kept; must be more than `atOnce`. */
+  /** Maximum number of cached results. Must exceed `atOnce`. */
   readonly keptMax: number;
-  /** How long a result is kept, in milliseconds. */
+  /** Time a result stays cached, in milliseconds. */
   readonly keptMs: number;
 };
 
 type Entry<Value> = {
   readonly result: Promise<Value>;
   waiting: number;
-  /** By the monotonic clock; undefined: it is being made. */
+  /** Expiry on the monotonic clock. Undefined while the result is being computed. */
   keptUntilMs?: number;
 };
 
-/** Results that are dear to make: one at a time for each key, given to all who ask for it a while. */
+/**
+ * Cache for expensive results. Concurrent callers with the same key share one computation, and a
+ * result is reused until it expires.
+ */
 export class KeptResults<Value> {
   readonly #clock: Clock;
   readonly #bounds: Keeping;
-  /** The oldest first. */
+  /** Oldest first, for eviction. */
   readonly #entries = new Map<string, Entry<Value>>();
   #running = 0;
 
@@ -34,9 +37,9 @@ export class KeptResults<Value> {
   }
 
   /**
-   * What `make` comes to, or came to for another caller with this key who is waiting or was here
-   * within `keptMs`. Throws `overloaded` where too many are being made, or wait for this one; a
-   * rejection is not kept.
+   * Returns the cached result of `key`, joins a running computation, or calls `make`. Throws
+   * `overloaded` if too many results are being computed, or if too many callers wait for this one.
+   * Rejections are not cached.
    */
   async of(key: string, make: () => Promise<Value>): Promise<Value> {
     const nowMs = this.#clock.monotonicMs();
@@ -46,7 +49,7 @@ export class KeptResults<Value> {
     }
     if (this.#running >= this.#bounds.atOnce) throw overloaded();
     const entry: Entry<Value> = { result: make(), waiting: 0 };
-    // Behind all others, as the newest.
+    // Reinserted as the newest entry.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     this.#forget(nowMs);
@@ -73,7 +76,7 @@ export class KeptResults<Value> {
     }
   }
 
-  /** Drops what is over, and the oldest beyond the bound; never what is being made. */
+  /** Evicts expired entries, and the oldest entries beyond `keptMax`. Running computations stay. */
   #forget(nowMs: number): void {
     for (const [key, { keptUntilMs }] of this.#entries) {
       if (keptUntilMs === undefined) continue;
