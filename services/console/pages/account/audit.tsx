@@ -8,12 +8,12 @@ import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { navigate, Page } from '#view/shell/router';
 
-/** Lines of one request. Chosen: two screens. */
+/** Lines per request: two screens. */
 const PAGE_LINES = '50';
 
 type Trail = { readonly lines: readonly AuditLine[]; readonly cursor: string | null };
 
-/** What was done in the account and by whom, newest first; the filters are the address's query. */
+/** Audit trail of the account, newest first. The address's query holds the filters. */
 export function AuditPage({ query }: { readonly query: string }) {
   return (
     <Page
@@ -25,7 +25,7 @@ export function AuditPage({ query }: { readonly query: string }) {
         </a>
       }
     >
-      {/* Another query is another trail: nothing of the one before stays. */}
+      {/* The keys remount both parts when the query changes. */}
       <AuditFilters
         key={`filters ${query}`}
         query={query}
@@ -36,7 +36,7 @@ export function AuditPage({ query }: { readonly query: string }) {
   );
 }
 
-/** The lines of a query so far, and how the next ones behind them are loaded. */
+/** Loaded lines of a query, and a button that loads the next page. */
 function Lines({ query }: { readonly query: string }) {
   const [trail, setTrail] = useState<Trail | undefined>();
   const more = useAction(async () => {
@@ -99,7 +99,7 @@ function More({
 
 const COLUMNS = 6;
 
-/** Lines of the audit trail, each of which opens to all that it says. */
+/** Table of audit lines. Each line expands to its details. */
 function AuditTable({ lines }: { readonly lines: readonly AuditLine[] }) {
   return (
     <table class="rows">
@@ -204,7 +204,7 @@ function Details({ line }: { readonly line: AuditLine }) {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Before and after, a row for each field that one of them has. */
+/** Values before and after, one row per field. */
 function Changes({ before, after }: { readonly before: Fields; readonly after: Fields }) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return (
@@ -260,7 +260,7 @@ const OUTCOMES = [
   ['internal', 'Failed: internal error'],
 ] as const;
 
-/** Filters of the audit trail; `onFilter` gets them as a query, from its `?` on. */
+/** Filters of the audit trail. Passes them to `onFilter` as a query that starts with `?`. */
 function AuditFilters({
   query,
   onFilter,
@@ -324,7 +324,7 @@ function filterQueryOf(values: Values): string {
   return query === '' ? '' : `?${query}`;
 }
 
-/** A time as its field has it: local, without a zone. */
+/** Formats a time for a `datetime-local` field: local time without a zone. */
 function localOf(at: string): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return '';

@@ -6,7 +6,10 @@ import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
-/** What the account has bought and may buy; money changes hands on the provider's pages alone. */
+/**
+ * Billing page: the present plan and the plans to buy. Payments happen only on the provider's
+ * pages.
+ */
 export function BillingPage({ query }: { readonly query: string }) {
   const billing = useLoaded(api.billing);
   return (
@@ -27,7 +30,7 @@ export function BillingPage({ query }: { readonly query: string }) {
   );
 }
 
-/** What came of the provider's page, as far as the browser that comes back can know. */
+/** Result of a visit to the provider's page, as far as the query tells. */
 function Returned({ query }: { readonly query: string }) {
   switch (new URLSearchParams(query).get('checkout')) {
     case 'done':

@@ -7,13 +7,13 @@ import { may } from '#pages/shell/session';
 import { FormDialog, TypedName } from '#view/parts/dialog';
 import { SelectField, TextField, type Values } from '#view/parts/field';
 
-/** What can be done with a key. */
+/** Actions on an API key. */
 export type KeyDeed = 'rename' | 'scope' | 'rotate' | 'disable' | 'enable' | 'revoke';
 
 type DeedProps = {
   readonly of: KeyView;
   readonly onClose: () => void;
-  /** Called with the key that a rotation has made. */
+  /** Called after the action, with the new key if a rotation created one. */
   readonly onDone: (made: NewKey | undefined) => void;
 };
 
@@ -24,7 +24,7 @@ const GRACES = [
   ['604800', 'In 7 days'],
 ] as const;
 
-/** The dialog of one deed. */
+/** Dialog of one action. */
 export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDeed }) {
   switch (deed) {
     case 'rename':
@@ -171,7 +171,7 @@ const EXPIRIES = [
   ['never', 'Never'],
 ] as const;
 
-/** Asks what a new key may, and makes it. */
+/** Dialog that creates a key. */
 export function CreateKeyDialog({
   onClose,
   onDone,
@@ -252,7 +252,7 @@ function expiryTime(expiry: string, day: string): Date | undefined {
   return at;
 }
 
-/** Every scope that a key may have, in the spelling of the service, with the permission of each word. */
+/** Permission for each word of a scope. */
 const PERMISSION_OF = {
   full: 'instances.write',
   read: 'instances.read',
@@ -272,13 +272,13 @@ const SCOPES = [
   ...['read audit', 'read billing', 'read audit billing', 'audit billing'],
 ];
 
-/** A scope as people read it: "Full, audit trail". */
+/** Display text of a scope, for example "Full, audit trail". */
 export function scopeText(scope: string): string {
   const words = scope.split(' ').map((word) => TEXT_OF[word] ?? inWords(word));
   return words.map((word, at) => (at === 0 ? word : word.toLowerCase())).join(', ');
 }
 
-/** Whether the person who is signed in has every right of a scope, and so may give it. */
+/** Whether the signed-in person has every right of a scope and may therefore grant the scope. */
 export function mayGive(scope: string): boolean {
   return scope.split(' ').every((word) => {
     const permission = PERMISSION_OF[word as keyof typeof PERMISSION_OF];
@@ -286,7 +286,7 @@ export function mayGive(scope: string): boolean {
   });
 }
 
-/** The scopes that the person who is signed in may give, each with its text. */
+/** Scopes that the signed-in person may grant, each with its display text. */
 function scopeChoices(): (readonly [value: string, text: string])[] {
   return SCOPES.filter(mayGive).map((scope) => [scope, scopeText(scope)] as const);
 }

@@ -16,13 +16,13 @@ import { Empty, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
-/** What is open over the list. */
+/** Dialog that is open above the list. */
 type Open =
   | { readonly kind: 'create' }
   | { readonly kind: 'deed'; readonly deed: KeyDeed; readonly of: KeyView }
   | { readonly kind: 'shown'; readonly made: NewKey };
 
-/** The API keys of the account: made, shown once, renamed, rotated, disabled and revoked. */
+/** API keys page: create, rename, rotate, disable, enable and revoke keys. */
 export function KeysPage() {
   const keys = useLoaded(api.keys);
   const [open, setOpen] = useState<Open | undefined>();
@@ -97,7 +97,7 @@ type KeyTableProps = {
   readonly onDeed: (deed: KeyDeed, of: KeyView) => void;
 };
 
-/** What hints say to people. */
+/** Display texts of hints. */
 const HINTS: Readonly<Record<string, string>> = {
   never_used: 'Never used',
   idle_90_days: 'Idle for 90 days',
@@ -112,7 +112,7 @@ const STATUS_CLASS: Readonly<Record<string, string>> = {
   revoked: 'is-off',
 };
 
-/** Keys that can still be used come first, the newest of each first. */
+/** Table of keys: usable keys before expired and revoked keys, newest first in each group. */
 function KeyTable({ keys, onDeed }: KeyTableProps) {
   const isOver = ({ status }: KeyView) => status === 'revoked' || status === 'expired';
   const newestFirst = keys.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
@@ -216,7 +216,7 @@ function Hints({ of: { hints = [], networks = [] } }: { readonly of: KeyView }) 
   );
 }
 
-/** Deeds that give the rights of a key to those who hold it. */
+/** Actions that need every right of the key, because they pass these rights on. */
 const GIVING: readonly KeyDeed[] = ['scope', 'rotate', 'enable'];
 
 const DEED_TEXTS = [
@@ -230,7 +230,7 @@ const DEED_TEXTS = [
 
 function Deeds({ of, onDeed }: { readonly of: KeyView; readonly onDeed: KeyTableProps['onDeed'] }) {
   const isShown = (deed: KeyDeed) => {
-    // The service refuses these for a key with rights that the person does not have.
+    // The service refuses these actions for a key with rights that the person lacks.
     if (GIVING.includes(deed) && !mayGive(of.scope)) return false;
     return deed === 'enable'
       ? of.status === 'disabled'

@@ -18,7 +18,7 @@ import { Page } from '#view/shell/router';
 
 type Open = MemberDeed | Done;
 
-/** The members of the account and the invitations that are open. */
+/** Members and open invitations of the account. */
 export function MembersPage() {
   const people = useLoaded(api.people);
   const [open, setOpen] = useState<Open | undefined>();
@@ -216,14 +216,14 @@ function InvitationTable({
   );
 }
 
-/** What can be done about who is a member. */
+/** Actions on members and invitations. */
 type MemberDeed =
   | { readonly kind: 'invite' }
   | { readonly kind: 'role'; readonly member: Member }
   | { readonly kind: 'remove'; readonly member: Member }
   | { readonly kind: 'uninvite'; readonly invitation: Invitation };
 
-/** Roles with what each may do. */
+/** Roles and their descriptions. */
 const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
   ['developer', 'Developer: keys and instances'],
   ['viewer', 'Viewer: sees keys, instances and usage'],
@@ -233,16 +233,19 @@ const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
 
 type DeedProps = {
   readonly onClose: () => void;
-  /** Called with the link of a new invitation, or with what a member leaves behind. */
+  /**
+   * Called after the action, with a new invitation link or with the consequences for a member's
+   * keys.
+   */
   readonly onDone: (made: Done | undefined) => void;
 };
 
-/** What a deed leaves to do: a link to send, or keys to decide about. */
+/** Follow-up of an action: a link to send, or keys to decide about. */
 type Done =
   | { readonly kind: 'link'; readonly link: string; readonly email: string }
   | { readonly kind: 'left'; readonly email: string; readonly left: Left };
 
-/** The dialog of one deed. */
+/** Dialog of one action. */
 function MemberDialog({ deed, ...props }: DeedProps & { readonly deed: MemberDeed }) {
   switch (deed.kind) {
     case 'invite':
@@ -295,13 +298,13 @@ function RoleDialog({ member, onClose, onDone }: DeedProps & { readonly member: 
   );
 }
 
-/** Undefined where there is nothing to report. */
+/** Consequences to report. Undefined if there are none. */
 function leftOf({ email }: Member, left: Left): Done | undefined {
   const isNothing = left.keys.length === 0 && left.cancelled_invitations.length === 0;
   return isNothing ? undefined : { kind: 'left', email, left };
 }
 
-/** Names the keys that an owner decides about, and the invitations that were taken back. */
+/** Lists cancelled invitations, and keys that an owner must decide about. */
 function LeftDialog({
   email,
   left: { keys, cancelled_invitations: cancelled },

@@ -12,7 +12,7 @@ const FIRST_CALL = `curl -X POST https://YOUR-HOST/v1/instances \\
   -H "Content-Type: application/json" \\
   -d '{"name": "Ada"}'`;
 
-/** What the account uses and what it may, and what to do first. */
+/** Overview page: usage, limits and first steps. */
 export function OverviewPage() {
   return (
     <Page title="Overview">
@@ -49,7 +49,7 @@ function Limits({
   );
 }
 
-/** The rings in numbers, with what they leave out. */
+/** Table of the values in the rings, with reserved and remaining amounts. */
 function UsageTable({
   usage,
   reload,

@@ -12,7 +12,7 @@ import { Ring } from '#view/parts/ring';
 import { TimeText } from '#view/parts/text';
 import { Link, Page } from '#view/shell/router';
 
-/** What the account has used: now, by day and by key, in this month and in those before, and by instance. */
+/** Usage page: present minute and month, past months by day and key, and usage by instance. */
 export function UsagePage() {
   const usage = useLoaded(api.usage);
   const months = useLoaded(api.usageMonths);
@@ -114,7 +114,7 @@ function Months({ months }: { readonly months: readonly UsageMonth[] }) {
   );
 }
 
-/** The chart in numbers; days without use are left out. */
+/** Table of the chart's values. Days without usage are left out. */
 function DayTable({ month }: { readonly month: UsageMonth }) {
   return (
     <details>
@@ -169,7 +169,7 @@ function KeyUsage({
   );
 }
 
-/** The month and the minute of the account as rings. */
+/** Rings for the present month and minute. */
 export function UsageCards({ usage }: { readonly usage: Usage }) {
   return (
     <div class="cards">
@@ -202,7 +202,7 @@ function MonthCard({ usage }: { readonly usage: Usage }) {
   );
 }
 
-/** Where the month is going; nothing while it is too early to say. */
+/** Forecast of the month. Renders nothing if there is too little data. */
 function Forecast({ usage: { forecast, cycles_per_month: most } }: { readonly usage: Usage }) {
   if (forecast === undefined) return null;
   const { cycles, used_up_at: usedUpAt } = forecast;
@@ -258,7 +258,7 @@ function Meter({ id, children }: { readonly id: string; readonly children: Compo
   );
 }
 
-/** What one thing has used; `note` is what else there is to say of it, besides its id. */
+/** Usage of one key or instance. `note` replaces the id in the row. */
 type UsedRow = {
   readonly id: string;
   readonly name: ComponentChildren;
@@ -266,14 +266,14 @@ type UsedRow = {
   readonly cycles: number;
 };
 
-/** Who used how many cycles, in numbers and as a share of `cycles`. */
+/** Table of cycles and shares of `cycles`. */
 function UsageTable({
   of,
   caption,
   rows,
   cycles,
 }: {
-  /** What a row is: `Key`. */
+  /** Column heading, for example `Key`. */
   readonly of: string;
   readonly caption: string;
   readonly rows: readonly UsedRow[];
@@ -317,7 +317,7 @@ function UsageTable({
   );
 }
 
-/** Which instances used most of the present month. */
+/** Instances with the most cycles in the present month. */
 function InstanceUsagePart({ loading }: { readonly loading: Loading<InstanceUsage> }) {
   const { loaded } = loading;
   const month = loaded.kind === 'ready' ? monthText(loaded.value.month) : undefined;
@@ -381,7 +381,7 @@ function Used({ used }: { readonly used: InstanceUsage }) {
   );
 }
 
-/** Why an instance that is not shown may have used more than one that is. */
+/** Reason why an unlisted instance may have used more than a listed one. */
 function Incomplete({ used }: { readonly used: InstanceUsage }) {
   const { instances_listed: listed, instances_total: total } = used;
   return (

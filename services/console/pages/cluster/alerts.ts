@@ -8,28 +8,30 @@ import type {
 } from '#pages/cluster/answers';
 import { counted, numberText } from '#pages/parts/format';
 
-/** How bad it is: callers suffer, or will; it will keep until morning; it is good to know. */
+/**
+ * Severity: callers are affected or soon will be; the problem can wait until morning; information.
+ */
 export type Level = 'critical' | 'warning' | 'notice';
 
-/** What is wrong, in words, and the entry of the runbook that says what to do. */
+/** A problem in words, and the runbook entry that says what to do. */
 export type Alert = {
   readonly level: Level;
   readonly text: string;
   readonly entry?: string;
 };
 
-/** Records that wait to be stored, as the alert UnflushedTailGrows counts them. */
+/** Threshold of unstored records, the same as in the alert UnflushedTailGrows. */
 const UNSTORED_RECORDS_MAX = 150_000;
 
-/** For how long one may wait, in seconds: twice what it takes at most where the store keeps up. */
+/** Maximum age of an unstored record, in seconds: twice the normal maximum. */
 const UNSTORED_S_MAX = 240;
 
-/** For how long a shard may be on its way to its next owner, in seconds: it takes some tenths. */
+/** Maximum time for a shard to move, in seconds. A move normally takes tenths of a second. */
 const OPENING_S_MAX = 5;
 
 const LEVELS: readonly Level[] = ['critical', 'warning', 'notice'];
 
-/** Everything that is wrong by a report, the worst first. */
+/** Alerts of a report, most severe first. */
 export function alertsOf(report: ClusterReport): readonly Alert[] {
   if (report.kind === 'alone') return [];
   const alerts = [
@@ -41,12 +43,12 @@ export function alertsOf(report: ClusterReport): readonly Alert[] {
   return alerts.sort((one, other) => LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level));
 }
 
-/** How many shards of a service are not served now, for whatever reason. */
+/** Number of shards of a service that no node serves now. */
 export function unservedCountOf({ unserved }: Pick<ServiceReport, 'unserved'>): number {
   return Object.values(unserved).reduce((sum, count) => sum + count, 0);
 }
 
-/** Whether all shards are served, or how many are on their way, in a few words. */
+/** Summary: all shards are served, or the number of shards that are not. */
 export function servedText({ engine, limiter }: OfCluster): string {
   const services = [engine, limiter].flatMap((known) => valueIn(known) ?? []);
   const waiting = services.reduce((sum, service) => sum + unservedCountOf(service), 0);
@@ -54,7 +56,7 @@ export function servedText({ engine, limiter }: OfCluster): string {
   return `${counted(waiting, 'shard')} ${waiting === 1 ? 'is' : 'are'} about to be served`;
 }
 
-/** Seconds as people read them: `3.2 s`, `4 min`, `2 h`. */
+/** Formats a duration in seconds: `3.2 s`, `4 min`, `2 h`. */
 export function durationText(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
@@ -62,12 +64,12 @@ export function durationText(seconds: number): string {
   return `${Math.round(seconds / 3_600)} h`;
 }
 
-/** What a node is called: its name, else the beginning of its incarnation. */
+/** Name of a node, or the start of its incarnation. */
 export function nodeName({ node, incarnation }: Pick<NodeReport, 'node' | 'incarnation'>): string {
   return node ?? `${incarnation.slice(0, 8)}…`;
 }
 
-/** What is known, or undefined. */
+/** The known value, or undefined. */
 function valueIn<Value>(known: Known<Value>): Value | undefined {
   return 'value' in known ? known.value : undefined;
 }
@@ -142,20 +144,20 @@ function longestOf({ unserved_shards }: ServiceReport, state: UnservedState): nu
   return Math.max(0, ...since);
 }
 
-/** What was so when the watch began may have been so for longer. */
+/** A condition that existed when the watch began may be older than the watch. */
 function sinceText(service: ServiceReport, state: UnservedState, watchedS: number): string {
   const longest = longestOf(service, state);
   const isOlder = longest > 0 && longest >= watchedS - 3;
   return `for ${durationText(longest)}${isOlder ? ' or longer' : ''}`;
 }
 
-/** What a node is called inside of a sentence: with its service, where the name does not say it. */
+/** Node name within a sentence. The service is added if the name does not start with it. */
 function nameIn(service: string, node: NodeReport): string {
   const name = nodeName(node);
   return name.startsWith(service) ? name : `the ${service} ${name}`;
 }
 
-/** A text with a large letter in front, unless that is of a name. */
+/** Capitalizes a leading article. Node names stay unchanged. */
 function beginning(text: string): string {
   return text.replace(/^the /, 'The ');
 }
@@ -189,7 +191,10 @@ function stateAlerts(service: string, node: NodeReport): Alert[] {
   }
 }
 
-/** A node that is heard and says nothing of itself, while others of its service do. */
+/**
+ * Alerts for nodes with heartbeats but without a load report, if other nodes of the service have
+ * one.
+ */
 function silentAlerts(service: string, { nodes }: ServiceReport): Alert[] {
   const heard = nodes.filter(({ state }) => state !== 'not heard' && state !== 'sealed');
   if (heard.every(({ load }) => 'not_known' in load)) return [];
@@ -223,7 +228,7 @@ function releaseAlerts({ engine, limiter }: OfCluster): Alert[] {
   return [{ level: 'notice', text }];
 }
 
-/** The places of nodes, those in trouble first, then by name. */
+/** Indexes of nodes: nodes with problems first, then by name. */
 export function troubleFirst(nodes: readonly NodeReport[]): readonly number[] {
   return nodes
     .map((node, place) => ({ place, rank: rankOf(node), name: nodeName(node) }))

@@ -1,13 +1,13 @@
-/** Something that was asked for, or why it is not known now. */
+/** A value, or the reason why it is not known now. */
 export type Known<Value> = { readonly value: Value } | { readonly not_known: string };
 
-/** `GET /cluster/report`. Times are in seconds, null is "not known". */
+/** Answer of `GET /cluster/report`. Durations are in seconds, and null means "not known". */
 export type ClusterReport =
   | {
       readonly kind: 'cluster';
       readonly at: string;
       readonly release: string;
-      /** For how long the answering process watches. */
+      /** Seconds since the answering process began to watch. */
       readonly watched_s: number;
       readonly is_bus_connected: boolean;
       readonly engine: Known<ServiceReport>;
@@ -21,7 +21,7 @@ export type ClusterReport =
       readonly limiter: LoadReport | null;
     };
 
-/** A report of a cluster. */
+/** Report of a cluster, not of a single process. */
 export type OfCluster = Extract<ClusterReport, { kind: 'cluster' }>;
 
 /** The nodes and shards of one service. */
@@ -29,21 +29,21 @@ export type ServiceReport = {
   readonly cluster: string;
   readonly shard_count: number;
   readonly table_age_s: number;
-  /** Why the table of owners could not be read again; null: it was. */
+  /** Reason why the last read of the shard table failed. Null if it succeeded. */
   readonly table_fault: string | null;
   readonly nodes: readonly NodeReport[];
-  /** The owner of each shard, as a place in `nodes`. */
+  /** Owner of each shard, as an index into `nodes`. */
   readonly owners: readonly (number | null)[];
-  /** How many shards are not served, by why, and the first of them. */
+  /** Number of unserved shards by reason, and the first of these shards. */
   readonly unserved: Readonly<Record<UnservedState, number>>;
   readonly unserved_shards: readonly UnservedShard[];
-  /** How many shards move or will, and the first of them. */
+  /** Number of shards that move or will move, and the first of these moves. */
   readonly move_count: number;
   readonly moves: readonly Move[];
   readonly strangers: readonly string[];
 };
 
-/** A node that is heard, or an owner of shards that is not. */
+/** A node with heartbeats, or a shard owner without heartbeats. */
 export type NodeReport = {
   readonly node: string | null;
   readonly incarnation: string;
@@ -54,21 +54,21 @@ export type NodeReport = {
   readonly silent_s: number | null;
   readonly owns: number;
   readonly serves: number | null;
-  /** Its share by the ring. */
+  /** Number of shards that the ring assigns to the node. */
   readonly due: number;
   readonly agrees: boolean | null;
   readonly journal: Known<JournalReport>;
   readonly load: Known<LoadReport>;
 };
 
-/** The head of a journal; `slots` are those above the low-water mark. */
+/** Head of a journal. `slots` counts the slots above the low-water mark. */
 type JournalReport = {
   readonly slots: number;
   readonly next: number;
   readonly is_sealed: boolean;
 };
 
-/** What a node says of itself. */
+/** Load figures that a node reports. */
 export type LoadReport = {
   readonly actors: number;
   readonly actor_bytes: number;
@@ -77,7 +77,7 @@ export type LoadReport = {
   readonly calls_per_s: number | null;
 };
 
-/** Why a shard is not served. */
+/** Reason why a shard is not served. */
 export type UnservedState = 'unowned' | 'not heard' | 'moving';
 
 /** A shard whose calls wait or fail. */
@@ -88,7 +88,7 @@ type UnservedShard = {
   readonly since_s: number;
 };
 
-/** A shard that is due at another node, or that its new owner does not serve yet. */
+/** A shard that the ring assigns to another node, or that its new owner does not serve yet. */
 export type Move = {
   readonly shard: number;
   readonly kind: 'waits' | 'opens';

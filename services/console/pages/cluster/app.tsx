@@ -5,7 +5,7 @@ import { submitted, TextField } from '#view/parts/field';
 import { RefusalNotice, Skeleton } from '#view/parts/notice';
 import { Doorway } from '#view/sign-in/entering';
 
-/** The page of the cluster: the question for the token, and then the cluster. */
+/** Cluster page: the token form, then the cluster. */
 export function ClusterApp() {
   const now = feed.value;
   switch (now.kind) {

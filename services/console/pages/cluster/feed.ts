@@ -2,13 +2,15 @@ import { signal } from '@preact/signals';
 import type { ClusterReport } from '#pages/cluster/answers';
 import { Refused } from '#pages/shell/api';
 
-/** How long a report may take, in milliseconds: the first one listens for over a second. */
+/** Timeout of a report request, in milliseconds. The first report listens for over a second. */
 const REPORT_MS_MAX = 8_000;
 
-/** What a token can be; another text is none, and no header of a request either. */
+/** Valid tokens. Other text cannot be a token or an HTTP header. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
-/** Asks for the cluster as it is now. Throws `Refused`. The token goes into a header, and nowhere else. */
+/**
+ * Requests the present state of the cluster. Throws `Refused`. The token is sent in a header only.
+ */
 async function readReport(token: string): Promise<ClusterReport> {
   if (!TOKEN.test(token)) throw new Refused('unauthorized', 'this is not a token');
   const response = await answered(token);
@@ -50,38 +52,47 @@ function parsedOf(text: string): {
   }
 }
 
-/** How long after an answer the next is asked for, in milliseconds: one report counts for a second. */
+/**
+ * Pause between an answer and the next request, in milliseconds. The service caches a report for a
+ * second.
+ */
 const PAUSE_MS = 1_000;
 
-/** How long the token is kept while no report is asked for, in milliseconds. */
+/** Time without requests until the page forgets the token, in milliseconds. */
 const IDLE_MS_MAX = 15 * 60_000;
 
-/** Why the token is forgotten that was not used for a while. */
+/** Reason shown after the page forgot an unused token. */
 export const IDLE_TOO_LONG = new Refused(
   'idle_too_long',
   'This page has asked for no report for 15 minutes, hidden or paused.',
 );
 
-/** What the page has: nothing without a token, then the newest report and whether the next failed. */
+/** State of the page: locked without a token, opening, or open with the newest report. */
 type Feed =
   | { readonly kind: 'locked'; readonly refusal: Refused | undefined }
   | { readonly kind: 'opening' }
   | {
       readonly kind: 'open';
       readonly report: ClusterReport;
-      /** Since when there is no newer one, and why; undefined: it is the newest. */
+      /**
+       * Error of the last request and the time of the first failure. Undefined if the last request
+       * succeeded.
+       */
       readonly failing: { readonly refusal: Refused; readonly sinceMs: number } | undefined;
     };
 
-/** The cluster, as it was last heard. */
+/** Present state of the page. */
 export const feed = signal<Feed>({ kind: 'locked', refusal: undefined });
 
-/** Whether no further report is asked for. */
+/** Whether requests are paused. */
 export const isPaused = signal(false);
 
 let run = 0;
 
-/** Asks for reports with this token, a second after each answer, for as long as the page is seen. */
+/**
+ * Requests reports with this token, a second after each answer, while the page is visible and not
+ * paused.
+ */
 export async function follow(token: string): Promise<void> {
   run += 1;
   const own = run;
@@ -96,13 +107,13 @@ export async function follow(token: string): Promise<void> {
     const next = await nextFeed(token, feed.value);
     if (own !== run) return;
     feed.value = next;
-    // Whatever takes the port next must not be sent the token of the process that had it.
+    // The token is forgotten: another process could take over the port and receive it.
     if (next.kind === 'locked' || isTokenForgotten(next)) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }
 
-/** Forgets the token and what was shown. */
+/** Forgets the token and the report. */
 export function lock(): void {
   run += 1;
   isPaused.value = false;
@@ -127,7 +138,10 @@ function failed(before: Feed, refusal: Refused): Feed {
   return { ...before, failing };
 }
 
-/** Whether the token is forgotten, while what was shown stays: no answer came, or none was asked for. */
+/**
+ * Whether the token is forgotten while the last report stays visible: no answer, or too long
+ * without requests.
+ */
 export function isTokenForgotten(now: Feed): boolean {
   const code = now.kind === 'open' ? now.failing?.refusal.code : undefined;
   return code === 'no_answer' || code === IDLE_TOO_LONG.code;
@@ -139,14 +153,17 @@ const wrongToken = new Refused(
   { field: 'token' },
 );
 
-/** Fulfils when the page is in front and not paused: true, or false if that takes too long. */
+/**
+ * Resolves with true when the page is visible and not paused. Resolves with false after
+ * `IDLE_MS_MAX`.
+ */
 function whenWanted(): Promise<boolean> {
   return new Promise((resolve) => {
     const beganMs = Date.now();
     const late = setTimeout(() => end(false), IDLE_MS_MAX);
     const look = (): void => {
       if (document.hidden || isPaused.value) return;
-      // Timers do not run while the machine sleeps.
+      // Timers do not run while the machine sleeps, so the wall clock is checked too.
       end(Date.now() - beganMs < IDLE_MS_MAX);
     };
     let unsubscribe = (): void => undefined;

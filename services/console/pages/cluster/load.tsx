@@ -4,25 +4,25 @@ import { counted, numberText } from '#pages/parts/format';
 
 const MIB = 1_024 * 1_024;
 
-/** Bytes as people read them. */
+/** Formats bytes as KiB or MiB. */
 export function bytesText(bytes: number): string {
   return bytes < MIB
     ? `${numberText(Math.ceil(bytes / 1_024))} KiB`
     : `${(bytes / MIB).toFixed(1)} MiB`;
 }
 
-/** Calls a second; one look is none. */
+/** Formats calls per second. A rate needs two samples, so the first report has none. */
 export function rateText(rate: number | null): string {
   return rate === null ? 'not known yet' : `${numberText(Math.round(rate * 10) / 10)} /s`;
 }
 
-/** Records that are not stored, and for how long the oldest waits. */
+/** Formats the number of unstored records and the age of the oldest. */
 export function unstoredText({ unstored_records: records, oldest_unstored_s: oldest }: LoadReport) {
   if (records === 0) return 'none';
   return `${counted(records, 'record')}${oldest === null ? '' : `, oldest ${durationText(oldest)}`}`;
 }
 
-/** What parts of one process hold. */
+/** Table of the load of each part of one process. */
 export function LoadTable({
   loads,
 }: {

@@ -13,7 +13,10 @@ const BADGES: Readonly<Record<NodeReport['state'], string>> = {
   'not heard': 'is-critical',
 };
 
-/** The nodes of a service, trouble first; one can be chosen, and is shown alone on the ring. */
+/**
+ * Table of a service's nodes, nodes with problems first. A selected node is highlighted on the
+ * ring.
+ */
 export function NodeTable({
   name,
   service: { nodes },

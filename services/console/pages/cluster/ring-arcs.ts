@@ -1,12 +1,12 @@
-/** Neighbouring shards of one owner: a place in the list of nodes, null for none. */
+/** Adjacent shards of one owner. The owner is an index into the nodes, or null. */
 export type Arc = {
   readonly from: number;
-  /** The last shard of it. */
+  /** Last shard, inclusive. */
   readonly to: number;
   readonly owner: number | null;
 };
 
-/** A ring in arcs, as few as there can be. */
+/** Merges adjacent shards with the same owner into arcs. */
 export function arcsOf(owners: readonly (number | null)[]): readonly Arc[] {
   const arcs: Arc[] = [];
   for (const [shard, owner] of owners.entries()) {
@@ -17,13 +17,13 @@ export function arcsOf(owners: readonly (number | null)[]): readonly Arc[] {
   return arcs;
 }
 
-/** Where a ring lies: around the middle of a picture of 200 by 200. */
+/** Center of the ring in a picture of 200 by 200. */
 const MIDDLE = 100;
 
-/** Between arcs of different owners, in the units of the picture; none where shards are narrower. */
+/** Gap between arcs in units of the picture. No gap if shards are too narrow. */
 const GAP = 0.8;
 
-/** The outline of an arc between two radii, as an SVG path. */
+/** Outline of an arc between two radii, as an SVG path. */
 export function arcPath(
   { from, to }: Pick<Arc, 'from' | 'to'>,
   count: number,
@@ -32,7 +32,7 @@ export function arcPath(
   const turn = 2 * Math.PI;
   const gap = (turn * outer) / count > 4 * GAP ? GAP / outer : 0;
   const start = (turn * from) / count + gap / 2;
-  // A whole circle has no outline: a hair is missing.
+  // An SVG arc cannot span a whole circle, so a tiny gap remains.
   const end = Math.min((turn * (to + 1)) / count - gap / 2, start + turn - 0.001);
   const isLarge = end - start > Math.PI ? 1 : 0;
   const at = (angle: number, radius: number) => {

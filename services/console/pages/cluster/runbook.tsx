@@ -1,9 +1,9 @@
-/** What the runbook says of an alert, part by part; the build takes it from docs/runbook.md. */
+/** Parts of each runbook entry. The build inlines them from docs/runbook.md. */
 declare const RUNBOOK: Readonly<
   Record<string, readonly (readonly [title: string, text: string])[]>
 >;
 
-/** An entry of the runbook by its name, closed until someone wants it. */
+/** Collapsed runbook entry. */
 export function RunbookEntry({ name }: { readonly name: string }) {
   const parts = RUNBOOK[name];
   if (parts === undefined) return null;

@@ -5,10 +5,13 @@ import { counted, numberText } from '#pages/parts/format';
 import { NodeTable } from '#view/cluster/nodes';
 import { RingMark, ShardRing, ShardTable } from '#view/cluster/shards';
 
-/** Moves in the list: as many as a node gives away at once; the table of all shards has the rest. */
+/**
+ * Maximum number of moves in the list: the number that one node gives away at once. The shard table
+ * lists all.
+ */
 const MOVES_SHOWN_MAX = 8;
 
-/** One service: its ring beside what moves, then its nodes, and all shards for who wants them. */
+/** One service: its ring and moves, its nodes, and a table of all shards. */
 export function ServicePart({
   name,
   service,
@@ -41,7 +44,7 @@ export function ServicePart({
   );
 }
 
-/** Shards on their way, and those that will go. */
+/** Shards that move or will move. */
 function MoveList({ service }: { readonly service: ServiceReport }) {
   const { moves, move_count } = service;
   const shown = moves.slice(0, MOVES_SHOWN_MAX);

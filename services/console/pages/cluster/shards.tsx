@@ -5,14 +5,14 @@ import { type Arc, arcPath, arcsOf } from '#pages/cluster/ring-arcs';
 import { counted } from '#pages/parts/format';
 import { unstoredText } from '#view/cluster/load';
 
-/** Colours, each with a pattern of its own; more nodes than these begin again. */
+/** Number of styles, each a color with a pattern. Further nodes reuse the styles. */
 const STYLES = 8;
 
-/** Radii of the ring, and of the marks outside of it. */
+/** Radii of the ring, and of the marks outside the ring. */
 const RING = { inner: 66, outer: 88 };
 const MARKS = { inner: 91, outer: 97 };
 
-/** The shards of a service on their ring, in the colours and patterns of their owners. */
+/** Ring of a service's shards, in the colors and patterns of their owners. */
 export function ShardRing({
   name,
   service: { owners, nodes, shard_count, unserved_shards, moves },
@@ -53,7 +53,7 @@ export function ShardRing({
   );
 }
 
-/** The colour and pattern of a node, as the ring has it. */
+/** Color and pattern of a node on the ring. */
 export function Swatch({ name, place }: { readonly name: string; readonly place: number }) {
   return (
     <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
@@ -62,7 +62,7 @@ export function Swatch({ name, place }: { readonly name: string; readonly place:
   );
 }
 
-/** The mark that a shard has outside of the ring. */
+/** Legend symbol of a mark outside the ring. */
 export function RingMark({ kind }: { readonly kind: 'unserved' | 'move' }) {
   return (
     <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
@@ -71,7 +71,7 @@ export function RingMark({ kind }: { readonly kind: 'unserved' | 'move' }) {
   );
 }
 
-/** What is drawn over the colour of each style, in a tile of 6 by 6; the first one is plain. */
+/** Pattern of each style, drawn in a tile of 6 by 6. The first style has none. */
 const HATCHES = [
   '',
   'M0 6 6 0M-1 1 1-1M5 7 7 5',
@@ -102,7 +102,7 @@ function Patterns({ name }: { readonly name: string }) {
   );
 }
 
-/** The ring as a table, made when it is opened: neighbours of one owner are one row. */
+/** Shards as a table, rendered when opened. Adjacent shards of one owner share a row. */
 export function ShardTable({
   name,
   service,
@@ -127,7 +127,7 @@ function Rows({ name, service }: { readonly name: string; readonly service: Serv
       ({ shard, state, since_s }) => [shard, `${state} for ${durationText(since_s)}`] as const,
     ),
   ]);
-  // A row says one thing: a shard with a note of its own has one of its own.
+  // A shard with a note gets a row of its own.
   const rows = arcsOf(owners).flatMap((arc) => split(arc, notes));
   return (
     <table class="rows is-tight">

@@ -12,7 +12,7 @@ import { Page } from '#view/shell/router';
 
 type Failing = { readonly refusal: Refused; readonly sinceMs: number };
 
-/** A cluster: what is wrong and what to do first, then each service. */
+/** Cluster view: alerts with their runbook entries, then each service. */
 export function ClusterView({
   report,
   failing,
@@ -100,13 +100,13 @@ function nextText({ code }: Refused, seconds: number): string {
   return `No answer for ${durationText(seconds)}; ${next}`;
 }
 
-/** What is said of the worst alerts; what is only good to know leaves what is served. */
+/** Headline by severity. With notices only, the headline shows the served shards. */
 const VERDICTS: Partial<Record<Level, string>> = {
   critical: 'Callers suffer, or may soon',
   warning: 'Something needs a look',
 };
 
-/** Whether something is wrong, in one line, and what it is. */
+/** Headline and list of alerts. */
 function Verdict({
   alerts,
   report,
@@ -168,7 +168,7 @@ function Service({
   );
 }
 
-/** A process on memory: there is nothing to own, and nothing to move. */
+/** View of a single process with memory storage, which has no shards. */
 function AlonePart({
   report: { engine, limiter },
 }: {

@@ -1,33 +1,33 @@
 import { type Contract, type Instance, MODES, type Report } from '#pages/instances/answers';
 import { counted, inWords, levelText, localTime, numberText } from '#pages/parts/format';
 
-/** An instance as it is compared. */
+/** An instance with the data to compare. */
 export type Side = Pick<Report, 'snapshot' | 'contract'> & {
   readonly instance: Instance;
-  /** Undefined before its first observation. */
+  /** Undefined before the first observation. */
   readonly drift: Report['drift']['level'] | undefined;
 };
 
-/** One thing about both instances, and how it differs. */
+/** One property of both instances, and the difference. */
 type Fact = {
   readonly what: string;
   readonly first: string;
   readonly second: string;
-  /** Empty where it is the same. */
+  /** Empty if equal. */
   readonly difference: string;
 };
 
-/** What a contract says of an action. */
+/** Status of an action in a contract. */
 type Standing = 'allowed' | 'forbidden' | 'open';
 
-/** Actions of two contracts. */
+/** Actions of two contracts, by difference. */
 type ActionDifference = {
   readonly differing: readonly {
     readonly action: string;
     readonly first: Standing;
     readonly second: Standing;
   }[];
-  /** What both allow, and what both forbid. */
+  /** Actions that both contracts allow or forbid. */
   readonly allowed: readonly string[];
   readonly forbidden: readonly string[];
 };
@@ -39,7 +39,7 @@ const DRIFT_TEXTS = {
   D3: 'D3: breach, rolled back',
 } as const;
 
-/** How two instances differ in what is known of their state, and in how they decide. */
+/** Properties of two instances: state and decision style, with their differences. */
 export function factsOf(first: Side, second: Side): Fact[] {
   const text = (what: string, of: (side: Side) => string): Fact =>
     factOf(what, of(first), of(second), 'differs');
@@ -66,7 +66,7 @@ export function factsOf(first: Side, second: Side): Fact[] {
   ];
 }
 
-/** Which actions two contracts treat differently, and which alike. */
+/** Compares the allowed and forbidden actions of two contracts. */
 export function actionsOf(first: Contract, second: Contract): ActionDifference {
   const listed = [first, second].flatMap(({ allowed_actions, forbidden_actions }) => [
     ...allowed_actions,
@@ -86,7 +86,7 @@ export function actionsOf(first: Contract, second: Contract): ActionDifference {
   };
 }
 
-/** The modes that are furthest apart, at most three, as a sentence that needs no picture. */
+/** Names the modes with the largest differences, at most three, as a sentence. */
 export function furthestText(first: Side, second: Side): string {
   const apart = MODES.map(([key, name]) => ({
     name,
@@ -114,7 +114,7 @@ function listText(names: readonly string[]): string {
 
 const signed = (value: number): string => `${value > 0 ? '+' : '−'}${numberText(Math.abs(value))}`;
 
-/** A difference of two levels in percentage points; empty where none is shown. */
+/** Formats a difference of two levels in percentage points. Empty if it rounds to zero. */
 function points(by: number): string {
   const tenths = Math.round(Math.abs(by) * 1_000) / 10;
   if (tenths === 0) return '';

@@ -7,7 +7,7 @@ import { Empty, WhenLoaded } from '#view/parts/notice';
 import { Radar } from '#view/parts/radar';
 import { Link, Page } from '#view/shell/router';
 
-/** Two instances side by side, named by the query's `a` and `b`. */
+/** Comparison of two instances, given by `a` and `b` in the query. */
 export function ComparePage({ query }: { readonly query: string }) {
   const params = new URLSearchParams(query);
   const [a, b] = [params.get('a') ?? '', params.get('b') ?? ''];
@@ -34,7 +34,7 @@ export function ComparePage({ query }: { readonly query: string }) {
   );
 }
 
-/** Each is loaded for itself, so that one that is not there is named. */
+/** Loads both instances separately, so that an error names the missing instance. */
 function Sides({ a, b }: { readonly a: string; readonly b: string }) {
   const first = useLoaded(() => sideOf(a));
   const second = useLoaded(() => sideOf(b));
@@ -57,7 +57,7 @@ async function sideOf(id: string): Promise<Side> {
     instanceApi.newestDrift(id),
   ]);
   if (snapshot.cycle === 0) return { instance, snapshot, contract, drift: undefined };
-  // There is an event for each cycle that was not within the band (interface 2.7).
+  // Cycles outside the band have a drift event (interface 2.7). No event means D0.
   const isOfNow = newest !== undefined && newest.cycle >= snapshot.cycle;
   return { instance, snapshot, contract, drift: isOfNow ? newest.drift_level : 'D0' };
 }
@@ -89,18 +89,18 @@ function Comparison({ first, second }: { readonly first: Side; readonly second: 
   );
 }
 
-/** Two instances may have the same name: then their ids say which is which. */
+/** Names of both instances, with ids if the names are equal. */
 function namesOf({ instance: a }: Side, { instance: b }: Side): readonly [string, string] {
   if (a.name !== b.name) return [a.name, b.name];
   return [`${a.name} (${a.id})`, `${b.name} (${b.id})`];
 }
 
-/** The names of both instances. */
+/** Names of both instances. */
 type Names = readonly [string, string];
 
 const STANDING_CLASS = { allowed: 'is-good', forbidden: 'is-warning', open: 'is-off' } as const;
 
-/** What the two are and how they decide, row by row. */
+/** Table of properties: state and decision style. */
 function FactComparison({
   names,
   first,
@@ -145,7 +145,7 @@ function FactComparison({
   );
 }
 
-/** Which actions the two contracts treat differently, and which alike. */
+/** Table of actions that differ, and lists of actions that are equal. */
 function ActionComparison({
   names,
   first,

@@ -2,7 +2,7 @@ import type { HistoryRow } from '#pages/instance/events';
 import type { Report } from '#pages/instances/answers';
 import { exchange, idIn, post, send } from '#pages/shell/api';
 
-/** An observation as it is sent: what is left out has the default of the API. */
+/** Body of an observation. Omitted fields get the defaults of the API. */
 export type Observation = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -11,15 +11,15 @@ export type Observation = {
   readonly timestamp?: string;
 };
 
-/** What an observation was answered, and whether it came too early, which changes nothing. */
+/** Result of an observation. A throttled observation changes nothing. */
 export type Processed = {
   readonly report: Report;
   readonly isThrottled: boolean;
-  /** When the next one is taken, of a throttled one. */
+  /** Seconds until the next observation is accepted, if throttled. */
   readonly retryAfterSeconds: number | undefined;
 };
 
-/** A page of the history, newest first; all generations count in `total` where all are asked for. */
+/** A page of the history, newest first. `total` covers all generations if all are requested. */
 type HistoryPage = {
   readonly data: readonly HistoryRow[];
   readonly pagination: { readonly total: number };
@@ -31,9 +31,9 @@ type HistoryQuery = {
   readonly generation: 'current' | 'all';
 };
 
-/** What the page of one instance asks of the console, as `/v1` answers it. Throws `Refused`. */
+/** Calls of the instance page, with the requests and answers of `/v1`. They throw `Refused`. */
 export const instanceCalls = {
-  /** Sent again under the same key it is one observation. */
+  /** Idempotent: a retry with the same key is one observation. */
   async process(id: string, observation: Observation, idempotencyKey: string): Promise<Processed> {
     const path = `/instances/${idIn(id)}/process`;
     const key = { 'idempotency-key': idempotencyKey };
@@ -45,7 +45,7 @@ export const instanceCalls = {
       retryAfterSeconds: wait === null ? undefined : Number(wait),
     };
   },
-  /** The state after each of them, of a copy that is thrown away. */
+  /** Applies observations to a copy and returns the state after each. The copy is discarded. */
   simulate: async (id: string, observations: readonly Observation[]) =>
     (await post<{ states: readonly Report[] }>(`/instances/${idIn(id)}/simulate`, { observations }))
       .states,

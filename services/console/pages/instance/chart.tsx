@@ -9,16 +9,19 @@ import { PointsTable } from '#view/instance/history';
 type LineChartProps = {
   readonly points: readonly ChartPoint[];
   readonly marks: readonly DriftMark[];
-  /** The mark whose drift is shown, by its x. */
+  /** X of the selected mark. */
   readonly chosen: number | undefined;
   readonly onMark: (x: number) => void;
-  /** What x counts: "Observation". */
+  /** Unit of the x axis, for example "Observation". */
   readonly unit: string;
-  /** What the picture shows, for those who do not see it. */
+  /** Text alternative of the chart. */
   readonly label: string;
 };
 
-/** Modes, energy and stability as lines over the stress band, with drift marks and a table of the same. */
+/**
+ * Line chart of modes, energy and stability above the stress band, with drift marks and a data
+ * table.
+ */
 export function LineChart({ points, marks, chosen, onMark, unit, label }: LineChartProps) {
   const { canvas, plot, width } = usePlot(points);
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
@@ -60,7 +63,7 @@ export function LineChart({ points, marks, chosen, onMark, unit, label }: LineCh
   );
 }
 
-/** Which point the values below the chart are of. */
+/** Position and state of the point whose values the legend shows. */
 function Readout({ of, unit }: { readonly of: ChartPoint | undefined; readonly unit: string }) {
   if (of === undefined) return <p class="quiet">No state yet.</p>;
   const { x, at, report } = of;
@@ -75,7 +78,7 @@ function Readout({ of, unit }: { readonly of: ChartPoint | undefined; readonly u
 
 type Current = { current: Plot | undefined; pointed: number | undefined };
 
-/** A plot in an element, as wide as that, in the colours of the scheme. */
+/** Plot in an element. Follows the element's width and the color scheme. */
 function usePlot(points: readonly ChartPoint[]) {
   const canvas = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | undefined>(undefined);
@@ -107,10 +110,12 @@ function usePlot(points: readonly ChartPoint[]) {
   return { canvas, width, plot: current };
 }
 
-/** How many observations the chart goes back. */
+/** Choices for the number of observations in the chart. */
 const REACHES = [60, 200, 2_000] as const;
 
-/** Modes, energy and stability since the page was opened, with the drift of a chosen mark or of now. */
+/**
+ * Live chart since the page was opened, with the drift of the selected mark or of the newest cycle.
+ */
 export function LiveLines({ view }: { readonly view: InstanceView }) {
   const [reach, setReach] = useState<number>(REACHES[1]);
   const [chosen, setChosen] = useState<number | undefined>();

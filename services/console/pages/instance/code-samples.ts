@@ -1,16 +1,16 @@
 import type { Observation } from '#pages/instance/calls';
 
-/** A program that sends an observation. */
+/** Sample code that sends an observation. */
 export type CodeSample = {
   readonly language: 'curl' | 'TypeScript' | 'Python';
   readonly text: string;
 };
 
-/** Where the API is and which key is used is not known here. */
+/** Placeholders: the console knows neither the API host nor a key. */
 const ADDRESS = 'https://YOUR-HOST/v1';
 const KEY = 'YOUR_API_KEY';
 
-/** The same observation as a program of each language would send it, with a placeholder for the key. */
+/** Sample code for an observation in each language, with placeholders for host and key. */
 export function codeSamples(id: string, observation: Observation): readonly CodeSample[] {
   const url = `${ADDRESS}/instances/${id}/process`;
   return [
@@ -21,7 +21,7 @@ export function codeSamples(id: string, observation: Observation): readonly Code
 }
 
 function curlFor(url: string, observation: Observation): string {
-  // Between single quotes a shell takes everything as it is, but for the quote itself.
+  // A shell takes text between single quotes literally, except the quote itself.
   const body = JSON.stringify(observation).replaceAll("'", `'\\''`);
   return `curl -X POST ${url} \\
   -H "Authorization: Bearer ${KEY}" \\
@@ -63,7 +63,7 @@ with urllib.request.urlopen(request, timeout=10) as response:
 
 const indented = (text: string): string => text.replaceAll('\n', '\n  ');
 
-/** A JSON value as Python writes it: its strings are Python's too, its other words are not. */
+/** Formats a JSON value as Python. Strings are the same; `null`, `true` and `false` differ. */
 function pythonOf(value: unknown): string {
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { CodeSample } from '#pages/instance/code-samples';
 import { CopyButton } from '#view/parts/text';
 
-/** The same call in several languages, one of which is shown. */
+/** Code samples with a language switch. */
 export function CodePanel({ samples }: { readonly samples: readonly CodeSample[] }) {
   const [language, setLanguage] = useState<CodeSample['language']>('curl');
   const sample = samples.find((each) => each.language === language);

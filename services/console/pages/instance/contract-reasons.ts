@@ -3,10 +3,10 @@ import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/stress';
 import { type Contract, MODES, type Report, valuesOf } from '#pages/instances/answers';
 import { levelText } from '#pages/parts/format';
 
-/** An action, and the rule of the model from which it follows that it is allowed or not (model 4). */
+/** An action, and the rule of the model that allows or forbids the action (model 4). */
 export type Reasoned = { readonly action: string; readonly reason: string };
 
-/** The actions of a contract by what the caller may do with them. */
+/** Actions of a contract by status, with reasons. */
 type ReasonedActions = {
   readonly allowed: readonly Reasoned[];
   readonly forbidden: readonly Reasoned[];
@@ -14,19 +14,19 @@ type ReasonedActions = {
   readonly left: readonly Reasoned[];
 };
 
-/** Modes that a reason names at most. Chosen: the ones that matter. */
+/** Maximum number of modes named in a reason. */
 const NAMED_MODES_MAX = 2;
 
-/** The highest and the lowest band that an energy may be in: which one depends on where it came from. */
+/** Highest and lowest possible energy band. The band depends on past energy (hysteresis). */
 type Bands = { readonly highest: number; readonly lowest: number };
 
-/** Why each action is allowed, forbidden or left to the caller, from what a report says alone. */
+/** Explains from a report alone why each action is allowed, forbidden or left to the caller. */
 export function reasonsOf(report: Report): ReasonedActions {
   const { allowed_actions: allowed, forbidden_actions: forbidden } = report.contract;
   const isNamed = (action: string) => allowed.includes(action) || forbidden.includes(action);
   const reasoned = (reasonOf: (action: number, report: Report) => string) => (action: string) => {
     const index = (ACTIONS as readonly string[]).indexOf(action);
-    // A later model may have actions that this page does not know.
+    // A later model may have actions that this page does not support.
     return { action, reason: index < 0 ? 'No reason is known here.' : reasonOf(index, report) };
   };
   return {
@@ -77,7 +77,7 @@ function conditionsOf({ snapshot }: Report): { readonly stress: number; readonly
   return { stress, bands: { highest: bandOf(energy), lowest: energyBandAfter(energy, 0) } };
 }
 
-/** The modes that incline most to an action (1) or against it (-1), with how strong they are. */
+/** Modes with the largest weight for (1) or against (-1) an action, with their strengths. */
 function leaningOf(action: number, { snapshot }: Report, sign: 1 | -1): string {
   return valuesOf(snapshot.mode_strengths)
     .map((strength, mode) => ({
@@ -92,7 +92,7 @@ function leaningOf(action: number, { snapshot }: Report, sign: 1 | -1): string {
     .join(' and ');
 }
 
-/** What a contract says besides actions, each with the rule behind it. */
+/** Other terms of a contract, each with the rule behind it. */
 export function manner({ contract, drift, snapshot }: Report): readonly Reasoned[] {
   const { decision_style: style, recovery_profile: recovery } = contract;
   const { stress_state: stress } = snapshot;

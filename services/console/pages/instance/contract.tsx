@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { manner, type Reasoned, reasonsOf } from '#pages/instance/contract-reasons';
 import type { Report } from '#pages/instances/answers';
 
-/** What the instance should and should not do now, each with the rule from which it follows. */
+/** Contract of the instance: allowed and forbidden actions, each with the rule behind it. */
 export function ContractCard({ report }: { readonly report: Report | undefined }) {
   return (
     <section class="card" aria-labelledby="contract">

@@ -11,7 +11,7 @@ const RESETS = [
   ['initial', 'To how it was created'],
 ] as const;
 
-/** Reset and deletion, each of which asks for the name. */
+/** Reset and deletion. Each requires typing the instance's name. */
 export function DangerPart({ instance }: { readonly instance: Instance }) {
   const [open, setOpen] = useState<'reset' | 'delete' | undefined>();
   const onClose = () => setOpen(undefined);

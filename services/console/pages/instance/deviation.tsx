@@ -3,10 +3,10 @@ import { PLOT_LEFT_PX, PLOT_RIGHT_PX } from '#pages/instance/plot';
 import { type Deviation, MODES } from '#pages/instances/answers';
 import { levelText, localTime, numberText } from '#pages/parts/format';
 
-/** The departure that fills half of a bar, in standard deviations. Chosen: few go further. */
+/** Deviation at full bar length, in standard deviations. Larger deviations are rare. */
 const BAR_Z_MAX = 6;
 
-/** From this departure on a single mode is out of the band (model 3.1). */
+/** Deviation from which a single mode is outside the band (model 3.1). */
 const SINGLE_LIMIT = 2.6901;
 
 type DeviationPartProps = {
@@ -17,7 +17,7 @@ type DeviationPartProps = {
   readonly deviation: Deviation;
 };
 
-/** How far from normal a state was: in words, as a whole, and mode by mode. */
+/** Deviation of a state from normal: description, statistics, and a table by mode. */
 export function DeviationPart({ title, level, at, isRolledBack, deviation }: DeviationPartProps) {
   const { description, distance, t2, p_value: p, breach, run, sustained } = deviation;
   const facts = [
@@ -79,7 +79,7 @@ export function DeviationPart({ title, level, at, isRolledBack, deviation }: Dev
   );
 }
 
-/** A departure as a bar from the middle: to the right is above the set-point. */
+/** Bar from the center. Bars to the right are above the set-point. */
 function Bar({ z }: { readonly z: number }) {
   const length = (Math.min(Math.abs(z), BAR_Z_MAX) / BAR_Z_MAX) * 50;
   const isOut = Math.abs(z) >= SINGLE_LIMIT;
@@ -96,7 +96,7 @@ function Bar({ z }: { readonly z: number }) {
   );
 }
 
-/** The look of a drift level as a badge. */
+/** Badge class of a drift level. */
 export function driftClass(level: string): string {
   return { D0: 'is-good', D1: 'is-warning', D2: 'is-warning', D3: 'is-bad' }[level] ?? '';
 }
@@ -104,13 +104,13 @@ export function driftClass(level: string): string {
 const decimal = (value: number): string => value.toFixed(2);
 const signed = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixed(2)}`;
 
-/** A drift event on the x axis of a chart. */
+/** Drift event on the x axis of a chart. */
 export type DriftMark = { readonly x: number; readonly level: string };
 
-/** Marks that are shown, the newest. Chosen: more of them cover one another. */
+/** Maximum number of marks shown: the newest. More would overlap. */
 const MARKS_MAX = 100;
 
-/** How wide a mark with its level is, in pixels; closer ones are without it. */
+/** Width of a mark with its level, in pixels. Closer marks have no level. */
 const MARK_PX = 26;
 
 type DriftMarksProps = {
@@ -123,8 +123,8 @@ type DriftMarksProps = {
 };
 
 /**
- * The drift events below a chart, each where its observation is. They are one stop of the Tab key; the
- * arrow keys lead from one to the next, Enter chooses.
+ * Drift events below a chart, aligned with their observations. The toolbar is one tab stop: arrow
+ * keys move between marks, and Enter selects.
  */
 export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: DriftMarksProps) {
   const strip = useRef<HTMLDivElement>(null);

@@ -1,6 +1,9 @@
 import type { DriftEvent, Report, Strengths } from '#pages/instances/answers';
 
-/** A row of `GET /api/instances/:id/history`; the generation is there where all are asked for. */
+/**
+ * Row of `GET /api/instances/:id/history`. `generation` is present if all generations are
+ * requested.
+ */
 export type HistoryRow = {
   readonly cycle: number;
   readonly mode_target: string;
@@ -11,21 +14,21 @@ export type HistoryRow = {
   readonly generation?: number;
 };
 
-/** The names of the events of a stream (decision 244). */
+/** Event names of a stream (decision 244). */
 export const EVENT_NAMES = ['state', 'cycle', 'reset', 'gap', 'deleted'] as const;
 
-/** One of them. */
+/** Name of a stream event. */
 export type EventName = (typeof EVENT_NAMES)[number];
 
-/** A state as streams say it. Engines of an earlier build leave out what modes are compared with. */
+/** State in a stream. Older engines omit the two reference profiles. */
 export type FollowedState = Report & {
   readonly set_point?: Strengths;
   readonly last_stable?: Strengths;
 };
 
-/** What a stream says. `ordinal` counts the observations of the instance's whole life. */
+/** Event of a stream. `ordinal` counts observations over the instance's whole life. */
 export type InstanceEvent =
-  /** A connection is there: the first one, or one that goes on behind the last event. */
+  /** A connection was opened: the first, or one that resumes after the last event. */
   | { readonly kind: 'opened' }
   | { readonly kind: 'state'; readonly ordinal: number; readonly report: FollowedState }
   | {
@@ -38,7 +41,7 @@ export type InstanceEvent =
   | { readonly kind: 'gap'; readonly from: number; readonly to: number }
   | { readonly kind: 'deleted' };
 
-/** An event as the stream wrote it: `lastId` is the newest id that came, with it or before it. */
+/** Parses a stream event. `lastId` is the newest event id received so far. */
 export function eventOf(name: EventName, lastId: string, text: string): InstanceEvent {
   const data = JSON.parse(text);
   const ordinal = Number(lastId);

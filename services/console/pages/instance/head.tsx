@@ -19,7 +19,7 @@ type LiveHeadProps = {
   readonly generation: number | undefined;
 };
 
-/** Which instance it is, how it is now, and whether what is shown is live. */
+/** Id, present state and stream status of the instance. */
 export function LiveHead({ instance, live, view, generation }: LiveHeadProps) {
   const { now, gap } = view;
   return (
@@ -97,7 +97,7 @@ const STATUS_TEXTS = {
   ended: ['is-off', 'ended'],
 } as const;
 
-/** How the stream is, and a button that stops what moves. */
+/** Status of the stream, and a button that pauses updates. */
 function Connection({ live }: { readonly live: LiveModel }) {
   const isPaused = live.isPaused.value;
   const [style, text] = isPaused ? ['is-quiet', 'paused'] : STATUS_TEXTS[live.status.value];
@@ -115,7 +115,9 @@ type Kind = 'now' | 'set-point' | 'stable' | 'persona';
 
 const AXES = MODES.map(([, name]) => name);
 
-/** The modes now, their set-point, those of the last stable state, and of the nearest persona. */
+/**
+ * Radar chart of the present modes, the set-point, the last stable state and the nearest persona.
+ */
 export function StateRadar({
   view: { now },
   personas,

@@ -1,50 +1,50 @@
 import type { HistoryRow } from '#pages/instance/events';
 
 /**
- * The tallest that a scrolled list is made, in pixels: browsers draw nothing beyond 17 million. A list of
- * more rows is scrolled by several rows a pixel.
+ * Maximum height of a scrolled list, in pixels. Browsers draw nothing beyond 17 million. A longer
+ * list scrolls by several rows per pixel.
  */
 const SCROLL_PX_MAX = 10_000_000;
 
-/** Rows that are kept in memory. Chosen: a few pages to both sides. */
+/** Maximum number of cached rows: a few pages in both directions. */
 const KEPT_ROWS_MAX = 4_000;
 
-/** How a list of rows of one height lies in what scrolls it. */
+/** Geometry of a scrolled list with rows of equal height. */
 export type ScrolledList = {
   readonly rows: number;
   readonly rowPx: number;
-  /** How much of the list is seen, with its head, in pixels. */
+  /** Height of the viewport including the table head, in pixels. */
   readonly viewPx: number;
-  /** Rows that are seen at once. */
+  /** Number of visible rows. */
   readonly shown: number;
 };
 
-/** How tall the whole list is made, in pixels. */
+/** Height of the whole list, in pixels. */
 export function scrollHeightOf({ rows, rowPx }: ScrolledList): number {
-  // The head is as tall as a row.
+  // The table head has the height of a row.
   return Math.min((rows + 1) * rowPx, SCROLL_PX_MAX);
 }
 
-/** The first row that is seen at a scroll position, from 0. */
+/** Index of the first visible row at a scroll position. */
 export function firstRowAt(list: ScrolledList, scrollTop: number): number {
   const range = scrollHeightOf(list) - list.viewPx;
   if (range <= 0) return 0;
   return Math.round((Math.min(scrollTop, range) / range) * lastFirstRow(list));
 }
 
-/** The scroll position at which a row is the first one. */
+/** Scroll position that shows `first` as the first row. */
 export function scrollTopOf(list: ScrolledList, first: number): number {
   const last = lastFirstRow(list);
   if (last === 0) return 0;
   return (first / last) * (scrollHeightOf(list) - list.viewPx);
 }
 
-/** The first row when the end of the list is seen. */
+/** Index of the first visible row at the end of the list. */
 export function lastFirstRow({ rows, shown }: ScrolledList): number {
   return Math.max(0, rows - shown);
 }
 
-/** The first row after a key, or undefined for keys that do not scroll. */
+/** First visible row after a key press. Undefined for keys that do not scroll. */
 export function rowAfterKey(key: string, first: number, list: ScrolledList): number | undefined {
   const page = Math.max(1, list.shown - 1);
   const steps: Readonly<Record<string, number>> = {
@@ -59,7 +59,7 @@ export function rowAfterKey(key: string, first: number, list: ScrolledList): num
   return next === undefined ? undefined : Math.min(Math.max(0, next), lastFirstRow(list));
 }
 
-/** Rows of a history by their cycles; the ones that came first are forgotten first. */
+/** Cache of history rows by cycle. The oldest inserted rows are evicted first. */
 export class HistoryRows {
   readonly #rows = new Map<number, HistoryRow>();
 
@@ -78,7 +78,7 @@ export class HistoryRows {
     }
   }
 
-  /** The newest cycle from `newest` down to `oldest` that is not there. */
+  /** Newest cycle from `newest` down to `oldest` that is not cached. */
   missing(newest: number, oldest: number): number | undefined {
     for (let cycle = newest; cycle >= oldest; cycle -= 1) if (!this.#rows.has(cycle)) return cycle;
     return undefined;

@@ -14,7 +14,7 @@ import { Dialog } from '#view/parts/dialog';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 
-/** The observations of the present generation, newest first, however many they are. */
+/** History of the present generation, newest first, for any number of observations. */
 export function HistoryPart({ id, view }: { readonly id: string; readonly view: InstanceView }) {
   const history = useHistory(id, view);
   const [open, setOpen] = useState<HistoryRow | undefined>();
@@ -81,15 +81,15 @@ type HistoryTableProps = {
 };
 
 /**
- * Rows of a long list, of which only those that are seen are in the document. What scrolls is as tall as
- * all of them, or as browsers allow; arrow and page keys go row by row in any case.
+ * Virtualized table: only visible rows are in the document. The scroll height covers all rows, up
+ * to the browsers' limit. Arrow and page keys move by rows in any case.
  */
 function HistoryTable({ history, onContext }: HistoryTableProps) {
   const { list, first, newer } = history;
   const { box, body, onScroll, moveTo } = useScrolling(history);
   const count = Math.min(list.shown, list.rows - first);
   const onKeyDown = (event: KeyboardEvent) => {
-    // Within a row keys are those of what has the focus.
+    // Keys pressed in a row belong to the focused element.
     const next = event.target === box.current ? rowAfterKey(event.key, first, list) : undefined;
     if (next === undefined) return;
     event.preventDefault();
@@ -97,7 +97,7 @@ function HistoryTable({ history, onContext }: HistoryTableProps) {
   };
   return (
     <>
-      {/* What scrolls must be reached by keyboard. */}
+      {/* Focusable, so that the keyboard can scroll it. */}
       <section
         ref={box}
         class="history"
@@ -136,14 +136,14 @@ function HistoryTable({ history, onContext }: HistoryTableProps) {
   );
 }
 
-/** Keeps the place in the list and the scroll position the same. */
+/** Keeps the list position and the scroll position in sync. */
 function useScrolling({ list, first, scrollTo, setSizes }: History) {
   const box = useRef<HTMLElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
-  /** A position that was set here: the event that it brings moves nothing. */
+  /** Last scroll position set by code. Its scroll event is ignored. */
   const own = useRef(-1);
   useEffect(() => {
-    // Rows are higher where texts are: with another font, or another width.
+    // Row heights change with the font and the width.
     const sizes = new ResizeObserver(() => {
       const rowPx = body.current?.rows[0]?.getBoundingClientRect().height ?? 0;
       const viewPx = box.current?.clientHeight ?? 0;
@@ -232,7 +232,7 @@ function Row({
   );
 }
 
-/** Rows of the table. Chosen: as many as anyone reads. */
+/** Maximum number of rows in the table. */
 const ROWS_MAX = 50;
 
 type PointsTableProps = {
@@ -241,7 +241,7 @@ type PointsTableProps = {
   readonly label: string;
 };
 
-/** The points of a chart as a table that opens below it, newest first. */
+/** Expandable table of a chart's points, newest first. */
 export function PointsTable({ points, unit, label }: PointsTableProps) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -277,7 +277,7 @@ function Rows({ points, unit, label }: PointsTableProps) {
         </thead>
         <tbody>
           {shown.map(({ x, at, report }, index) => (
-            // A reset may have brought two states at one observation.
+            // After a reset, two states can have the same observation.
             <tr key={`${x} ${report.snapshot.cycle} ${index}`}>
               <th scope="row">
                 {numberText(x)}

@@ -1,16 +1,16 @@
 import { MODES, type Report } from '#pages/instances/answers';
 
-/** A line of a chart: what it shows of a state, and how it differs from the others. */
+/** A line of a chart: its value in a state, and its style. */
 type Line = {
   readonly name: string;
-  /** Names its colour in the stylesheet. */
+  /** Class with the color in the stylesheet. */
   readonly style: string;
-  /** Lengths of its dashes and gaps, in pixels. */
+  /** Lengths of dashes and gaps, in pixels. */
   readonly dash: readonly number[];
   readonly levelOf: (report: Report) => number;
 };
 
-/** The seven modes, energy and stability, all from 0 to 1. */
+/** Lines for the seven modes, energy and stability. All values are from 0 to 1. */
 export const LINES: readonly Line[] = [
   ...MODES.map(([key, name]) => ({
     ...{ name, style: `is-${key}`, dash: [] },
@@ -26,20 +26,20 @@ export const LINES: readonly Line[] = [
   },
 ];
 
-/** A state on a chart: `x` is the number of an observation, or of a step. */
+/** A state on a chart. `x` is the number of an observation or step. */
 export type ChartPoint = {
   readonly x: number;
   readonly at: string | undefined;
   readonly report: Report;
 };
 
-/** The ends of the x axis: it has a length also where there is one point only. */
+/** Range of the x axis. A single point gets a range around it. */
 export function xRangeOf(points: readonly ChartPoint[]): readonly [number, number] {
   const [from, to] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 0];
   return from === to ? [from - 1, to + 1] : [from, to];
 }
 
-/** The points as columns: x, then each line. */
+/** Columns for the chart library: x, then each line. */
 export function columnsOf(points: readonly ChartPoint[]): [number[], ...number[][]] {
   return [
     points.map(({ x }) => x),
@@ -47,10 +47,10 @@ export function columnsOf(points: readonly ChartPoint[]): [number[], ...number[]
   ];
 }
 
-/** A part of the x axis in which stress stays at one level. */
+/** Part of the x axis with a constant stress level. */
 type StressStretch = { readonly from: number; readonly to: number; readonly state: string };
 
-/** The stress band: a state holds from its observation to the next one. */
+/** Stress band of a chart. A state lasts from its observation to the next. */
 export function stressBandOf(points: readonly ChartPoint[]): readonly StressStretch[] {
   const stretches: StressStretch[] = [];
   for (const [index, { x, report }] of points.entries()) {

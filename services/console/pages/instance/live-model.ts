@@ -3,23 +3,26 @@ import { useEffect, useState } from 'preact/hooks';
 import { type InstanceView, LiveInstance } from '#pages/instance/live';
 import { InstanceStream, type StreamStatus } from '#pages/instance/stream';
 
-/** An instance that is followed, as it is drawn. */
+/** Model of a followed instance, for rendering. */
 export type LiveModel = {
   readonly view: ReadonlySignal<InstanceView>;
-  /** The newest state that is known, also while another one is drawn. */
+  /** Newest known state, which may be newer than the rendered state. */
   readonly now: () => InstanceView['now'];
   readonly status: ReadonlySignal<StreamStatus>;
   readonly isPaused: ReadonlySignal<boolean>;
-  /** While it is paused nothing that is drawn changes; what happens is not lost. */
+  /** Pauses rendering. Events are still applied. */
   readonly pause: (isPaused: boolean) => void;
 };
 
-/** Between two draws, in milliseconds: twenty a second move smoothly, and each takes most of a frame. Chosen. */
+/**
+ * Minimum interval between two renders, in milliseconds. Twenty per second look smooth, and a
+ * render takes most of a frame.
+ */
 const DRAW_MS_MIN = 50;
 
 /**
- * Follows an instance for as long as the component is there. However much happens, what is drawn changes
- * twenty times a second at most, and in a tab that is not looked at not at all.
+ * Follows an instance while the component is mounted. Renders at most twenty times per second, and
+ * not at all in a hidden tab.
  */
 export function useLiveInstance(id: string): LiveModel {
   const [model] = useState(makeModel);
@@ -35,7 +38,7 @@ function makeModel(): LiveModel & { readonly follow: (id: string) => () => void 
   let frame: number | undefined;
   let drawnAtMs = Number.NEGATIVE_INFINITY;
   const draw = (nowMs: number) => {
-    // Between two draws the browser has frames for everything else.
+    // Frames between two renders stay free for the browser.
     if (nowMs - drawnAtMs < DRAW_MS_MIN) {
       frame = requestAnimationFrame(draw);
       return;
@@ -44,7 +47,7 @@ function makeModel(): LiveModel & { readonly follow: (id: string) => () => void 
     drawnAtMs = nowMs;
     if (!isPaused.value) view.value = live.view();
   };
-  // The browser has no frames for a tab that is not looked at.
+  // Browsers run no animation frames in a hidden tab.
   const drawSoon = () => {
     frame ??= requestAnimationFrame(draw);
   };

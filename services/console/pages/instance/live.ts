@@ -1,7 +1,10 @@
 import type { FollowedState, HistoryRow, InstanceEvent } from '#pages/instance/events';
 import type { DriftEvent, Report } from '#pages/instances/answers';
 
-/** Observations, and states, that a page keeps; the history has all. Chosen: what a line can show. */
+/**
+ * Maximum number of observations and of states that a page keeps. A chart cannot show more; the
+ * history has all.
+ */
 export const KEPT_MAX = 2_000;
 
 /** A processed observation. */
@@ -11,34 +14,34 @@ type LiveCycle = {
   readonly drift: DriftEvent | null;
 };
 
-/** A state, and the number of the observation that brought it. */
+/** A state, and the number of the observation that produced it. */
 type LivePoint = {
   readonly ordinal: number;
-  /** When that was observed; unknown for the state that the page began with. */
+  /** Time of the observation. Undefined for the state at the start of the page. */
   readonly at: string | undefined;
   readonly report: Report;
 };
 
-/** What a page knows of an instance at one moment; it never changes. */
+/** Immutable view of an instance at one moment. */
 export type InstanceView = {
   /** The newest state. */
   readonly now: FollowedState | undefined;
-  /** Undefined until the stream names it. */
+  /** Undefined until an event names the generation. */
   readonly generation: number | undefined;
-  /** Oldest first, at most `KEPT_MAX` of each. */
+  /** Oldest first, at most `KEPT_MAX` each. */
   readonly points: readonly LivePoint[];
   readonly cycles: readonly LiveCycle[];
-  /** Observations and states since the page was opened, also those that it keeps no longer. */
+  /** Observations and states since the page was opened, including dropped ones. */
   readonly cycleCount: number;
   readonly stateCount: number;
-  /** Observations that the service keeps no longer, and this page has therefore missed. */
+  /** Observations that the service had already deleted, so the page missed them. */
   readonly gap: { readonly from: number; readonly to: number } | undefined;
   readonly isDeleted: boolean;
 };
 
 /**
- * What the events of a stream say of an instance, bounded. The service sends a state with the newest
- * observation only, so there may be fewer states than observations.
+ * Applies stream events to a bounded model of an instance. The service sends a state with the
+ * newest observation only, so there may be fewer states than observations.
  */
 export class LiveInstance {
   #now: FollowedState | undefined;
@@ -51,10 +54,10 @@ export class LiveInstance {
   #gap: InstanceView['gap'];
   #isDeleted = false;
   #isResuming = false;
-  /** A state that came before the observations that led to it, as it does behind a reconnect. */
+  /** State received before its observations, as happens after a reconnect. */
   #early: Report | undefined;
 
-  /** Takes the next event of the stream. */
+  /** Applies the next event of the stream. */
   apply(event: InstanceEvent): void {
     switch (event.kind) {
       case 'opened':
@@ -83,7 +86,7 @@ export class LiveInstance {
     return this.#now;
   }
 
-  /** All of it as it is now. */
+  /** Creates an immutable view of the present state. */
   view(): InstanceView {
     return {
       now: this.#now,
@@ -116,13 +119,13 @@ export class LiveInstance {
     this.#place({ ordinal, at: observation.timestamp, report: this.#early });
   }
 
-  /** Numbers of cycles begin again: an early state belongs to this generation, not to the one before. */
+  /** Cycle numbers restart: an early state belongs to the new generation. */
   #begin(generation: number): void {
     this.#generation = generation;
     if (this.#points.at(-1)?.report === this.#early) this.#points.pop();
   }
 
-  /** A state of the same cycle is the same one: the instance was renamed. */
+  /** A second state of the same cycle replaces the first: the instance was renamed. */
   #place(point: LivePoint): void {
     const last = this.#points.at(-1);
     const isSame =
@@ -133,7 +136,7 @@ export class LiveInstance {
   }
 }
 
-/** Adds to the end, and drops the oldest now and then. */
+/** Appends an item, and drops the oldest items in batches. */
 function keep<Item>(list: Item[], item: Item): void {
   list.push(item);
   if (list.length >= 2 * KEPT_MAX) list.splice(0, list.length - KEPT_MAX);

@@ -13,10 +13,10 @@ import { RefusalNotice } from '#view/parts/notice';
 
 const FIELDS = ['mode_target', 'signal_strength', 'confidence', 'context', 'timestamp'];
 
-/** What the form begins with. */
+/** Initial values of the form. */
 const FIRST: ObservationTexts = { mode_target: 'ORDER', signal_strength: '0.7', confidence: '0.9' };
 
-/** Sends one observation, and shows the code that sends the same. */
+/** Form that sends one observation, and sample code for the same call. */
 export function ObservationPanel({
   id,
   maySend,
@@ -107,7 +107,7 @@ function Answer({ of: { report, isThrottled, retryAfterSeconds: wait } }: { of: 
   );
 }
 
-/** The code of what the form says, if it says something. */
+/** Sample code for the form's values, if they are valid. */
 function Code({ id, texts }: { readonly id: string; readonly texts: ObservationTexts }) {
   const observation = observationIn(texts);
   return observation === undefined ? (
@@ -126,10 +126,10 @@ function observationIn(texts: ObservationTexts): Observation | undefined {
   }
 }
 
-/** The modes as observations name them, with their names. */
+/** Modes as API values with display names. */
 export const MODE_CHOICES = MODES.map(([key, name]) => [key.toUpperCase(), name] as const);
 
-/** The texts of a form that describes an observation. */
+/** Field texts of an observation form. */
 export type ObservationTexts = {
   readonly mode_target?: string;
   readonly signal_strength?: string;
@@ -139,8 +139,8 @@ export type ObservationTexts = {
 };
 
 /**
- * The observation that a form describes; what it leaves empty is left out. Throws `Refused` for a context
- * that is no JSON object and for a time that is none; the rest the service looks at.
+ * Converts form texts to an observation. Empty fields are omitted. Throws `Refused` for an invalid
+ * context or time; the service validates the rest.
  */
 export function observationOf(texts: ObservationTexts): Observation {
   const { mode_target = 'ORDER', signal_strength = '', confidence = '' } = texts;
@@ -170,7 +170,7 @@ function parsedOf(text: string): unknown {
   }
 }
 
-/** A field for a time means the viewer's zone. */
+/** Converts a time in the viewer's zone to RFC 3339. */
 function timeOf(text: string): string {
   const time = new Date(text);
   if (Number.isNaN(time.getTime())) throw wrong('timestamp', 'must be a time');

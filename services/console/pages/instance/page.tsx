@@ -15,15 +15,15 @@ import { WhatIfPanel } from '#view/instance/what-if';
 import { Empty, WhenLoaded } from '#view/parts/notice';
 import { Link, Page } from '#view/shell/router';
 
-/** What the page has before the stream says anything. */
+/** Data loaded before the stream starts. */
 type Begun = {
   readonly instance: Instance;
   readonly personas: readonly Persona[];
-  /** Undefined where no observation says it. */
+  /** Undefined if no observation shows the generation. */
   readonly generation: number | undefined;
 };
 
-/** One instance, live: its state, what led to it, and what may be done with it. */
+/** Live page of one instance: state, history, and actions. */
 export function InstancePage({ id }: { readonly id: string }) {
   const begun = useLoaded(() => begin(id), id);
   const name = begun.loaded.kind === 'ready' ? begun.loaded.value.instance.name : undefined;
@@ -43,13 +43,13 @@ async function begin(id: string): Promise<Begun> {
     instanceApi.personas(),
     instanceCalls.history(id, newest),
   ]);
-  // A reset that nothing was observed after is not in the history.
+  // The history does not show a reset without later observations.
   const [row] = history.data;
   const generation = row?.cycle === instance.cycle_count ? row.generation : undefined;
   return { instance, personas, generation };
 }
 
-/** What does not follow the stream is not drawn again with it. */
+/** Page content. Parts that do not depend on the stream are not rendered with each event. */
 function Followed({ begun: { instance, personas, generation } }: { readonly begun: Begun }) {
   const live = useLiveInstance(instance.id);
   const isDeleted = useComputed(() => live.view.value.isDeleted);
@@ -81,7 +81,7 @@ type LiveProps = {
   readonly begunWith: number | undefined;
 };
 
-/** The state, and how it came about. */
+/** Present state and live chart. */
 function Now({
   instance,
   personas,
@@ -101,7 +101,7 @@ function Now({
   );
 }
 
-/** Another generation is another history. */
+/** History of the present generation. A new generation remounts the component. */
 function LiveHistory({ instance: { id }, live, begunWith }: LiveProps) {
   const view = live.view.value;
   return <HistoryPart key={`history ${view.generation ?? begunWith}`} id={id} view={view} />;

@@ -1,25 +1,25 @@
 import uPlot from 'uplot';
 import { type ChartPoint, columnsOf, LINES, stressBandOf, xRangeOf } from '#pages/instance/lines';
 
-/** Pixels left of the lines: marks below the chart stand at the same places. */
+/** Space left of the plot, in pixels. Drift marks below use the same offset. */
 export const PLOT_LEFT_PX = 52;
-/** The same on the right side. */
+/** Space right of the plot, in pixels. */
 export const PLOT_RIGHT_PX = 14;
 
 const HEIGHT_PX = 280;
 
-/** Lines as they are drawn, until they are disposed. */
+/** A chart in the document, until disposed. */
 export type Plot = Disposable & {
   readonly show: (points: readonly ChartPoint[]) => void;
   readonly setShown: (line: number, isShown: boolean) => void;
   readonly resize: (widthPx: number) => void;
-  /** Draws again in the colours of the stylesheet as they are now. */
+  /** Redraws in the present colors of the stylesheet. */
   readonly recolour: () => void;
 };
 
 /**
- * Draws lines over the stress band into an element. Colours are the stylesheet's, by the classes of
- * `LINES`; `onPoint` hears over which point the pointer is.
+ * Creates a line chart above the stress band in an element. The classes of `LINES` select the
+ * colors in the stylesheet. Calls `onPoint` with the index of the point below the pointer.
  */
 export function makePlot(into: HTMLElement, onPoint: (index: number | undefined) => void): Plot {
   let points: readonly ChartPoint[] = [];
@@ -68,7 +68,7 @@ export function makePlot(into: HTMLElement, onPoint: (index: number | undefined)
   };
 }
 
-/** Observations are counted: there is nothing between two of them. */
+/** Whole steps only: observations are counted. */
 const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
@@ -88,7 +88,7 @@ function drawStressBand(plot: uPlot, points: readonly ChartPoint[], colours: Col
   }
 }
 
-/** The colours of classes, as a canvas takes them. */
+/** Resolved CSS colors by class, for use on a canvas. Cached until `forget`. */
 type Colours = { readonly of: (style: string) => string; readonly forget: () => void };
 
 function coloursIn(element: HTMLElement): Colours {

@@ -3,41 +3,42 @@ import { instanceApi } from '#pages/instances/api';
 import { idIn, Refused } from '#pages/shell/api';
 import { refreshMe } from '#pages/shell/session';
 
-/** First and longest pause before a stream that was refused is opened again, in milliseconds. Chosen. */
+/**
+ * First and maximum pause before a refused stream is reopened, in milliseconds. The pause doubles.
+ */
 const AGAIN_MS_MIN = 1_000;
 const AGAIN_MS_MAX = 15_000;
 
 /**
- * How long a tab is hidden before it gives its connection up, in milliseconds. Chosen: a look at another
- * tab costs no request, and a page that waits for a connection gets one long before it gives up.
+ * Time until a hidden tab closes its connection, in milliseconds. A short look at another tab costs
+ * no reconnect, and pages waiting for a connection get one before their timeout.
  */
 const HIDDEN_MS_MAX = 5_000;
 
-/** How a stream is; `ended` it does not come back. */
+/** Status of a stream. `ended` is final. */
 export type StreamStatus = 'connecting' | 'live' | 'reconnecting' | 'ended';
 
-/** Who hears what a stream says, and how it is. */
+/** Callbacks for events and status changes. */
 type Listeners = {
   readonly onEvent: (event: InstanceEvent) => void;
   readonly onStatus: (status: StreamStatus) => void;
 };
 
 /**
- * The events of an instance for as long as it is open. The browser itself comes back behind the last event
- * when a stream ends; one that is refused it gives up, so that is opened again here, once it is clear
- * that someone is signed in and the instance is not gone.
+ * Event stream of an instance, until disposed. The browser itself resumes a stream that ends. A
+ * refused stream is reopened here, after a check that the session is valid and the instance exists.
  *
- * A browser has six connections to a console for all of its tabs: a tab that is hidden has no stream, and
- * goes on behind the last event once it is shown.
+ * A browser has six connections to a console for all tabs. Therefore a hidden tab closes its
+ * stream, and resumes after the last event when shown.
  */
 export class InstanceStream implements Disposable {
   readonly #id: string;
   readonly #listeners: Listeners;
-  /** None while the tab is hidden, and none at the end. */
+  /** Undefined while the tab is hidden, and after the end. */
   #source: EventSource | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #hiding: ReturnType<typeof setTimeout> | undefined;
-  /** The id of the last event, for a stream that does not send it by itself. */
+  /** Id of the last event, sent as `after` when a new stream is opened. */
   #lastId = '';
   #refusals = 0;
 
@@ -93,21 +94,23 @@ export class InstanceStream implements Disposable {
   }
 
   #take(name: EventName, { lastEventId, data }: MessageEvent<string>): void {
-    // A stream that began with `after` has no id until something has happened.
+    // A stream opened with `after` has no event id before the first event.
     if (lastEventId !== '') this.#lastId = lastEventId;
     this.#listeners.onEvent(eventOf(name, this.#lastId, data));
     if (name === 'deleted') this.#end();
   }
 
-  /** A refused stream says nothing of the reason: it may be the session, the instance, or the service. */
+  /**
+   * Reopens a refused stream. `EventSource` hides the reason, so an ordinary request asks for it.
+   */
   async #comeBack(refused: EventSource): Promise<void> {
     let refusal = await this.#refusal();
     if (refusal === 'not_found' || refusal === 'forbidden') {
-      // Another account that this browser looks at meanwhile, or another role, is another page.
+      // The browser may have switched to another account or role, which changes the page.
       await refreshMe();
       refusal = refused === this.#source ? await this.#refusal() : undefined;
     }
-    // It was left, or hidden, meanwhile.
+    // The stream was closed or hidden meanwhile.
     if (refused !== this.#source) return;
     if (refusal === 'not_found') {
       this.#listeners.onEvent({ kind: 'deleted' });
@@ -119,7 +122,10 @@ export class InstanceStream implements Disposable {
     this.#timer = setTimeout(() => this.#open(), pauseMs);
   }
 
-  /** Why the instance cannot be read now; undefined: it can. A session that has ended leads to the sign-in. */
+  /**
+   * Reason why the instance cannot be read now, or undefined. An ended session leads to the sign-in
+   * page.
+   */
   async #refusal(): Promise<string | undefined> {
     try {
       await instanceApi.look(this.#id);

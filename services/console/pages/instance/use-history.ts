@@ -5,47 +5,49 @@ import { HistoryRows, lastFirstRow, type ScrolledList } from '#pages/instance/hi
 import type { InstanceView } from '#pages/instance/live';
 import { Refused } from '#pages/shell/api';
 
-/** Rows of one request. Chosen: a screen and what is scrolled to next. */
+/** Rows per request: the visible rows and the next to scroll to. */
 const LOAD_ROWS = 200;
 
-/** How long scrolling must rest before rows are asked for, in milliseconds. Chosen: below what is felt. */
+/** Pause in scrolling before rows are requested, in milliseconds. Too short to notice. */
 const REST_MS = 80;
 
-/** How often the same row is asked for: it may have left the retention meanwhile. Chosen. */
+/** Maximum number of requests for the same row, which retention may have deleted. */
 const TRIES_MAX = 3;
 
-/** Rows that are seen at once. */
+/** Number of visible rows. */
 const SHOWN_ROWS = 12;
 
-/** What the document has made of a row, and of what scrolls. */
+/** Measured heights of a row and of the viewport. */
 type Sizes = Pick<ScrolledList, 'rowPx' | 'viewPx'>;
 
-/** A history as it is scrolled: row 0 is the newest one. */
+/** State of a scrolled history. Row 0 is the newest. */
 export type History = {
   readonly isLoaded: boolean;
   readonly list: ScrolledList;
-  /** The first row that is seen. */
+  /** Index of the first visible row. */
   readonly first: number;
-  /** Observations above the newest row: rows stay where they are while one looks at older ones. */
+  /**
+   * Number of observations newer than row 0. Rows do not move while the reader looks at older ones.
+   */
   readonly newer: number;
   readonly refusal: Refused | undefined;
-  /** The cycle of a row, and what is known of it. */
+  /** Cycle of a row, and its data if loaded. */
   readonly rowAt: (index: number) => {
     readonly cycle: number;
     readonly row: HistoryRow | undefined;
   };
   readonly scrollTo: (first: number) => void;
-  /** Measured by what draws them. */
+  /** Called with measured heights. */
   readonly setSizes: (sizes: Sizes) => void;
   readonly retry: () => void;
 };
 
-/** What an answer says: the newest cycle then, and how many are kept. */
+/** Newest cycle and number of stored rows at the time of an answer. */
 type Extent = { readonly newest: number; readonly total: number };
 
 /**
- * The history of a generation, of which rows are loaded when they are seen, one request at a time. New
- * observations come from the stream: none is asked for.
+ * Loads the history of a generation on demand, one request at a time. New observations come from
+ * the stream and need no request.
  */
 export function useHistory(id: string, view: InstanceView): History {
   const { now } = view;
@@ -57,7 +59,7 @@ export function useHistory(id: string, view: InstanceView): History {
   takeNew(rows, view, seen);
 
   const newest = Math.max(extent?.newest ?? 0, now?.snapshot.cycle ?? 0);
-  // At the top the newest are followed; below it nothing moves under the reader's eyes.
+  // At the top, the list follows new observations. Further down, rows do not move.
   const topmost = first === 0 ? newest : top;
   const oldest = extent === undefined ? topmost + 1 : extent.newest - extent.total + 1;
   const list = { rows: topmost - oldest + 1, ...sizes, shown: SHOWN_ROWS };
@@ -69,7 +71,8 @@ export function useHistory(id: string, view: InstanceView): History {
     const query = { offset, limit: LOAD_ROWS, generation: 'current' } as const;
     const { data, pagination } = await instanceCalls.history(id, query);
     rows.add(data);
-    // More may have been observed than this page knows, and older ones may have left the retention.
+    // There may be newer observations than this page has received, and retention may have deleted
+    // old ones.
     const newestThen = data[0] === undefined ? newest : data[0].cycle + offset;
     setExtent({ newest: newestThen, total: pagination.total });
   });
@@ -82,7 +85,10 @@ export function useHistory(id: string, view: InstanceView): History {
   };
 }
 
-/** Has `load` run for the cycle that is wanted, once it has been wanted for a moment, until it is there. */
+/**
+ * Debounced loader: calls `load` for the wanted cycle until the cycle is loaded, or `TRIES_MAX` is
+ * reached.
+ */
 function useLoading(wanted: number | undefined, load: (cycle: number) => Promise<void>) {
   const [refusal, setRefusal] = useState<Refused | undefined>();
   const [loads, setLoads] = useState(0);
@@ -117,7 +123,7 @@ function useLoading(wanted: number | undefined, load: (cycle: number) => Promise
   return { refusal, retry };
 }
 
-/** Puts observations of the stream that are new, and of the present generation, to the rows. */
+/** Adds new observations of the present generation from the stream. */
 function takeNew(
   rows: HistoryRows,
   { cycles, generation }: InstanceView,

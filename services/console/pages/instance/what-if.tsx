@@ -8,13 +8,13 @@ import { DeviationPart } from '#view/instance/deviation';
 import { MODE_CHOICES, type ObservationTexts, observationOf } from '#view/instance/observation';
 import { RefusalNotice } from '#view/parts/notice';
 
-/** Observations of one simulation. */
+/** Maximum number of observations in a simulation. */
 const OBSERVATIONS_MAX = 20;
 
-/** What a simulation began with, and the state after each observation. */
+/** State before a simulation, and state after each observation. */
 type States = { readonly before: Report | undefined; readonly after: readonly Report[] };
 
-/** A row of the form; its number stays while others come and go. */
+/** A form row with a stable key. */
 type Row = { readonly key: number; readonly texts: ObservationTexts };
 
 const FIRST: Row = {
@@ -22,13 +22,13 @@ const FIRST: Row = {
   texts: { mode_target: 'ASSERTION', signal_strength: '0.9', confidence: '1' },
 };
 
-/** What observations would do, on a copy that is thrown away. */
+/** Simulates observations on a copy of the instance, which is then discarded. */
 export function WhatIfPanel({
   id,
   now,
 }: {
   readonly id: string;
-  /** The state that the copy is made of, which lines begin with. */
+  /** Returns the present state, the first point of the chart. */
   readonly now: () => Report | undefined;
 }) {
   const [rows, setRows] = useState<readonly Row[]>([FIRST]);
@@ -145,7 +145,7 @@ function ObservationRow({
   );
 }
 
-/** The states of the copy as lines; a mark shows the drift of its step. */
+/** Chart of the simulated states. A mark selects the drift of its step. */
 function Outcome({ before, after }: States) {
   const [chosen, setChosen] = useState<number | undefined>();
   const first = before === undefined ? [] : [{ x: 0, at: undefined, report: before }];

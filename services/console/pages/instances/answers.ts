@@ -1,4 +1,4 @@
-/** The seven modes in the order of the model: their keys, and their names as contracts write them. */
+/** The seven modes in the order of the model: key and display name. */
 export const MODES = [
   ['perception', 'Perception'],
   ['exploration', 'Exploration'],
@@ -9,13 +9,13 @@ export const MODES = [
   ['stress_response', 'Stress response'],
 ] as const;
 
-/** One of them, as a key. */
+/** Key of a mode. */
 type ModeKey = (typeof MODES)[number][0];
 
 /** A value from 0 to 1 for each mode. */
 export type Strengths = Readonly<Record<ModeKey, number>>;
 
-/** A row of `GET /api/instances`. */
+/** Row of `GET /api/instances`. */
 export type ListedInstance = {
   readonly id: string;
   readonly name: string;
@@ -43,20 +43,20 @@ export type Instance = ListedInstance & {
   readonly stability_index: number;
 };
 
-/** What a new instance begins with; strengths that are left out are 0. */
+/** Initial state of a new instance. Omitted strengths are 0. */
 export type InitialConfig = {
   readonly mode_strengths: Strengths;
   readonly energy_level?: number;
 };
 
-/** What a new instance is made of. */
+/** Body of `POST /api/instances`. */
 export type InstanceWanted = {
   readonly name: string;
   readonly description: string;
   readonly initial_config?: InitialConfig;
 };
 
-/** The state of an instance after its last cycle: of `GET /api/instances/:id/snapshot`, and of reports. */
+/** State after the last cycle, in `GET /api/instances/:id/snapshot` and in reports. */
 type Snapshot = {
   readonly instance_id: string;
   readonly cycle: number;
@@ -66,7 +66,7 @@ type Snapshot = {
   readonly stability_index: number;
 };
 
-/** How decisions are made, each from a closed set. */
+/** Decision style; each value is from a closed set. */
 type DecisionStyle = {
   readonly tempo: string;
   readonly risk: string;
@@ -74,7 +74,7 @@ type DecisionStyle = {
   readonly commitment_threshold: string;
 };
 
-/** `GET /api/instances/:id/contract`: what the instance should and should not do now. */
+/** `GET /api/instances/:id/contract`: rules for the instance's present behavior. */
 export type Contract = {
   readonly dominant_modes: readonly string[];
   readonly suppressed_modes: readonly string[];
@@ -90,10 +90,10 @@ export type Contract = {
   };
 };
 
-/** How far behaviour is from what is normal for the instance. */
+/** Distance of behavior from the instance's normal behavior. */
 type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
 
-/** What a drift level follows from (model 3.6). */
+/** Evidence for a drift level (model 3.6). */
 export type Deviation = {
   readonly description: string;
   readonly reason: string;
@@ -117,14 +117,14 @@ export type Deviation = {
   readonly composite: string | null;
 };
 
-/** What an observation answers, and what a stream of events begins with. */
+/** Answer to an observation, and first event of a stream. */
 export type Report = {
   readonly snapshot: Snapshot;
   readonly contract: Contract;
   readonly drift: { readonly level: DriftLevel; readonly deviation: Deviation };
 };
 
-/** A row of `GET /api/instances/:id/drift`: one for each cycle whose level is not `D0`. */
+/** Row of `GET /api/instances/:id/drift`, one for each cycle with a level other than `D0`. */
 export type DriftEvent = {
   readonly cycle: number;
   readonly drift_level: DriftLevel;
@@ -134,7 +134,7 @@ export type DriftEvent = {
   readonly timestamp: string;
 };
 
-/** A row of `GET /api/personas`. */
+/** Row of `GET /api/personas`. */
 export type Persona = {
   readonly id: string;
   readonly name: string;
@@ -169,7 +169,7 @@ export type TestResult = {
   readonly mode_strengths: Strengths;
   readonly scores: Strengths;
   readonly dominant_modes: readonly string[];
-  /** Nearest first; `fit` is from 0 to 1. */
+  /** Nearest first. `fit` is from 0 to 1. */
   readonly nearest_personas: readonly {
     readonly id: string;
     readonly distance: number;
@@ -187,7 +187,7 @@ export type TestResult = {
   };
 };
 
-/** The values of all modes in the order of `MODES`. */
+/** Values of all modes in the order of `MODES`. */
 export function valuesOf(strengths: Strengths): number[] {
   return MODES.map(([key]) => strengths[key]);
 }

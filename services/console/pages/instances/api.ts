@@ -14,14 +14,17 @@ import { get, idIn, post, send } from '#pages/shell/api';
 /** An answer to one question of the personality test. */
 type TestAnswer = { readonly question_id: string; readonly value: number };
 
-/** What pages ask of the console about instances, as `/v1` answers it. Throws `Refused`. */
+/** Calls about instances, with the requests and answers of `/v1`. They throw `Refused`. */
 export const instanceApi = {
   list: (query: URLSearchParams) => send<InstanceList>('GET', `/instances?${query}`),
-  /** Sent again under the same key it makes no second instance. */
+  /** Idempotent: a retry with the same key creates no second instance. */
   create: (wanted: InstanceWanted, idempotencyKey: string) =>
     post<{ readonly id: string }>('/instances', wanted, { 'idempotency-key': idempotencyKey }),
   instance: (id: string) => get<Instance>(`/instances/${idIn(id)}`),
-  /** Refused where it cannot be read now. Asked whether or not someone is there: no use of the session. */
+  /**
+   * Checks whether the instance can be read, and throws `Refused` otherwise. Unattended: does not
+   * extend the session.
+   */
   look: (id: string) =>
     send('GET', `/instances/${idIn(id)}`, undefined, { 'x-unattended': 'true' }),
   snapshot: (id: string) => get<Report['snapshot']>(`/instances/${idIn(id)}/snapshot`),

@@ -9,7 +9,7 @@ import { RefusalNotice, sentence, WhenLoaded } from '#view/parts/notice';
 import { ModeBars } from '#view/parts/radar';
 import { Link, navigate, Page } from '#view/shell/router';
 
-/** Makes an instance, neutral or from a persona; leads to the personality test as a third way. */
+/** Creates a neutral instance or one from a persona. Links to the personality test. */
 export function CreateInstancePage() {
   const personas = useLoaded(instanceApi.personas);
   const known = personas.loaded.kind === 'ready' ? personas.loaded.value : [];
@@ -58,13 +58,13 @@ export function CreateInstancePage() {
 
 const FIELDS = ['name', 'description'];
 
-/** Asks for a name and a description, creates the instance, and goes to it. */
+/** Form for name and description. Creates the instance and opens its page. */
 export function InstanceForm({
   configOf,
   onMade,
   children,
 }: {
-  /** What the instance begins with, by the fields of `children`; undefined for a neutral one. */
+  /** Initial state by the fields of `children`. Undefined for a neutral instance. */
   readonly configOf: (values: Values) => InitialConfig | undefined;
   readonly onMade?: () => void;
   readonly children?: ComponentChildren;

@@ -1,4 +1,4 @@
-/** How the list of instances can be ordered, as its choice shows it. */
+/** Sort orders of the list, with display texts. */
 export const ORDERS = [
   ['created_at desc', 'Newest first'],
   ['created_at asc', 'Oldest first'],
@@ -6,13 +6,13 @@ export const ORDERS = [
   ['name desc', 'Name, Z to A'],
 ] as const;
 
-/** One of them. */
+/** A sort order. */
 type Order = (typeof ORDERS)[number][0];
 
-/** How many rows a page of the list may have. */
+/** Choices for the number of rows per page. */
 export const PAGE_SIZES = [20, 50, 100] as const;
 
-/** What the list shows; it stands in the address. */
+/** Search, order and page of the list, stored in the address. */
 export type ListView = {
   readonly search: string;
   readonly order: Order;
@@ -20,13 +20,13 @@ export type ListView = {
   readonly offset: number;
 };
 
-/** Characters of a search; the console refuses longer ones. */
+/** Maximum length of a search, in characters. The console refuses longer ones. */
 export const SEARCH_MAX = 64;
 
 const [[FIRST_ORDER]] = ORDERS;
 const [FIRST_SIZE] = PAGE_SIZES;
 
-/** What an address asks for. What it says that cannot be is as if it said nothing. */
+/** Parses an address. Invalid values get their defaults. */
 export function viewOf(query: string): ListView {
   const params = new URLSearchParams(query);
   const search = (params.get('search') ?? '').trim().slice(0, SEARCH_MAX);
@@ -41,7 +41,7 @@ export function viewOf(query: string): ListView {
   };
 }
 
-/** The address of a view, which leaves out what goes without saying. */
+/** Address of a view, without default values. */
 export function listAddress(view: ListView): string {
   const params = queryOf(view);
   if (view.order === FIRST_ORDER) for (const name of ['sort', 'order']) params.delete(name);
@@ -50,7 +50,7 @@ export function listAddress(view: ListView): string {
   return params.size === 0 ? '/instances' : `/instances?${params}`;
 }
 
-/** The query by which the console is asked for a view. */
+/** Query of the API request for a view. */
 export function queryOf({ search, order, limit, offset }: ListView): URLSearchParams {
   const [sort = '', direction = ''] = order.split(' ');
   return new URLSearchParams({

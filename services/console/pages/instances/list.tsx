@@ -18,7 +18,7 @@ import { Empty, WhenLoaded } from '#view/parts/notice';
 import { Pager, SelectedBar } from '#view/parts/pager';
 import { here, Link, navigate, Page } from '#view/shell/router';
 
-/** The instances of the account: searched, ordered, in pages; two of them can be compared. */
+/** List of the account's instances: search, order, pages, and selection of two to compare. */
 export function InstancesPage({ query }: { readonly query: string }) {
   const view = viewOf(query);
   const [selected, setSelected] = useState<readonly ListedInstance[]>([]);
@@ -42,7 +42,7 @@ export function InstancesPage({ query }: { readonly query: string }) {
           shown.data.length === 0 ? (
             <NoRows of={shown} />
           ) : (
-            // An answer to the address before stays until the next one is there.
+            // The previous page stays visible until the next is loaded.
             <div class="list" aria-busy={listAddress(shown.view) !== listAddress(view)}>
               <InstanceTable rows={shown.data} selected={selected} onSelect={setSelected} />
               <Paging of={shown} />
@@ -57,7 +57,7 @@ export function InstancesPage({ query }: { readonly query: string }) {
 
 type Shown = InstanceList & { readonly view: ListView };
 
-/** Another page of the list is read from its top. */
+/** Scrolls to the top when the page of the list changes. */
 function useTopOf(offset: number): void {
   const before = useRef(offset);
   useEffect(() => {
@@ -123,21 +123,23 @@ function NoRows({ of: { view, pagination } }: { readonly of: Shown }) {
   );
 }
 
-/** How long after the last key a search begins, in milliseconds. Chosen: between two keys is less. */
+/**
+ * Pause after the last key before a search starts, in milliseconds. Longer than between two keys.
+ */
 const PAUSE_MS = 250;
 
-/** The view that the address has by then, changed, from its first page. */
+/** Address of the current view with a change, from the first page. */
 const changed = (change: Partial<ListView>): string =>
   listAddress({ ...viewOf(here.value.query), ...change, offset: 0 });
 
-/** Search and order of the list; what they are set to becomes the address. */
+/** Search and order of the list. Changes update the address. */
 function InstanceFilters({ view: { search, order } }: { readonly view: ListView }) {
   const input = useRef<HTMLInputElement>(null);
   const pause = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const find = (): void => {
     clearTimeout(pause.current);
     pause.current = undefined;
-    // What was typed on the way is nothing that one would go back to.
+    // Replaces the history entry: nobody wants to go back to half-typed text.
     navigate(changed({ search: input.current?.value.trim() ?? '' }), 'replace');
   };
   const typed = (): void => {

@@ -3,13 +3,13 @@ import { levelText, numberText } from '#pages/parts/format';
 import { CopyButton, TimeText } from '#view/parts/text';
 import { Link } from '#view/shell/router';
 
-/** Where an instance is shown. */
+/** Address of an instance's page. */
 export const instanceAddress = (id: string): string => `/instances/${id}`;
 
-/** How many instances are compared. */
+/** Number of instances in a comparison. */
 const COMPARED = 2;
 
-/** The rows of a page of the list; two of all pages can be selected. */
+/** Table of a page of the list. Two rows can be selected across pages. */
 export function InstanceTable({
   rows,
   selected,
@@ -62,7 +62,7 @@ function Row({
 }: {
   readonly of: ListedInstance;
   readonly isSelected: boolean;
-  /** Others are selected, and there can be no more. */
+  /** Whether the maximum number of other rows is selected. */
   readonly isFull: boolean;
   readonly onSelect: (isSelected: boolean) => void;
 }) {

@@ -1,16 +1,16 @@
 import { counted, numberText } from '#pages/parts/format';
 import type { UsageMonth } from '#pages/shell/answers';
 
-/** Height of the picture, in its own units; its width is one for each day. */
+/** Height of the chart in its own units. The width is one unit per day. */
 const HEIGHT = 100;
 
-/** The part of a day that its bar takes. */
+/** Share of a day's width that the bar fills. */
 const BAR_WIDTH = 0.72;
 
-/** From one number of a day below the bars to the next, in days. Chosen: five fit 390 pixels. */
+/** Interval of day labels, in days. Five labels fit 390 pixels. */
 const LABEL_DAYS = 7;
 
-/** The cycles of each day of a month as bars; the table behind it says the same. */
+/** Bar chart of cycles by day. The table below has the same data. */
 export function DayChart({ month: { month, cycles, days } }: { readonly month: UsageMonth }) {
   const count = daysOf(month);
   const top = niceTop(Math.max(0, ...days.map((day) => day.cycles)));
@@ -57,13 +57,16 @@ export function DayChart({ month: { month, cycles, days } }: { readonly month: U
   );
 }
 
-/** How many days a month has: `2026-01`. */
+/** Number of days in a month such as `2026-01`. */
 function daysOf(month: string): number {
   const [year = 0, number = 0] = month.split('-').map(Number);
   return new Date(Date.UTC(year, number, 0)).getUTCDate();
 }
 
-/** The least of 2, 4, 6, 8, 10, 20, 40 … that is not below `most`, so that half of it is whole too. */
+/**
+ * Smallest of 2, 4, 6, 8, 10, 20, 40 … that is at least `most`. Half of the result is a whole
+ * number.
+ */
 function niceTop(most: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, most)));
   return [2, 4, 6, 8, 10].map((step) => step * unit).find((top) => top >= most) ?? 2;

@@ -7,12 +7,12 @@ import { RefusalNotice } from '#view/parts/notice';
 type DialogProps = {
   readonly title: string;
   readonly onClose: () => void;
-  /** Escape does not close it: what it shows is shown only once. */
+  /** Escape does not close the dialog: its content is shown only once. */
   readonly isFirm?: boolean;
   readonly children: ComponentChildren;
 };
 
-/** A modal dialog, open for as long as it is there; the focus goes back to where it was. */
+/** Modal dialog, open while mounted. Returns the focus when it closes. */
 export function Dialog({ title, onClose, isFirm = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isOver = useRef(false);
@@ -22,7 +22,7 @@ export function Dialog({ title, onClose, isFirm = false, children }: DialogProps
     const before = document.activeElement;
     shown?.showModal();
     return () => {
-      // The event of this comes later, when another dialog may have taken its place.
+      // The close event arrives later, when another dialog may be open.
       isOver.current = true;
       shown?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -49,12 +49,12 @@ type FormDialogProps = Omit<DialogProps, 'isFirm'> & {
   readonly isDisabled?: boolean;
   readonly isBusy: boolean;
   readonly refusal: Refused | undefined;
-  /** Names of the fields, which show themselves what is wrong with them. */
+  /** Names of fields that show their own errors. */
   readonly fields?: readonly string[];
   readonly onSubmit: (values: Values) => void;
 };
 
-/** A dialog that asks for something: fields, why they were refused, and two buttons. */
+/** Dialog with a form: fields, refusal, and two buttons. */
 export function FormDialog(props: FormDialogProps) {
   const { title, onClose, submit, isDangerous = false, isDisabled = false, isBusy } = props;
   const { refusal, fields = [], onSubmit, children } = props;
@@ -80,7 +80,7 @@ export function FormDialog(props: FormDialogProps) {
   );
 }
 
-/** Asks for a name to be typed, so that what cannot be undone is not done by mistake. */
+/** Asks the user to type a name, to prevent irreversible actions by mistake. */
 export function TypedName({
   label,
   name,
@@ -99,18 +99,18 @@ export function TypedName({
 
 type ShownOnceProps = {
   readonly title: string;
-  /** What the value is, for its label: "API key". */
+  /** Kind of value for the label, for example "API key". */
   readonly label: string;
   readonly value: string;
-  /** The button that closes it. */
+  /** Text of the button that closes the dialog. */
   readonly done: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 };
 
 /**
- * Shows a value that is never shown again, until it is said to be stored. It is in the properties of this
- * component and of one element, both of which go when the dialog closes.
+ * Shows a value once, until the user confirms that it is stored. The value exists only in this
+ * component and one element, and both disappear with the dialog.
  */
 export function ShownOnce({ title, label, value, done, onClose, children }: ShownOnceProps) {
   const field = useRef<HTMLTextAreaElement>(null);

@@ -3,10 +3,10 @@ import { useId } from 'preact/hooks';
 import type { Refused } from '#pages/shell/api';
 import { sentence } from '#view/parts/notice';
 
-/** The texts of a form by the names of their fields. */
+/** Field values of a form, by name. */
 export type Values = Readonly<Record<string, string>>;
 
-/** Has a form answer its texts instead of loading a page. */
+/** Submit handler that passes the field values to `act` and prevents a page load. */
 export function submitted(act: (values: Values) => void) {
   return (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
@@ -14,7 +14,7 @@ export function submitted(act: (values: Values) => void) {
   };
 }
 
-/** What the fields of a form say now. */
+/** Present field values of a form. */
 export function textsIn(form: HTMLFormElement): Values {
   const entries = [...new FormData(form)];
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
@@ -24,13 +24,13 @@ type FieldProps = {
   readonly name: string;
   readonly label: string;
   readonly hint?: ComponentChildren;
-  /** The refusal of the form, shown here if it is about this field. */
+  /** Refusal of the form. Shown here if it concerns this field. */
   readonly refusal?: Refused | undefined;
 };
 
 type InputProps = FieldProps & {
   readonly type?: 'text' | 'email' | 'password' | 'datetime-local' | 'date' | 'number';
-  /** Of numbers and times. */
+  /** For numbers and times. */
   readonly min?: number;
   readonly max?: number;
   readonly step?: number | 'any';
@@ -38,16 +38,16 @@ type InputProps = FieldProps & {
   readonly autocomplete?: string;
   readonly inputMode?: 'numeric' | 'text';
   readonly isOptional?: boolean;
-  /** It narrows a list down: it may be empty, which goes without saying. */
+  /** Filter field: may be empty, without the mark "optional". */
   readonly isFilter?: boolean;
   readonly maxLength?: number;
   readonly placeholder?: string;
   readonly hasFocus?: boolean;
-  /** Lines of a text; one line without it. */
+  /** Number of lines of a multi-line field. Undefined for a single line. */
   readonly lines?: number;
 };
 
-/** A labelled text field with its hint and what is wrong with it. */
+/** Labelled text field with hint and error. */
 export function TextField(props: InputProps) {
   const { type = 'text', value = '', isOptional = false, isFilter = false, ...rest } = props;
   const { name, label, hint, refusal, autocomplete = 'off', hasFocus, lines, ...others } = rest;
@@ -59,7 +59,7 @@ export function TextField(props: InputProps) {
         lines === undefined ? (
           <input
             {...{ ...attributes, name, autocomplete, ...others }}
-            // Preact's types know which roles an input of each single type may have, not of several.
+            // Preact types the roles of an input per `type`, so a union of types does not compile.
             type={type as 'text'}
             defaultValue={value}
             required={required}
@@ -79,7 +79,7 @@ export function TextField(props: InputProps) {
   );
 }
 
-/** A choice of a few, each with its text. */
+/** Labelled select field. */
 export function SelectField({
   name,
   label,
@@ -160,16 +160,16 @@ function errorOf(name: string, refusal: Refused | undefined): string | undefined
 
 const focused = new WeakSet<HTMLInputElement>();
 
-/** Takes the focus when the field appears, and never again. */
+/** Focuses the field when it first appears. */
 function focusOnce(input: HTMLInputElement | null): void {
   if (input === null || focused.has(input)) return;
   focused.add(input);
-  // The attribute is for a dialog, which gives the focus to its first field with it when it opens.
+  // `showModal` focuses the first field with this attribute.
   input.autofocus = true;
   input.focus();
 }
 
-/** One of several choices as a card: a radio button with its name, what it means, and more to look at. */
+/** Radio button as a card, with title, text and further content. */
 export function ChoiceCard({
   name,
   value,
@@ -178,11 +178,11 @@ export function ChoiceCard({
   text,
   children,
 }: {
-  /** The field that the choices are of. */
+  /** Field name shared by the choices. */
   readonly name: string;
   readonly value: string;
   readonly title: string;
-  /** Chosen as long as no other one is. */
+  /** Selected by default. */
   readonly isFirst?: boolean;
   readonly text: ComponentChildren;
   readonly children?: ComponentChildren;

@@ -1,10 +1,10 @@
-/** A time as pages show it: in the viewer's zone, to the minute. */
+/** Time format of pages: viewer's zone, to the minute. */
 const TO_THE_MINUTE = new Intl.DateTimeFormat('en-GB', {
   ...{ day: 'numeric', month: 'short', year: 'numeric' },
   ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
 });
 
-/** The same to the second, for lines whose order matters. */
+/** Time format to the second, for lines whose order matters. */
 const TO_THE_SECOND = new Intl.DateTimeFormat('en-GB', {
   ...{ day: 'numeric', month: 'short', year: 'numeric' },
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
@@ -19,68 +19,70 @@ const TENTHS = new Intl.NumberFormat('en-GB', {
   signDisplay: 'negative',
 });
 
-/** How exactly a time is shown. */
+/** Precision of a displayed time. */
 export type Precision = 'minute' | 'second';
 
-/** An RFC 3339 time in the viewer's zone; what is no time stays as it is. */
+/** Formats an RFC 3339 time in the viewer's zone. Invalid times are returned unchanged. */
 export function localTime(at: string, precision: Precision = 'minute'): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;
   return (precision === 'second' ? TO_THE_SECOND : TO_THE_MINUTE).format(date);
 }
 
-/** The same time in UTC, to the second. */
+/** Formats an RFC 3339 time in UTC, to the second. */
 export function utcTime(at: string): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;
   return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** A count with its unit: `1 cycle`, `12,000 cycles`. */
+/** Formats a count with its unit: `1 cycle`, `12,000 cycles`. */
 export function counted(count: number, unit: string): string {
   return `${NUMBER.format(count)} ${unit}${count === 1 ? '' : 's'}`;
 }
 
-/** A count alone: `12,000`. */
+/** Formats a count: `12,000`. */
 export function numberText(count: number): string {
   return NUMBER.format(count);
 }
 
-/** A share in whole percent, rounded down, so that 100 % is all of it: `33 %`. */
+/** Formats a share in whole percent, rounded down so that only a full share shows 100 %. */
 export function percentText(share: number): string {
   return `${Math.floor(Math.min(1, Math.max(0, share)) * 100)} %`;
 }
 
-/** A value of the model, where 1 is all of it, in percent to a tenth: `85 %`, `84.9 %`, `-3.2 %`. */
+/** Formats a model value (1 is 100 %) in percent to a tenth: `85 %`, `84.9 %`, `-3.2 %`. */
 export function levelText(value: number): string {
   return `${TENTHS.format(value * 100)} %`;
 }
 
-/** How long to wait, rounded up to the largest unit that it has two of: `40 seconds`, `3 hours`. */
+/**
+ * Formats a wait in the largest unit with at least two of it, rounded up: `40 seconds`, `3 hours`.
+ */
 export function waitText(seconds: number): string {
   const [unit, length] = WAIT_UNITS.find(([, each]) => seconds >= 2 * each) ?? ['second', 1];
   return counted(Math.ceil(seconds / length), unit);
 }
 
-/** Longest first, with their seconds; each counts from two of it on. */
+/** Units with their seconds, longest first. */
 const WAIT_UNITS = [
   ['day', 86_400],
   ['hour', 3_600],
   ['minute', 60],
 ] as const;
 
-/** A month of UTC: `2026-01` is `January 2026`. */
+/** Formats a UTC month: `2026-01` becomes `January 2026`. */
 export function monthText(month: string): string {
   const date = new Date(`${month}-01T00:00:00Z`);
   return Number.isNaN(date.getTime()) ? month : MONTH.format(date);
 }
 
-/** A name of the API as words: `idle_90_days` is `idle 90 days`. */
+/** Replaces underscores in an API name: `idle_90_days` becomes `idle 90 days`. */
 export function inWords(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
-/** What a `User-Agent` says, in two words: `Firefox on Linux`. Unknown ones are cut. */
+/** Short name of a `User-Agent`, for example `Firefox on Linux`. Unknown agents are cut. */
 export function browserName(client: string): string {
   const browser = BROWSERS.find(([sign]) => client.includes(sign))?.[1];
   const system = SYSTEMS.find(([sign]) => client.includes(sign))?.[1];
@@ -88,10 +90,10 @@ export function browserName(client: string): string {
   return system === undefined ? browser : `${browser} on ${system}`;
 }
 
-/** UTF-16 units of a client's own name that fit a table. Chosen. */
+/** Maximum length of an unknown agent, in UTF-16 units, to fit a table. */
 const CLIENT_LENGTH_MAX = 40;
 
-/** The first that matches counts: Edge and Opera also name Chrome, and Chrome names Safari. */
+/** The first match counts: Edge and Opera also contain Chrome, and Chrome contains Safari. */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],

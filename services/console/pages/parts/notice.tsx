@@ -3,14 +3,14 @@ import { waitText } from '#pages/parts/format';
 import type { Refused } from '#pages/shell/api';
 import type { Loading } from '#pages/shell/loaded';
 
-/** Shows what was loaded; until then that it is loading, or why it could not be. */
+/** Renders loaded data, a skeleton while loading, or the error with a retry button. */
 export function WhenLoaded<Value>({
   loading: { loaded, reload },
   what,
   children,
 }: {
   readonly loading: Loading<Value>;
-  /** What is loaded, as in "Loading keys". */
+  /** Kind of data, as in "Loading keys". */
   readonly what: string;
   readonly children: (value: Value) => ComponentChildren;
 }) {
@@ -34,7 +34,7 @@ export function WhenLoaded<Value>({
   }
 }
 
-/** Where something will be that is still loaded. */
+/** Placeholder for content that is loading. */
 export function Skeleton({ what }: { readonly what: string }) {
   return (
     <div class="skeleton" role="status">
@@ -46,13 +46,16 @@ export function Skeleton({ what }: { readonly what: string }) {
   );
 }
 
-/** Why something was refused, as an alert; nothing where it was not, or where a field says it. */
+/**
+ * Alert with the reason of a refusal. Renders nothing without a refusal, or if a field shows the
+ * error.
+ */
 export function RefusalNotice({
   refusal,
   fields = [],
 }: {
   readonly refusal: Refused | undefined;
-  /** Fields of the form, which show what is wrong with them. */
+  /** Fields of the form that show their own errors. */
   readonly fields?: readonly string[];
 }) {
   if (refusal === undefined || fields.includes(refusal.field ?? '')) return null;
@@ -63,7 +66,7 @@ export function RefusalNotice({
   );
 }
 
-/** What to show where there is nothing yet. */
+/** Message for an empty list. */
 export function Empty({
   title,
   children,
@@ -79,7 +82,7 @@ export function Empty({
   );
 }
 
-/** What can be done about refusals whose own text does not say it, by their reason. */
+/** Next steps by refusal reason, for refusals whose message has none. */
 const ADVICE: Readonly<Record<string, string>> = {
   instance_limit: 'Delete an instance that is not needed any more, or change to a larger plan.',
 };
@@ -100,7 +103,7 @@ function RefusalText({ refusal }: { readonly refusal: Refused }) {
   );
 }
 
-/** Refusals are written small and without a full stop. */
+/** Capitalizes a refusal message and adds a full stop. */
 export function sentence(text: string): string {
   const begun = text.slice(0, 1).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;

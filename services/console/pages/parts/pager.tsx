@@ -2,7 +2,7 @@ import type { ListedInstance } from '#pages/instances/answers';
 import { numberText } from '#pages/parts/format';
 import { Link } from '#view/shell/router';
 
-/** Which rows of how many are shown, and links to those before and behind them. */
+/** Range of visible rows, and links to the previous and next page. */
 export function Pager({
   offset,
   limit,
@@ -13,10 +13,10 @@ export function Pager({
 }: {
   readonly offset: number;
   readonly limit: number;
-  /** Rows on this page. */
+  /** Number of rows on this page. */
   readonly shown: number;
   readonly total: number;
-  /** What the rows are, as in "1 to 20 of 137 instances". */
+  /** Kind of rows, as in "1 to 20 of 137 instances". */
   readonly what: string;
   readonly addressOf: (offset: number) => string;
 }) {
@@ -44,11 +44,11 @@ function Step({ text, to }: { readonly text: string; readonly to: string | undef
   );
 }
 
-/** Where two instances are compared. */
+/** Address of a comparison. */
 const compareAddress = (first: string, second: string): string =>
   `/instances/compare?${new URLSearchParams({ a: first, b: second })}`;
 
-/** What is selected, and the way to compare it; nothing as long as nothing is selected. */
+/** Bar with the selected instances and the link to compare them. Empty without a selection. */
 export function SelectedBar({
   selected,
   onClear,

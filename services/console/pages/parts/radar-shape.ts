@@ -1,18 +1,20 @@
-/** The picture's size and the wheel in it, in its own units: room is left for names at the sides. */
+/**
+ * Size of the picture and radius of the wheel, in its own units. The margins hold the axis names.
+ */
 export const RADAR_SIZE = { width: 330, height: 230, radius: 90 } as const;
 
-/** Where the middle of the wheel is. */
+/** Center of the wheel. */
 const CENTRE = { x: 165, y: 119 } as const;
 
 /** A point of the picture. */
 export type RadarPoint = { readonly x: number; readonly y: number };
 
-/** Tenths of a unit are finer than any screen shows. */
+/** Rounds to a tenth of a unit, finer than a screen can show. */
 const rounded = (value: number): number => Math.round(value * 10) / 10;
 
 /**
- * The point on axis `index` of `count` whose distance from the middle is `share` of the radius. The
- * first axis leads up, the others follow clockwise.
+ * Point on axis `index` of `count`, at `share` of the radius from the center. The first axis points
+ * up, and the others follow clockwise.
  */
 export function radarPoint(index: number, count: number, share: number): RadarPoint {
   const angle = (2 * Math.PI * index) / count - Math.PI / 2;
@@ -24,8 +26,8 @@ export function radarPoint(index: number, count: number, share: number): RadarPo
 }
 
 /**
- * The corners of the shape that `values` have on `count` axes; a missing value counts as 0. Set-points
- * may be somewhat outside of 0 to 1 (model 1): they are drawn at the nearer end.
+ * Corners of the shape for `values` on `count` axes. Missing values count as 0. Set-points can lie
+ * slightly outside 0 to 1 (model 1) and are clamped.
  */
 export function radarCorners(values: readonly number[], count: number): RadarPoint[] {
   return Array.from({ length: count }, (_, index) =>
@@ -33,7 +35,7 @@ export function radarCorners(values: readonly number[], count: number): RadarPoi
   );
 }
 
-/** Corners as the `points` of an SVG polygon. */
+/** Formats corners as the `points` of an SVG polygon. */
 export function pointsText(corners: readonly RadarPoint[]): string {
   return corners.map(({ x, y }) => `${x},${y}`).join(' ');
 }

@@ -8,31 +8,31 @@ import {
   radarPoint,
 } from '#pages/parts/radar-shape';
 
-/** What a series is: each kind has its own colour and its own dashes. */
+/** Kind of a series. Each has its own color and dash pattern. */
 type RadarKind = 'now' | 'set-point' | 'stable' | 'persona' | 'first' | 'second';
 
-/** One shape on the axes: a value from 0 to 1 for each of them, in their order. */
+/** One shape: a value from 0 to 1 for each axis, in order. */
 type RadarSeries = {
   readonly name: string;
   readonly values: readonly number[];
   readonly kind: RadarKind;
 };
 
-/** Shares of the radius at which a ring is drawn. */
+/** Radii of the grid rings, as shares of the radius. */
 const RINGS = [0.25, 0.5, 0.75, 1] as const;
 
-/** How far outside the wheel names begin, as a share of its radius. */
+/** Distance of axis names from the center, as a share of the radius. */
 const NAME_DISTANCE = 1.12;
 
-/** Between the lines of a name, in units of the picture. */
+/** Line height of axis names, in units of the picture. */
 const LINE_HEIGHT = 15;
 
-/** Two series may have one name, as two instances may. */
+/** Key of a series. Two series may have the same name. */
 const keyOf = ({ kind, name }: RadarSeries): string => `${kind} ${name}`;
 
 /**
- * Series over the same axes as shapes on a wheel, with a legend, and the same numbers as a table that
- * opens below. `label` says what the picture shows to those who do not see it.
+ * Radar chart of several series, with a legend and an expandable table of the values. `label` is
+ * the text alternative.
  */
 export function Radar({
   axes,
@@ -99,7 +99,7 @@ function Wheel({ axes }: { readonly axes: readonly string[] }) {
   );
 }
 
-/** A name in as many lines as it has words, around its point. */
+/** Axis name with one word per line, centered on its point. */
 function AxisName({ name, at }: { readonly name: string; readonly at: RadarPoint }) {
   const words = name.split(' ');
   const top = at.y - ((words.length - 1) * LINE_HEIGHT) / 2;
@@ -114,13 +114,16 @@ function AxisName({ name, at }: { readonly name: string; readonly at: RadarPoint
   );
 }
 
-/** Names begin at the wheel's right side, end at its left, and are centred above it. */
+/**
+ * Text anchor: names right of the wheel start there, names left of it end there, others are
+ * centered.
+ */
 function anchorOf(x: number): 'start' | 'middle' | 'end' {
   const side = x - RADAR_SIZE.width / 2;
   return Math.abs(side) < 1 ? 'middle' : side > 0 ? 'start' : 'end';
 }
 
-/** A line around, and a dot at each corner: where all values are 0 the dot is all that is seen. */
+/** Outline with a dot at each corner. If all values are 0, only the dots are visible. */
 function Shape({
   of: { values, kind },
   count,
@@ -175,7 +178,7 @@ function Twin({
   );
 }
 
-/** The seven strengths as small bars, each with its name and its value. */
+/** Bars of the seven mode strengths, with names and values. */
 export function ModeBars({ strengths }: { readonly strengths: Strengths }) {
   return (
     <ul class="mode-bars">

@@ -1,21 +1,21 @@
 import { percentText } from '#pages/parts/format';
 
-/** Radius in the units of the picture. */
+/** Radius in units of the picture. */
 const RADIUS = 42;
 
 const LENGTH = 2 * Math.PI * RADIUS;
 
-/** From these shares on a ring warns, and says that it is nearly full. Chosen. */
+/** Shares from which the ring shows a warning, and shows nearly full. */
 const LEVELS = { high: 0.8, full: 0.95 } as const;
 
-/** A share of something as a ring; `label` says it in words, with numbers. */
+/** Ring chart of a share. `label` is the text alternative, with numbers. */
 export function Ring({
   share,
   expected = 0,
   label,
 }: {
   readonly share: number;
-  /** What the share is going to be, shown behind it. */
+  /** Forecast of the share, drawn behind the present share. */
   readonly expected?: number;
   readonly label: string;
 }) {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { localTime, type Precision, utcTime } from '#pages/parts/format';
 
-/** A time in the viewer's zone, with UTC on hover. */
+/** Time in the viewer's zone, with UTC on hover. */
 export function TimeText({
   at,
   precision = 'minute',
@@ -16,13 +16,13 @@ export function TimeText({
   );
 }
 
-/** Copies a value to the clipboard, and says whether that worked. */
+/** Button that copies a value to the clipboard and shows whether copying worked. */
 export function CopyButton({
   value,
   what,
 }: {
   readonly value: string;
-  /** What is copied, for its name: "the id of Ada". */
+  /** Description of the value for the label: "the id of Ada". */
   readonly what: string;
 }) {
   const [outcome, setOutcome] = useState('');

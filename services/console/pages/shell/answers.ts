@@ -1,4 +1,4 @@
-/** What a role allows, as `GET /api/me` names it. */
+/** Permissions in `GET /api/me`. */
 export type Permission =
   | 'keys.read'
   | 'keys.write'
@@ -9,13 +9,13 @@ export type Permission =
   | 'members'
   | 'audit.read';
 
-/** What a member can be in an account. */
+/** Roles of members. */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
-/** One of them. */
+/** Role of a member. */
 export type Role = (typeof ROLES)[number];
 
-/** `GET /api/me`: who is signed in, and what they may do in the account that they look at. */
+/** `GET /api/me`: the signed-in user, the selected account, and permissions in this account. */
 export type Me = {
   readonly user: {
     readonly id: string;
@@ -24,20 +24,20 @@ export type Me = {
     readonly second_factor: 'on' | 'off';
     readonly recovery_codes_left: number;
   };
-  /** The name is null for an account that is gone. */
+  /** The name is null if the account no longer exists. */
   readonly account: { readonly id: string; readonly name: string | null };
   readonly role: Role;
   readonly permissions: readonly Permission[];
   readonly session: { readonly id: string; readonly expires_at: string };
 };
 
-/** A row of `GET /api/accounts`. */
+/** Row of `GET /api/accounts`. */
 export type OwnAccount = { readonly id: string; readonly name: string | null; readonly role: Role };
 
-/** How a sign-in goes on. */
+/** Next step of a sign-in. */
 export type SignInState = { readonly state: 'signed_in' | 'second_factor' };
 
-/** A row of `GET /api/sessions`. */
+/** Row of `GET /api/sessions`. */
 export type SessionView = {
   readonly id: string;
   readonly is_current: boolean;
@@ -48,10 +48,10 @@ export type SessionView = {
   readonly authenticated_by: string;
 };
 
-/** A new second factor, which is not in use yet; shown once. */
+/** Secret of a pending second factor, shown once. */
 export type Enrolment = { readonly secret: string; readonly uri: string };
 
-/** New recovery codes; shown once. */
+/** New recovery codes, shown once. */
 export type RecoveryCodes = { readonly recovery_codes: readonly string[] };
 
 /** A member of the account. */
@@ -63,17 +63,17 @@ export type Member = {
   readonly joined_at: string;
 };
 
-/** An invitation that was not used yet. */
+/** An open invitation. */
 export type Invitation = {
   readonly id: string;
   readonly email: string;
   readonly role: Role;
   readonly expires_at: string;
-  /** The name of who invited; absent: not recorded. */
+  /** Name of the inviting member. Absent if not recorded. */
   readonly created_by?: string;
 };
 
-/** What a member who leaves, or may do less, leaves behind. */
+/** Consequences of removing a member or changing a role. */
 export type Left = {
   readonly cancelled_invitations: readonly Invitation[];
   readonly keys: readonly KeyView[];
@@ -85,7 +85,9 @@ export type People = {
   readonly invitations: readonly Invitation[];
 };
 
-/** A row of `GET /api/keys`. Scope, status and hints of a later release are shown as they are named. */
+/**
+ * Row of `GET /api/keys`. Unknown scopes, statuses and hints of later releases are shown unchanged.
+ */
 export type KeyView = {
   readonly id: string;
   readonly name?: string;
@@ -97,16 +99,16 @@ export type KeyView = {
   readonly created_at: string;
   readonly expires_at?: string;
   readonly replaced_by?: string;
-  /** A user with the name, or an operator; absent: not recorded. */
+  /** Maker: a user with name, or an operator. Absent if not recorded. */
   readonly created_by?: { readonly kind: string; readonly id: string; readonly name?: string };
   readonly last_used?: { readonly at: string; readonly address?: string; readonly client?: string };
   readonly hints?: readonly string[];
 };
 
-/** A key that was just made, with the key itself, this once. */
+/** A new key with its full value, shown once. */
 export type NewKey = KeyView & { readonly key: string };
 
-/** What a new key is made of. */
+/** Body of `POST /api/keys`. */
 export type KeyWanted = {
   readonly name: string;
   readonly scope: string;
@@ -143,7 +145,7 @@ export type AuditPage = {
 
 /** `GET /api/usage`. */
 export type Usage = {
-  /** Absent: the page names the limits only. */
+  /** Absent: the page then shows only the limits. */
   readonly plan?: string;
   readonly requests_per_minute: number;
   readonly requests_in_window: number;
@@ -153,15 +155,15 @@ export type Usage = {
   readonly cycles_reserved: number;
   readonly cycles_remaining: number;
   readonly month_ends_at: string;
-  /** A straight line through the month so far; absent: it is too early for one. */
+  /** Linear forecast of the month. Absent if there is too little data. */
   readonly forecast?: {
     readonly cycles: number;
-    /** When the quota is used up; absent: not in this month. */
+    /** Time when the quota is used up. Absent if not within this month. */
     readonly used_up_at?: string;
   };
 };
 
-/** A row of `GET /api/usage/months`: the present month first, its days up to today. */
+/** Row of `GET /api/usage/months`, present month first. Its days end today. */
 export type UsageMonth = {
   /** `2026-01`. */
   readonly month: string;
@@ -172,7 +174,7 @@ export type UsageMonth = {
     readonly name?: string;
     readonly cycles: number;
   }[];
-  /** Of no key that the account has. */
+  /** Cycles of no known key. */
   readonly other_cycles: number;
 };
 
@@ -180,20 +182,20 @@ export type UsageMonth = {
 export type InstanceUsage = {
   /** `2026-01`. */
   readonly month: string;
-  /** When this was found. */
+  /** Time of the search. */
   readonly as_of: string;
-  /** Of the whole month. */
+  /** Cycles of the whole month. */
   readonly cycles: number;
-  /** At most 20, the most cycles first. */
+  /** At most 20 instances, by descending cycles. */
   readonly instances: readonly {
     readonly id: string;
     readonly name: string;
     readonly cycles: number;
   }[];
-  /** Of none of them. */
+  /** Cycles of the rest of the month. */
   readonly other_cycles: number;
   readonly instances_total: number;
-  /** How many of them were looked at. */
+  /** Number of inspected instances. */
   readonly instances_listed: number;
   /** Whether no other instance has more cycles. */
   readonly is_complete: boolean;
@@ -201,19 +203,19 @@ export type InstanceUsage = {
 
 /** `GET /api/billing`. */
 export type Billing = {
-  /** Absent: no payment provider is configured. */
+  /** Absent if no payment provider is configured. */
   readonly provider?: string;
   readonly plan: string;
   readonly next_plan?: { readonly plan: string; readonly at: string };
-  /** The one that counts, or the last one. */
+  /** Active subscription, or the last one. */
   readonly subscription?: {
     readonly plan: string;
     readonly status: string;
     readonly period_ends_at: string;
-    /** When it ends by itself; absent: it goes on. */
+    /** End of a cancelled subscription. Absent if it renews. */
     readonly ends_at?: string;
     readonly payment_failed_at?: string;
-    /** Until when the plan is kept although payments fail. */
+    /** Time until which the plan is kept despite failed payments. */
     readonly kept_until?: string;
   };
   readonly may_subscribe: boolean;

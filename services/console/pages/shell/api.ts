@@ -19,10 +19,10 @@ import type {
   UsageMonth,
 } from '#pages/shell/answers';
 
-/** How long an answer may take, in milliseconds. Chosen: a password takes the server a second. */
+/** Timeout of a request, in milliseconds. Hashing a password takes the server up to a second. */
 const ANSWER_MS_MAX = 15_000;
 
-/** Reasons for which a page goes back to the sign-in. */
+/** Refusal reasons that lead back to the sign-in page. */
 const SESSION_OVER = ['sign_in_needed', 'second_factor_needed'];
 
 type Details = {
@@ -33,14 +33,14 @@ type Details = {
   readonly retry_after?: number | undefined;
 };
 
-/** A refusal of the console, or that there was no answer: `code` is `no_answer` then. */
+/** Refusal by the console. `code` is `no_answer` if there was no answer. */
 export class Refused extends Error {
   readonly code: string;
   readonly reason: string | undefined;
-  /** The field of the form that is wrong, if it is one. */
+  /** Invalid field of the form, if any. */
   readonly field: string | undefined;
   readonly requestId: string | undefined;
-  /** When to come back, if the console says so. */
+  /** Seconds to wait before a retry, if given. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: string, message: string, details: Details = {}) {
@@ -55,14 +55,14 @@ export class Refused extends Error {
 
 let sessionOver = (): void => {};
 
-/** Has `act` called whenever the console answers that no one is signed in. */
+/** Sets the callback for answers without a valid session. */
 export function onSessionOver(act: () => void): void {
   sessionOver = act;
 }
 
 /**
- * Asks the console for a path under `/api`, and answers the whole body. Throws `Refused`. Only modules
- * that name what the console answers call it.
+ * Sends a request to a path under `/api` and returns the parsed body. Throws `Refused`. Only
+ * modules that declare the answer types call this function.
  */
 export async function send<Answer>(
   method: string,
@@ -73,7 +73,7 @@ export async function send<Answer>(
   return (await exchange<Answer>(method, path, body, headers)).answer;
 }
 
-/** The same, for answers whose headers say something too. */
+/** Like `send`, and also returns the headers. */
 export async function exchange<Answer>(
   method: string,
   path: string,
@@ -93,7 +93,7 @@ export async function exchange<Answer>(
   };
   if (SESSION_OVER.includes(details?.reason ?? '')) sessionOver();
   const fallback = `The console answered with status ${response.status}.`;
-  // Of Retry-After only seconds are understood, which is all that the console writes.
+  // Only the form in seconds is parsed, which the console always sends.
   const wait = /^\d+$/.exec(response.headers.get('retry-after') ?? '')?.[0];
   throw new Refused(error ?? 'internal', message ?? fallback, {
     ...details,
@@ -132,12 +132,12 @@ function parsedOf(text: string): unknown {
   }
 }
 
-/** The `data` of what a path answers. Throws `Refused`. */
+/** Gets a path and returns `data`. Throws `Refused`. */
 export async function get<Data>(path: string): Promise<Data> {
   return (await send<{ data: Data }>('GET', path)).data;
 }
 
-/** The `data` of what a path answers to a body. Throws `Refused`. */
+/** Posts a body and returns `data`. Throws `Refused`. */
 export async function post<Data = void>(
   path: string,
   body?: unknown,
@@ -146,13 +146,10 @@ export async function post<Data = void>(
   return (await send<{ data: Data }>('POST', path, body, headers)).data;
 }
 
-/** An id as a part of a path. */
+/** Escapes an id for a path. */
 export const idIn = (id: string) => encodeURIComponent(id);
 
-/**
- * What pages ask of the console, but for instances (`instance-api`). Nothing else here calls `fetch`.
- * Throws `Refused`.
- */
+/** Calls of the console API, except calls about instances (`instanceApi`). They throw `Refused`. */
 export const api = {
   me: () => get<Me>('/me'),
   accounts: () => get<readonly OwnAccount[]>('/accounts'),
@@ -208,13 +205,13 @@ export const api = {
   audit: (query: URLSearchParams) => send<AuditPage>('GET', `/audit?${query}`),
 };
 
-/** Where usage is downloaded; `month`: one alone, all without it. */
+/** Download address of usage: one month, or all months. */
 export const usageExport = (format: 'csv' | 'json', month?: string): string =>
   `/api/usage/export?format=${format}${month === undefined ? '' : `&month=${month}`}`;
 
-/** Where the present month by instance is downloaded. */
+/** Download address of the present month's usage by instance. */
 export const instanceUsageExport = (format: 'csv' | 'json'): string =>
   `/api/usage/instances/export?format=${format}`;
 
-/** Where the audit trail is downloaded, a line of JSON each. */
+/** Download address of the audit trail (NDJSON). */
 export const AUDIT_EXPORT = '/api/audit/export';

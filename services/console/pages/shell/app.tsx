@@ -17,7 +17,10 @@ import { Doorway, EntryPage, SecondFactorPage, SignInPage } from '#view/sign-in/
 import { SecurityPage } from '#view/sign-in/security';
 import { TestPage } from '#view/test/test';
 
-/** The console: what is shown follows from who is at the browser, and then from the address. */
+/**
+ * Root component. The session selects the sign-in pages or the console, and the address selects the
+ * page.
+ */
 export function App() {
   const link = entryLink.value;
   if (link !== undefined) return <EntryPage link={link} />;
@@ -45,7 +48,7 @@ export function App() {
     case 'second_factor':
       return <SecondFactorPage />;
     case 'signed_in':
-      // Another account is another console: nothing of the one before stays.
+      // The key remounts everything when the account changes.
       return (
         <Layout key={now.me.account.id} me={now.me}>
           <Routed me={now.me} path={here.value.path} />
@@ -76,7 +79,7 @@ function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
   }
 }
 
-/** The pages at `/instances` and below it. */
+/** Pages at and below `/instances`. */
 function InstanceRoutes({ me }: { readonly me: Me }) {
   const { path, query } = here.value;
   if (!may('instances.read')) return <NotAllowed />;
@@ -101,7 +104,7 @@ function OneInstance({ path }: { readonly path: string }) {
   return id === undefined ? <NoPage /> : <InstancePage key={id} id={id} />;
 }
 
-/** What is at an address at which nothing is. */
+/** Page for an unknown address. */
 function NoPage() {
   return (
     <Page title="There is no such page">
@@ -112,7 +115,7 @@ function NoPage() {
   );
 }
 
-/** What is at an address that the role of who is signed in does not open. */
+/** Page for an address that the user's role does not allow. */
 function NotAllowed() {
   return (
     <Page title="Your role does not show this">

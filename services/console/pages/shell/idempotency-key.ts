@@ -1,14 +1,17 @@
 import { useRef } from 'preact/hooks';
 
-/** Names what a form asks for, so that asking for it again does it once. */
+/** Idempotency keys of a form, so that a retry is applied once. */
 export type IdempotencyKeys = {
-  /** The same key for as long as the same is asked for. */
+  /** Returns the same key for the same request. */
   readonly keyFor: (wanted: unknown) => string;
-  /** It was done: what is asked for next is another thing, be it the same. */
+  /** Ends the request. The next request gets a new key, even with the same content. */
   readonly done: () => void;
 };
 
-/** The keys of one form: a second click, or another try after an answer that got lost, does nothing twice. */
+/**
+ * Hook for the idempotency keys of one form. A second click or a retry after a lost answer has no
+ * second effect.
+ */
 export function useIdempotencyKeys(): IdempotencyKeys {
   const newest = useRef({ text: '', key: '' });
   return {
@@ -23,7 +26,7 @@ export function useIdempotencyKeys(): IdempotencyKeys {
   };
 }
 
-/** 128 random bits in hexadecimal. `randomUUID` is not there for pages without TLS. */
+/** Returns 128 random bits in hexadecimal. `randomUUID` is unavailable on pages without TLS. */
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

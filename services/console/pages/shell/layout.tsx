@@ -7,7 +7,7 @@ import { RefusalNotice } from '#view/parts/notice';
 import { here, Link, navigate } from '#view/shell/router';
 import { BrandSign } from '#view/sign-in/entering';
 
-/** The console around a page: where one can go, in which account, and as whom. */
+/** Frame of the console: navigation, account switch and sign-out. */
 export function Layout({
   me,
   children,
@@ -56,7 +56,7 @@ export function Layout({
   );
 }
 
-/** Pages below an entry belong to it, as that of one instance does to the list. */
+/** Whether the current page is at or below a navigation entry. */
 function isWithin(path: string): boolean {
   const now = here.value.path;
   return now === path || (path !== '/' && now.startsWith(`${path}/`));
@@ -75,7 +75,7 @@ function entries(): (readonly [path: string, text: string])[] {
   ];
 }
 
-/** The name of the account, and a choice where there is one. */
+/** Name of the account, or a selection if the user has several. */
 function AccountSwitch({ me }: { readonly me: Me }) {
   const { loaded } = useLoaded(api.accounts);
   const { run, isBusy, refusal } = useAction(async (id: string) => {

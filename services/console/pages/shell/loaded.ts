@@ -1,21 +1,20 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused } from '#pages/shell/api';
 
-/** What a page has of something that it loads. */
+/** State of loading a value. */
 type Loaded<Value> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly refusal: Refused }
   | { readonly kind: 'ready'; readonly value: Value };
 
-/** Something loaded, and how it is loaded again; what is shown stays meanwhile. */
+/** A loaded value and a reload function. The old value stays visible during a reload. */
 export type Loading<Value> = {
   readonly loaded: Loaded<Value>;
   readonly reload: () => Promise<void>;
 };
 
 /**
- * Loads when the component appears, and again when `of` is another. Only the answer to the newest
- * request counts.
+ * Loads when the component mounts and when `of` changes. Answers to outdated requests are ignored.
  */
 export function useLoaded<Value>(load: () => Promise<Value>, of = ''): Loading<Value> {
   const [loaded, setLoaded] = useState<Loaded<Value>>({ kind: 'loading' });
@@ -43,14 +42,14 @@ async function outcomeOf<Value>(load: () => Promise<Value>): Promise<Loaded<Valu
   }
 }
 
-/** Something that a person starts, once at a time. */
+/** An action that a person starts, one at a time. */
 type Action<Args extends readonly unknown[]> = {
   readonly run: (...args: Args) => void;
   readonly isBusy: boolean;
   readonly refusal: Refused | undefined;
 };
 
-/** Runs `act` when asked, not while it runs already, and keeps why it was refused. */
+/** Wraps `act`: ignores calls while it runs, and keeps the last refusal. */
 export function useAction<Args extends readonly unknown[]>(
   act: (...args: Args) => Promise<unknown>,
 ): Action<Args> {
@@ -74,7 +73,10 @@ export function useAction<Args extends readonly unknown[]>(
   return { run: (...args) => void attempt(args), isBusy, refusal };
 }
 
-/** Refusals are shown; anything else is a bug of a page and also stands in the browser's console. */
+/**
+ * Converts an error to a refusal. Other errors are bugs and are also reported to the browser's
+ * console.
+ */
 function refusalIn(error: unknown): Refused {
   if (error instanceof Refused) return error;
   reportError(error);

@@ -2,23 +2,23 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
-/** Where the browser is: a path, and its query from the `?` on. */
+/** Location of the browser: path, and query with its `?`. */
 type Location = { readonly path: string; readonly query: string };
 
-/** What an entry link brings: kept in memory only, and taken out of the address at once. */
+/** Entry link, kept in memory only and removed from the address at once. */
 export type EntryLink = { readonly kind: 'set-up' | 'invitation'; readonly token: string };
 
 const ENTRY = /^#\/(set-up|invitation)\/([\w.]+)$/;
 
 const current = (): Location => ({ path: location.pathname, query: location.search });
 
-/** Where the browser is now. */
+/** Present location. */
 export const here = signal<Location>(current());
 
-/** The link that the browser was opened with, until it was used or left. */
+/** Entry link that the browser was opened with, until used or dismissed. */
 export const entryLink = signal<EntryLink | undefined>(undefined);
 
-/** Follows the buttons of the browser, and looks whether it came by an entry link. */
+/** Follows browser navigation, and reads an entry link from the address. */
 export function startRouter(): void {
   addEventListener('popstate', () => {
     here.value = current();
@@ -28,8 +28,7 @@ export function startRouter(): void {
 }
 
 /**
- * Goes to another page, or to the same one with another query. `replace`: the button back of the browser
- * does not lead to where it was.
+ * Navigates to another page or query. With `replace`, the back button skips the present address.
  */
 export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
   if (to === location.pathname + location.search) return;
@@ -40,7 +39,7 @@ export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
 function takeEntryLink(): void {
   const [, kind, token] = ENTRY.exec(location.hash) ?? [];
   if (token === undefined || !(kind === 'set-up' || kind === 'invitation')) return;
-  // Neither a bookmark nor someone who looks over a shoulder gets the value of the link.
+  // Removes the secret from the address bar, bookmarks and history.
   history.replaceState(undefined, '', '/');
   here.value = current();
   entryLink.value = { kind, token };
@@ -53,7 +52,7 @@ type LinkProps = {
   readonly children: ComponentChildren;
 };
 
-/** A link to another page of the console, which needs no load; modified clicks are the browser's. */
+/** Client-side link. Modified clicks are left to the browser. */
 export function Link({ to, isCurrent = false, children, ...rest }: LinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -76,8 +75,8 @@ type PageProps = {
 };
 
 /**
- * The frame of a page: it names the document, and takes the focus to its heading, so that a page that
- * was changed without a load is read out.
+ * Frame of a page. Sets the document title and focuses the heading, so that screen readers announce
+ * the page.
  */
 export function Page({ title, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);

@@ -2,19 +2,21 @@ import { signal } from '@preact/signals';
 import type { Me, Permission, SignInState } from '#pages/shell/answers';
 import { api, onSessionOver, Refused } from '#pages/shell/api';
 
-/** Who is at the browser, as far as the pages know. */
+/** Session state of the browser. */
 type Session =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'unreachable'; readonly refusal: Refused }
-  /** `hasEnded`: someone was signed in on this page before. */
+  /** `hasEnded`: a session ended while this page was open. */
   | { readonly kind: 'signed_out'; readonly hasEnded: boolean }
   | { readonly kind: 'second_factor' }
   | { readonly kind: 'signed_in'; readonly me: Me };
 
-/** Who is at the browser. Pages stay at their address while it changes, so a sign-in leads back. */
+/**
+ * Present session. The address stays unchanged during a sign-in, so a sign-in returns to the page.
+ */
 export const session = signal<Session>({ kind: 'unknown' });
 
-/** Looks who is signed in, and from then on notices when a session has ended. */
+/** Loads the session, and watches for its end. */
 export async function startSession(): Promise<void> {
   onSessionOver(() => {
     const hasEnded = session.value.kind === 'signed_in';
@@ -25,13 +27,13 @@ export async function startSession(): Promise<void> {
   await refreshMe();
 }
 
-/** Reads again who is signed in and what they may do. */
+/** Reloads the user and permissions. */
 export async function refreshMe(): Promise<void> {
   try {
     session.value = { kind: 'signed_in', me: await api.me() };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    // A load of the page between password and code does not begin again.
+    // A reload between password and code continues with the code.
     if (error.reason === 'second_factor_needed') session.value = { kind: 'second_factor' };
     if (error.code === 'unauthorized') return;
     if (session.value.kind !== 'signed_in') {
@@ -40,24 +42,24 @@ export async function refreshMe(): Promise<void> {
   }
 }
 
-/** Goes on after a password or a code was right. */
+/** Continues after a correct password or code. */
 export async function goOn({ state }: SignInState): Promise<void> {
   if (state === 'second_factor') session.value = { kind: 'second_factor' };
   else await refreshMe();
 }
 
-/** Ends the session here and at the console. */
+/** Signs out here and on the server. */
 export async function signOut(): Promise<void> {
   await api.signOut();
   session.value = { kind: 'signed_out', hasEnded: false };
 }
 
-/** Back to the first step of a sign-in. */
+/** Returns to the first step of a sign-in. */
 export function startOver(): void {
   session.value = { kind: 'signed_out', hasEnded: false };
 }
 
-/** Whether who is signed in may do something; the console decides again at every request. */
+/** Whether the user has a permission. For display only: the console checks every request. */
 export function may(permission: Permission): boolean {
   const now = session.value;
   return now.kind === 'signed_in' && now.me.permissions.includes(permission);

@@ -7,7 +7,7 @@ import { submitted, TextField, type Values } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
 import { type EntryLink, entryLink, Page } from '#view/shell/router';
 
-/** The frame of the pages in front of the console. */
+/** Frame of the pages before sign-in. */
 export function Doorway({
   title,
   lead,
@@ -32,7 +32,7 @@ export function Doorway({
   );
 }
 
-/** The sign in front of the product's name. */
+/** Logo of the product. */
 export function BrandSign() {
   return (
     <svg class="brand-sign" viewBox="0 0 32 32" aria-hidden="true">
@@ -45,7 +45,7 @@ export function BrandSign() {
 
 const FIELDS = ['email', 'name', 'password'];
 
-/** How people come in by a link: the first owner sets the console up, others accept an invitation. */
+/** Page of an entry link: the first owner sets up the console, others accept an invitation. */
 export function EntryPage({ link }: { readonly link: EntryLink }) {
   const isSetUp = link.kind === 'set-up';
   const { run, isBusy, refusal } = useAction(async (values: Values) => {
@@ -115,7 +115,7 @@ export function EntryPage({ link }: { readonly link: EntryLink }) {
   );
 }
 
-/** Who is signed in joins with the user that is there, if the invitation is for its address. */
+/** Joins with the signed-in user, if the invitation is for the same email. */
 function JoinPart({ link, email }: { readonly link: EntryLink; readonly email: string }) {
   const { run, isBusy, refusal } = useAction(async () => {
     await api.joinAccount({ token: link.token });
@@ -140,7 +140,7 @@ function entered({ kind, token }: EntryLink, values: Values) {
     : api.acceptInvitation({ token, name, password, ...proof });
 }
 
-/** Email and password. A sign-in leads back to the page at this address. */
+/** Sign-in with email and password. A sign-in returns to the page at this address. */
 export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
   const { run, isBusy, refusal } = useAction(async (values: Values) => {
     const { email = '', password = '', account_id: account = '' } = values;
@@ -181,7 +181,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
   );
 }
 
-/** The second step of a sign-in: a code of the authenticator, or one for recovery. */
+/** Second step of a sign-in: an authenticator code or a recovery code. */
 export function SecondFactorPage() {
   const [isRecovery, setRecovery] = useState(false);
   const { run, isBusy, refusal } = useAction(async (code: string) => {
@@ -222,24 +222,24 @@ export function SecondFactorPage() {
   );
 }
 
-/** The account whose people sign in with this browser: a link of it was used here. */
+/** Storage key of the account whose entry link was used in this browser. */
 const KEY = 'sign-in-account';
 
-/** The id of the account, to begin the form of the sign-in with; undefined: none is remembered. */
+/** Remembered account id for the sign-in form, or undefined. */
 function rememberedAccount(): string | undefined {
   try {
     return localStorage.getItem(KEY) ?? undefined;
   } catch {
-    // A browser may refuse its storage: then the person types the id.
+    // The browser may deny storage. The person then types the id.
     return undefined;
   }
 }
 
-/** Remembers the account that a link leads into: its id stands before the dot. */
+/** Remembers the account of an entry link. The account id is the part before the dot. */
 function rememberAccountOf(token: string): void {
   try {
     localStorage.setItem(KEY, token.split('.')[0] ?? '');
   } catch {
-    // As above.
+    // The browser may deny storage.
   }
 }

@@ -14,7 +14,7 @@ type Open =
   | { readonly kind: 'scan'; readonly enrolment: Enrolment }
   | { readonly kind: 'codes'; readonly codes: readonly string[] };
 
-/** The second factor: set up with an authenticator, recovery codes, switched off. */
+/** Second factor: set up, recovery codes, and removal. */
 export function SecondFactorPart() {
   const [open, setOpen] = useState<Open | undefined>();
   const now = session.value;
@@ -176,7 +176,7 @@ function ScanDialog({
   );
 }
 
-/** A text as a QR code, dark on light in every scheme, as cameras want it. */
+/** QR code, dark on light in every color scheme, because cameras need that. */
 function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const { data, size } = encode(text, { border: 3 });
   const squares = data.flatMap((row, y) =>

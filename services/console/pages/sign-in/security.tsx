@@ -9,7 +9,7 @@ import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 import { SecondFactorPart } from '#view/sign-in/second-factor';
 
-/** Password, second factor and sessions of who is signed in. */
+/** Password, second factor and sessions of the user. */
 export function SecurityPage() {
   return (
     <Page title="Security" lead="How you sign in, and where you are signed in now.">
@@ -33,7 +33,7 @@ function PasswordPart() {
     <section class="card" aria-labelledby="password">
       <h2 id="password">Password</h2>
       <p class="quiet">A change ends every other session of yours.</p>
-      {/* After a change the form is another one: its fields are empty. */}
+      {/* The key remounts the form after a change, which empties its fields. */}
       <form key={changes} class="narrow" onSubmit={submitted(run)} aria-busy={isBusy}>
         <TextField
           {...{ name: 'password', label: 'Present password', type: 'password', refusal }}
@@ -58,7 +58,7 @@ function PasswordPart() {
   );
 }
 
-/** Where someone is signed in; each session can be ended. */
+/** Sessions of the user. Each can be ended. */
 function SessionList() {
   const sessions = useLoaded(api.sessions);
   const one = useAction(async (id: string) => {

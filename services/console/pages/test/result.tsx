@@ -5,7 +5,7 @@ import { Radar } from '#view/parts/radar';
 
 const AXES = MODES.map(([, name]) => name);
 
-/** What is said of how well the answers fit together. */
+/** Texts about the consistency of the answers. */
 const VERDICTS: Readonly<Record<TestResult['quality']['verdict'], string>> = {
   ok: 'The answers fit together well.',
   caution:
@@ -14,7 +14,7 @@ const VERDICTS: Readonly<Record<TestResult['quality']['verdict'], string>> = {
     'The answers do not fit together: the result is drawn most of the way to the middle. Start over for a better one.',
 };
 
-/** What the answers come to, and the form that makes an instance of it. */
+/** Test result, and a form that creates an instance from it. */
 export function TestResultPart({
   result,
   personas,

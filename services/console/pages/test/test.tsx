@@ -10,10 +10,10 @@ import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { Page } from '#view/shell/router';
 import { TestResultPart } from '#view/test/result';
 
-/** A result, and the personas that it names. */
+/** A result, and the personas. */
 type Scored = { readonly result: TestResult; readonly personas: readonly Persona[] };
 
-/** The personality test: its questions, then its result, from which an instance is made. */
+/** Personality test: questions, then the result, then a new instance. */
 export function TestPage({ me }: { readonly me: Me }) {
   const questionnaire = useLoaded(instanceApi.questions);
   const [scored, setScored] = useState<Scored | undefined>();
@@ -35,7 +35,7 @@ export function TestPage({ me }: { readonly me: Me }) {
   );
 }
 
-/** Answers stay in the browser until an instance was made of them, or the test is started over. */
+/** Answers stay in the browser until an instance is created or the test is restarted. */
 function Test({
   questionnaire,
   storeKey,
@@ -107,7 +107,7 @@ type TestFormProps = {
   readonly onStartOver: () => void;
 };
 
-/** All questions, how many have an answer, and the way to the result once all have one. */
+/** Questions, progress, and submission once all questions are answered. */
 function TestForm(props: TestFormProps) {
   const { questionnaire, answers, isBusy, refusal, onAnswer, onSubmit, onStartOver } = props;
   const { questions, scale } = questionnaire;
@@ -182,7 +182,10 @@ function Progress({ given, all }: { readonly given: number; readonly all: number
   );
 }
 
-/** One statement with its scale. `onAnswer` learns whether a digit was typed, which leads on. */
+/**
+ * A statement with its scale. `onAnswer` receives `isByDigit` true for a typed digit, which moves
+ * on to the next question.
+ */
 function TestQuestion({
   of: { id, position, text },
   scale: { min, max, labels },
@@ -228,17 +231,14 @@ function TestQuestion({
   );
 }
 
-/** Answers by the ids of their questions. */
+/** Answers by question id. */
 type TestAnswers = Readonly<Record<string, number>>;
 
-/** Where the answers of a user in an account are kept in the browser. */
+/** Storage key of a user's answers in an account. */
 const testKey = (accountId: string, userId: string): string =>
   `personality-test:${accountId}:${userId}`;
 
-/**
- * The answers that the browser has kept, none if it has none. Answers to another version of the test, or
- * that the test does not take, do not count.
- */
+/** Reads saved answers. Answers to another version of the test and invalid values are dropped. */
 function savedAnswers(key: string, { version, scale, questions }: Questionnaire): TestAnswers {
   const saved = parsed(read(key));
   if (saved?.version !== version) return {};
@@ -250,21 +250,21 @@ function savedAnswers(key: string, { version, scale, questions }: Questionnaire)
   return Object.fromEntries(known) as TestAnswers;
 }
 
-/** Keeps answers in the browser. One that keeps nothing asks all questions again after a load. */
+/** Saves answers in the browser. Without storage, a reload starts over. */
 function saveAnswers(key: string, version: string, answers: TestAnswers): void {
   try {
     localStorage.setItem(key, JSON.stringify({ version, answers }));
   } catch {
-    // Switched off or full: the page goes on with what it has in memory.
+    // Storage is disabled or full: the page continues from memory.
   }
 }
 
-/** Has the browser forget the answers. */
+/** Deletes the saved answers. */
 function forgetAnswers(key: string): void {
   try {
     localStorage.removeItem(key);
   } catch {
-    // What is switched off has kept nothing.
+    // Disabled storage has nothing to delete.
   }
 }
 
