@@ -12,58 +12,83 @@ import {
 import type { Logger } from '#platform/logger';
 import type { ServerClocks } from '#storage/ports/cluster';
 
-/** What comparing clocks takes. */
+/** Options of a clock watch. */
 type ClockWatchOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
-  /** First part of all subjects. */
+  /** Prefix of all subjects. */
   readonly prefix: string;
-  /** Asked where fewer than two others are heard; undefined: nothing keeps data but this process. */
+  /**
+   * Clocks of the database servers, asked while fewer than two other processes are heard. Undefined
+   * if only this process keeps the data.
+   */
   readonly serverClocks?: ServerClocks | undefined;
-  /** One line for the log when this process's clock is found wrong, and when it is right again. */
+  /**
+   * Logs one line when this process's clock is found wrong, and one when the clock is right again.
+   */
   readonly logger: Logger;
 };
 
-/** How long what a process's clock showed counts, in milliseconds: five heartbeats. */
+/** Maximum age of another process's clock reading, in milliseconds: five heartbeats. */
 const HEARD_MS_MAX = 5_000;
 
 /**
- * How long a clock must deviate before its process gives its shards away, in milliseconds: as long
- * as views must agree before one moves. Source: decision 138.
+ * Time for which the clock must deviate before this process gives its shards away, in milliseconds.
+ * Equal to the time that views must agree before a shard moves. Source: decision 138.
  */
 const DEVIATING_MS = 3_000;
 
-/** How often the clocks are compared, in milliseconds: as often as they are heard. */
+/** Period of comparing clocks, in milliseconds: the heartbeat period. */
 const LOOK_MS = 1_000;
 
-/** A look that is this late, in milliseconds, shows that the process was held up. */
+/** Delay of a look that shows that the process was paused, in milliseconds. */
 const STALL_MS = 5_000;
 
-/** How long no process is heard after that, in milliseconds: what waited shows late times. */
+/**
+ * Time after a pause during which heartbeats are not evaluated, in milliseconds. Heartbeats that
+ * waited in a queue carry late times.
+ */
 const DEAF_MS = 2_000;
 
-/** Processes whose clocks are compared; a fleet of 500 and what it was before a restart. */
+/**
+ * Maximum number of processes whose clocks are compared: a fleet of 500, with incarnations from
+ * before several restarts.
+ */
 const CLOCKS_MAX = 4_096;
 
-/** What another process's clock showed, less this process's monotonic clock, and when. */
+/**
+ * Clock reading of another process: its wall clock minus this process's monotonic clock, and the
+ * monotonic time of receipt.
+ */
 type Shown = { readonly aheadMs: number; readonly heardMs: number };
 
 /**
- * Compares this process's wall clock with those of all engines and limiters that are heard: their
- * heartbeats say when they were sent. Where fewer than two are heard, as on a bus that vouches for
- * no sender, the clocks of the data's servers may agree with it, but never find it wrong. A clock
- * found wrong stays so until it agrees with others or with what they last showed: that they fall
- * silent or start again mends nothing.
+ * Compares this process's wall clock with the clocks of all engines and limiters. Their heartbeats
+ * carry the time of sending.
+ *
+ * If fewer than two other processes are heard, for example on a bus that does not authenticate
+ * senders, the clocks of the database servers can confirm this clock. Database servers alone never
+ * find a clock wrong.
+ *
+ * A clock that was found wrong stays wrong until the clock agrees with other processes, or with the
+ * last time that they showed. Silence or a restart of the other processes does not change the
+ * verdict.
  */
 export class ClockWatch implements Disposable {
   readonly #options: ClockWatchOptions;
   readonly #known = new ShownClocks();
-  /** Senders dropped by the bus for their clocks: all, if this process started with a wrong one. */
+  /**
+   * Senders that the bus dropped because of their clocks. If this process started with a wrong
+   * clock, these are all senders.
+   */
   readonly #strangers = new ShownClocks();
   readonly #servers: ServerAgreement | undefined;
   readonly #opened = new DisposableStack();
   #deviatingSinceMs: number | undefined;
-  /** What the others showed when this process was last found wrong; undefined once it is right. */
+  /**
+   * Offset of the other clocks when this process was last found wrong. Undefined while the clock is
+   * right.
+   */
   #rightMs: number | undefined;
   #hasAgreed = false;
   #awakeMs: number;
@@ -83,7 +108,7 @@ export class ClockWatch implements Disposable {
     }
   }
 
-  /** Whether this process's wall clock agrees with the others', and how far it is ahead of them. */
+  /** Verdict on this process's wall clock, and how far the clock is ahead of the others. */
   get agreement(): ClockAgreement {
     const { clock } = this.#options;
     const own = clock.wallMs() - clock.monotonicMs();
@@ -93,14 +118,13 @@ export class ClockWatch implements Disposable {
     return this.#judged(own, isAgreed ? { ...judged, verdict: 'agreed' } : judged);
   }
 
-  /** The verdict alone. */
   get verdict(): ClockVerdict {
     return this.agreement.verdict;
   }
 
   /**
-   * Whether the clock has been wrong for so long that this process should serve nothing. One that
-   * was never right should not even begin to.
+   * Whether the clock has been wrong for so long that this process should serve nothing. A clock
+   * that was never right puts the process aside at once.
    */
   get isAside(): boolean {
     const sinceMs = this.#deviatingSinceMs;
@@ -113,23 +137,27 @@ export class ClockWatch implements Disposable {
   }
 
   /**
-   * Whether the servers' clocks agree with this one where fewer than two others are heard, and one
-   * does not contradict. Two or more decide alone (decision 138).
+   * Whether the clocks of the database servers confirm this clock. They count only while fewer than
+   * two other processes are heard and no heard process contradicts. Two or more processes decide
+   * alone (decision 138).
    */
   #hasServersWith(own: number, others: readonly number[]): boolean {
     if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;
     return others.every((other) => isNear(own, other));
   }
 
-  /** What the clocks of the others showed just now, less this process's monotonic clock. */
+  /** Recent clock readings of other processes, minus this process's monotonic clock. */
   #others(): number[] {
     const sinceMs = this.#options.clock.monotonicMs() - HEARD_MS_MAX;
     const known = this.#known.since(sinceMs);
-    // A recording played again must not outvote those who are heard for certain.
+    // A replayed recording must not outvote senders whose messages the bus accepts.
     return known.length >= OTHERS_MIN ? known : [...known, ...this.#strangers.since(sinceMs)];
   }
 
-  /** What is judged now, in the light of what was found before. */
+  /**
+   * Adjusts a verdict by history: after `deviating`, an `unsure` clock stays `deviating` until the
+   * clock is near the last known right time.
+   */
   #judged(own: number, judged: ClockAgreement): ClockAgreement {
     if (judged.verdict === 'deviating') {
       this.#rightMs = own - judged.aheadMs;
@@ -156,7 +184,7 @@ export class ClockWatch implements Disposable {
     if (!this.#isDeaf()) this.#strangers.note(sender, this.#options.clock.monotonicMs());
   }
 
-  /** Whether what is heard now may have waited while this process was held up. */
+  /** Whether messages that arrive now may have waited while this process was paused. */
   #isDeaf(): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#awakeMs >= STALL_MS) {
@@ -166,7 +194,7 @@ export class ClockWatch implements Disposable {
     return nowMs < this.#deafUntilMs;
   }
 
-  /** Notes since when the clock has been wrong, and reports each change. */
+  /** Records since when the clock has been wrong, and logs each change. */
   #look(): void {
     const { clock, logger } = this.#options;
     this.#isDeaf();
@@ -189,9 +217,9 @@ export class ClockWatch implements Disposable {
   }
 }
 
-/** What other clocks showed in the last few seconds. */
+/** Recent clock readings of other processes, by incarnation. */
 class ShownClocks {
-  /** In the order in which they were last heard. */
+  /** Insertion order is the order of the last heartbeat. */
   readonly #shown = new Map<string, Shown>();
 
   note({ incarnation, sentAtMs }: Sender, heardMs: number): void {
@@ -208,26 +236,31 @@ class ShownClocks {
     this.#shown.delete(incarnation);
   }
 
-  /** Those heard later than `heardMs`, by this process's monotonic clock. */
+  /** Offsets received later than `heardMs` (monotonic). */
   since(heardMs: number): number[] {
     const recent = [...this.#shown.values()].filter((shown) => shown.heardMs > heardMs);
     return recent.map(({ aheadMs }) => aheadMs);
   }
 }
 
-/** How often the servers are asked for their time while it is needed, in milliseconds. */
+/** Minimum pause between two requests for the servers' time, in milliseconds. */
 const ASK_PERIOD_MS = 10_000;
 
-/** How long an answer counts, in milliseconds: two that fail are no reason to forget it. */
+/**
+ * Lifetime of the servers' answer, in milliseconds. Two failed requests do not discard the answer.
+ */
 const ANSWER_MS_MAX = 30_000;
 
-/** An answer that took longer, in milliseconds, shows nothing of now. */
+/** Maximum duration of a request, in milliseconds. A slower answer is discarded as outdated. */
 const ASKING_MS_MAX = 10_000;
 
-/** What the servers' clocks showed, each less this process's monotonic clock, and when (monotonic). */
+/**
+ * Clock readings of the servers, each minus this process's monotonic clock, and the monotonic time
+ * of receipt.
+ */
 type Answer = { readonly aheadMs: readonly number[]; readonly atMs: number };
 
-/** Whether the clocks of the data's servers agree with that of this process (decision 138). */
+/** Comparison of this process's clock with the clocks of the database servers (decision 138). */
 class ServerAgreement {
   readonly #servers: ServerClocks;
   readonly #clock: Clock;
@@ -239,7 +272,7 @@ class ServerAgreement {
     this.#clock = clock;
   }
 
-  /** Asks the servers again, unless they were asked just now. */
+  /** Asks the servers again, unless the last request began less than 10 s ago. */
   ask(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#askedMs < ASK_PERIOD_MS) return;
@@ -250,7 +283,7 @@ class ServerAgreement {
     );
   }
 
-  /** Whether most servers agree with a wall clock that is `ownMs` ahead of the monotonic one. */
+  /** Whether most servers agree with a wall clock that is `ownMs` ahead of the monotonic clock. */
   agreesWith(ownMs: number): boolean {
     if (this.#answer === undefined) return false;
     const { aheadMs, atMs } = this.#answer;

@@ -4,36 +4,38 @@ import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { ShardedService } from '#storage/ports/cluster';
 
-/** What every process of a cluster must agree on. */
+/** Settings on which all processes of a cluster must agree. */
 export type ClusterFacts = { readonly cluster: string; readonly shardCount: number };
 
-/** Where the facts are collected from. */
+/** Options of `agreedFacts`. */
 type AgreedFactsOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
-  /** First part of all subjects. */
+  /** Prefix of all subjects. */
   readonly prefix: string;
   readonly service: ShardedService;
-  /** One line for the log when nodes disagree. */
+  /** Logs one line when nodes disagree. */
   readonly logger: Logger;
 };
 
 /**
- * How long others are waited for after the first was heard, in milliseconds: every node is heard
- * once in a second. Source: decision 93.
+ * Time to collect heartbeats after the first one, in milliseconds. Every node sends one heartbeat
+ * per second. Source: decision 93.
  */
 const COLLECT_MS = 1_500;
 
-/** Senders that are counted; further ones are not. */
+/** Maximum number of senders counted. Further senders are ignored. */
 const SENDERS_MAX = 1_024;
 
-/** What one sender said last, by who it is. */
+/** Last facts of each sender, by incarnation. */
 type Words = Map<string, ClusterFacts>;
 
 /**
- * What most nodes of a service say of their cluster, for a process that has no other way to know:
- * what two say while none contradicts, or what most have said 1.5 s after the first. While as many
- * say one thing as another it goes on listening. Pending for as long as no node is heard.
+ * Majority vote on the cluster's facts, from the heartbeats of one service. For a process without
+ * access to the database.
+ *
+ * `facts` fulfils when two nodes agree and none contradicts, or with the majority 1.5 s after the
+ * first heartbeat. On a tie the vote goes on. `facts` stays pending while no node is heard.
  */
 export function agreedFacts(options: AgreedFactsOptions): Disposable & {
   readonly facts: Promise<ClusterFacts>;
@@ -51,7 +53,7 @@ export function agreedFacts(options: AgreedFactsOptions): Disposable & {
     const isOver = clock.monotonicMs() >= endMs;
     if (!isOver && (most.count < 2 || next !== undefined)) return;
     if (next !== undefined) reportDisagreement();
-    // A majority that one more sender could turn is none.
+    // On a tie there is no majority: wait for more senders.
     if (next?.count !== most.count) resolve(most.facts);
   }
 
@@ -82,7 +84,7 @@ export function agreedFacts(options: AgreedFactsOptions): Disposable & {
   return { facts: promise, [Symbol.dispose]: () => opened.dispose() };
 }
 
-/** Each thing that was said, and by how many; what most say first. */
+/** Distinct facts with the number of their senders, most frequent first. */
 function countedFacts(words: Words): { readonly facts: ClusterFacts; readonly count: number }[] {
   const said = Map.groupBy(words.values(), (facts) => `${facts.shardCount} ${facts.cluster}`);
   const counted = [...said.values()].flatMap(([facts, ...same]) =>

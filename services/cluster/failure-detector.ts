@@ -13,10 +13,10 @@ import { nodesAfter } from '#cluster/ring';
 /** Why a journal is sealed: the three reasons of architecture 3.3. */
 export const SEAL_REASONS = ['dead', 'stalled', 'unreachable'] as const;
 
-/** One of them. */
+/** Reason for sealing a journal. */
 export type SealReason = (typeof SEAL_REASONS)[number];
 
-/** What the evidence demands to be done about an owner of shards. */
+/** Next step in the examination of a shard owner. */
 export type Verdict =
   | { readonly kind: 'readHead'; readonly owner: string }
   | {
@@ -24,17 +24,17 @@ export type Verdict =
       readonly owner: string;
       readonly address: string;
       readonly aim: ProbeAim;
-      /** The pause before it, in milliseconds. */
+      /** Pause before the probe, in milliseconds. */
       readonly afterMs: number;
     }
-  /** Its journal is sealed already. */
+  /** The owner's journal is sealed already. */
   | { readonly kind: 'noteSealed'; readonly owner: string }
   | { readonly kind: 'seal'; readonly owner: string; readonly reason: SealReason }
   | { readonly kind: 'reportInconsistentState'; readonly owner: string };
 
 /**
- * What to do now about the owners of shards: the first step of the examination of each that is due
- * and not under way. Further steps follow from `nextVerdict` (architecture 3.3).
+ * First steps of the examinations that are due and not running yet. `nextVerdict` returns the
+ * further steps (architecture 3.3).
  */
 export function verdicts(evidence: Evidence, nowMs: number): Verdict[] {
   const due = [...evidence.watched.keys()].filter((owner) => isDue(evidence, owner, nowMs));
@@ -43,7 +43,7 @@ export function verdicts(evidence: Evidence, nowMs: number): Verdict[] {
   return due.map(first).filter((verdict) => verdict !== undefined);
 }
 
-/** The next step of the examination of one owner; undefined when it is over. */
+/** Next step of the examination of an owner. Undefined when the examination is finished. */
 export function nextVerdict(evidence: Evidence, owner: string, nowMs: number): Verdict | undefined {
   const findings = evidence.watched.get(owner)?.findings;
   if (findings === undefined || findings.isConcluded) return undefined;
@@ -51,14 +51,16 @@ export function nextVerdict(evidence: Evidence, owner: string, nowMs: number): V
 }
 
 /**
- * Whether at least half of the owners of shards are heard, this one and the sealed ones included: a
- * node that hears fewer may be the one that is cut off (architecture 3.4).
+ * Whether this node hears at least half of the shard owners. Counts this node and sealed owners. A
+ * node that hears fewer may be partitioned itself (architecture 3.4).
  */
 export function hearsEnough(evidence: Evidence, nowMs: number): boolean {
   return evidence.heardShare(nowMs) >= 0.5;
 }
 
-/** An owner is examined by its watchers always, by other nodes when it is suspected or silent. */
+/**
+ * Watchers always examine their owner. Other nodes examine an owner that is suspected or silent.
+ */
 function isDue(evidence: Evidence, owner: string, nowMs: number): boolean {
   const watched = evidence.watched.get(owner);
   if (watched === undefined || watched.findings !== undefined) return false;
@@ -67,7 +69,10 @@ function isDue(evidence: Evidence, owner: string, nowMs: number): boolean {
   return evidence.silentMs(owner, nowMs) >= SUSPECT_MS;
 }
 
-/** The nodes after it on the ring watch a node; one that this node has not heard it watches too. */
+/**
+ * A node's watchers are the next nodes on the ring. This node also watches every owner that it has
+ * never heard.
+ */
 function isWatcherOf(evidence: Evidence, owner: string): boolean {
   const node = evidence.memberOf(owner)?.node;
   if (node === undefined) return true;
@@ -75,7 +80,7 @@ function isWatcherOf(evidence: Evidence, owner: string): boolean {
   return nodesAfter(node, [...nodes], WATCHERS).includes(evidence.self.node);
 }
 
-/** One examination at one moment. */
+/** Inputs of one decision. */
 type Examination = {
   readonly evidence: Evidence;
   readonly findings: Findings;
@@ -88,7 +93,7 @@ function verdictOn(owner: string, examination: Examination): Verdict | undefined
   if (head === undefined) return { kind: 'readHead', owner };
   if (head === 'unknown') return undefined;
   if (head === 'missing') {
-    // Never sealed by guess: an owner without a journal is an inconsistent state.
+    // An owner without a journal is an inconsistent state: report the owner, never seal by guess.
     const isReported = evidence.watched.get(owner)?.isReported === true;
     return isReported ? undefined : { kind: 'reportInconsistentState', owner };
   }
@@ -101,8 +106,9 @@ function verdictOn(owner: string, examination: Examination): Verdict | undefined
 }
 
 /**
- * First reason: no process listens at its address, twice, or another one does. The step that is
- * still needed, or the seal; undefined when nothing proves that the owner is dead.
+ * Reason `dead`: two connections to the owner's address were refused, or another incarnation
+ * answers there. Returns the probe that is still needed, or the seal. Returns undefined without a
+ * proof of death.
  */
 function proofOfDeath(
   owner: string,
@@ -123,25 +129,25 @@ function proofOfDeath(
 }
 
 /**
- * An owner that has just been heard is not asked who it is: that another process has its address is
- * found out when it is heard no more.
+ * A probe of an owner that was just heard does not ask for the incarnation. If another process has
+ * taken the address, the next probe after the owner falls silent finds out.
  */
 function aimAt(evidence: Evidence, owner: string, nowMs: number): ProbeAim {
   const heardMs = evidence.memberOf(owner)?.heardMs ?? Number.NEGATIVE_INFINITY;
   return nowMs - heardMs < HEARD_MS ? 'listener' : 'incarnation';
 }
 
-/** Second and third reason, which need no proof of death. */
+/** Reasons `stalled` and `unreachable`, which need no proof of death. */
 function reasonToSeal(
   owner: string,
   { evidence, findings, nowMs }: Examination,
 ): SealReason | undefined {
   if (isWatcherOf(evidence, owner) && evidence.progress.isStalled(owner)) {
-    // Seldom: a store that stalls must not make nodes seal each other in a row.
+    // Rate-limited: when the store stalls, nodes must not seal each other one after another.
     return nowMs - evidence.stalledSealMs < STALLED_SEAL_PAUSE_MS ? undefined : 'stalled';
   }
   const found = findings.probed?.kind;
-  // Not heard, not reached, and that is not because this node is cut off itself.
+  // The owner is silent and unreachable, and this node itself is not partitioned.
   const isUnreached = found === 'refused' || found === 'silent';
   const isSilent = evidence.silentMs(owner, nowMs) >= UNREACHABLE_MS;
   return isUnreached && isSilent && evidence.heardShare(nowMs) > 0.5 ? 'unreachable' : undefined;

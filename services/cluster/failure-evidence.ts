@@ -2,13 +2,16 @@ import { OPEN_AFTER_SEAL_MS, SUSPECT_MS } from '#cluster/bounds';
 import { JournalProgress, type ReadTimes } from '#cluster/journal-progress';
 import type { JournalHead } from '#storage/ports/journal';
 
-/** The node that watches. */
+/** The node that collects evidence. */
 export type Watcher = {
   readonly incarnation: string;
   readonly node: string;
-  /** Where this process answers: an earlier incarnation that had this address is dead. */
+  /** Address of this process. An earlier incarnation with the same address is dead. */
   readonly address: string;
-  /** Whether addresses lead straight to processes; behind a proxy or NAT they prove nothing. */
+  /**
+   * Whether addresses lead directly to processes. Behind a proxy or NAT, a probe of an address
+   * proves nothing.
+   */
   readonly isDirect: boolean;
 };
 
@@ -19,18 +22,21 @@ type HeardMember = {
   readonly heardMs: number;
 };
 
-/** What is to be found out about an address: whether a process listens there, or which. */
+/** Question of a probe: does any process listen at the address, or which incarnation does? */
 export type ProbeAim = 'listener' | 'incarnation';
 
-/** What was found: `listening` where it was not asked who, `silent` where nothing can be said. */
+/**
+ * Result of a probe. `listening`: connected without asking for the incarnation. `silent`: no
+ * result.
+ */
 export type Probed =
   | { readonly kind: 'refused' | 'listening' | 'silent' }
   | { readonly kind: 'answered'; readonly incarnation: string };
 
-/** The head of a journal as far as it could be read. */
+/** Head of a journal, or the reason why there is none. */
 export type HeadFound = JournalHead | 'missing' | 'unknown';
 
-/** What one examination of an owner has found so far. */
+/** Findings of one running examination of an owner. */
 export type Findings = {
   head: HeadFound | undefined;
   aim: ProbeAim | undefined;
@@ -41,24 +47,24 @@ export type Findings = {
 
 type Watched = {
   readonly sinceMs: number;
-  /** When another node said last that it is dead or sealed (monotonic). */
+  /** When another node last reported the owner as dead or sealed (monotonic). */
   suspectedMs: number;
-  /** Whether its lack of a journal has been reported. */
+  /** Whether the missing journal of this owner has been reported. */
   isReported: boolean;
-  /** Undefined while it is not examined. */
+  /** Undefined while no examination is running. */
   findings: Findings | undefined;
 };
 
 /**
- * What a node has seen of the owners of shards: heartbeats, probes, journal heads, suspicions and
- * seals. It only records facts; `verdicts` judges them. Every time is monotonic and comes from the
+ * Evidence of one node about shard owners: heartbeats, probes, journal heads, suspicions and seals.
+ * The class only records facts; `verdicts` judges them. All times are monotonic and come from the
  * caller.
  */
 export class Evidence {
   readonly self: Watcher;
   readonly progress: JournalProgress;
   readonly #watched = new Map<string, Watched>();
-  /** Sealed incarnations, and from when on their shards may be opened. */
+  /** Sealed incarnations, with the time from which their shards may be opened (monotonic). */
   readonly #sealed = new Map<string, number>();
   #heard: ReadonlyMap<string, HeardMember> = new Map();
   #presentNodes: ReadonlySet<string> = new Set();
@@ -69,7 +75,7 @@ export class Evidence {
     this.progress = new JournalProgress(nowMs);
   }
 
-  /** Exactly these incarnations own shards from now on. */
+  /** Replaces the set of watched owners. */
   watch(owners: ReadonlySet<string>, nowMs: number): void {
     for (const known of [...this.#watched.keys()]) if (!owners.has(known)) this.#drop(known);
     for (const known of [...this.#sealed.keys()]) if (!owners.has(known)) this.#drop(known);
@@ -81,32 +87,32 @@ export class Evidence {
     }
   }
 
-  /** Every incarnation that is known and every node that is present, as the membership has it now. */
+  /** Replaces the known incarnations and the present nodes with those of the membership view. */
   hear(known: readonly HeardMember[], present: readonly HeardMember[]): void {
     this.#heard = new Map(known.map((member) => [member.incarnation, member]));
     this.#presentNodes = new Set(present.map(({ node }) => node));
   }
 
-  /** Another node says that an owner is dead or sealed. False if it owns nothing. */
+  /** Records the suspicion of another node. Returns false if the suspect owns no shard. */
   suspect(owner: string, nowMs: number): boolean {
     const watched = this.#watched.get(owner);
     if (watched !== undefined) watched.suspectedMs = nowMs;
     return watched !== undefined;
   }
 
-  /** An examination of an owner begins. */
+  /** Starts an examination of an owner. */
   begin(owner: string, nowMs: number): void {
     const watched = this.#watched.get(owner);
     if (watched !== undefined) watched.findings = this.firstFindings(owner, nowMs);
   }
 
-  /** What an examination that begins now has without looking: the head, if it was read just now. */
+  /** Findings at the start of an examination: only the journal head, if it was read just now. */
   firstFindings(owner: string, nowMs: number): Findings {
     const head = this.progress.recentHead(owner, nowMs);
     return { head, aim: undefined, probed: undefined, refusals: 0, isConcluded: false };
   }
 
-  /** The head of an owner's journal was read, or could not be. */
+  /** Records the head of an owner's journal, or that the head could not be read. */
   headRead(owner: string, head: HeadFound, times: ReadTimes): void {
     const findings = this.#findingsOf(owner);
     if (findings === undefined) return;
@@ -115,7 +121,7 @@ export class Evidence {
     else if (head !== 'missing') this.progress.read(owner, head, times);
   }
 
-  /** An owner's address was probed. */
+  /** Records the result of a probe. */
   probed(owner: string, aim: ProbeAim, probed: Probed): void {
     const findings = this.#findingsOf(owner);
     if (findings === undefined) return;
@@ -124,13 +130,13 @@ export class Evidence {
     if (probed.kind === 'refused') findings.refusals += 1;
   }
 
-  /** That an owner has no journal is reported. */
+  /** Records that the missing journal of an owner was reported. */
   reported(owner: string): void {
     const watched = this.#watched.get(owner);
     if (watched !== undefined) watched.isReported = true;
   }
 
-  /** A seal of an owner's journal is sent, which concludes its examination. */
+  /** Records that a seal is being sent, which concludes the examination. */
   sealing(owner: string, isStalled: boolean, nowMs: number): void {
     if (isStalled) this.#stalledSealMs = nowMs;
     const findings = this.#findingsOf(owner);
@@ -138,8 +144,8 @@ export class Evidence {
   }
 
   /**
-   * An owner's journal is sealed, seen now; without proof of death its read lease may still run.
-   * Whether that is news.
+   * Records that an owner's journal is sealed. Without proof of death, the owner's read lease may
+   * still be running, which delays opening its shards. Returns whether the record is new.
    */
   sealed(owner: string, isProvenDead: boolean, nowMs: number): boolean {
     const openableMs = isProvenDead ? nowMs : nowMs + OPEN_AFTER_SEAL_MS;
@@ -148,50 +154,52 @@ export class Evidence {
     return true;
   }
 
-  /** The examination of an owner has ended. */
+  /** Ends the examination of an owner. */
   end(owner: string): void {
     const watched = this.#watched.get(owner);
     if (watched !== undefined) watched.findings = undefined;
   }
 
-  /** The owners of shards, without this process. */
+  /** Shard owners other than this process. */
   get watched(): ReadonlyMap<string, Readonly<Watched>> {
     return this.#watched;
   }
 
-  /** When this node last sealed a journal that did not grow. */
+  /** When this node last sealed a stalled journal (monotonic). */
   get stalledSealMs(): number {
     return this.#stalledSealMs;
   }
 
-  /** The nodes that are present. */
   get presentNodes(): ReadonlySet<string> {
     return this.#presentNodes;
   }
 
-  /** What was heard of an incarnation; undefined for nothing. */
+  /** Last heartbeat of an incarnation; undefined if the incarnation was never heard. */
   memberOf(incarnation: string): HeardMember | undefined {
     return this.#heard.get(incarnation);
   }
 
-  /** Whether an incarnation is known to be sealed: it can acknowledge nothing more. */
+  /** Whether an incarnation is sealed, and so cannot acknowledge any more writes. */
   isSealed(incarnation: string): boolean {
     return this.#sealed.has(incarnation);
   }
 
-  /** From when on a sealed incarnation's shards may be opened; infinite for others. */
+  /**
+   * Monotonic time from which a sealed incarnation's shards may be opened. Infinite if the
+   * incarnation is not sealed.
+   */
   openableMs(incarnation: string): number {
     return this.#sealed.get(incarnation) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** How long an incarnation has not been heard, at most since it is watched. */
+  /** Milliseconds since the last heartbeat of an incarnation, or since watching began if later. */
   silentMs(incarnation: string, nowMs: number): number {
     const heardMs = this.memberOf(incarnation)?.heardMs ?? Number.NEGATIVE_INFINITY;
     const sinceMs = this.#watched.get(incarnation)?.sinceMs ?? nowMs;
     return nowMs - Math.max(heardMs, sinceMs);
   }
 
-  /** The share of the owners of shards that is heard, this one and the sealed ones included. */
+  /** Share of the shard owners that is heard, in (0, 1]. Counts this process and sealed owners. */
   heardShare(nowMs: number): number {
     let heard = 1;
     for (const owner of this.#watched.keys()) {

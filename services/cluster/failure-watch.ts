@@ -14,10 +14,10 @@ import { type Clock, every, sleep } from '#platform/clock';
 import type { ShardedService, ShardStore } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 
-/** Looks at an address by fresh connections. Never rejects. */
+/** Probes an address with fresh connections. Never rejects. */
 export type Probe = (address: string, aim: ProbeAim) => Promise<Probed>;
 
-/** What watching other nodes takes. */
+/** Dependencies of a failure watch. */
 type FailureWatchPorts = {
   readonly bus: Bus;
   readonly clock: Clock;
@@ -30,16 +30,16 @@ type FailureWatchPorts = {
   readonly onBug: (error: unknown) => void;
 };
 
-/** The node that watches, and what it listens to. */
+/** Identity of the watching node, and the subjects it uses. */
 type FailureWatchConfig = Watcher & {
   readonly service: ShardedService;
   readonly prefix: string;
 };
 
 /**
- * Collects the evidence about the owners of shards and executes the failure detector's verdicts:
- * reads journals, probes addresses, seals. A wrong seal disturbs the sealed node and loses nothing
- * (architecture 3.3).
+ * Collects evidence about shard owners and executes the verdicts of the failure detector: reads
+ * journals, probes addresses, seals journals. A wrong seal interrupts the sealed node but loses no
+ * data (architecture 3.3).
  */
 export class FailureWatch implements Disposable {
   readonly #subject: string;
@@ -58,27 +58,30 @@ export class FailureWatch implements Disposable {
     this.#opened.use(bus.subscribe(this.#subject, suspect));
   }
 
-  /** Watches exactly these incarnations from now on: those that own shards. */
+  /** Replaces the set of watched incarnations: the owners of shards. */
   watch(owners: ReadonlySet<string>): void {
     this.#evidence.watch(owners, this.#nowMs);
   }
 
-  /** Whether an incarnation is known to be sealed: it can acknowledge nothing more. */
+  /** Whether an incarnation is sealed, and so cannot acknowledge any more writes. */
   isSealed(incarnation: string): boolean {
     return this.#evidence.isSealed(incarnation);
   }
 
-  /** From when on (monotonic) a sealed incarnation's shards may be opened; infinite for others. */
+  /**
+   * Monotonic time from which a sealed incarnation's shards may be opened. Infinite if the
+   * incarnation is not sealed.
+   */
   openableMs(incarnation: string): number {
     return this.#evidence.openableMs(incarnation);
   }
 
-  /** Whether at least half of the owners of shards are heard; see `hearsEnough`. */
+  /** Whether this node hears at least half of the shard owners; see `hearsEnough`. */
   get hearsEnough(): boolean {
     return hearsEnough(this.#heard(), this.#nowMs);
   }
 
-  /** Notifies of every incarnation that turned out to be sealed. */
+  /** Registers a listener for newly sealed incarnations. */
   onSealed(listener: () => void): Disposable {
     return this.#listeners.add(listener);
   }
@@ -92,7 +95,7 @@ export class FailureWatch implements Disposable {
     return this.#ports.clock.monotonicMs();
   }
 
-  /** The evidence with what the heartbeats say now. */
+  /** Evidence, updated with the current membership view. */
   #heard(): Evidence {
     const { members } = this.#ports;
     this.#evidence.hear(members.known(), members.present());
@@ -114,7 +117,7 @@ export class FailureWatch implements Disposable {
     }
   }
 
-  /** Executes one step after another until nothing is left to do about the owner. */
+  /** Executes steps until the examination of the owner is finished. */
   async #examine(first: Verdict): Promise<void> {
     let verdict: Verdict | undefined = first;
     while (verdict !== undefined) {
@@ -159,7 +162,7 @@ export class FailureWatch implements Disposable {
     const { journals, onSealed, onBug } = this.#ports;
     this.#evidence.sealing(owner, reason === 'stalled', this.#nowMs);
     const sealed = await journals.seal(owner).catch((error: unknown) => {
-      // A store without an answer is no bug: the next look tries again.
+      // An unavailable store is no bug: the next look retries.
       if (toFault(error).code !== 'service_unavailable') onBug(error);
       return undefined;
     });
@@ -172,26 +175,35 @@ export class FailureWatch implements Disposable {
   #noteSealed(owner: string, isProvenDead: boolean): void {
     const { members, bus } = this.#ports;
     if (!this.#evidence.sealed(owner, isProvenDead, this.#nowMs)) return;
-    // Even if it is heard: it can own nothing any more, so the ring goes on without it.
+    // Forget the node even if it is still heard: a sealed incarnation can own nothing.
     members.forget(owner);
     bus.publish(this.#subject, Buffer.from(owner));
     this.#listeners.notify();
   }
 }
 
-/** How often old journals are looked for, and how long a sealed one is kept (architecture 3.1). */
+/**
+ * Period of scanning for old journals, and retention of a sealed journal, in milliseconds
+ * (architecture 3.1).
+ */
 const SCAN_PERIOD_MS = 24 * 60 * 60 * 1_000;
 
-/** When it is first done, in milliseconds: a process that never lives for a day does it too. */
+/**
+ * Delay of the first scan, in milliseconds. Short, so that a process that lives less than a day
+ * scans too.
+ */
 const FIRST_SCAN_MS = 60 * 1_000;
 
-/** How long a journal whose owner has no shards must not grow before it is sealed (architecture 3.1). */
+/**
+ * Time without growth after which the journal of an incarnation without shards is sealed, in
+ * milliseconds (architecture 3.1).
+ */
 const IDLE_MS = 60 * 60 * 1_000;
 
-/** Shards of any service at most: more than any cluster has. */
+/** Maximum number of shards per service. */
 const SHARDS_MAX = 4_096;
 
-/** What a scan looks at. */
+/** Dependencies of a journal scan. */
 type JournalScanPorts = {
   readonly clock: Clock;
   readonly journals: JournalStore;
@@ -200,9 +212,11 @@ type JournalScanPorts = {
 };
 
 /**
- * Empties the journals of ended incarnations: a day after their seal, if they own nothing; and
- * seals those that own nothing and do not grow. Every node does it, a minute after its start and once a
- * day; twice does no harm, because only a sealed journal can be emptied (architecture 3.1).
+ * Garbage collection of the journals of incarnations that own no shards. A scan empties journals
+ * that were sealed a day ago, and seals journals that do not grow for an hour.
+ *
+ * Every node scans a minute after its start and once a day. Concurrent scans are safe, because only
+ * a sealed journal can be emptied (architecture 3.1).
  */
 export class JournalScan implements Disposable {
   readonly #ports: JournalScanPorts;
@@ -219,7 +233,7 @@ export class JournalScan implements Disposable {
     this.#scanning = every(ports.clock, SCAN_PERIOD_MS, scan);
   }
 
-  /** One scan: empties what is due at once, and seals after an hour what has not moved by then. */
+  /** Empties expired journals now, and seals idle ones after an hour if they have not grown. */
   async scan(): Promise<void> {
     const { clock, journals } = this.#ports;
     const owners = await this.#owners();
@@ -253,7 +267,7 @@ export class JournalScan implements Disposable {
     }
   }
 
-  /** Every incarnation that a shard of any service names. */
+  /** Incarnations that own a shard of any service. */
   async #owners(): Promise<ReadonlySet<string>> {
     const { shards } = this.#ports;
     const rows = await Promise.all(

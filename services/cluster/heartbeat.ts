@@ -2,49 +2,53 @@ import { z } from 'zod';
 import { isHostPort } from '#platform/network';
 import type { ShardedService } from '#storage/ports/cluster';
 
-/** A shard that the sender owns, and the epoch at which it does. */
+/** Shard that the sender owns, with the epoch of its ownership. */
 export type OwnedShard = readonly [shard: number, epoch: number];
 
-/** Bytes of a message that is read at all: 4,096 shards with long epochs. */
+/** Maximum size of a message, in bytes: 4,096 shards with long epochs. */
 const MESSAGE_BYTES_MAX = 64 * 1_024;
 
-/** Characters of a name, an id or an address; a host name has 253 at most. */
+/** Maximum length of a name, an id or an address, in characters. A host name has at most 253. */
 const TEXT_LENGTH_MAX = 300;
 
-/** Shards of one service, and so of one heartbeat. */
+/** Maximum number of shards of one service, all of which fit into one heartbeat. */
 const SHARDS_MAX = 4_096;
 
 const text = z.string().min(1).max(TEXT_LENGTH_MAX);
-/** What may be connected to: nothing that leads anywhere else. */
+/** Restricted to `host:port`, so that a heartbeat cannot direct connections elsewhere. */
 const address = z.string().max(TEXT_LENGTH_MAX).refine(isHostPort);
 const service = z.enum(['engine', 'limiter']);
 
-// Fields that are not known are left out, so that a newer version may say more.
+// The schema drops unknown fields, so that a newer version can add fields.
 const heartbeatSchema = z.object({
-  /** Id of the cluster, from the database: two clusters on one NATS must not believe each other. */
+  /**
+   * Id of the cluster, from the database. The id separates two clusters that share one NATS server.
+   */
   cluster: text,
   service,
-  /** The stable name, which places the process on the ring. */
+  /** Stable name of the node, which determines its place on the ring. */
   node: text,
   incarnation: text,
-  /** `host:port` of its gRPC server. */
+  /** `host:port` of the sender's gRPC server. */
   address,
-  /** Unix time; of two incarnations of one node the later one counts. */
+  /** Unix time of the start. Of two incarnations of one node, the later one counts. */
   startedAtMs: z.int(),
-  /** The release that it runs, for people; none before 1.0.0. */
+  /** Release of the sender, for display. Absent before release 1.0.0. */
   release: z.string().max(TEXT_LENGTH_MAX).optional(),
-  /** It is giving its shards away and takes none. */
+  /** The sender is giving its shards away and takes none. */
   isLeaving: z.boolean(),
-  /** Its clock is wrong: it gives its shards away and takes none until that is mended. */
+  /**
+   * The sender's clock is wrong: it gives its shards away and takes none until the clock is right.
+   */
   isAside: z.boolean().optional(),
-  /** Names the nodes that the sender sees; equal for equal views. */
+  /** Hash of the nodes that the sender sees. Equal for equal views. */
   viewHash: z.string().max(TEXT_LENGTH_MAX),
   shards: z.custom<readonly OwnedShard[]>(areOwnedShards),
-  /** Of the whole service: a process that only routes calls learns it here. */
+  /** Shard count of the service. Processes that only route calls learn the count here. */
   shardCount: z.int().min(1).max(SHARDS_MAX),
 });
 
-/** What a process of a sharded service says of itself every second. Source: architecture 3. */
+/** Heartbeat that every process of a sharded service sends each second. Source: architecture 3. */
 export type Heartbeat = Readonly<z.infer<typeof heartbeatSchema>>;
 
 const announcementSchema = z.object({
@@ -56,40 +60,40 @@ const announcementSchema = z.object({
   address,
 });
 
-/** What a process says when it has become the owner of a shard. Source: architecture 3.4. */
+/** Announcement of a new shard owner. Source: architecture 3.4. */
 export type ShardAnnouncement = Readonly<z.infer<typeof announcementSchema>>;
 
-/** The subject of a service's heartbeats. */
+/** Subject of a service's heartbeats. */
 export function heartbeatSubject(prefix: string, of: ShardedService): string {
   return `${prefix}.${of}.heartbeat`;
 }
 
-/** The subject of a service's shard announcements. */
+/** Subject of a service's shard announcements. */
 export function announcementSubject(prefix: string, of: ShardedService): string {
   return `${prefix}.${of}.shard`;
 }
 
-/** JSON, so that `nats sub` shows it; about 12 bytes for a shard. */
+/** Encodes a heartbeat as JSON, readable with `nats sub`. A shard takes about 12 bytes. */
 export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
   return encode(heartbeat);
 }
 
-/** Undefined when it is anything but a heartbeat. Never throws. */
+/** Decodes a heartbeat. Returns undefined for anything else. Never throws. */
 export function decodeHeartbeat(message: Uint8Array): Heartbeat | undefined {
   return heartbeatSchema.safeParse(decode(message)).data;
 }
 
-/** JSON, as heartbeats. */
+/** Encodes an announcement as JSON. */
 export function encodeAnnouncement(announcement: ShardAnnouncement): Uint8Array {
   return encode(announcement);
 }
 
-/** Undefined when it is anything but an announcement. Never throws. */
+/** Decodes an announcement. Returns undefined for anything else. Never throws. */
 export function decodeAnnouncement(message: Uint8Array): ShardAnnouncement | undefined {
   return announcementSchema.safeParse(decode(message)).data;
 }
 
-/** By hand: as a schema this took nine tenths of the time of reading a heartbeat. */
+/** Hand-written: a zod schema for shards took 90 % of the time of reading a heartbeat. */
 function areOwnedShards(value: unknown): value is OwnedShard[] {
   if (!Array.isArray(value) || value.length > SHARDS_MAX) return false;
   return value.every(

@@ -4,18 +4,18 @@ import type { JournalHead } from '#storage/ports/journal';
 type Progress = {
   readonly head: JournalHead;
   readonly readMs: number;
-  /** Since when `next` has not moved while this process itself was fast (monotonic). */
+  /** Since when `next` has not changed while this process was not slow itself (monotonic). */
   stalledSinceMs: number;
 };
 
-/** Between two looks of a process that is not held up itself; beyond, it was. */
+/** Gap between two looks above which this process was paused, in milliseconds. */
 const GAP_MS_MAX = 1_000;
 
 /**
- * Which journals grow, from the heads that were read of them. A journal that does not grow is
- * evidence against its owner only while this process's own appends and reads are fast; without this,
- * a stall of the store made healthy nodes seal each other (architecture 3.3). Every time is monotonic
- * and comes from the caller.
+ * Tracks which journals grow, from reads of their heads. A journal without growth counts against
+ * its owner only while this process's own appends and reads are fast. Without this rule, a stall of
+ * the store made healthy nodes seal each other (architecture 3.3). All times are monotonic and come
+ * from the caller.
  */
 export class JournalProgress {
   readonly #progress = new Map<string, Progress>();
@@ -25,14 +25,17 @@ export class JournalProgress {
     this.#lookedMs = nowMs;
   }
 
-  /** Several times a second: starts every count again when this process itself was slow. */
+  /**
+   * Restarts all stall timers if this process was slow or paused. To be called several times a
+   * second.
+   */
   look(slowestAppendMs: number, nowMs: number): void {
     const wasHeldUp = nowMs - this.#lookedMs > GAP_MS_MAX;
     this.#lookedMs = nowMs;
     if (wasHeldUp || slowestAppendMs >= SLOW_MS) this.#startAgain(nowMs);
   }
 
-  /** The head of a journal if it was read within the last second: it need not be read again. */
+  /** Head of a journal if it was read within the last second, so that no new read is needed. */
   recentHead(incarnation: string, nowMs: number): JournalHead | undefined {
     const known = this.#progress.get(incarnation);
     return known !== undefined && nowMs - known.readMs < PROGRESS_PERIOD_MS
@@ -40,7 +43,7 @@ export class JournalProgress {
       : undefined;
   }
 
-  /** The store has answered a read that began at `beganMs`. */
+  /** Records the answer of a read that began at `beganMs`. */
   read(incarnation: string, head: JournalHead, { beganMs, nowMs }: ReadTimes): void {
     if (nowMs - beganMs >= SLOW_MS) this.#startAgain(nowMs);
     const before = this.#progress.get(incarnation);
@@ -49,19 +52,19 @@ export class JournalProgress {
     this.#progress.set(incarnation, { head, readMs: nowMs, stalledSinceMs });
   }
 
-  /** The store has given no answer: it proves nothing about any journal. */
+  /** Records a failed read, which proves nothing about any journal: restarts all stall timers. */
   unread(incarnation: string, nowMs: number): void {
     this.#progress.delete(incarnation);
     this.#startAgain(nowMs);
   }
 
-  /** Whether the journal has not grown for 5 s while this process itself was fast. */
+  /** Whether the journal has not grown for 5 s while this process was not slow. */
   isStalled(incarnation: string): boolean {
     const known = this.#progress.get(incarnation);
     return known !== undefined && known.readMs - known.stalledSinceMs >= STALLED_MS;
   }
 
-  /** Drops what is known of a journal that is watched no more. */
+  /** Drops the state of a journal that is not watched any more. */
   forget(incarnation: string): void {
     this.#progress.delete(incarnation);
   }
@@ -71,5 +74,5 @@ export class JournalProgress {
   }
 }
 
-/** When a read began and ended (monotonic). */
+/** Begin and end of a read (monotonic). */
 export type ReadTimes = { readonly beganMs: number; readonly nowMs: number };

@@ -19,35 +19,47 @@ import type { Logger } from '#platform/logger';
 import type { ShardedService } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 
-/** One incarnation, as it was last heard. */
+/** Last heartbeat of one incarnation. */
 export type Member = Heartbeat & {
-  /** When it was last heard, by this process's monotonic clock; now for the process itself. */
+  /** Monotonic time of the last heartbeat. For this process itself: now. */
   readonly heardMs: number;
 };
 
-/** Source: architecture 3, as are the 3 s: two heartbeats may be lost. */
+/**
+ * Heartbeats are sent every second and may be lost twice before a node is absent (architecture 3).
+ */
 const HEARTBEAT_PERIOD_MS = 1_000;
 const PRESENT_MS = 3_000;
 
-/** How long a silent incarnation is remembered, in milliseconds: longer than any examination. */
+/**
+ * Time for which a silent incarnation is remembered, in milliseconds. Longer than any examination
+ * by the failure detector.
+ */
 const KNOWN_MS = 60_000;
 
-/** Incarnations heard within that time; a fleet of 500 that restarts several times. */
+/**
+ * Maximum number of incarnations remembered in that time: a fleet of 500 that restarts several
+ * times.
+ */
 const KNOWN_MAX = 4_096;
 
 const NO_SHARDS: Heartbeat['shards'] = [];
 
-/** Incarnations proven dead that are remembered, the oldest forgotten first: years of restarts. */
+/**
+ * Maximum number of dead incarnations remembered, oldest evicted first. Enough for years of
+ * restarts.
+ */
 const FORGOTTEN_MAX = 10_000;
 
 /**
- * One process's view of the processes of one service: who is alive and, by that, who should own
- * what. Views may differ and nothing here is authority (architecture 3).
+ * View of one process on the processes of one service: which nodes are alive and, derived from
+ * that, which shards each node should own. Views of different processes may differ, and no view has
+ * authority over ownership (architecture 3).
  */
 export class Membership implements Disposable {
   readonly #options: MembershipOptions;
   readonly #heard = new Map<string, Member>();
-  /** Incarnations proven dead, with the names of their nodes where heartbeats gave them. */
+  /** Dead incarnations, with the names of their nodes where heartbeats gave them. */
   readonly #forgotten = new Map<string, string | undefined>();
   readonly #changeListeners = new Listeners<[]>();
   readonly #heartbeatListeners = new Listeners<[Heartbeat]>();
@@ -58,7 +70,7 @@ export class Membership implements Disposable {
   #notifiedViewHash = '';
   #ignoredCount = 0;
 
-  /** Listens at once; the first heartbeat comes after a second, or with `beat`. */
+  /** Subscribes at once. The first heartbeat is sent after a second, or by `beat`. */
   constructor(options: MembershipOptions) {
     this.#options = options;
     const { bus, clock, prefix, service, journals } = options;
@@ -69,22 +81,26 @@ export class Membership implements Disposable {
       this.#receiveHeartbeat(message, sender?.incarnation);
     const hearShard = (message: Uint8Array): void => this.#receiveAnnouncement(message);
     this.#opened.use(bus.subscribe(heartbeatSubject(prefix, service), hear));
-    // Whose shards are kept have said them all; who keeps them may not be let hear announcements.
+    // Heartbeats list all shards, so a process that keeps them needs no announcements. Its bus
+    // account may not be permitted to receive announcements.
     if (options.keepsShards !== true) {
       this.#opened.use(bus.subscribe(announcementSubject(prefix, service), hearShard));
     }
     this.#opened.use(every(clock, HEARTBEAT_PERIOD_MS, () => this.beat()));
   }
 
-  /** Messages that were not believed: garbage, foreign, of another service or of a dead node. */
+  /**
+   * Number of ignored messages: unreadable, from another cluster or service, forged, or from a dead
+   * node.
+   */
   get ignoredCount(): number {
     return this.#ignoredCount;
   }
 
   /**
-   * Heard within 3 s and neither leaving nor aside, this process included; of several incarnations
-   * of one node the one that started last. Of others only those whose journals have been seen,
-   * where there are journals. In the order of the nodes' names.
+   * Members heard within 3 s that are neither leaving nor aside, including this process. Of several
+   * incarnations of one node, only the last started. If the membership checks journals, only other
+   * members whose journals have been seen. Sorted by node name.
    */
   present(): readonly Member[] {
     const newest = new Map<string, Member>();
@@ -94,13 +110,15 @@ export class Membership implements Disposable {
       const rival = newest.get(member.node);
       if (rival === undefined || isLater(member, rival)) newest.set(member.node, member);
     }
-    // A leaving incarnation hides the earlier ones of its node: they must not come back in its
-    // place.
+    // Filter after choosing the newest: a leaving incarnation must not be replaced by an earlier
+    // incarnation of its node.
     const staying = [...newest.values()].filter((member) => !member.isLeaving && !member.isAside);
     return staying.sort((a, b) => (a.node < b.node ? -1 : 1));
   }
 
-  /** Every incarnation heard within 60 s, leaving or silent too, but none that is proven dead. */
+  /**
+   * Incarnations heard within 60 s, including leaving and silent ones, without those proven dead.
+   */
   known(): readonly Member[] {
     const sinceMs = this.#options.clock.monotonicMs() - KNOWN_MS;
     const others = [...this.#heard.values()].filter(({ heardMs }) => heardMs >= sinceMs);
@@ -108,19 +126,19 @@ export class Membership implements Disposable {
     return self === undefined ? others : [self, ...others];
   }
 
-  /** Every incarnation heard within 3 s, leaving ones too, but none that is proven dead. */
+  /** Incarnations heard within 3 s, including leaving ones, without those proven dead. */
   heard(): readonly Member[] {
     const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
     return this.known().filter(({ heardMs }) => heardMs >= sinceMs);
   }
 
-  /** Names the present incarnations; equal for equal views. */
+  /** Hash of the present incarnations. Equal for equal views. */
   get viewHash(): string {
     const names = this.present().map(({ node, incarnation }) => `${node} ${incarnation}`);
     return hashText(names.join('\n')).toString(16).padStart(8, '0');
   }
 
-  /** Takes an incarnation that is proven dead out of the view; nothing it says is believed again. */
+  /** Removes an incarnation that is proven dead, and ignores its messages from now on. */
   forget(incarnation: string): void {
     this.#forgotten.set(incarnation, this.nodeOf(incarnation));
     const [oldest] = this.#forgotten.keys();
@@ -131,12 +149,15 @@ export class Membership implements Disposable {
     this.#notifyChange();
   }
 
-  /** Name of the node of an incarnation, also after its death; undefined if it was never heard. */
+  /**
+   * Node name of an incarnation, also after its death. Undefined if the incarnation was never
+   * heard.
+   */
   nodeOf(incarnation: string): string | undefined {
     return this.#heard.get(incarnation)?.node ?? this.#forgotten.get(incarnation);
   }
 
-  /** Sends a heartbeat now, besides those of every second, and drops nodes that have become silent. */
+  /** Sends a heartbeat now, in addition to the periodic ones, and drops silent nodes. */
   beat(): void {
     this.#dropSilent();
     const self = this.#self();
@@ -157,8 +178,8 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Announces the owner of a shard since `epoch`, as the table names it. This process's own
-   * listeners hear it a turn later, and perhaps once more over the bus.
+   * Announces the owner of a shard since `epoch`, as the shard table names the owner. Listeners of
+   * this process are notified in a later turn, and possibly again by the bus.
    */
   announceFor(
     { incarnation, address }: Pick<Member, 'incarnation' | 'address'>,
@@ -167,21 +188,27 @@ export class Membership implements Disposable {
     const { bus, clock, cluster, prefix, service } = this.#options;
     const announcement = { cluster, service, shard, epoch, incarnation, address };
     bus.publish(announcementSubject(prefix, service), encodeAnnouncement(announcement));
-    // Not by way of the bus, which may be away.
+    // Notify locally too, because the bus may be unavailable.
     clock.after(0, () => this.#announcementListeners.notify(announcement));
   }
 
-  /** Hears that `present` has changed. Silence is noticed within a second. */
+  /**
+   * Registers a listener for changes of `present`. A node that falls silent is noticed within a
+   * second.
+   */
   onChange(listener: () => void): Disposable {
     return this.#changeListeners.add(listener);
   }
 
-  /** Hears every heartbeat that is believed, those of this process included. */
+  /** Registers a listener for accepted heartbeats, including those of this process. */
   onHeartbeat(listener: (heartbeat: Heartbeat) => void): Disposable {
     return this.#heartbeatListeners.add(listener);
   }
 
-  /** Hears every announcement, those of this process included; they may be late, doubled or lost. */
+  /**
+   * Registers a listener for announcements, including those of this process. Announcements may be
+   * late, duplicated or lost.
+   */
   onAnnouncement(listener: (announcement: ShardAnnouncement) => void): Disposable {
     return this.#announcementListeners.add(listener);
   }
@@ -193,7 +220,7 @@ export class Membership implements Disposable {
     this.#announcementListeners.clear();
   }
 
-  /** As the others hear it, but for the view, of which it is a part itself. */
+  /** Member entry of this process. Its view hash is the last one notified to listeners. */
   #self(): Member | undefined {
     const { self, clock, cluster, service } = this.#options;
     if (self === undefined) return undefined;
@@ -210,12 +237,18 @@ export class Membership implements Disposable {
     }
   }
 
-  /** A process opens one bus for all its life, and its incarnations bear the mark of it. */
+  /**
+   * Whether the sender of a heartbeat is another process than its incarnation names. A process
+   * opens one bus for its whole life, and its incarnation id begins with the mark of that bus.
+   */
   #isForged({ incarnation }: Heartbeat, speaker: string | undefined): boolean {
     return speaker !== undefined && !incarnation.startsWith(senderMarkOf(speaker));
   }
 
-  /** A process that only claims to be a node hides none and owns nothing. */
+  /**
+   * Whether a member is a node. A process without a journal only claims to be a node: it must not
+   * hide another member and owns nothing.
+   */
   #isNode(member: Member): boolean {
     if (this.#journals === undefined || this.#hasJournal(member)) return true;
     return member.incarnation === this.#options.self?.().incarnation;
@@ -235,13 +268,13 @@ export class Membership implements Disposable {
     const { incarnation } = heartbeat;
     const before = this.#heard.get(incarnation);
     if (before === undefined && this.#heard.size >= KNOWN_MAX) this.#dropLongestSilent();
-    // A leaving node stays leaving where an older heartbeat may come later. Where senders are
-    // numbered none does, and the last one counts: a forged one lasts until the next
-    // (decision 135).
+    // Without numbered senders, an older heartbeat may arrive later, so a leaving node stays
+    // leaving. With numbered senders the last heartbeat counts, and a forged one lasts until the
+    // next (decision 135).
     const staysLeaving = speaker === undefined && before?.isLeaving === true;
     const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();
-    // In the order in which they were heard last.
+    // Reinsert, so that the map is ordered by the last heartbeat.
     this.#heard.delete(incarnation);
     const shards = this.#options.keepsShards === true ? heartbeat.shards : NO_SHARDS;
     this.#heard.set(incarnation, { ...heartbeat, shards, isLeaving, heardMs });
@@ -257,7 +290,7 @@ export class Membership implements Disposable {
     return !this.#forgotten.has(incarnation);
   }
 
-  /** `message` is undefined when it could not be read. */
+  /** `message` is undefined if it could not be decoded. */
   #ignore(message: Heartbeat | ShardAnnouncement | undefined): void {
     this.#ignoredCount += 1;
     if (message === undefined || message.cluster === this.#options.cluster) return;
@@ -276,7 +309,10 @@ export class Membership implements Disposable {
     }
   }
 
-  /** Names cost nothing who knows the secret: those that are nodes for certain go last. */
+  /**
+   * Evicts the longest silent member, members without a journal first. Anyone with the cluster
+   * secret can invent names, so members that are certainly nodes are evicted last.
+   */
   #dropLongestSilent(): void {
     const silent = [...this.#heard.values()];
     const longest = silent.find((member) => !this.#hasJournal(member)) ?? silent[0];
@@ -296,37 +332,45 @@ export class Membership implements Disposable {
   }
 }
 
-/** Of two incarnations of one node, whether the first is the later one. */
+/** Whether `one` is the later of two incarnations of one node. */
 function isLater(one: Member, other: Member): boolean {
   if (one.startedAtMs !== other.startedAtMs) return one.startedAtMs > other.startedAtMs;
   return one.incarnation > other.incarnation;
 }
 
-/** What a process reports of itself; the rest of its heartbeat is known here. */
+/** Fields of the heartbeat that the process itself supplies. */
 export type SelfReport = Omit<Heartbeat, 'cluster' | 'service' | 'viewHash'>;
 
-/** The process that has the view, and what it is a view of. */
+/** Options of a membership view. */
 type MembershipOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
-  /** Id of the cluster; what comes from another one is not believed. */
+  /** Id of the cluster. Messages of other clusters are ignored. */
   readonly cluster: string;
-  /** First part of all subjects. */
+  /** Prefix of all subjects. */
   readonly prefix: string;
   readonly service: ShardedService;
-  /** Undefined: this process watches the service and is none of it. */
+  /** Own fields of the heartbeat. Undefined if this process only watches the service. */
   readonly self: (() => SelfReport) | undefined;
-  /** Where every node has a journal: others are not present (decision 179). Undefined: not known here. */
+  /**
+   * Set if every node has a journal. Then members without a journal are not present (decision 179).
+   * Undefined if this process cannot read journals.
+   */
   readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
-  /** Whether the shards that members serve are kept: for who looks on, and hears heartbeats alone. */
+  /**
+   * Whether to keep the shard lists of members. For a watching process that receives heartbeats
+   * only.
+   */
   readonly keepsShards?: boolean;
   /** Called at most once in 30 s when another cluster uses the same prefix. */
   readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
-  /** Called at most once in 30 s when a process sends a heartbeat for an incarnation of another. */
+  /**
+   * Called at most once in 30 s when a process sends a heartbeat for another process's incarnation.
+   */
   readonly onImpostor?: (forged: Heartbeat) => void;
 };
 
-/** Log lines about heartbeats that are not believed. */
+/** Callbacks that log ignored heartbeats of other clusters and of impostors. */
 export function strangerReports(
   logger: Logger,
 ): Required<Pick<MembershipOptions, 'onForeignCluster' | 'onImpostor'>> {
@@ -344,22 +388,22 @@ export function strangerReports(
   };
 }
 
-/** Functions that are called when something happens, until they are disposed. */
+/** Set of event listeners. */
 export class Listeners<Arguments extends readonly unknown[]> {
   readonly #listeners = new Set<(...args: Arguments) => void>();
 
-  /** Adds a listener until disposed. */
+  /** Adds a listener until the returned disposable is disposed. */
   add(listener: (...args: Arguments) => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Calls every listener, in the order in which they were added. */
+  /** Calls every listener in the order of registration. */
   notify(...args: Arguments): void {
     for (const listener of this.#listeners) listener(...args);
   }
 
-  /** Drops every listener. */
+  /** Removes every listener. */
   clear(): void {
     this.#listeners.clear();
   }

@@ -1,24 +1,29 @@
 import { strict as assert } from 'node:assert';
 import { hashText, mixBits } from '#platform/hash';
 
-/** Spreads shard numbers before they meet a node's hash: 2^32 over the golden ratio. */
+/** Multiplier that spreads shard numbers before they are mixed with a node's hash: 2^32 / phi. */
 const SHARD_SPREAD = 0x9e3779b1;
 
-/** Pairs of node and shard that fit beside a 32-bit weight in one exact number: 2^53 / 2^32. */
+/**
+ * Maximum number of node-shard pairs. A pair must fit beside a 32-bit weight into one exact number:
+ * 2^53 / 2^32.
+ */
 const PAIRS_MAX = 2 ** 21;
 
 /**
- * The node of each shard: consistent hashing with bounded loads (architecture 3). Every pair of
- * node and shard has a weight of its own; pairs are taken in the order of their weights, as long as
- * the shard is free and the node below its share. So loads differ by one at most, the order of
- * `nodes` does not matter, and a change of them moves little beyond what it must. Without nodes:
- * empty. `nodes` are distinct names.
+ * Assigns each shard to a node by consistent hashing with bounded loads (architecture 3). Every
+ * pair of node and shard has a pseudo-random weight. Pairs are taken in order of weight while the
+ * shard is free and the node is below its share.
+ *
+ * So loads differ by at most one, the order of `nodes` does not matter, and a change of `nodes`
+ * moves few shards beyond the necessary ones. `nodes` must be distinct names. Returns an empty
+ * array without nodes.
  */
 export function assignShards(nodes: readonly string[], shardCount: number): string[] {
   assert(new Set(nodes).size === nodes.length, 'every node is on the ring once');
   const sorted = [...nodes].sort();
   const shareMin = Math.floor(shardCount / sorted.length);
-  // This many nodes have one shard more than the rest.
+  // The number of nodes that have one shard more than the others.
   let largerShares = shardCount % sorted.length;
   const loads = new Uint32Array(sorted.length);
   const assigned: string[] = [];
@@ -41,8 +46,8 @@ export function assignShards(nodes: readonly string[], shardCount: number): stri
 }
 
 /**
- * Returns which of some nodes should own each shard; empty without nodes. It remembers its last
- * answer: a large ring takes milliseconds, and views seldom change.
+ * Returns a memoized `assignShards` that keeps its last result. A large ring takes milliseconds,
+ * and views seldom change.
  */
 export function cachedRing(shardCount: number): (nodes: readonly string[]) => readonly string[] {
   let view = '';
@@ -58,8 +63,8 @@ export function cachedRing(shardCount: number): (nodes: readonly string[]) => re
 }
 
 /**
- * The `count` nodes that come after `node` on the circle of the nodes' hashes, nearest first; never
- * `node` itself, which need not be among `nodes`. Source: architecture 3.3 (who watches whom).
+ * The `count` nodes that follow `node` on the circle of node hashes, nearest first. `node` itself
+ * is excluded and need not be in `nodes`. Source: architecture 3.3 (watchers).
  */
 export function nodesAfter(node: string, nodes: readonly string[], count: number): string[] {
   const start = hashText(node);
@@ -70,7 +75,7 @@ export function nodesAfter(node: string, nodes: readonly string[], count: number
     .slice(0, count);
 }
 
-/** All pairs, as `node * shardCount + shard`, heaviest first. */
+/** All pairs, encoded as `node * shardCount + shard`, heaviest first. */
 function pairsByWeight(nodes: readonly string[], shardCount: number): Float64Array {
   assert(nodes.length * shardCount <= PAIRS_MAX, `at most ${PAIRS_MAX} pairs of node and shard`);
   const pairs = new Float64Array(nodes.length * shardCount);
@@ -79,19 +84,20 @@ function pairsByWeight(nodes: readonly string[], shardCount: number): Float64Arr
     const hash = hashText(node);
     for (let shard = 0; shard < shardCount; shard += 1) {
       const weight = mixBits(hash ^ Math.imul(shard + 1, SHARD_SPREAD)) >>> 0;
-      // Weight above, pair below: the typed array sorts numbers without calling back.
+      // Weight in the high digits, pair in the low ones: the typed array sorts without a
+      // comparator.
       pairs[pair] = -(weight * PAIRS_MAX) + pair;
       pair += 1;
     }
   }
   pairs.sort();
-  // The weight's part is a multiple of PAIRS_MAX, so the rest is the pair.
+  // The weight is a multiple of PAIRS_MAX, so the remainder is the pair.
   return pairs.map((sorted) => sorted - Math.floor(sorted / PAIRS_MAX) * PAIRS_MAX);
 }
 
 /**
- * The shard of an actor, 0 to `shardCount` - 1. Never changes for an id and a count, in any
- * version: routers and owners must agree. Source: architecture 3.
+ * Shard of an actor, 0 to `shardCount` - 1. The result for an id and a count must never change in
+ * any version, because routers and owners must agree. Source: architecture 3.
  */
 export function shardOf(actorId: string, shardCount: number): number {
   return hashText(actorId) % shardCount;

@@ -3,71 +3,76 @@ import type { Bus, Sender } from '#bus/bus';
 import { senderMarkOf } from '#bus/sender-key';
 import type { Clock } from '#platform/clock';
 
-/** The roles of processes that are no nodes: nobody needs to hear them, so they send no heartbeats. */
+/** Roles of processes that are not nodes. They send no heartbeats and answer roll calls instead. */
 export const CALLED_ROLES = ['edge', 'console'] as const;
 
-/** One of them. */
+/** Role of a process that answers roll calls. */
 export type CalledRole = (typeof CALLED_ROLES)[number];
 
-/** Where a cluster's processes speak. */
+/** Bus, clock and cluster of a roll call. */
 type Place = {
   readonly bus: Bus;
   readonly clock: Clock;
-  /** First part of all subjects. */
+  /** Prefix of all subjects. */
   readonly prefix: string;
-  /** Id of the cluster; what comes from another one is not believed. */
+  /** Id of the cluster. Messages of other clusters are ignored. */
   readonly cluster: string;
 };
 
-/** Bytes of a message that is read at all: the longest names, in UTF-8. */
+/** Maximum size of a message, in bytes: the longest names in UTF-8. */
 const MESSAGE_BYTES_MAX = 4 * 1_024;
 
-/** Characters of a name or an id; a host name has 253 at most. */
+/** Maximum length of a name or an id, in characters. A host name has at most 253. */
 const TEXT_LENGTH_MAX = 300;
 
-/** Processes whose answers are kept; the answers of further ones are not. */
+/** Maximum number of processes whose answers are kept. Further answers are dropped. */
 const PROCESSES_MAX = 4_096;
 
 /**
- * From a call to the answer, in milliseconds: calls of that time get one answer, so that nobody can
- * make processes speak more than five times a second; and servers of NATS learn from each other who
- * listens to it.
+ * Delay between a call and the answer, in milliseconds. All calls within the delay get one answer,
+ * so that no caller can cause more than five answers per second. The delay also gives NATS servers
+ * time to propagate the caller's subscription.
  */
 const ANSWER_DELAY_MS = 200;
 
 const text = z.string().min(1).max(TEXT_LENGTH_MAX);
 
-// Fields that are not known are left out, so that a newer version may say more.
+// The schemas drop unknown fields, so that a newer version can add fields.
 const callSchema = z.object({ cluster: text });
 
 const answerSchema = z.object({
   cluster: text,
   role: z.enum(CALLED_ROLES),
-  /** The name of the process in its log lines. */
+  /** Name of the process in its log lines. */
   node: text,
-  /** The release that it runs, for people. */
+  /** Release of the process, for display. */
   release: text,
-  /** Unix time at which it became ready. */
+  /** Unix time at which the process became ready. */
   startedAtMs: z.int().min(0).max(8_640_000_000_000_000),
 });
 
-/** What a process that is no node says of itself when it is asked. */
+/** Answer of one process to a roll call. */
 export type PresentProcess = Readonly<Omit<z.infer<typeof answerSchema>, 'cluster'>> & {
-  /** Names one start of the process, in 16 characters; undefined where the bus does not vouch for senders. */
+  /**
+   * Id of one start of the process, 16 characters. Undefined if the bus does not authenticate
+   * senders.
+   */
   readonly incarnation: string | undefined;
 };
 
-/** The subject on which somebody asks who is there. */
+/** Subject of roll calls. */
 export function rollCallSubject(prefix: string): string {
   return `${prefix}.roll-call`;
 }
 
-/** The subject on which processes answer. */
+/** Subject of answers to roll calls. */
 export function presentSubject(prefix: string): string {
   return `${prefix}.present`;
 }
 
-/** Answers each call until disposed, within 200 ms and once for all calls of that time. */
+/**
+ * Answers roll calls until disposed: 200 ms after a call, with one answer for all calls meanwhile.
+ */
 export function answerRollCalls(
   { bus, clock, prefix, cluster }: Place,
   self: Omit<PresentProcess, 'incarnation'>,
@@ -91,9 +96,9 @@ export function answerRollCalls(
   return opened;
 }
 
-/** Asks who is there, and collects answers until disposed. */
+/** Publishes a roll call and collects answers until disposed. */
 export function callRoll({ bus, prefix, cluster }: Omit<Place, 'clock'>): Disposable & {
-  /** Those that have answered, in the order of their roles and names. */
+  /** Processes that have answered, sorted by role and name. */
   readonly present: () => readonly PresentProcess[];
 } {
   const answers = new Map<string, PresentProcess>();
@@ -124,12 +129,12 @@ function byRoleAndName(one: PresentProcess, other: PresentProcess): number {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** JSON, so that `nats sub` shows it. */
+/** Encodes a message as JSON, readable with `nats sub`. */
 function encode(message: z.infer<typeof callSchema | typeof answerSchema>): Uint8Array {
   return encoder.encode(JSON.stringify(message));
 }
 
-/** Undefined when it is anything but what the schema says. Never throws. */
+/** Decodes a message. Returns undefined if it does not match the schema. Never throws. */
 function decode<Schema extends z.ZodType>(
   schema: Schema,
   message: Uint8Array,

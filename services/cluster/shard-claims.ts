@@ -7,27 +7,30 @@ import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { ShardRow, ShardStore } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 
-/** A finished take-over: `shards` of the incarnation `from`, after `seconds`. */
+/** Finished takeover of `shards` shards from the incarnation `from`, which took `seconds`. */
 export type TakeOver = {
   readonly from: string;
   readonly shards: number;
   readonly seconds: number;
 };
 
-/** What claiming shards takes. */
+/** Dependencies of shard claims. */
 type ShardClaimsPorts = {
   readonly clock: Clock;
   readonly shards: Pick<ShardStore, 'change'>;
   readonly detector: Pick<FailureWatch, 'isSealed' | 'openableMs'>;
   readonly host: Pick<ShardHost, 'isRecovered' | 'recoverTail'>;
   readonly hasEnded: () => boolean;
-  /** The row of a claimed shard as it then is: this incarnation's, or the winner's. */
+  /** Called with the row of a claimed shard: now this incarnation's, or the winner's. */
   readonly onClaimed: (row: ShardRow, reason: 'first' | 'takeover') => void;
-  /** Notified when all shards of a sealed owner that this incarnation could claim are claimed. */
+  /** Called when all shards of a sealed owner that this incarnation could claim are claimed. */
   readonly onTakenOver: (outcome: TakeOver) => void;
 };
 
-/** The claims of one incarnation: what it tries to become the owner of (architecture 3.3). */
+/**
+ * Claims of one incarnation: the compare-and-set writes that make it a shard's owner (architecture
+ * 3.3).
+ */
 export class ShardClaims {
   readonly #config: OwnerConfig;
   readonly #ports: ShardClaimsPorts;
@@ -37,7 +40,7 @@ export class ShardClaims {
     this.#ports = ports;
   }
 
-  /** Claims shards that no node has ever owned. */
+  /** Claims shards that have never had an owner. */
   async claimFirst(shards: readonly number[]): Promise<void> {
     await forEachConcurrently(shards, CLAIMS_IN_FLIGHT_MAX, async (shard) => {
       await this.#claim(shard, undefined);
@@ -45,8 +48,9 @@ export class ShardClaims {
   }
 
   /**
-   * Takes the shards of a sealed owner over: first its records, durable in this incarnation's own
-   * journal, then the claims, then the shards open. What fails is tried again from the table later.
+   * Takes over shards of a sealed owner: first makes the owner's records durable in this
+   * incarnation's own journal, then claims the shards, then opens them. A shard whose claim fails
+   * is retried later from the table.
    */
   async takeOver(owner: string, lost: readonly ShardRow[]): Promise<void> {
     const { clock, detector, host, hasEnded, onTakenOver } = this.#ports;
@@ -54,10 +58,10 @@ export class ShardClaims {
     const claims = lost.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }));
     const missing = claims.filter((claim) => !host.isRecovered(claim));
     if (missing.length > 0) await host.recoverTail(owner, missing);
-    // Before the claim: an incarnation that finds itself in the row may open at once.
+    // Before the claim: an incarnation that finds itself in the row may open the shard at once.
     while (detector.openableMs(owner) > clock.monotonicMs()) {
       if (!detector.isSealed(owner) || hasEnded()) return;
-      // In short steps: a proof of its death may come and end the wait.
+      // In short steps, because a proof of death may arrive and end the wait.
       await sleep(clock, REFUSAL_GAP_MS);
     }
     let shards = 0;
@@ -74,7 +78,7 @@ export class ShardClaims {
     if (hasEnded()) return false;
     const { service, incarnation: owner } = this.#config;
     const claim = { service, shard, from, owner };
-    // Without an answer nothing is decided: the table says later what became of it.
+    // Without an answer the outcome is unknown; a later read of the table shows it.
     const outcome = await shards.change(claim).catch(() => undefined);
     if (outcome === undefined) return false;
     const epoch = (from?.epoch ?? 0) + 1;
@@ -84,7 +88,7 @@ export class ShardClaims {
   }
 }
 
-/** What handing a shard off takes. */
+/** Dependencies of handoffs. */
 type HandoffPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
@@ -94,7 +98,10 @@ type HandoffPorts = {
   readonly hasEnded: () => boolean;
 };
 
-/** Gives a closed shard to another incarnation, or to this one at the next epoch (architecture 3.4). */
+/**
+ * Handoff of a closed shard to another incarnation, or to this incarnation at the next epoch
+ * (architecture 3.4).
+ */
 export class Handoff {
   readonly #config: OwnerConfig;
   readonly #ports: HandoffPorts;
@@ -104,7 +111,10 @@ export class Handoff {
     this.#ports = ports;
   }
 
-  /** The incarnation of a node that may own a shard: only one whose journal is known to have begun. */
+  /**
+   * Present incarnation of a node that may receive a shard. Undefined unless its journal has begun
+   * and is not sealed.
+   */
   async receiverAt(node: string | undefined): Promise<Member | undefined> {
     const member = this.#ports.members.present().find((present) => present.node === node);
     if (member === undefined) return undefined;
@@ -115,14 +125,14 @@ export class Handoff {
   }
 
   /**
-   * Changes the owner to `to`, or to this incarnation without one or when that one goes away, again
-   * and again until the epoch has moved: the closed epoch is never served again. Returns the row as
-   * it then is.
+   * Changes the owner to `to`, or to this incarnation if `to` is undefined or leaves. Retries until
+   * the epoch has moved, because a closed epoch must never be served again. Returns the row after
+   * the change.
    */
   async give(from: ShardRow, to: Member | undefined): Promise<ShardRow> {
     let receiver = to;
     this.#ports.host.releasing(from.shard);
-    // After the end of this incarnation the node that takes over from it moves the epoch.
+    // After the end of this incarnation, the node that takes over moves the epoch.
     while (!this.#ports.hasEnded()) {
       const row = await this.#change(from, receiver?.incarnation ?? this.#config.incarnation);
       if (row !== undefined) {
@@ -135,7 +145,10 @@ export class Handoff {
     return from;
   }
 
-  /** The row once its epoch has moved, by this change or an earlier one; undefined while it has not. */
+  /**
+   * The row after its epoch has moved, by this change or an earlier one. Undefined if the epoch has
+   * not moved or the outcome is unknown.
+   */
   async #change(from: ShardRow, owner: string): Promise<ShardRow | undefined> {
     const { shard, epoch } = from;
     const change = { service: this.#config.service, shard, from, owner };

@@ -16,13 +16,13 @@ import { type Clock, every, sleep } from '#platform/clock';
 import type { ShardRow, ShardStore } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 
-/** Why a shard was opened here or given away. */
+/** Reasons for opening a shard here or handing it off. */
 export const MOVE_REASONS = ['first', 'takeover', 'given', 'handed_off'] as const;
 
-/** One of them. */
+/** Reason for opening a shard here or handing it off. */
 export type MoveReason = (typeof MOVE_REASONS)[number];
 
-/** What the shards of a process are controlled with. */
+/** Dependencies of the shard controller. */
 type ShardControllerPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
@@ -30,30 +30,31 @@ type ShardControllerPorts = {
   readonly members: Membership;
   readonly detector: FailureWatch;
   readonly host: ShardHost;
-  /** Ends this incarnation at once: its shards have another owner. */
+  /** Ends this incarnation at once, because one of its shards has another owner. */
   readonly fence: (why: string) => void;
-  /** Whether the bus reaches others: without it nothing is claimed or released. */
+  /** Whether the bus is connected. Without the bus nothing is claimed or released. */
   readonly isConnected: () => boolean;
   readonly onMoved: (reason: MoveReason) => void;
   readonly onTakenOver: (outcome: TakeOver) => void;
   readonly onBug: (error: unknown) => void;
 };
 
-/** Whose shards. */
+/** Identity of the owner, and the shards of its service. */
 type ShardControllerConfig = OwnerConfig & {
   readonly shardCount: number;
   readonly node: string;
-  /** How long to listen for other nodes before claiming anything, in milliseconds. */
+  /** Time to listen for other nodes after the start before claiming shards, in milliseconds. */
   readonly startupGraceMs: number;
 };
 
-/** An action of one kind. */
+/** Planned action of one kind. */
 type Planned<Kind extends ShardAction['kind']> = Extract<ShardAction, { kind: Kind }>;
 
 /**
- * Keeps what this process owns in step with the ring. Level-triggered: every second it reads the
- * table, which alone decides, and executes what the shard planner makes of it; heartbeats and
- * announcements only make it look sooner. One task at a time per shard (architecture 3.3, 3.4).
+ * Reconciles the shards of this process with the ring. The controller is level-triggered: every
+ * second it reads the shard table, the only authority, and executes the planner's actions.
+ * Heartbeats and announcements only trigger an earlier look. At most one task runs per shard
+ * (architecture 3.3, 3.4).
  */
 export class ShardController implements Disposable {
   readonly #config: ShardControllerConfig;
@@ -62,7 +63,7 @@ export class ShardController implements Disposable {
   readonly #handoff: Handoff;
   readonly #claims: ShardClaims;
   readonly #rows = new Map<number, ShardRow>();
-  /** The last epoch at which this incarnation opened each shard: never again at the same one. */
+  /** Last epoch at which this incarnation opened each shard. An epoch is opened at most once. */
   readonly #opened = new Map<number, number>();
   readonly #busy = new Set<number>();
   readonly #stack = new DisposableStack();
@@ -70,7 +71,7 @@ export class ShardController implements Disposable {
   readonly #ring: (nodes: readonly string[]) => readonly string[];
   #isLooking = false;
   #isLookRequested = false;
-  /** Looks that have begun, and which was the last that saw the table. */
+  /** Number of looks begun, and the number of the last look that read the table. */
   #looks = { begun: 0, seen: 0 };
 
   constructor(config: ShardControllerConfig, ports: ShardControllerPorts) {
@@ -99,7 +100,7 @@ export class ShardController implements Disposable {
     this.#stack.use(clock.after(config.startupGraceMs, wake));
   }
 
-  /** Looks at the table soon; requests that come before it looks are one. */
+  /** Schedules a look at the table. Requests before that look are coalesced. */
   wake(): void {
     this.#isLookRequested = true;
     if (this.#isLooking || this.#stack.disposed) return;
@@ -116,11 +117,12 @@ export class ShardController implements Disposable {
   }
 
   /**
-   * Gives every shard to the node that the ring names without this one, and fulfils when none is
-   * left here; with no other node, when all are closed and stored. The table is looked at once more
-   * first: it may name this incarnation for a shard that it has not heard of. Fulfils at the latest
-   * after `withinMs`, because a store that is away must not hold an end up for ever, and with its
-   * incarnation.
+   * Hands every shard to the node that the ring names without this node. Fulfils when no shard is
+   * left here. Without another node, fulfils when all shards are closed and stored.
+   *
+   * The table is read once more first, because it may name this incarnation for a shard that was
+   * just assigned. Fulfils after `withinMs` milliseconds at the latest, so that an unavailable
+   * store does not block the shutdown, and when the controller is disposed.
    */
   async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock, host } = this.#ports;
@@ -143,7 +145,7 @@ export class ShardController implements Disposable {
     const { service, shardCount } = this.#config;
     this.#looks.begun += 1;
     const look = this.#looks.begun;
-    // A store that gives no answer changes nothing: the next look asks again.
+    // If the store does not answer, nothing changes and the next look retries.
     const rows = await shards.load(service, shardCount).catch(() => undefined);
     if (rows === undefined || this.#stack.disposed) return;
     this.#note(rows);
@@ -214,7 +216,7 @@ export class ShardController implements Disposable {
 
   #open({ shard, epoch }: ShardRow, reason: MoveReason): void {
     const { host, members, clock, onMoved } = this.#ports;
-    // At most once: an epoch that was closed may be another node's by now (architecture 3.3).
+    // At most once: a closed epoch may already belong to another node (architecture 3.3).
     if (epoch <= (this.#opened.get(shard) ?? 0)) return;
     this.#opened.set(shard, epoch);
     this.#rows.set(shard, { shard, epoch, owner: this.#config.incarnation });
@@ -240,7 +242,7 @@ export class ShardController implements Disposable {
     this.#learn(await this.#handoff.give(row, to), 'given');
   }
 
-  /** A change of a shard's owner is decided. */
+  /** Applies a decided change of a shard's owner. */
   #learn(row: ShardRow, reason: MoveReason): void {
     if (row.owner === this.#config.incarnation) {
       this.#open(row, reason);
@@ -250,12 +252,12 @@ export class ShardController implements Disposable {
     if (reason === 'given') this.#ports.onMoved('handed_off');
   }
 
-  /** One task at a time per shard. */
+  /** Runs a task and marks its shards as busy, so that at most one task runs per shard. */
   #run(shards: readonly number[], task: () => Promise<void>): void {
     for (const shard of shards) this.#busy.add(shard);
     task()
       .catch((error: unknown) => {
-        // A store that gives no answer is no bug: the next look tries again.
+        // An unavailable store is no bug: the next look retries.
         if (toFault(error).code !== 'service_unavailable') this.#ports.onBug(error);
       })
       .finally(() => {

@@ -3,31 +3,33 @@ import type { ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { ShardRow, ShardStore } from '#storage/ports/cluster';
 
-/** What a routing table is fed by. */
+/** Options of a routing table. */
 type ShardOwnersOptions = {
   readonly members: Membership;
   readonly shardCount: number;
   readonly clock: Clock;
 };
 
-/** Hears that a shard has another owner. */
+/** Called when a shard has a new owner. */
 type OwnerListener = (shard: number, owner: ShardOwner) => void;
 
-/** Hears of a node that was not present before. */
+/** Called with a node that was not present before. */
 type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
 
 /**
- * How long what was said of an owner that did not serve gives way to any other word, in
- * milliseconds: ten heartbeats, in which a living owner is heard. Source: decision 136.
+ * Time for which a doubted owner can be replaced by an owner with a lower epoch, in milliseconds.
+ * Ten heartbeats, so that a living owner is heard in this time. Source: decision 136.
  */
 const DOUBTED_MS = 10_000;
 
 /**
- * Where to send calls for a shard: what heartbeats, announcements and `not_owner` answers said, the
- * largest epoch of all. It never invents an owner, and silence on the bus takes none away: without
- * a bus serving goes on (architecture 3, 3.5). An owner that was asked and did not serve is
- * doubted: asked on as long as no other is named, but whatever epoch it had, the next word of
- * another one counts, so that no message is believed for ever (decision 136).
+ * Routing table: the address to which calls for a shard are sent. Sources are heartbeats,
+ * announcements and `not_owner` answers; the largest epoch wins. The table never guesses an owner,
+ * and silence on the bus removes none, so serving continues without a bus (architecture 3, 3.5).
+ *
+ * An owner that was asked and did not serve is doubted. Calls still go to a doubted owner while no
+ * other is known, but the next message about another owner replaces the entry, whatever its epoch.
+ * So no forged message lasts for ever (decision 136).
  */
 export class ShardOwners implements Disposable {
   readonly #clock: Clock;
@@ -35,7 +37,9 @@ export class ShardOwners implements Disposable {
   /** When each owner was learned, and until when it is doubted (monotonic). */
   readonly #learnedMs: number[];
   readonly #doubtedUntilMs: number[];
-  /** What was believed of a shard, did not serve and had to give way to a lower epoch. */
+  /**
+   * Former owners per shard that did not serve and were replaced by an entry with a lower epoch.
+   */
   readonly #refuted = new Map<number, ShardOwner>();
   readonly #listeners = new Listeners<Parameters<OwnerListener>>();
   readonly #joinedListeners = new Listeners<Parameters<JoinedListener>>();
@@ -60,14 +64,14 @@ export class ShardOwners implements Disposable {
     this.#opened.use(members.onChange(() => this.#notifyJoined(members.present())));
   }
 
-  /** The owner of a shard; undefined as long as none was named. */
+  /** Owner of a shard; undefined while none is known. */
   ownerOf(shard: number): ShardOwner | undefined {
     return this.#owners[shard];
   }
 
   /**
-   * Believes an owner whose epoch is larger than the one known, or any other than one that is
-   * doubted. Returns whether it did. A shard that the cluster does not have is ignored.
+   * Stores an owner if its epoch is larger than the known one, or if the known owner is doubted and
+   * differs. Returns whether the owner was stored. Ignores shards beyond the cluster's count.
    */
   learn(shard: number, { incarnation, address, epoch }: ShardOwner): boolean {
     if (!(shard in this.#owners)) return false;
@@ -85,8 +89,8 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * The owner of a shard was asked at `askedMs` (monotonic), and refused or gave no answer. One
-   * that was learned since is not meant.
+   * Marks the owner of a shard as doubted, because it was asked at `askedMs` (monotonic) and
+   * refused or did not answer. Owners learned after `askedMs` are not affected.
    */
   doubt(shard: number, askedMs: number): void {
     if ((this.#learnedMs[shard] ?? Number.POSITIVE_INFINITY) > askedMs) return;
@@ -94,8 +98,8 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * The shards' table was read from `askedMs` on and says `rows`: whom it does not name as the
-   * owner, but the bus did before, is doubted.
+   * Compares the table with `rows`, read from the shard table since `askedMs` (monotonic). Doubts
+   * each owner that the rows do not confirm.
    */
   check(rows: readonly ShardRow[], askedMs: number): void {
     const byShard = new Map(rows.map((row) => [row.shard, row]));
@@ -108,8 +112,9 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * The shards' table, each read of which also corrects what the bus has announced: a node reads it
-   * every second anyway, and names the owners that it knows to its callers. Source: decision 136.
+   * Wraps a shard store so that each `load` also corrects what the bus has announced. A node reads
+   * the shard table every second anyway, and tells callers the owners it knows. Source: decision
+   * 136.
    */
   checkedBy(shards: ShardStore): ShardStore {
     return {
@@ -123,12 +128,15 @@ export class ShardOwners implements Disposable {
     };
   }
 
-  /** Hears of every change of what `ownerOf` says. */
+  /** Registers a listener for changes of `ownerOf`. */
   onChange(listener: OwnerListener): Disposable {
     return this.#listeners.add(listener);
   }
 
-  /** Hears of each node that comes, before it owns anything; again if it was silent meanwhile. */
+  /**
+   * Registers a listener for nodes that join, before they own shards. Called again if a node was
+   * silent meanwhile.
+   */
   onJoined(listener: JoinedListener): Disposable {
     return this.#joinedListeners.add(listener);
   }
@@ -155,7 +163,7 @@ export class ShardOwners implements Disposable {
   }
 }
 
-/** Whether a word says no more than another one did: of the same node, at no larger epoch. */
+/** Whether `word` adds nothing to `by`: the same node at no larger epoch. */
 function isCovered(word: ShardOwner, by: ShardOwner | undefined): boolean {
   if (by === undefined || word.epoch > by.epoch) return false;
   return word.incarnation === by.incarnation && word.address === by.address;

@@ -7,66 +7,71 @@ import {
 } from '#cluster/bounds';
 import type { ShardRow } from '#storage/ports/cluster';
 
-/** What a node has of the shards. */
+/** Shards of this node, as the planner sees them. */
 type HeldShards = {
-  /** Shards that are served here, with the epoch of each. */
+  /** Shards served here, with their epochs. */
   readonly open: ReadonlyMap<number, number>;
-  /** The last epoch at which this incarnation opened each shard. */
+  /** Last epoch at which this incarnation opened each shard. */
   readonly opened: ReadonlyMap<number, number>;
-  /** Shards of which a task is under way. */
+  /** Shards with a running task. */
   readonly busy: ReadonlySet<number>;
 };
 
-/** What a node sees of its cluster. */
+/** View of this node on its cluster. */
 type ClusterView = {
-  /** When it started (monotonic), and how long it then listens, in milliseconds. */
+  /**
+   * When this node started (monotonic), and how long it listens before it claims, in milliseconds.
+   */
   readonly startedMs: number;
   readonly startupGraceMs: number;
-  /** The incarnations that are present, this one included. */
+  /** Present incarnations, including this one. */
   readonly present: ReadonlySet<string>;
   readonly isSealed: (incarnation: string) => boolean;
-  /** Whether the bus reaches others. */
+  /** Whether the bus is connected. */
   readonly isConnected: boolean;
-  /** Whether at least half of the owners of shards are heard. */
+  /** Whether at least half of the shard owners are heard. */
   readonly hearsEnough: boolean;
 };
 
-/** Everything from which the shards of a node are planned. */
+/** Inputs of the shard planner. */
 export type ShardFacts = {
   readonly self: { readonly incarnation: string; readonly node: string };
   readonly shardCount: number;
-  /** The table: of each shard the row with the largest epoch that was seen. */
+  /** Shard table: for each shard the row with the largest epoch seen. */
   readonly rows: ReadonlyMap<number, ShardRow>;
-  /** The node that should own each shard; empty without nodes. */
+  /** Node that should own each shard; empty without nodes. */
   readonly ring: readonly string[];
   readonly held: HeldShards;
   readonly view: ClusterView;
   readonly throttle: Pick<RebalancingThrottle, 'isLeaving' | 'hasRoom' | 'mayGiveUp' | 'mayMove'>;
 };
 
-/** One thing to do about shards. */
+/** Action of the shard controller. */
 export type ShardAction =
-  /** Another node has taken a shard that is served here: this incarnation ends. */
+  /** Another node has taken a shard that is served here: ends this incarnation. */
   | { readonly kind: 'fence'; readonly shard: number }
   /** The row names another owner: claims up to its epoch are decided. */
   | { readonly kind: 'decided'; readonly row: ShardRow }
   /** The row names this incarnation at an epoch that it has not opened yet. */
   | { readonly kind: 'open'; readonly row: ShardRow }
-  /** Closes an open shard and makes `target` its owner; without a target it is only closed. */
+  /** Closes an open shard and makes `target` its owner. Without a target, only closes it. */
   | {
       readonly kind: 'give';
       readonly shard: number;
       readonly epoch: number;
       readonly target: string | undefined;
     }
-  /** The row names this incarnation, which has closed that epoch: to `target`, or to itself again. */
+  /**
+   * The row names this incarnation, which has closed that epoch: hands the shard to `target`, or to
+   * this incarnation at the next epoch.
+   */
   | { readonly kind: 'moveOn'; readonly row: ShardRow; readonly target: string | undefined }
-  /** Claims shards that no node has ever owned. */
+  /** Claims shards that have never had an owner. */
   | { readonly kind: 'claimFirst'; readonly shards: readonly number[] }
-  /** Recovers the tail of a sealed owner, and claims its shards. */
+  /** Recovers the tail of a sealed owner's journal, and claims its shards. */
   | { readonly kind: 'takeOver'; readonly owner: string; readonly rows: readonly ShardRow[] };
 
-/** The nodes that the ring is made of: never this one while it leaves. */
+/** Nodes on the ring, without this node while it leaves. */
 export function ringNodes(
   present: readonly { readonly node: string }[],
   node: string,
@@ -77,8 +82,8 @@ export function ringNodes(
 }
 
 /**
- * What to do about the shards now, by the table and the ring. Level-triggered: the same facts give
- * the same actions, whatever has happened before (architecture 3.3, 3.4).
+ * Actions that bring the shards of this node in line with the table and the ring. Level-triggered:
+ * equal facts give equal actions, whatever happened before (architecture 3.3, 3.4).
  */
 export function planShards(facts: ShardFacts, nowMs: number): ShardAction[] {
   const shards = Array.from({ length: facts.shardCount }, (_, shard) => shard);
@@ -89,7 +94,7 @@ export function planShards(facts: ShardFacts, nowMs: number): ShardAction[] {
   let moves = 0;
   for (const place of places) {
     const action = planShard(facts, place, { nowMs, moves });
-    // Before anything else: another node serves what is open here.
+    // Fencing goes first and alone: another node serves a shard that is open here.
     if (action?.kind === 'fence') return [action];
     if (action?.kind === 'give') moves += 1;
     if (action !== undefined) actions.push(action);
@@ -99,14 +104,14 @@ export function planShards(facts: ShardFacts, nowMs: number): ShardAction[] {
   return [...actions, ...planClaims(facts, wanted)];
 }
 
-/** A shard, its row, and the node that should own it. */
+/** Shard, its row, and the node that should own it. */
 type Place = {
   readonly shard: number;
   readonly row: ShardRow | undefined;
   readonly target: string | undefined;
 };
 
-/** The moment, and how many shards were planned to be given away at it. */
+/** Current time, and the number of handoffs already planned in this look. */
 type Moment = { readonly nowMs: number; readonly moves: number };
 
 function planShard(facts: ShardFacts, place: Place, moment: Moment): ShardAction | undefined {
@@ -118,12 +123,12 @@ function planShard(facts: ShardFacts, place: Place, moment: Moment): ShardAction
   return { kind: 'decided', row };
 }
 
-/** Whether this node should own a shard that it neither serves nor has. */
+/** Whether this node should own a shard that it neither serves nor has in the table. */
 function isWanted({ held, self }: ShardFacts, { shard, row, target }: Place): boolean {
   return target === self.node && !held.open.has(shard) && row?.owner !== self.incarnation;
 }
 
-/** A shard that is served here at `epoch`. */
+/** Plans a shard that is served here at `epoch`. */
 function planOpen(
   { self, view, throttle }: ShardFacts,
   { shard, row, target, epoch }: Place & { readonly epoch: number },
@@ -143,15 +148,15 @@ function planOpen(
   return throttle.mayMove(shard, target, nowMs, moves) ? give : undefined;
 }
 
-/** A shard that the table gives to this incarnation and that is not open here. */
+/** Plans a shard that the table assigns to this incarnation and that is not open here. */
 function planClosed(
   { self, held, throttle }: ShardFacts,
   row: ShardRow,
   target: string | undefined,
 ): ShardAction | undefined {
-  // At most once: an epoch that was closed may be another node's by now (architecture 3.3).
+  // At most once: a closed epoch may already belong to another node (architecture 3.3).
   if (row.epoch > (held.opened.get(row.shard) ?? 0)) return { kind: 'open', row };
-  // A node that leaves keeps the rows of what it has closed when there is no other node.
+  // Without another node, a leaving node keeps the rows of its closed shards.
   if (throttle.isLeaving && target === undefined) return undefined;
   return { kind: 'moveOn', row, target: target === self.node ? undefined : target };
 }
@@ -163,9 +168,9 @@ function mayClaim(facts: ShardFacts, nowMs: number): boolean {
 }
 
 /**
- * Whether a node that has just started has listened long enough to claim: at once when every owner
- * is heard or sealed and as many nodes are present as there are owners, because then it waits for
- * none.
+ * Whether a node that has just started has listened long enough to claim. This is so early if every
+ * owner is heard or sealed and at least as many nodes as owners are present, because then no node
+ * is missing.
  */
 function isStartupOver({ rows, view }: ShardFacts, nowMs: number): boolean {
   const sinceMs = nowMs - view.startedMs;
@@ -176,7 +181,7 @@ function isStartupOver({ rows, view }: ShardFacts, nowMs: number): boolean {
   return [...owners].every((owner) => view.present.has(owner) || view.isSealed(owner));
 }
 
-/** The shards that this node should own: those without an owner, and those of sealed owners. */
+/** Claims for wanted shards: shards without an owner, and shards of sealed owners. */
 function planClaims({ rows, view }: ShardFacts, wanted: readonly number[]): ShardAction[] {
   const actions: ShardAction[] = [];
   const shards = wanted.filter((shard) => !rows.has(shard));
@@ -188,26 +193,26 @@ function planClaims({ rows, view }: ShardFacts, wanted: readonly number[]): Shar
   return actions;
 }
 
-/** A node and the hash of its view, as its heartbeat names it. */
+/** Node and the view hash in its heartbeat. */
 type NodeView = { readonly node: string; readonly viewHash: string };
 
 /**
- * When a shard may move on purpose: to a node that has had this node's view for 3 s, not again
- * within 30 s, and 8 at once; else views that differ would play ping-pong (architecture 3.4). Every
- * time is monotonic and comes from the caller.
+ * Rate limit of rebalancing. A shard moves only to a node that has had this node's view for 3 s, at
+ * most once in 30 s, and at most 8 shards move at once. Otherwise differing views would move shards
+ * back and forth (architecture 3.4). All times are monotonic and come from the caller.
  */
 export class RebalancingThrottle {
   readonly #movedMs = new Map<number, number>();
-  /** Since when each node's view has been the same as this node's. */
+  /** Since when each node's view has equalled this node's view (monotonic). */
   readonly #agreedMs = new Map<string, { readonly viewHash: string; readonly sinceMs: number }>();
   #movesInFlight = 0;
-  /** Since when this node leaves, with how many shards, and how many of them have begun to move. */
+  /** Leave in progress: begin (monotonic), number of shards, and number of moves begun. */
   #leaving: { readonly sinceMs: number; readonly shards: number; begun: number } | undefined;
 
-  /** Every second: notes which of the present nodes have this node's view. */
+  /** Records which present nodes have this node's view. To be called every second. */
   look(viewHash: string, present: readonly NodeView[], nowMs: number): void {
     const before = new Map(this.#agreedMs);
-    // A node that is away or has another view begins again.
+    // The time starts again for a node that was absent or had another view.
     this.#agreedMs.clear();
     for (const member of present) {
       if (member.viewHash !== viewHash) continue;
@@ -217,27 +222,27 @@ export class RebalancingThrottle {
     }
   }
 
-  /** Whether one more move may begin besides those in flight and `planned` ones. */
+  /** Whether another move may begin besides those in flight and `planned` more. */
   hasRoom(planned = 0): boolean {
     return this.#movesInFlight + planned < MOVES_IN_FLIGHT_MAX;
   }
 
-  /** From now on this node gives all its shards away, about `shards` of them. */
+  /** Starts leaving: this node hands off all its shards, about `shards` of them. */
   leave(shards: number, nowMs: number): void {
-    // Of few, one that is tried again need not wait long.
+    // A minimum, so that with few shards a retry does not wait long.
     const counted = Math.max(shards, MOVES_IN_FLIGHT_MAX);
     this.#leaving ??= { sinceMs: nowMs, shards: counted, begun: 0 };
   }
 
-  /** Whether this node gives all its shards away. */
+  /** Whether this node is leaving. */
   get isLeaving(): boolean {
     return this.#leaving !== undefined;
   }
 
   /**
-   * Whether a node that leaves may give one more shard away now, besides `planned` ones: it spreads
-   * them over a while. A shard that arrives after that, from a takeover that was under way, is
-   * given away at once.
+   * Whether a leaving node may hand off another shard now, besides `planned` more. Handoffs are
+   * spread over `LEAVE_SPREAD_MS`. A shard that arrives later, from a takeover in progress, is
+   * handed off at once.
    */
   mayGiveUp(nowMs: number, planned = 0): boolean {
     if (this.#leaving === undefined) return false;
@@ -246,7 +251,7 @@ export class RebalancingThrottle {
     return this.hasRoom(planned) && (passed >= 1 || begun + planned < 1 + shards * passed);
   }
 
-  /** Whether a shard may be given to `node` now, besides `planned` ones. */
+  /** Whether a shard may be handed to `node` now, besides `planned` more. */
   mayMove(shard: number, node: string, nowMs: number, planned = 0): boolean {
     const agreed = this.#agreedMs.get(node);
     if (agreed === undefined || nowMs - agreed.sinceMs < AGREED_VIEW_MS) return false;
@@ -254,12 +259,12 @@ export class RebalancingThrottle {
     return this.hasRoom(planned) && nowMs - movedMs >= MOVE_COOLDOWN_MS;
   }
 
-  /** A shard was given to this node: it cools down, as one that was given away does. */
+  /** Starts the cool-down of a shard that was handed to this node. */
   arrived(shard: number, nowMs: number): void {
     this.#movedMs.set(shard, nowMs);
   }
 
-  /** A shard's move is in flight until the returned disposable ends it. */
+  /** Counts a shard's move as in flight until the returned disposable is disposed. */
   moving(shard: number, nowMs: number): Disposable {
     this.#movesInFlight += 1;
     if (this.#leaving !== undefined) this.#leaving.begun += 1;
