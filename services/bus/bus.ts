@@ -1,32 +1,43 @@
-/** Who published a message, where the bus vouches for it. */
+/** Authenticated sender of a message. */
 export type Sender = {
-  /** One opened bus of a process: another one after every start. */
+  /** Id of one opened bus of a process; new after every start. */
   readonly incarnation: string;
-  /** The publisher's wall clock as it published, in Unix milliseconds. */
+  /** Sender's wall clock at the time of publishing, in Unix milliseconds. */
   readonly sentAtMs: number;
 };
 
-/** Hears the messages of a subject. Must not throw. `sender` is undefined on a bus within one process. */
+/**
+ * Receives the messages of a subject. Must not throw. `sender` is undefined on a bus that does not
+ * authenticate senders.
+ */
 export type Listener = (message: Uint8Array, sender?: Sender) => void;
 
-/** Hears the sender of a message that goes no further. Must not throw. */
+/** Receives the sender of a message that is dropped for its time. Must not throw. */
 export type OnStranger = (sender: Sender) => void;
 
 /**
- * Messages between the processes of a cluster, at most once, in no promised order, possibly late.
- * Nothing may be believed that a table has not confirmed (architecture 3).
+ * Publish-subscribe between the processes of a cluster. Delivery is at most once, unordered and
+ * possibly late. Content must be confirmed by a table before anything relies on it (architecture
+ * 3).
  */
 export interface Bus extends AsyncDisposable {
-  /** How its own messages name their sender; undefined on a bus that vouches for none. */
+  /**
+   * Sender id in this process's own messages. Undefined on a bus that does not authenticate
+   * senders.
+   */
   readonly incarnation?: string;
-  /** Whether messages can reach others now, as far as this process knows. */
+  /** Whether messages can reach other processes now, as far as this process has noticed. */
   readonly isConnected: boolean;
-  /** Sends to everybody who listens, this process included; dropped while there is no connection. */
+  /**
+   * Publishes to all subscribers, including those in this process. Drops the message while
+   * disconnected.
+   */
   publish(subject: string, message: Uint8Array): void;
   /**
-   * Hears a subject, through reconnects, until disposed. `onStranger` hears of each message that
-   * `listener` does not hear because its sender's clock and ours are too far apart, where the bus
-   * vouches for senders: it may be old, so nothing follows from its content.
+   * Subscribes to a subject, across reconnects, until disposed. `onStranger` receives the sender of
+   * each message that is dropped because the sender was not heard before and its clock differs too
+   * much from the local clock. Only a bus that authenticates senders calls it. Such a message may
+   * be old, so its content is not delivered.
    */
   subscribe(subject: string, listener: Listener, onStranger?: OnStranger): Disposable;
 }

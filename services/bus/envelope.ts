@@ -1,44 +1,47 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { isSignedBy, SENDER_SIGNATURE_BYTES, type SenderKey } from '#bus/sender-key';
 
-/** What a signed message says besides its content. */
+/** Header fields of a signed message. */
 export type Envelope = {
-  /** One opened bus of a process: the name of its key. */
+  /** Id of one opened bus of a process: its public key. */
   readonly incarnation: string;
-  /** Id of the sender's cluster; `NO_CLUSTER` of a process that does not know one yet. */
+  /** Id of the sender's cluster, or `NO_CLUSTER` if the sender does not know its cluster yet. */
   readonly cluster: string;
-  /** Above that of every earlier message of the incarnation, on whatever subject. */
+  /** Larger than in every earlier message of the incarnation, across all subjects. */
   readonly sequence: number;
-  /** The sender's wall clock, in Unix milliseconds. */
+  /** Sender's wall clock, in Unix milliseconds. */
   readonly sentAtMs: number;
 };
 
-/** What a message is sealed with. */
+/** Keys that seal a message. */
 type Seal = {
-  /** Of the cluster's secret: says that a process of the cluster speaks. */
+  /** Derived from the cluster's secret. Proves that a process of the cluster is the sender. */
   readonly macKey: Buffer;
-  /** Of this process alone: says which one. */
+  /** Private to this process. Proves which process is the sender. */
   readonly sender: SenderKey;
 };
 
 /**
- * What became of reading a message: `unsigned` has no envelope, `version` one of another release's
- * form, `signature` one of another secret, `forged` one of a process that gives the name of another.
+ * Result of reading a message. `unsigned`: no envelope. `version`: envelope format of another
+ * release. `signature`: sealed with another secret. `forged`: not signed by the named sender.
  */
 export type Opened =
   | { readonly kind: 'unsigned' | 'version' | 'signature' | 'forged' }
   | { readonly kind: 'signed'; readonly envelope: Envelope; readonly content: Uint8Array };
 
-/** Stands for the cluster of a process that does not know it. */
+/** Placeholder for the cluster id of a process that does not know its cluster. */
 export const NO_CLUSTER = '-';
 
-/** Bytes of a message that is looked at at all: the largest heartbeat and its envelope. */
+/** Maximum size of a message, in bytes: the largest heartbeat and its envelope. */
 const SIGNED_BYTES_MAX = 65 * 1_024;
 
-/** Bytes of the longest first line. */
+/** Maximum size of the header line, in bytes. */
 const HEADER_BYTES_MAX = 400;
 
-/** Separates this use of the cluster's secret from every other, and this form from later ones. */
+/**
+ * HKDF label that separates this key from other uses of the cluster's secret, and this format from
+ * later formats.
+ */
 const KEY_LABEL = 'identity-engine bus signature 2';
 const KEY_BYTES = 32;
 
@@ -46,19 +49,21 @@ const VERSION = 'signed2';
 const HEADER =
   /^signed2 (?<incarnation>[0-9a-f]{64}) (?<cluster>[\w.-]{1,100}) (?<sequence>\d{1,16}) (?<sentAtMs>\d{1,16}) (?<signature>[A-Za-z0-9_-]{86}) (?<mac>[A-Za-z0-9_-]{43})$/;
 
-/** How a message begins whose form is a later, or an earlier one. */
+/** Start of a message in an earlier or later format. */
 const OTHER_VERSION = /^signed\d{1,4} /;
 
 const NEWLINE = 10;
 
-/** The key that signs bus messages under a cluster secret: HKDF with a label of its own (RFC 5869). */
+/**
+ * Key that authenticates bus messages under a cluster secret: HKDF with its own label (RFC 5869).
+ */
 export function busKeyOf(secret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', KEY_LABEL, KEY_BYTES));
 }
 
 /**
- * A message in its envelope: one line of text, so that `nats sub` shows who sent what when, then
- * the content as it is.
+ * Puts a message into its envelope: one line of text, so that `nats sub` shows sender and time,
+ * then the unchanged content.
  */
 export function sealMessage(
   { macKey, sender }: Seal,
@@ -73,7 +78,7 @@ export function sealMessage(
   return Buffer.concat([Buffer.from(`${signed} ${mac}\n`), content]);
 }
 
-/** Reads a message that was heard on `subject`. Never throws. */
+/** Verifies and reads a message that was received on `subject`. Never throws. */
 export function openMessage(keys: readonly Buffer[], subject: string, message: Uint8Array): Opened {
   if (message.length > SIGNED_BYTES_MAX) return { kind: 'unsigned' };
   const end = message.subarray(0, HEADER_BYTES_MAX).indexOf(NEWLINE);
@@ -86,7 +91,7 @@ export function openMessage(keys: readonly Buffer[], subject: string, message: U
     return { kind: isOther ? 'version' : 'unsigned' };
   }
   const content = message.subarray(end + 1);
-  // The secret first: a sender that does not know it costs no more than that.
+  // Check the MAC first, so that a sender without the secret costs no signature check.
   const vouched = signedBytes(subject, line.slice(0, line.lastIndexOf(' ')), content);
   const claimed = Buffer.from(mac);
   if (!keys.some((key) => timingSafeEqual(macOf(key, vouched), claimed))) {
@@ -104,12 +109,15 @@ function headerOf({ incarnation, cluster, sequence, sentAtMs }: Envelope): strin
   return `${VERSION} ${incarnation} ${cluster} ${sequence} ${sentAtMs}`;
 }
 
-/** Neither a subject nor a header holds a line's end, so no two messages are signed alike. */
+/**
+ * Bytes to sign. Neither a subject nor a header contains a line feed, so the encoding is
+ * unambiguous.
+ */
 function signedBytes(subject: string, header: string, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${subject}\n${header}\n`), content]);
 }
 
-/** As text: of that there is only one for the same bytes. */
+/** MAC as base64url text, which is unique for the same bytes. */
 function macOf(key: Buffer, bytes: Uint8Array): Buffer {
   return Buffer.from(createHmac('sha256', key).update(bytes).digest('base64url'));
 }

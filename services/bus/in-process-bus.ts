@@ -1,17 +1,22 @@
 import type { Bus, Listener } from '#bus/bus';
 import type { Clock } from '#platform/clock';
 
-/** What the bus of one process takes. */
+/** Options of an in-process bus. */
 type InProcessBusOptions = {
   readonly clock: Clock;
-  /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
+  /**
+   * Receives an error thrown by a listener, which is a bug. Other listeners still get the message.
+   */
   readonly onBug: (error: unknown) => void;
 };
 
-/** Messages of one turn; more are dropped. A heartbeat and an announcement of 256 shards, many times. */
+/**
+ * Maximum number of messages per turn. Further messages are dropped. Room for many heartbeats and
+ * announcements of 256 shards.
+ */
 const PENDING_MESSAGES_MAX = 65_536;
 
-/** A bus whose listeners are all in this process. They hear a message in a later turn of the clock. */
+/** Bus within this process. Listeners are called in a later turn of the clock. */
 export function inProcessBus({ clock, onBug }: InProcessBusOptions): Bus {
   const listeners = new Map<string, Set<{ readonly hear: Listener }>>();
   let pending: { readonly subject: string; readonly message: Uint8Array }[] = [];
@@ -23,7 +28,7 @@ export function inProcessBus({ clock, onBug }: InProcessBusOptions): Bus {
     pending = [];
     turn = undefined;
     for (const { subject, message } of delivered) {
-      // What a listener disposes or adds on the way counts for the rest of the turn.
+      // Subscriptions that a listener adds or disposes take effect within the same turn.
       for (const { hear } of listeners.get(subject) ?? []) {
         try {
           hear(message);

@@ -16,56 +16,72 @@ import type { Logger } from '#platform/logger';
 
 type UserAndPassword = { readonly username: string; readonly password: string };
 
-/** Where the servers are, and what the bus takes from outside. */
+/** Options of a NATS bus. */
 export type NatsBusOptions = {
-  /** `nats://host:port`; any one of them will do. */
+  /** `nats://host:port` of servers, any of which is sufficient. */
   readonly servers: readonly string[];
-  /** How the server's own pages call this client. */
+  /** Client name shown on the server's monitoring pages. */
   readonly name: string;
   readonly clock: Clock;
-  /** Shown whenever it connects; the connection there is lasts until the server ends it. */
+  /**
+   * Credentials, read again for every connection attempt. A change does not end an existing
+   * connection.
+   */
   readonly credentials?: Reloadable<UserAndPassword> | undefined;
-  /** With it nothing is said in plain text, and everything without. */
+  /** If set, all traffic uses TLS; otherwise plain text. */
   readonly tls?: Reloadable<ClientTls> | undefined;
-  /** How long the first connection may take, tries included. Default: `CONNECT_TIMEOUT_MS`. */
+  /**
+   * Maximum duration of the first connection with its retries, in milliseconds. Default:
+   * `CONNECT_TIMEOUT_MS`.
+   */
   readonly connectTimeoutMs?: number;
-  /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
+  /**
+   * Receives an error thrown by a listener, which is a bug. Other listeners still get the message.
+   */
   readonly onBug: (error: unknown) => void;
-  /** One line for the log about the connection: lost, back, refused by the server. */
+  /** Logs refusals by the server, and the connection state if `dependency` is undefined. */
   readonly logger: Logger;
-  /** Reports when the connection is lost, and found again; one of its own unless given. */
+  /** Logs when the connection is lost and restored. Created by the bus if undefined. */
   readonly dependency?: Dependency;
 };
 
-/** The first connection: long enough for a server that starts beside this process, in milliseconds. */
+/**
+ * Default timeout of the first connection, in milliseconds. Long enough for a server that starts
+ * together with this process.
+ */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Between two tries, in milliseconds, always: a returned server is found within half a heartbeat. */
+/**
+ * Constant pause between connection attempts, in milliseconds. A server that returns is found
+ * within half a heartbeat.
+ */
 const RECONNECT_WAIT_MS = 500;
 
-/** One try to connect, in milliseconds. */
+/** Timeout of one connection attempt, in milliseconds. */
 const DIAL_TIMEOUT_MS = 2_000;
 
 /**
- * A server that is silent is asked for a sign of life so often, in milliseconds, and given up when
- * two are unanswered: within the 3 s after which others miss our heartbeats (architecture 3).
+ * Ping interval, in milliseconds, and unanswered pings after which the connection is dropped. A
+ * silent server is dropped within the 3 s after which other nodes miss the heartbeats of this node
+ * (architecture 3).
  */
 const PING_INTERVAL_MS = 1_000;
 const PINGS_UNANSWERED_MAX = 2;
 
 /**
- * Bytes published since the server's last sign of life; more are dropped. The announcements of 256
- * shards fit, signed and with the longest epochs. A larger bound would do harm: bytes that the
- * kernel does not take keep the driver from leaving a frozen server for another.
+ * Maximum number of bytes published since the server's last answer. Further messages are dropped.
+ * The signed announcements of 256 shards with the longest epochs fit. A larger bound would be
+ * harmful: while the kernel does not accept bytes, the driver does not leave a frozen server for
+ * another.
  */
 const UNCONFIRMED_BYTES_MAX = 128 * 1_024;
 
-/** How long closing waits for the server to take what was published, in milliseconds. */
+/** Maximum wait for the server to accept published messages while closing, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 1_000;
 
 /**
- * The bus over NATS core subjects. Rejects with `service_unavailable` when no server can be reached
- * in time; later losses heal by themselves, for ever.
+ * Opens a bus over NATS core subjects. Rejects with `service_unavailable` if no server can be
+ * reached in time. After that, the bus reconnects for ever.
  */
 export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   const connection = await firstConnection(options);
@@ -94,7 +110,8 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
       if (!isConnected()) return;
       if (!unconfirmed.hasRoomFor(message.length)) return wantOfRoom(subject);
       try {
-        // The driver keeps the bytes until the end of the turn, and they are still the caller's.
+        // The driver keeps the bytes until the end of the turn, but the caller may reuse the
+        // buffer.
         connection.publish(subject, message.slice());
         unconfirmed.add(message.length);
       } catch (error) {
@@ -108,7 +125,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
             logger.warn({ subject, why: textOf(error) }, 'NATS: a subject is not heard');
             return;
           }
-          // An error that reached the driver would end its reading, without a word.
+          // An error thrown into the driver would silently end its reading.
           try {
             listener(data);
           } catch (bug) {
@@ -119,7 +136,8 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
       return { [Symbol.dispose]: () => subscription.unsubscribe() };
     },
     async [Symbol.asyncDispose]() {
-      // The server's answer says that it has taken everything; a bare close may cut off the end.
+      // Drain, because the server's answer confirms that it has accepted everything. A plain close
+      // may truncate the output.
       if (isConnected()) {
         await withinMs(clock, DRAIN_TIMEOUT_MS, connection.drain()).catch(() => undefined);
       }
@@ -129,12 +147,12 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   };
 }
 
-/** What was published and not yet followed by an answer of the server. */
+/** Counts bytes that were published and not yet confirmed by an answer of the server. */
 class UnconfirmedBytes {
   readonly #connection: NatsConnection;
-  /** Sent before the question under way; undefined when there is none. */
+  /** Bytes sent before the running flush. Undefined if no flush is running. */
   #asked: number | undefined;
-  /** Sent since. */
+  /** Bytes sent after the running flush began. */
   #later = 0;
 
   constructor(connection: NatsConnection) {
@@ -153,7 +171,7 @@ class UnconfirmedBytes {
   #ask(): void {
     this.#asked = this.#later;
     this.#later = 0;
-    // A lost connection answers too, by rejecting, and takes all bytes with it.
+    // On a lost connection the flush rejects, and the bytes are dropped.
     const answered = (): void => {
       this.#asked = undefined;
       if (this.#later > 0) this.#ask();
@@ -162,7 +180,7 @@ class UnconfirmedBytes {
   }
 }
 
-/** Keeps `state` as the driver reports it, until the connection is closed. */
+/** Updates `state` from the driver's status events until the connection is closed. */
 async function follow(
   connection: NatsConnection,
   state: { isConnected: boolean },
@@ -191,7 +209,10 @@ async function follow(
   }
 }
 
-/** Tries until the deadline: a server that is just starting is found, a wrong address is named. */
+/**
+ * Retries until the deadline, to find a server that is just starting. The error names the
+ * addresses.
+ */
 async function firstConnection(options: NatsBusOptions): Promise<NatsConnection> {
   const { servers, clock, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
   const endMs = clock.monotonicMs() + connectTimeoutMs;
@@ -200,14 +221,14 @@ async function firstConnection(options: NatsBusOptions): Promise<NatsConnection>
     const connecting = connect(driverOptions(options, Math.min(DIAL_TIMEOUT_MS, leftMs)));
     try {
       const connection = await withinMs(clock, leftMs, connecting);
-      // The driver has struck those off that were away, for good.
+      // Restores the configured servers: the driver permanently removes unreachable ones.
       connection.setServers([...servers]);
       return connection;
     } catch (cause) {
-      // A connection that comes too late is closed.
+      // Closes a connection that is established after its deadline.
       connecting.then((late) => late.close()).catch(() => undefined);
       if (clock.monotonicMs() + RECONNECT_WAIT_MS < endMs && !isRefusal(cause)) {
-        // Not the clock's: a process that waits here has nothing else that keeps it alive.
+        // Not the clock's timer, which does not keep the process alive while nothing else does.
         await sleep(RECONNECT_WAIT_MS);
         continue;
       }
@@ -221,10 +242,10 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
   const { credentials, tls } = options;
   return {
     ...(credentials === undefined ? {} : { authenticator: () => shownOf(credentials.current) }),
-    // Encrypted from the first byte: what a server says of itself in plain text, any server can
-    // say. Null: nor is a server asked that only offers it, by an authority that is not configured.
+    // TLS from the first byte, because any server can send the plain-text greeting. Null also
+    // prevents TLS with a server that merely offers it, under an authority that is not configured.
     tls: tls === undefined ? null : tlsFromTheFirstByte(tls),
-    // Nor are servers used that are not configured.
+    // Servers that are not configured are not used either.
     ignoreClusterUpdates: true,
     servers: [...options.servers],
     name: options.name,
@@ -232,7 +253,7 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
     reconnect: true,
     maxReconnectAttempts: -1,
     reconnectDelayHandler: () => RECONNECT_WAIT_MS,
-    // A server whose users are being changed is no reason to stay away for good.
+    // Keep reconnecting after an authentication error: credentials may be rotating.
     ignoreAuthErrorAbort: true,
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: PINGS_UNANSWERED_MAX,
@@ -243,12 +264,12 @@ function shownOf({ username, password }: UserAndPassword) {
   return { user: username, pass: password };
 }
 
-/** Not a copy: the driver must find later what counts then. */
+/** The original object, not a copy, because the driver must read later certificates from it. */
 function tlsFromTheFirstByte(tls: Reloadable<ClientTls>): TlsOptions {
   return Object.assign(tlsOptionsOf(tls), { handshakeFirst: true }) as TlsOptions;
 }
 
-/** Whether the server was there and said no: trying again within seconds changes nothing. */
+/** Whether the server rejected the credentials, so that retrying within seconds is pointless. */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'AuthorizationError';
 }

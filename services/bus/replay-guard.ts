@@ -1,25 +1,26 @@
-/** What is known when a message with a right signature is heard. */
+/** Evidence about a message with a valid signature. */
 type ReplayEvidence = {
-  /** The largest sequence heard of its sender; undefined: the sender was not heard before. */
+  /** Largest sequence received from the sender. Undefined if the sender was not heard before. */
   readonly lastSequence: number | undefined;
   readonly sequence: number;
-  /** By the sender's wall clock, in Unix milliseconds. */
+  /** Sender's wall clock, in Unix milliseconds. */
   readonly sentAtMs: number;
 };
 
-/** Whether a message is new: `repeated` may have been heard before; `stale` is of another time. */
+/**
+ * Verdict on a message. `repeated`: may have been received before. `stale`: sent at another time.
+ */
 type ReplayVerdict = 'new' | 'repeated' | 'stale';
 
 /**
- * How far the clock of a sender that was not heard before may stand from ours, in milliseconds:
- * what was recorded longer ago cannot be played to a process that has just started. Source:
- * decision 135.
+ * Maximum clock difference to a sender that was not heard before, in milliseconds. An older
+ * recording cannot be replayed to a process that has just started. Source: decision 135.
  */
 export const STRANGER_MS_MAX = 60_000;
 
 /**
- * Judges a message whose signature is right. A known sender is judged by its sequence alone, so
- * that one whose clock steps stays heard. `nowMs` is Unix time.
+ * Decides whether a message with a valid signature is a replay. For a known sender only the
+ * sequence counts, so a sender whose clock steps is still heard. `nowMs` is Unix time.
  */
 export function judgeReplay(evidence: ReplayEvidence, nowMs: number): ReplayVerdict {
   const { lastSequence, sequence, sentAtMs } = evidence;

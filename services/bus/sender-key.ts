@@ -1,25 +1,29 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 
-/** What one opened bus signs with: an Ed25519 key that no other process has. Source: decision 179. */
+/** Ed25519 key pair of one opened bus, unique to its process. Source: decision 179. */
 export type SenderKey = {
-  /** The public key, 64 characters of 0-9 and a-f: it is the sender's name. */
+  /** Public key in hex, 64 characters. Serves as the sender's name. */
   readonly name: string;
   readonly sign: (bytes: Uint8Array) => Buffer;
 };
 
-/** Bytes of a signature. */
+/** Length of a signature, in bytes. */
 export const SENDER_SIGNATURE_BYTES = 64;
 
-/** Characters of a name at the head of what belongs to it: 64 bits, which no other key will share. */
+/**
+ * Length of a sender's mark, in characters: 64 bits of the public key, enough to avoid collisions.
+ */
 const MARK_LENGTH = 16;
 
-/** Draws a key. It lives as long as its process and is written nowhere. */
+/** Generates a key that exists only in the memory of its process. */
 export function newSenderKey(): SenderKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   return { name: nameOf(publicKey), sign: (bytes) => sign(null, bytes, privateKey) };
 }
 
-/** Whether the sender of this name signed these bytes. False for what is no name, too. Never throws. */
+/**
+ * Whether the named sender signed these bytes. False if the name is not a valid key. Never throws.
+ */
 export function isSignedBy(name: string, bytes: Uint8Array, signature: Uint8Array): boolean {
   try {
     const x = Buffer.from(name, 'hex').toString('base64url');
@@ -30,7 +34,7 @@ export function isSignedBy(name: string, bytes: Uint8Array, signature: Uint8Arra
   }
 }
 
-/** How every id begins that only the sender of this name may speak for. */
+/** Mark of a sender: the prefix of all ids for which only this sender may speak. */
 export function senderMarkOf(name: string): string {
   return name.slice(0, MARK_LENGTH);
 }

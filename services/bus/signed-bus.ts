@@ -15,40 +15,46 @@ import { derivedFrom, type Reloadable } from '#platform/files';
 import { LogRateLimit } from '#platform/log-limits';
 import type { Logger } from '#platform/logger';
 
-/** Why a message that was heard goes no further. */
+/** Reasons for dropping a received message. */
 export const DROP_REASONS = [
   ...(['unsigned', 'version', 'signature', 'forged', 'repeated', 'stale', 'cluster'] as const),
 ] as const;
 
-/** One of them. */
+/** Reason for dropping a received message. */
 export type DropReason = (typeof DROP_REASONS)[number];
 
-/** What a signed bus takes. */
+/** Options of a signed bus. */
 export type SignedBusOptions = {
-  /** Carries the envelopes; disposed with the signed bus. */
+  /** Transport of the envelopes; disposed with the signed bus. */
   readonly bus: Bus;
   readonly clock: Clock;
-  /** The first signs, all are believed. */
+  /** The first secret signs, all secrets verify. */
   readonly secrets: Reloadable<readonly string[]>;
-  /** Id of this process's cluster; undefined where it is learned over the bus, or not at all. */
+  /**
+   * Id of this process's cluster. Undefined if the process learns the id over the bus, or not at
+   * all.
+   */
   readonly cluster?: string | undefined;
   readonly onDropped: (reason: DropReason) => void;
-  /** One line for the log, at most one for each reason in 30 s. */
+  /** Logs dropped messages, at most one line per reason in 30 s. */
   readonly logger: Logger;
-  /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
+  /**
+   * Receives an error thrown by a listener, which is a bug. Other listeners still get the message.
+   */
   readonly onBug: (error: unknown) => void;
 };
 
 /**
- * Senders that are remembered, the one unheard for longest forgotten first: a fleet of 500 that
- * restarts sixteen times. Only whose signature is right is remembered, so no stranger fills it.
+ * Maximum number of senders remembered, the longest unheard evicted first. A fleet of 500 that
+ * restarts sixteen times. Only senders with a valid signature are remembered, so outsiders cannot
+ * fill the table.
  */
 const SENDERS_MAX = 8_192;
 
 /**
- * A bus on which everything is signed and everything heard is verified: the one place that decides
- * whom of those who can publish a process listens to. Each sender has a key of its own and is named
- * by it, so that knowing the secret is not enough to speak as another. Source: decisions 135 and 179.
+ * Bus that signs every sent message and verifies every received one, the only place that decides
+ * which publishers to trust. Each sender has its own key and is named by it, so that the cluster
+ * secret alone is not sufficient to impersonate another process. Source: decisions 135 and 179.
  */
 export function signedBus(options: SignedBusOptions): Bus {
   const { bus, clock, secrets, cluster } = options;
@@ -79,12 +85,15 @@ export function signedBus(options: SignedBusOptions): Bus {
     return isOfAnother(envelope) ? 'cluster' : undefined;
   }
 
-  /** Who does not know its cluster yet may be of ours: what it says names the cluster. */
+  /** A sender that does not know its cluster yet may belong to this cluster. */
   function isOfAnother({ cluster: senders }: Envelope): boolean {
     return cluster !== undefined && senders !== cluster && senders !== NO_CLUSTER;
   }
 
-  /** A stranger is believed nothing but what its clock shows, and a recording of it once. */
+  /**
+   * Reports the clock of a sender whose message is stale, once per sequence. The content is
+   * dropped.
+   */
   function reportStranger(subject: string, envelope: Envelope): DropReason {
     const lastSequence = strangers.lastSequenceOf(envelope.incarnation);
     if (lastSequence !== undefined && envelope.sequence <= lastSequence) return 'repeated';
@@ -115,7 +124,7 @@ export function signedBus(options: SignedBusOptions): Bus {
   };
 }
 
-/** Of secrets, those that sign, and that verify. */
+/** Signing key and verification keys of the secrets. */
 function keysOf(secrets: readonly string[]) {
   const all = secrets.map(busKeyOf);
   const [first] = all;
@@ -123,16 +132,19 @@ function keysOf(secrets: readonly string[]) {
   return { first, all };
 }
 
-/** What one subscription asked for. */
+/** Callbacks of one subscription. */
 type Subscriber = { readonly hear: Listener; readonly onStranger: OnStranger | undefined };
 
-/** Those who listen to a subject here, and the one subscription that they share. */
+/** Local subscribers of a subject, and their shared subscription on the transport. */
 type Subject = {
   readonly listeners: Set<Subscriber>;
   readonly subscription: Disposable;
 };
 
-/** The listeners of this process. A subject has one subscription: two would hear repetitions. */
+/**
+ * Subscribers of this process. A subject has one subscription on the transport: with a second one,
+ * the replay guard would drop every message as repeated.
+ */
 class Listeners {
   readonly #options: SignedBusOptions;
   readonly #receive: (subject: string, message: Uint8Array) => void;
@@ -170,7 +182,7 @@ class Listeners {
   }
 
   #each(subject: string, deliver: (subscriber: Subscriber) => void): void {
-    // What a listener disposes or adds on the way counts for the rest of the message.
+    // Subscriptions that a listener adds or disposes take effect within the same message.
     for (const subscriber of this.#subjects.get(subject)?.listeners ?? []) {
       try {
         deliver(subscriber);
@@ -189,9 +201,9 @@ class Listeners {
   }
 }
 
-/** The last sequence of every sender whose signature was right. */
+/** Last sequence of every sender with a valid signature. */
 class KnownSenders {
-  /** In the order in which they were last heard. */
+  /** Insertion order is the order of the last message. */
   readonly #sequences = new Map<string, number>();
 
   lastSequenceOf(incarnation: string): number | undefined {
@@ -207,7 +219,7 @@ class KnownSenders {
   }
 }
 
-/** What an operator reads of a message that was dropped. */
+/** Log line for each reason. */
 const NOTICES: Readonly<Record<DropReason, string>> = {
   unsigned:
     'dropped a message without a signature: its sender is no process of this cluster, or an older one',
@@ -225,7 +237,7 @@ const NOTICES: Readonly<Record<DropReason, string>> = {
     'another cluster speaks under our subjects and is ignored: give one of them another SERVICE_NATS_PREFIX',
 };
 
-/** What was dropped: each counted, and reported once in a while. */
+/** Counts dropped messages, and logs them at a limited rate. */
 class Drops {
   readonly #options: SignedBusOptions;
   readonly #notices = new Map<DropReason, LogRateLimit>();

@@ -1,8 +1,8 @@
 import type { Clock } from '#platform/clock';
 
 /**
- * Since when each of several conditions holds, as far as was looked: what is not asked for between two
- * rounds has ended.
+ * Durations for which named conditions have held without a gap. A condition that is not queried
+ * between two calls of `next` has ended.
  */
 export class Durations {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
@@ -13,7 +13,7 @@ export class Durations {
     this.#clock = clock;
   }
 
-  /** For how many seconds the condition has held, in this round and in those before. */
+  /** Seconds for which the condition has held, in this round and the rounds before. */
   secondsOf(condition: string): number {
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = this.#before.get(condition) ?? nowMs;

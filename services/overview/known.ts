@@ -1,12 +1,12 @@
 import { toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
 
-/** Something that was asked for, or why it is not known now. */
+/** Value of one part of a report, or the reason why the value is not known now. */
 export type Known<Value> = { readonly value: Value } | { readonly not_known: string };
 
 /**
- * What `pending` becomes within a time, or why that is not known: a part of a report that fails must
- * not take the rest along. `whose` begins the sentence that says so.
+ * Waits up to `msMax` milliseconds for `pending`, and turns a failure or timeout into a reason. One
+ * failing part must not fail the whole report. `whose` is the subject of the reason's sentence.
  */
 export async function known<Value>(
   clock: Clock,
@@ -18,12 +18,12 @@ export async function known<Value>(
     const late = () => new Error(`${whose} gave no answer in ${msMax} ms`);
     return { value: await withinMs(clock, msMax, pending, late) };
   } catch (error) {
-    // Causes of bugs stay where they arose.
+    // Texts of internal errors are not shown.
     return { not_known: error instanceof Error ? textOf(error, whose) : `${whose} failed` };
   }
 }
 
-/** What is known, or undefined. */
+/** The value, or undefined if it is not known. */
 export function valueIn<Value>(asked: Known<Value> | undefined): Value | undefined {
   return asked !== undefined && 'value' in asked ? asked.value : undefined;
 }

@@ -2,7 +2,7 @@ import type { LoadReport } from '#overview/report';
 import type { Clock } from '#platform/clock';
 import type { NodeLoad } from '#wire/admin';
 
-/** A load as it is reported, with the calls a second if they are known. */
+/** Converts a node's load to its report. `callsPerS` is undefined while the rate is not known. */
 export function loadReport(
   load: Omit<NodeLoad, 'incarnation'>,
   callsPerS: number | undefined,
@@ -17,7 +17,7 @@ export function loadReport(
   };
 }
 
-/** Calls a second of several counters, between one look at all of them and the next. */
+/** Rates of several call counters between two looks, in calls per second. */
 export class CallRates {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   #before: { readonly calls: ReadonlyMap<string, number>; readonly atMs: number } | undefined;
@@ -26,7 +26,10 @@ export class CallRates {
     this.#clock = clock;
   }
 
-  /** The rates since the look before, by name; a counter that was not there then has none. */
+  /**
+   * Rates since the previous look, by name. A counter that was absent in the previous look has no
+   * rate.
+   */
   look(calls: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
     const before = this.#before;
     const atMs = this.#clock.monotonicMs();

@@ -8,52 +8,55 @@ import {
   shardsOf,
 } from '#overview/snapshot';
 
-/** A cluster as an operator sees it, made for JSON. Times are in seconds, null is "not known". */
+/**
+ * Cluster report for operators, as JSON. Times are in seconds; null means "not known" unless
+ * stated.
+ */
 export type ClusterReport =
   | {
       readonly kind: 'cluster';
       readonly at: string;
-      /** Of the process that answers. */
+      /** Release of the answering process. */
       readonly release: string;
-      /** For how long it has watched: what lasts longer than that may last longer still. */
+      /** Seconds since watching began. A duration of about this length may have begun earlier. */
       readonly watched_s: number;
-      /** Whether it hears others at all. */
+      /** Whether the answering process is connected to the bus. */
       readonly is_bus_connected: boolean;
       readonly engine: Known<ServiceReport>;
       readonly limiter: Known<ServiceReport>;
     }
   | {
-      /** On memory: the process that answers is a node of no cluster. */
+      /** In-memory storage: the answering process is not a node of any cluster. */
       readonly kind: 'alone';
       readonly at: string;
       readonly release: string;
-      /** What this process has in memory; null: it is no such service. */
+      /** Actors in the memory of this process. Null if the process does not run the service. */
       readonly engine: LoadReport | null;
       readonly limiter: LoadReport | null;
     };
 
-/** The nodes and shards of one service. */
+/** Report on the nodes and shards of one service. */
 export type ServiceReport = {
   /** Id of the cluster. */
   readonly cluster: string;
   readonly shard_count: number;
-  /** How old the table of owners is, and why it could not be read again; null: it was. */
+  /** Age of the owner table, and why reading it again failed. Null if reading succeeded. */
   readonly table_age_s: number;
   readonly table_fault: string | null;
   readonly nodes: readonly NodeReport[];
-  /** The owner of each shard, as a place in `nodes`. */
+  /** Owner of each shard, as an index into `nodes`. */
   readonly owners: readonly (number | null)[];
-  /** How many shards are not served, by why, and the first of them. */
+  /** Number of unserved shards by state, and the first of them. */
   readonly unserved: Readonly<Record<UnservedState, number>>;
   readonly unserved_shards: readonly UnservedShard[];
-  /** How many shards move or will, and the first of them. */
+  /** Number of shards that move or should move, and the first of them. */
   readonly move_count: number;
   readonly moves: readonly Move[];
-  /** Clusters that speak under the same subjects. */
+  /** Other clusters that use the same subjects. */
   readonly strangers: readonly string[];
 };
 
-/** A node that is heard, or an owner of shards that is not. */
+/** Node that is heard, or shard owner that is not heard. */
 export type NodeReport = {
   readonly node: string | null;
   readonly incarnation: string;
@@ -61,63 +64,72 @@ export type NodeReport = {
   readonly state: SeenNode['state'];
   readonly release: string | null;
   readonly since: string | null;
-  /** Since it was last heard; null: never. */
+  /** Seconds since the last heartbeat. Null if the node was never heard. */
   readonly silent_s: number | null;
   readonly owns: number;
   readonly serves: number | null;
-  /** Its share by the ring. */
+  /** Number of shards that the ring assigns to the node. */
   readonly due: number;
-  /** Whether it sees the nodes that the answering process sees. */
+  /** Whether the node sees the same nodes as the answering process. */
   readonly agrees: boolean | null;
   readonly journal: Known<JournalReport>;
   readonly load: Known<LoadReport>;
 };
 
-/** The head of a journal. */
+/** Head of a journal. */
 export type JournalReport = {
-  /** Slots above the low-water mark: what a successor would have to read. */
+  /** Slots above the low-water mark, which a successor would have to read. */
   readonly slots: number;
   readonly next: number;
   readonly is_sealed: boolean;
 };
 
-/** What a node says of itself. */
+/** Load of a node, as the node reports it. */
 export type LoadReport = {
   readonly actors: number;
   readonly actor_bytes: number;
-  /** Records that no checkpoint has stored, and for how long the oldest waits; null: there is none. */
+  /**
+   * Records without a checkpoint, and the age of the oldest in seconds. The age is null without
+   * such records.
+   */
   readonly unstored_records: number;
   readonly oldest_unstored_s: number | null;
-  /** Between the last two looks; null: there was one. */
+  /** Call rate between the last two looks. Null after the first look. */
   readonly calls_per_s: number | null;
 };
 
-/** Why a shard is not served, as `ctl shards` names it. */
+/** State of a shard that is not served, with the names of `ctl shards`. */
 type UnservedState = 'unowned' | 'not heard' | 'moving';
 
-/** A shard whose calls wait or fail. */
+/** Shard whose calls wait or fail. */
 type UnservedShard = {
   readonly shard: number;
   readonly state: UnservedState;
-  /** A place in `nodes`. */
+  /** Index into `nodes`. */
   readonly owner: number | null;
   readonly since_s: number;
 };
 
-/** A shard that is owned by one node and due at another, or that its new owner does not serve yet. */
+/**
+ * Shard in transition. `waits`: the owner differs from the node that the ring names. `opens`: the
+ * new owner does not serve the shard yet.
+ */
 type Move = {
   readonly shard: number;
   readonly kind: 'waits' | 'opens';
-  /** Places in `nodes`. */
+  /** Indexes into `nodes`. */
   readonly from: number | null;
   readonly to: number | null;
   readonly since_s: number;
 };
 
-/** Shards that a report names: more than a screen shows, and a bound for a cluster that has lost all. */
+/**
+ * Maximum number of shards listed in a report: more than a screen shows, even if a cluster has lost
+ * all shards.
+ */
 const SHARDS_NAMED_MAX = 64;
 
-/** What is known of a node besides what it says of itself. */
+/** Facts about a node from other sources than its own heartbeat. */
 export type NodeFacts = {
   readonly seen: SeenNode;
   readonly silentS: number | null;
@@ -125,18 +137,18 @@ export type NodeFacts = {
   readonly load: Known<LoadReport>;
 };
 
-/** What a report is made of. */
+/** Inputs of the report on one service. */
 type ServiceFacts = {
   readonly snapshot: ClusterSnapshot;
   readonly nodes: readonly NodeFacts[];
   readonly tableAgeS: number;
   readonly tableFault: string | null;
   readonly durations: Durations;
-  /** The owner of a shard before its present one, if that was seen. */
+  /** Owner of a shard before the present one, if the change was observed. */
   readonly formerOwner: (shard: number) => string | undefined;
 };
 
-/** Puts together what is known of one service. */
+/** Builds the report on one service, and ends the round of `durations`. */
 export function serviceReport(facts: ServiceFacts): ServiceReport {
   const { snapshot, durations } = facts;
   const shards = shardsOf(snapshot);
@@ -169,12 +181,12 @@ export function serviceReport(facts: ServiceFacts): ServiceReport {
 
 type Unserved = SeenShard & { readonly state: UnservedState };
 
-/** Finds nodes by incarnation or name; null for what is none of the report. */
+/** Lookup of nodes by incarnation or name. Returns null for nodes that are not in the report. */
 type Places = ReturnType<typeof placesOf>;
 
 function placesOf(nodes: readonly NodeFacts[]) {
   const byIncarnation = new Map(nodes.map(({ seen }, place) => [seen.incarnation, place]));
-  // Of several incarnations of one node the one that is present counts.
+  // Of several incarnations of one node, the one that is not leaving counts.
   const byName = new Map(
     nodes.flatMap(({ seen }, place) =>
       seen.node === undefined || seen.state === 'leaving' ? [] : [[seen.node, place] as const],
@@ -198,7 +210,7 @@ function nodeReports({ snapshot, nodes }: ServiceFacts): NodeReport[] {
     silent_s: silentS,
     owns: seen.owns,
     serves: seen.serves ?? null,
-    // One that leaves has its name on no ring, though another of its name may be.
+    // A leaving node is not on the ring, though another incarnation of the same name may be.
     due: seen.state === 'serving' ? (due.get(seen.node) ?? 0) : 0,
     agrees: seen.agrees ?? null,
     journal,
@@ -215,7 +227,7 @@ function unservedShard(
   return { shard, state, owner: places.of(incarnation), since_s };
 }
 
-/** Whether a shard is where it should not stay, or not yet where it is. */
+/** Whether a shard waits for its move, or its new owner does not serve it yet. */
 function isMoving({ state, node, due_at }: SeenShard): boolean {
   if (state === 'moving') return true;
   return state === 'served' && due_at !== undefined && due_at !== node;

@@ -4,33 +4,33 @@ import type { Clock } from '#platform/clock';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
 import type { JournalHead } from '#storage/ports/journal';
 
-/** The table of one service, beside what its nodes say of themselves. */
+/** Shard table of one service together with the heartbeats of its nodes. */
 export type ClusterSnapshot = ShardTable & {
-  /** Every node that is heard now, leaving ones too, in the order of their names. */
+  /** Nodes heard now, including leaving ones, sorted by name. */
   readonly members: readonly Member[];
-  /** Names those that are present, as they do it themselves; equal for equal views. */
+  /** Hash of the present nodes, computed as the nodes do. Equal for equal views. */
   readonly viewHash: string;
-  /** The node that should own each shard; empty if no node was heard. */
+  /** Node that should own each shard. Empty if no node was heard. */
   readonly ring: readonly string[];
-  /** Clusters that speak under the same subjects. */
+  /** Other clusters that use the same subjects. */
   readonly strangers: readonly string[];
 };
 
-/** Where nodes are heard. */
+/** Bus and clock for listening to heartbeats. */
 export type Hearing = {
   readonly bus: Bus;
   readonly clock: Clock;
-  /** First part of all subjects on the bus. */
+  /** Prefix of all subjects on the bus. */
   readonly prefix: string;
 };
 
-/** Whom one who is none of them hears of a service. */
+/** Membership of a service as heard by a process outside the service. */
 export type Heard = Disposable & {
   readonly members: Membership;
   readonly strangers: ReadonlySet<string>;
 };
 
-/** Listens to the nodes of the service that a table is of, until disposed. */
+/** Listens to the heartbeats of the table's service until disposed. */
 export function hear({ bus, clock, prefix }: Hearing, { cluster, service }: ShardTable): Heard {
   const strangers = new Set<string>();
   const members = new Membership({
@@ -42,7 +42,10 @@ export function hear({ bus, clock, prefix }: Hearing, { cluster, service }: Shar
   return { members, strangers, [Symbol.dispose]: () => members[Symbol.dispose]() };
 }
 
-/** What is so now, by a table and by what is heard; `ring` says which of some nodes is due for a shard. */
+/**
+ * Combines a shard table with the heartbeats heard. `ring` returns the node due for each shard,
+ * given the present nodes.
+ */
 export function snapshotOf(
   table: ShardTable,
   { members, strangers }: Heard,
@@ -57,25 +60,25 @@ export function snapshotOf(
   };
 }
 
-/** A node that is heard, or an owner of shards that is not. */
+/** Node that is heard, or shard owner that is not heard. */
 export type SeenNode = {
   readonly service: ShardedService;
   readonly node: string | undefined;
   readonly incarnation: string;
   readonly address: string | undefined;
   readonly state: 'serving' | 'leaving' | 'wrong clock' | 'sealed' | 'not heard';
-  /** Shards it says that it serves, and shards that are its by the table. */
+  /** Number of shards in the node's heartbeat, and number of its shards in the table. */
   readonly serves: number | undefined;
   readonly owns: number;
   readonly view: string | undefined;
-  /** Whether it sees whom we see. */
+  /** Whether the node sees the same nodes as this process. */
   readonly agrees: boolean | undefined;
   readonly since: string | undefined;
-  /** The release that it runs. */
+  /** Release of the node. */
   readonly release: string | undefined;
 };
 
-/** Every node that is heard, then every owner that is not; `headOf` reads the head of a journal. */
+/** Nodes that are heard, then owners that are not. `headOf` reads the head of a journal. */
 export async function nodesOf(
   snapshot: ClusterSnapshot,
   headOf: (incarnation: string) => Promise<JournalHead | undefined>,
@@ -137,7 +140,7 @@ function ownedBy({ rows }: ClusterSnapshot, incarnation: string): number {
   return rows.filter(({ owner }) => owner === incarnation).length;
 }
 
-/** A row for each node of the ring, each owner that is not on it, and for what no node owns. */
+/** Rows for the nodes on the ring, for owners that are not on the ring, and for unowned shards. */
 export function ringOf({ service, members, ring, rows, shardCount }: ClusterSnapshot) {
   const nodeOf = new Map(members.map(({ incarnation, node }) => [incarnation, node]));
   const owners = new Map(rows.map(({ shard, owner }) => [shard, nodeOf.get(owner) ?? owner]));
@@ -154,7 +157,7 @@ export function ringOf({ service, members, ring, rows, shardCount }: ClusterSnap
   });
 }
 
-/** A line for each shard with its owner by the table and its place on the ring. */
+/** Rows for all shards, with the owner by the table and the node by the ring. */
 export function shardsOf({ service, rows, members, ring, shardCount }: ClusterSnapshot) {
   const rowOf = new Map(rows.map((row) => [row.shard, row]));
   const memberOf = new Map(members.map((member) => [member.incarnation, member]));
@@ -180,46 +183,51 @@ export function shardsOf({ service, rows, members, ring, shardCount }: ClusterSn
   });
 }
 
-/** One of those lines. */
+/** Row of `shardsOf`. */
 export type SeenShard = ReturnType<typeof shardsOf>[number];
 
-/** `moving`: its owner is heard and does not say that it serves the shard at this epoch. */
+/** `moving`: the owner is heard, but its heartbeat does not list the shard at the table's epoch. */
 function shardStateOf(isOwned: boolean, isHeard: boolean, isServed: boolean) {
   if (!isOwned) return 'unowned';
   if (!isHeard) return 'not heard';
   return isServed ? 'served' : 'moving';
 }
 
-/** Every service whose actors are sharded. */
+/** Services whose actors are sharded. */
 export const SERVICES: readonly ShardedService[] = ['engine', 'limiter'];
 
-/** Shards of the largest cluster (`SERVICE_SHARDS`). */
+/** Maximum number of shards of a cluster (`SERVICE_SHARDS`). */
 const SHARDS_MAX = 4_096;
 
-/** Who owns what, as the table says: the only thing that can be trusted for it (architecture 3). */
+/** Shard table of one service, the only authority on ownership (architecture 3). */
 export type ShardTable = {
   readonly service: ShardedService;
   /** Id of the cluster. */
   readonly cluster: string;
   readonly shardCount: number;
-  /** In the order of the shards. */
+  /** Rows sorted by shard. */
   readonly rows: readonly ShardRow[];
 };
 
-/** The table of a service; undefined when no node ever owned a shard of it. Rejects as the store does. */
+/**
+ * Reads the shard table of a service. Returns undefined if no node ever owned a shard of the
+ * service. Rejects as the store does.
+ */
 export async function readShardTable(
   shards: ShardStore,
   service: ShardedService,
 ): Promise<ShardTable | undefined> {
   const rows = await shards.load(service, SHARDS_MAX);
   if (rows.length === 0) return undefined;
-  // Both stand before the first row does, so nothing is fixed by asking.
+  // Both values are fixed before the first row is written, so these calls fix nothing new.
   const cluster = await shards.fixCluster('');
   const shardCount = await shards.fixCount(service, SHARDS_MAX);
   return { service, cluster, shardCount, rows: inOrder(rows) };
 }
 
-/** The same table, read again: what it is the table of never changes, and costs more to ask. */
+/**
+ * Reads the rows of a table again. Cluster id and shard count never change and are not read again.
+ */
 export async function readAgain(shards: ShardStore, before: ShardTable): Promise<ShardTable> {
   const rows = await shards.load(before.service, before.shardCount);
   return { ...before, rows: inOrder(rows) };

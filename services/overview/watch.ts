@@ -29,24 +29,25 @@ import type { ShardedService, ShardStore } from '#storage/ports/cluster';
 import type { JournalHead, JournalStore } from '#storage/ports/journal';
 import type { NodeLoad } from '#wire/admin';
 
-/** What a report counts for, in milliseconds: all who look within it get the same one. */
+/** Time for which a report is reused, in milliseconds. */
 const FRESH_MS = 1_000;
 
-/** After so long without a question, in milliseconds, nothing is watched any more. */
+/** Time without a query after which watching stops, in milliseconds. */
 const UNWATCHED_MS = 10_000;
 
-/** Answers for a cluster, or for a process that is none of one. */
+/** Source of reports on a cluster, or on a process outside any cluster. */
 export type ClusterReporter = Disposable & {
-  /** What is so now; computed once for all who ask within a second. */
+  /** Current report, computed at most once per second for all callers. */
   report(): Promise<ClusterReport>;
 };
 
-/** What is read of a cluster, and the release of who reads. */
+/** Dependencies of a cluster watch, and the release of this process. */
 type ClusterWatchPorts = WatchPorts & { readonly release: string };
 
 /**
- * A cluster as it is watched from one of its processes: only while someone asks, at most one look a
- * second for all of them, and every part of a look with a deadline of its own. Source: decision 261.
+ * Watches a cluster from one of its processes. Watching lasts only while reports are requested. All
+ * callers share at most one look per second, and every part of a look has its own deadline. Source:
+ * decision 261.
  */
 export class ClusterWatch implements ClusterReporter {
   readonly #ports: ClusterWatchPorts;
@@ -114,13 +115,13 @@ export class ClusterWatch implements ClusterReporter {
   }
 }
 
-/** What a process on memory holds of each service that it is. */
+/** Loads of the services that a process with in-memory storage runs. */
 type OwnLoads = {
   readonly engine: (() => Omit<NodeLoad, 'incarnation'>) | undefined;
   readonly limiter: (() => Omit<NodeLoad, 'incarnation'>) | undefined;
 };
 
-/** Answers for a process on memory, which is a node of no cluster. */
+/** Creates the reporter of a process with in-memory storage, which is outside any cluster. */
 export function aloneReporter(clock: Clock, release: string, loads: OwnLoads): ClusterReporter {
   const rates = new CallRates(clock);
   return {
@@ -142,25 +143,31 @@ export function aloneReporter(clock: Clock, release: string, loads: OwnLoads): C
   };
 }
 
-/** What a watched service is read from. */
+/** Dependencies of a watched service. */
 export type WatchPorts = Hearing & {
   readonly shards: ShardStore;
   readonly journals: Pick<JournalStore, 'readHead'>;
-  /** Asks a node for its load. Rejects as `LoadAdmin.readLoad`. */
+  /** Reads the load of a node. Rejects as `LoadAdmin.readLoad`. */
   readonly readLoad: (service: ShardedService, address: string) => Promise<NodeLoad>;
 };
 
-/** How long is listened before a first answer, in milliseconds: every node is heard once a second. */
+/**
+ * Time to listen before the first report, in milliseconds. Every node sends one heartbeat per
+ * second.
+ */
 const LISTEN_MS = 1_200;
 
-/** How long the store or a node may take to answer, in milliseconds. A live one takes a few. */
+/** Maximum wait for the store or a node, in milliseconds. A healthy one answers in a few. */
 const ANSWER_MS_MAX = 800;
 
-/** Nodes that are asked in a look, and at once. Chosen: of a larger cluster the rest is not known. */
+/**
+ * Maximum number of nodes queried per look, and concurrently. In a larger cluster the facts of the
+ * other nodes are reported as not known.
+ */
 const NODES_ASKED_MAX = 64;
 const NODES_ASKED_AT_ONCE = 16;
 
-/** One service of a cluster, as it is watched from outside. */
+/** One service of a cluster, watched from outside the service. */
 class WatchedService implements Disposable {
   readonly #service: ShardedService;
   readonly #ports: WatchPorts;
@@ -179,7 +186,10 @@ class WatchedService implements Disposable {
     this.#rates = new CallRates(ports.clock);
   }
 
-  /** What is so now. Takes a little over a second the first time, and never rejects for what is away. */
+  /**
+   * Takes a look. The first look takes a little over a second. Unavailable dependencies do not make
+   * it reject.
+   */
   async look(): Promise<Known<ServiceReport>> {
     const fault = await this.#readTable();
     const table = this.#table;
@@ -207,7 +217,7 @@ class WatchedService implements Disposable {
     return `no ${this.#service} has ever owned a shard in this keyspace`;
   }
 
-  /** Reads the table; returns why it could not. */
+  /** Reads the table. Returns the reason if reading failed. */
   async #readTable(): Promise<string | undefined> {
     const { clock, shards } = this.#ports;
     const before = this.#table;
@@ -241,7 +251,7 @@ class WatchedService implements Disposable {
   async #factsOf(snapshot: ClusterSnapshot, { members }: Heard): Promise<NodeFacts[]> {
     const owners = snapshot.rows.map(({ owner }) => owner);
     const heardNow = snapshot.members.map(({ incarnation }) => incarnation);
-    // Owners that are not heard come first: theirs is what is looked for.
+    // Owners that are not heard come first, because operators look for those.
     const all = [...new Set(owners).difference(new Set(heardNow)), ...heardNow];
     const [heads, loads] = await Promise.all([
       asked(all, (incarnation) => this.#askHead(incarnation)),
@@ -256,7 +266,7 @@ class WatchedService implements Disposable {
     return seen.map((node) => {
       const last = remembered.get(node.incarnation);
       return {
-        // The name of one that has just fallen silent is remembered.
+        // The membership remembers the name of a node that has just fallen silent.
         seen: { ...node, node: node.node ?? last?.node } satisfies SeenNode,
         silentS: last === undefined ? null : (nowMs - last.heardMs) / 1_000,
         journal: journalReport(ofHead(node.incarnation)),
@@ -296,7 +306,10 @@ function loadOfNode(
 
 const NOT_ASKED = { not_known: `a look asks ${NODES_ASKED_MAX} nodes of a service` } as const;
 
-/** Asks for each of the first items, some at a time: all take four times what an answer may. */
+/**
+ * Queries the first `NODES_ASKED_MAX` items, some concurrently. In total this takes at most four
+ * times the wait for one answer.
+ */
 async function asked<Item, Value>(
   items: readonly Item[],
   ask: (item: Item) => Promise<Known<Value>>,

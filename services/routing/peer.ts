@@ -4,26 +4,27 @@ import { CONNECT_AGAIN_MS, PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routi
 import type { RecoverCall } from '#wire/frame-client';
 
 /**
- * One node of a service, at one address; a `PeerConnection` is one. Every call ends in its time.
- * While there is no connection calls fail at once as unavailable, and with a known outcome.
+ * Connection to one node of a service at one address, for example a `PeerConnection`. Every call
+ * ends within its timeout. Without a connection, calls fail at once as unavailable and with a known
+ * outcome.
  */
 export interface Peer<Call, Answer> extends AsyncDisposable {
-  /** Asks once. `timeoutMs` is what is left of the time that the call had at first. */
+  /** Sends a call once. `timeoutMs` is the rest of the call's original timeout. */
   ask(call: Call, options?: { readonly timeoutMs: number }): Answer | Promise<Answer>;
   /**
-   * As `ask` with all the time that a call has, but throws nothing: what fails is handed to
-   * `recover` first.
+   * Sends a call with its full timeout, and passes a fault to `recover` instead of throwing the
+   * fault directly.
    */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Answer | Promise<Answer>;
-  /** Whether calls can be made, as far as is known. */
+  /** Whether calls can be made, as far as this process has noticed. */
   readonly isOpen: boolean;
-  /** Settles when calls can be made; rejects when disposed first. */
+  /** Fulfils when calls can be made. Rejects if disposed first. */
   ready(): Promise<void>;
 }
 
 /**
- * This process's own node as a peer: always open, and not disposed with the peer. The node itself
- * sees to it that calls end in time.
+ * Peer for this process's own node: always open, and disposed separately from the peer. The node
+ * itself ends calls in time.
  */
 export function inProcessPeer<Call, Answer>(
   node: { ask(call: Call): Answer | Promise<Answer> },
@@ -48,19 +49,19 @@ export function inProcessPeer<Call, Answer>(
   };
 }
 
-/** What a pool of connections needs. */
+/** Options of a connection pool. */
 type PeerPoolOptions<Call, Answer> = {
   readonly connect: (address: string) => Peer<Call, Answer>;
-  /** The addresses that own a shard now. */
+  /** Addresses that currently own a shard. */
   readonly owners: () => Iterable<string>;
   readonly clock: Clock;
-  /** The node at an address can be asked, after it could not. */
+  /** Called when the node at an address accepts calls again. */
   readonly onOpen: (address: string) => void;
 };
 
 type Pooled<Call, Answer> = {
   readonly peer: Peer<Call, Answer>;
-  /** Who was last said to answer at the address. */
+  /** Incarnation that was last known to answer at the address. */
   incarnation: string | undefined;
   readonly triedSinceMs: number;
   neededAtMs: number;
@@ -68,8 +69,9 @@ type Pooled<Call, Answer> = {
 };
 
 /**
- * One connection per address, made when its node comes or is asked. It goes when that has had no
- * shard for 30 s; then no call can be on it any more, because none lasts that long.
+ * Pool with one connection per address, opened when its node joins or is called. A connection whose
+ * node has owned no shard for 30 s is closed. No call can still use it, because no call lasts that
+ * long.
  */
 export class PeerPool<Call, Answer> implements AsyncDisposable {
   readonly #options: PeerPoolOptions<Call, Answer>;
@@ -81,20 +83,19 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
     this.#sweeping = every(options.clock, PEER_SWEEP_MS, () => this.#sweep());
   }
 
-  /** How many connections there are. */
   get size(): number {
     return this.#peers.size;
   }
 
-  /** The node at `address`; undefined when there are too many to connect to one more. */
+  /** Connection to `address`, opened if necessary. Undefined if the pool is full. */
   at(address: string, incarnation?: string): Peer<Call, Answer> | undefined {
     return this.#peers.get(address)?.peer ?? this.#connect(address, incarnation);
   }
 
   /**
-   * A node answers at an address, as is heard: connects to it, so that its first call finds a
-   * connection. What is not open by now is tried again, because the pauses between attempts have
-   * grown while the address was dead, but not what has just begun.
+   * Connects to a node that was heard at an address, so that its first call finds a connection. An
+   * existing connection that is not open is replaced, because the pauses between its attempts may
+   * have grown. An attempt to the same incarnation younger than 500 ms is kept.
    */
   meet({ address, incarnation }: Pick<ShardOwner, 'incarnation' | 'address'>): void {
     const pooled = this.#peers.get(address);
@@ -108,7 +109,7 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
     this.#connect(address, incarnation);
   }
 
-  /** Calls `onOpen` when the node at `address` can be asked, unless it can already. */
+  /** Calls `onOpen` once the node at `address` accepts calls, unless it already does. */
   watch(address: string): void {
     const pooled = this.#peers.get(address);
     if (pooled === undefined || pooled.isWatched || pooled.peer.isOpen) return;
@@ -155,7 +156,7 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
 
   #drop(address: string, peer: Peer<Call, Answer>): void {
     this.#peers.delete(address);
-    // What fails while it closes has no consequence.
+    // Errors while closing have no consequence.
     Promise.resolve(peer[Symbol.asyncDispose]()).catch(() => undefined);
   }
 }

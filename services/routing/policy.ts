@@ -1,42 +1,44 @@
 import { Fault } from '#fault/fault';
 
-/** What a service that routing cannot reach is refused with, for every service that is sharded. */
+/** Refusal reason when routing cannot reach a sharded service. */
 type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
 
-/** Why a call is made again. `no_owner`: no node is known yet that it could be sent to. */
+/** Reasons for retrying a call. `no_owner`: no node is known yet to which to send the call. */
 export const RETRY_REASONS = [
   ...(['not_owner', 'engine_unavailable', 'limiter_unavailable'] as const),
   ...(['shutting_down', 'no_owner'] as const),
 ] as const;
 
-/** One of them. */
+/** Reason for retrying a call. */
 export type RetryReason = (typeof RETRY_REASONS)[number];
 
-/** What sets the calls of one service apart from those of another, as far as routing goes. */
+/** Routing differences between the calls of one service and another. */
 export type RoutingPolicy<Call, Answer> = {
-  /** The id in whose shard a call belongs. On the hot path: must be cheap. */
+  /** Id that determines the shard of a call. On the hot path: must be cheap. */
   readonly routingIdOf: (call: Call) => string;
-  /** The longest that a call may take from its first try on, all tries together, in milliseconds. */
+  /** Maximum duration of a call over all tries, in milliseconds from the first try. */
   readonly timeoutMsOf: (call: Call) => number;
   /**
-   * How long it may take when a living node has said that the shard is on the move, or that it ends
-   * itself: that proves that nothing has happened, and that a node will have it soon. In
-   * milliseconds.
+   * Maximum duration of a call whose shard is moving or whose node is shutting down, in
+   * milliseconds. Such an answer of a living node proves that the call had no effect, and that
+   * another node will own the shard soon.
    */
   readonly movingMs: number;
-  /** When a call's time is over by the wall clock, if it says so; else infinity. */
+  /** Deadline of a call by the wall clock, in Unix milliseconds. Infinity without a deadline. */
   readonly deadlineAtMsOf: (call: Call) => number;
-  /** Why a call is refused that no node answered in time; such a refusal by a node is passing too. */
+  /**
+   * Refusal reason of a call that no node answered in time. The same reason from a node is retried.
+   */
   readonly unavailable: Unavailable;
-  /** Whether a call that may have happened does no harm when it is made again. */
+  /** Whether repeating a call of unknown outcome is harmless. */
   readonly isRepeatable: boolean;
-  /** What is to be made of an answer that follows a try of unknown outcome. */
+  /** Adjusts an answer that follows a try of unknown outcome. */
   readonly afterUnknown: (answer: Answer) => Answer;
-  /** The first and the largest ceiling of the pause before a call is made again, in milliseconds. */
+  /** First and maximum ceiling of the backoff before a retry, in milliseconds. */
   readonly pauseMs: { readonly first: number; readonly most: number };
 };
 
-/** Refusals that pass: the shard is on the move, or its node is ending or cannot be reached. */
+/** Retryable refusals: the shard moves, or its node is shutting down or unreachable. */
 const PASSING: ReadonlySet<string | undefined> = new Set<RetryReason>([
   'not_owner',
   'engine_unavailable',
@@ -44,7 +46,7 @@ const PASSING: ReadonlySet<string | undefined> = new Set<RetryReason>([
   'shutting_down',
 ]);
 
-/** Why the call may be made again that has ended in `fault`; undefined: it must not be. */
+/** Reason for retrying a call that ended in `fault`. Undefined if the call must not be retried. */
 export function retryReasonOf(
   { isRepeatable }: Pick<RoutingPolicy<never, never>, 'isRepeatable'>,
   { code, reason, isOutcomeUnknown }: Fault,
@@ -53,15 +55,15 @@ export function retryReasonOf(
   return PASSING.has(reason) ? (reason as RetryReason) : undefined;
 }
 
-/** Refusals that say, or leave open, that no node serves the shard where the call was sent. */
+/** Refusals after which it is uncertain that the called node owns the shard. */
 const DOUBTFUL: ReadonlySet<string | undefined> = new Set([...PASSING, 'deadline_exceeded']);
 
-/** Whether a call that ended in `fault` leaves it in doubt that whom it was sent to owns its shard. */
+/** Whether a call that ended in `fault` casts doubt on the owner of its shard. */
 export function isOwnerInDoubt({ code, reason }: Fault): boolean {
   return code === 'service_unavailable' && DOUBTFUL.has(reason);
 }
 
-/** The same refusal of a call of which an earlier try may have happened. */
+/** Copy of `fault` for a call whose earlier try may have taken effect. */
 export function ofUnknownOutcome(fault: Fault): Fault {
   if (fault.isOutcomeUnknown) return fault;
   const { reason, field, mode, retryAfterS } = fault;
@@ -69,61 +71,79 @@ export function ofUnknownOutcome(fault: Fault): Fault {
   return new Fault(fault.code, fault.message, { ...shown, isOutcomeUnknown: true, cause: fault });
 }
 
-/** Every bound of routing with unit and reason. Full means a fault at once (architecture 3.7). */
+/** Bounds of routing, with units and reasons. At a bound, calls fail at once (architecture 3.7). */
 
-/** First ceiling of the pause before another try, in milliseconds: a handoff takes tens. */
+/** First ceiling of the retry backoff, in milliseconds. A handoff takes tens of milliseconds. */
 export const RETRY_PAUSE_MS_MIN = 20;
 
-/** Largest ceiling of that pause, in milliseconds: a quarter of what a fail-over may take. */
+/**
+ * Maximum ceiling of the retry backoff, in milliseconds. A quarter of the time that a fail-over may
+ * take.
+ */
 export const RETRY_PAUSE_MS_MAX = 250;
 
-/** First ceiling of it before a limiter is asked again, in milliseconds: at least 5 of its 100. */
+/**
+ * First ceiling of the backoff before a limiter is retried, in milliseconds: a pause takes at least
+ * 5 of the 100 ms of an admission.
+ */
 export const LIMITER_PAUSE_MS_MIN = 10;
 
-/** Largest ceiling of that pause, in milliseconds: a call of 100 ms has room for five. */
+/**
+ * Maximum ceiling of the limiter backoff, in milliseconds. A call of 100 ms has room for five
+ * pauses.
+ */
 export const LIMITER_PAUSE_MS_MAX = 20;
 
 /**
- * How long an admission may wait when a living limiter has said that it hands the meter over, or
- * that it ends, in milliseconds: three conditional writes, on a busy store. Source: decision 24.
+ * Maximum duration of an admission whose meter is being handed over or whose limiter is shutting
+ * down, in milliseconds. Three conditional writes on a busy store. Source: decision 24.
  */
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
- * The same as a multiple of an admission's time, where an operator grants that more than 100 ms: a
- * machine on which one step takes that long needs it for each of the three. Source: decision 24.
+ * The same duration as a multiple of the admission timeout, if an operator raises the timeout. On a
+ * machine where one step takes that long, each of the three writes may. Source: decision 24.
  */
 export const LIMITER_MOVING_STEPS = 3;
 
 /**
- * How long a settlement may look for its meter, in milliseconds: cycles that cannot be given back
+ * Maximum duration of a settlement over all tries, in milliseconds. Cycles that cannot be refunded
  * are lost to their account.
  */
 export const SETTLE_MS_MAX = 1_000;
 
-/** Calls that pause before their next try, per process: as many as one connection has in flight. */
+/**
+ * Maximum number of calls waiting for a retry, per process. Equal to the calls in flight on one
+ * connection.
+ */
 export const WAITING_CALLS_MAX = 4_096;
 
-/** Connections to nodes of a service, per process: over twice a fleet of 100, room for moves. */
+/**
+ * Maximum number of connections to nodes of a service, per process. More than twice a fleet of 100,
+ * to leave room for moves.
+ */
 export const PEERS_MAX = 256;
 
 /**
- * How long a connection may take before news of its node make another attempt, in milliseconds:
- * more than one takes on a machine whose cores are busy.
+ * Age of a connection attempt from which a heartbeat of its node replaces the attempt, in
+ * milliseconds. Longer than an attempt takes on a machine with busy cores.
  */
 export const CONNECT_AGAIN_MS = 500;
 
 /**
- * How long a connection outlives its node's last shard, or waits for its first, in milliseconds:
- * three longest calls.
+ * Time for which a connection to a node without shards is kept, in milliseconds: three times the
+ * longest call.
  */
 export const PEER_IDLE_MS = 30_000;
 
-/** How often connections without a shard are looked for, in milliseconds: a tenth of that age. */
+/** Period of closing idle connections, in milliseconds: a tenth of that time. */
 export const PEER_SWEEP_MS = 3_000;
 
-/** How long a process that starts waits for the owners of all shards: two heartbeats, and some. */
+/**
+ * Maximum wait of a starting process for the owners of all shards, in milliseconds: between two and
+ * three heartbeats.
+ */
 export const ROUTES_MS_MAX = 3_000;
 
-/** How often it looks for them, in milliseconds. */
+/** Period of checking for the owners while waiting, in milliseconds. */
 export const ROUTES_POLL_MS = 20;

@@ -6,22 +6,22 @@ import { readHostPort } from '#platform/network';
 import { adminClient } from '#wire/admin';
 import type { WireTls } from '#wire/tls';
 
-/** How long a probe may take, and what it takes from outside. */
+/** Options of a probe. */
 type ProbeOptions = {
-  /** For connect and answer together, in milliseconds. */
+  /** Timeout for connecting and the answer together, in milliseconds. */
   readonly timeoutMs: number;
   readonly clock?: Clock;
-  /** Absent: plain text. */
+  /** Plain text if undefined. */
   readonly tls?: Reloadable<WireTls> | undefined;
 };
 
 const SILENT: Probed = { kind: 'silent' };
 
 /**
- * Looks whether a process listens at `address` (`host:port`), and if that is the aim who it is, by
- * fresh connections. `refused` is proof of an end, because a listener closes only with its process;
- * what is no clear answer is `silent`, which says nothing. Never throws. Source: architecture 3.3,
- * first case.
+ * Checks whether a process listens at `address` (`host:port`), and for the aim `incarnation` which
+ * one, over fresh connections. `refused` proves that the process has ended, because a listener
+ * closes only with its process. Any unclear result is `silent`, which proves nothing. Never throws.
+ * Source: architecture 3.3, first case.
  */
 export async function probe(
   address: string,
@@ -43,7 +43,7 @@ export async function probe(
     );
 }
 
-/** How a TCP connect ends. A stopped process is still connected to, by its kernel. */
+/** Result of a TCP connect. The kernel accepts connections even for a stopped process. */
 function reach(
   address: string,
   timeoutMs: number,
@@ -64,7 +64,7 @@ function reach(
   });
 }
 
-/** A name with several addresses is refused only if each of them is. */
+/** A host name with several addresses is refused only if every address refuses. */
 function isRefusal(error: Error): boolean {
   if (error instanceof AggregateError) return error.errors.every(isRefusal);
   return 'code' in error && error.code === 'ECONNREFUSED';

@@ -25,45 +25,44 @@ import type { EngineAnswer, EngineCall, EngineClient, EngineCommand } from '#wir
 import type { RecoverCall } from '#wire/frame-client';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 
-/** What routing asks of the routing table and lets it know. `ownerOf` is on the hot path. */
+/** Routing table as routing uses it. `ownerOf` is on the hot path. */
 export type Routes = Pick<ShardOwners, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
 
-/** What routing needs. */
+/** Options of a routed service. */
 export type RoutedServiceOptions<Call, Answer> = {
   readonly routes: Routes;
   readonly shardCount: number;
-  /** The shard of an actor's id. On the hot path: must be cheap. */
+  /** Shard of an actor id. On the hot path: must be cheap. */
   readonly shardOf: (id: string) => number;
-  /** Opens a connection, or gives this process's own node for its own address. */
+  /** Opens a connection, or returns this process's own node for its own address. */
   readonly connect: (address: string) => Peer<Call, Answer>;
   readonly clock: Clock;
   /** Uniform in [0, 1), for the jitter of pauses. */
   readonly random: () => number;
-  /** Hears of every further try; a try counts once. */
+  /** Called for every retry, but not for the first try. */
   readonly onRetry?: (reason: RetryReason) => void;
 };
 
-/** One call between its tries. */
+/** Call between two tries. */
 type Retry<Call> = {
   readonly call: Call;
   readonly shard: number;
-  /** No try begins from here on, by the monotonic clock. */
+  /** End of the call, after which no try begins (monotonic). */
   endMs: number;
-  /** The same when its shard is known to be on the move. */
+  /** End of the call if its shard is known to be moving (monotonic). */
   readonly movingEndMs: number;
   pauses: number;
   hasRedirected: boolean;
-  /** Whether any try so far may have happened. */
+  /** Whether any try so far may have taken effect. */
   isOutcomeUnknown: boolean;
 };
 
 /**
- * The nodes of a sharded service as one: every call goes to the owner of its shard, and goes again,
- * the same, while its shard is on the move, until its time is over. Source: architecture 3.5.
+ * Client of all nodes of a sharded service. Each call goes to the owner of its shard, and is
+ * retried unchanged while the shard moves, until the call times out. Source: architecture 3.5.
  *
- * Whether a call may go again that may have happened is the policy's to say. A refusal of the actor
- * is never retried, and leaves as it came, except that it says so when an earlier try may have
- * happened.
+ * The policy decides whether a call that may have taken effect is retried. Refusals of the actor
+ * are never retried and pass unchanged, except for a mark if an earlier try may have taken effect.
  */
 class RoutedService<Call, Answer> implements AsyncDisposable {
   readonly #policy: RoutingPolicy<Call, Answer>;
@@ -94,8 +93,8 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
 
   /**
    * Fulfils when the owner of every shard is known and connected, so that no call waits for the
-   * next heartbeat; or after 3 s, because a shard without an owner must not keep the others from
-   * being served.
+   * next heartbeat. Fulfils after 3 s at the latest, so that one shard without an owner does not
+   * block the others.
    */
   async ready(): Promise<void> {
     const { clock } = this.#options;
@@ -106,8 +105,8 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
   }
 
   /**
-   * Asks the owner. Rejects with the actor's refusals, and as unavailable when there was no owner
-   * to answer within the call's time.
+   * Sends a call to the owner. Rejects with the actor's refusals, and as unavailable if no owner
+   * answered within the call's timeout.
    */
   ask(call: Call): Answer | Promise<Answer> {
     const { routes, shardOf } = this.#options;
@@ -118,15 +117,14 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     return this.#again(call, undefined, this.#options.clock.monotonicMs());
   }
 
-  /** Where the owner of an actor answers, as far as is known. */
+  /** Known address of an actor's owner; undefined if no owner is known. */
   addressOf(id: string): string | undefined {
     return this.#options.routes.ownerOf(this.#options.shardOf(id))?.address;
   }
 
   /**
-   * Asks one node, once; waits for the connection as long as the call has, if it must. For
-   * questions that have another answer when this one does not come. Throws the node's refusals
-   * unchanged.
+   * Sends a call to one node, once. Waits for the connection up to the call's timeout. For queries
+   * that have a fallback if the node does not answer. Throws the node's refusals unchanged.
    */
   async askAt(address: string, call: Call): Promise<Answer> {
     const timeoutMs = this.#policy.timeoutMsOf(call);
@@ -141,12 +139,12 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     return peer.ask(call, { timeoutMs: this.#leftMs(endMs) });
   }
 
-  /** How many calls pause before their next try, and how many connections there are. */
+  /** Numbers of calls that wait for a retry, and of connections. */
   get totals(): { waitingCalls: number; peers: number } {
     return { waitingCalls: this.#waiting.size, peers: this.#peers.size };
   }
 
-  /** Ends the calls that wait, as `shutting_down`, and closes all connections. */
+  /** Ends waiting calls with `shutting_down`, and closes all connections. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
     this.#listening[Symbol.dispose]();
@@ -154,7 +152,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     await this.#peers[Symbol.asyncDispose]();
   }
 
-  /** Whether every shard's owner is connected. Connects to all that are known. */
+  /** Whether every shard's owner is connected. Connects to all known owners. */
   #isRouted(): boolean {
     const { routes, shardCount } = this.#options;
     const owners = Array.from({ length: shardCount }, (_, shard) => routes.ownerOf(shard));
@@ -169,13 +167,15 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
       : this.#again(call, fault, askedAtMs);
   };
 
-  /** The node that was asked may be the owner only by hearsay (decision 136). */
+  /**
+   * Doubts the called node's ownership, which may be based on bus messages alone (decision 136).
+   */
   #doubtOwner(call: Call, fault: Fault, askedAtMs: number): void {
     const { routes, shardOf } = this.#options;
     if (isOwnerInDoubt(fault)) routes.doubt(shardOf(this.#policy.routingIdOf(call)), askedAtMs);
   }
 
-  /** All tries after the first, which ended in `fault`, or found no node to ask. */
+  /** All tries after the first one, which ended in `fault` or found no owner. */
   async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
     const { routes, shardOf, clock, onRetry } = this.#options;
     const retry: Retry<Call> = {
@@ -209,7 +209,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     }
   }
 
-  /** What follows from a try that failed, or from none. Throws what must not be tried again. */
+  /** Updates `retry` after a failed try. Throws faults that must not be retried. */
   #failed(retry: Retry<Call>, fault: Fault | undefined): RetryReason {
     if (fault === undefined) return 'no_owner';
     retry.isOutcomeUnknown ||= fault.isOutcomeUnknown;
@@ -221,7 +221,10 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     return reason;
   }
 
-  /** Follows a hint to the new owner at once, but not one after the other; else waits a little. */
+  /**
+   * Backoff before the next try. Skips the pause to follow a hint to a new owner, but not twice in
+   * a row.
+   */
   async #pause(retry: Retry<Call>, fault: Fault | undefined): Promise<void> {
     const { random, routes } = this.#options;
     const { pauseMs } = this.#policy;
@@ -234,7 +237,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     retry.hasRedirected = false;
     const ceilingMs = Math.min(pauseMs.most, pauseMs.first * 2 ** retry.pauses);
     retry.pauses += 1;
-    // Half of it is jitter: enough to spread calls, and no pause is next to none.
+    // Half of the pause is jitter, which spreads calls and keeps every pause above zero.
     const delayMs = Math.min((ceilingMs * (1 + random())) / 2, this.#leftMs(retry.endMs));
     const { shard } = retry;
     const address = routes.ownerOf(shard)?.address;
@@ -254,10 +257,11 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     if (isOver) throw unanswered(unavailable, isOutcomeUnknown);
   }
 
-  /** When the `timeoutMs` of a call first tried at `startedMs` are over, by the monotonic clock. */
+  /** End of a call first tried at `startedMs` (monotonic), at most `timeoutMs` later. */
   #endMsOf(call: Call, startedMs: number, timeoutMs: number): number {
     const { clock } = this.#options;
-    // By both clocks: a wall clock that steps back must not outlast the actor's memory of ids.
+    // Uses both clocks: if the wall clock steps back, the call must still end before the actor
+    // evicts the call's id.
     const leftMs = this.#policy.deadlineAtMsOf(call) - clock.wallMs();
     return Math.min(startedMs + timeoutMs, clock.monotonicMs() + leftMs);
   }
@@ -283,10 +287,10 @@ function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
 }
 
 /**
- * The engines of a cluster as one: a call goes to the owner of its instance or listing until its
+ * Client of all engines of a cluster. A call goes to the owner of its instance or listing until its
  * deadline, at most 10 s after the first try. Source: architecture 3.5.
  *
- * A retry never advances anything twice, because the actor knows the call's id.
+ * A retry never advances an instance twice, because the actor deduplicates calls by id.
  */
 export class RoutedEngine extends RoutedService<EngineCall, EngineAnswer> implements EngineClient {
   constructor(options: RoutedServiceOptions<EngineCall, EngineAnswer>) {
@@ -305,7 +309,7 @@ const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
   pauseMs: { first: RETRY_PAUSE_MS_MIN, most: RETRY_PAUSE_MS_MAX },
 };
 
-/** What an account's directory is asked, or any engine for its instances. */
+/** Commands for an account's directory, or for any engine with the account's instances. */
 const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
   'list',
   'putListingRow',
@@ -314,24 +318,24 @@ const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
   'readSummaries',
 ]);
 
-/** Whose owner answers the call: the account's directory for its listing, else the instance. */
+/** Routing id: the account for commands to its directory, otherwise the instance. */
 function routingIdOf({ accountId, instanceId, command }: EngineCall): string {
   const { kind } = command;
   return OF_ACCOUNT.has(kind) ? accountId : instanceId;
 }
 
-/** What routing to limiters needs. */
+/** Options of routing to limiters. */
 export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
-  /** How long an admission may take, all tries together, in milliseconds; 100 by default. */
+  /** Maximum duration of an admission over all tries, in milliseconds; 100 by default. */
   readonly timeoutMs?: number;
 };
 
 /**
- * The limiters of a cluster as one: a call goes to the owner of its account's meter. Fails closed
- * with `limiter_unavailable` when its time is over. Source: architecture 4.
+ * Client of all limiters of a cluster. A call goes to the owner of its account's meter. Fails
+ * closed with `limiter_unavailable` on timeout. Source: architecture 4.
  *
- * What may have happened is never asked again: a second admission would count a second request, and
- * join the first one's reservation.
+ * A call that may have taken effect is never retried. A second admission would count a second
+ * request and join the reservation of the first.
  */
 export class RoutedLimiter
   extends RoutedService<LimiterCall, LimiterAnswer>
@@ -353,7 +357,7 @@ export class RoutedLimiter
   }
 }
 
-/** What a call waits for besides its time: news of a shard, or of an address. */
+/** Events that end a pause early: news of a shard or of an address. */
 type Awaited = {
   readonly shard: number | undefined;
   readonly address: string | undefined;
@@ -361,7 +365,7 @@ type Awaited = {
 
 type Waiter = Awaited & { readonly wake: () => void };
 
-/** The calls that pause before their next try. */
+/** Calls that pause before their next try. */
 class WaitingCalls {
   readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();
@@ -370,14 +374,13 @@ class WaitingCalls {
     this.#clock = clock;
   }
 
-  /** How many calls wait. */
   get size(): number {
     return this.#waiters.size;
   }
 
   /**
-   * Fulfils after `delayMs`, or sooner when what is awaited wakes. Rejects at once with
-   * `overloaded` when too many wait already.
+   * Fulfils after `delayMs`, or earlier when an awaited event occurs. Rejects at once with
+   * `overloaded` if too many calls wait already.
    */
   wait(delayMs: number, awaited: Awaited): Promise<void> {
     if (this.#waiters.size >= WAITING_CALLS_MAX) {
@@ -396,12 +399,12 @@ class WaitingCalls {
     });
   }
 
-  /** The shard has another owner. */
+  /** Wakes the calls that wait for a new owner of the shard. */
   wakeShard(shard: number): void {
     for (const waiter of this.#waiters) if (waiter.shard === shard) waiter.wake();
   }
 
-  /** The node at the address can be asked. */
+  /** Wakes the calls that wait for a connection to the address. */
   wakeAddress(address: string): void {
     for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
   }
