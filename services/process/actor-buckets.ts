@@ -3,8 +3,9 @@ import type { ShardedService, ShardStore } from '#storage/ports/cluster';
 import { type BucketOf, bucketsOf } from '#storage/ports/instances';
 
 /**
- * Where the states of a service's actors lie. The number of shards that stands decides: `ctl` may
- * be configured with another. A node that is ends before it reads or stores anything.
+ * Bucket function for a service's actors. Uses the cluster's stored shard count if there is one,
+ * because `ctl` may be configured with another count. A node with a different count ends before it
+ * reads or stores anything.
  */
 export async function bucketsIn(
   shards: ShardStore,

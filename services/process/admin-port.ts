@@ -11,7 +11,7 @@ import type { Running } from '#platform/run';
 import { type Foundation, shownConfiguration } from '#process/foundation';
 import { logOrigin } from '#process/node-name';
 
-/** What the port answers besides requests about the process. */
+/** Account administration on the port, or none for a port that only controls the process. */
 type Accounts =
   | Pick<
       Extract<Parameters<typeof serveAdmin>[1], { admin: object }>,
@@ -19,12 +19,12 @@ type Accounts =
     >
   | { readonly admin?: undefined };
 
-/** The accounts, and what keeps who changed them. */
+/** Administration of accounts, and the audit trail of its changes. */
 export type Administration = { readonly admin: AccountAdmin; readonly audit: AuditTrail };
 
 /**
- * Opens the admin port with the token that the configuration names, or with one of its own that it
- * publishes for `ctl`. Every change leaves a line in the log. Rejects when no token can be had.
+ * Opens the admin port with the configured token, or with a new token that it publishes for `ctl`.
+ * Logs every change. Rejects if no token is available.
  */
 export async function openAdminPort(
   config: Config,
@@ -39,8 +39,8 @@ export async function openAdminPort(
 }
 
 /**
- * Opens the admin port of a process without accounts, where `SERVICE_CONTROL_PORT` is set: it answers
- * requests about the process alone. Undefined: not set.
+ * Opens the control port of a process without accounts if `SERVICE_CONTROL_PORT` is set. The port
+ * answers only requests about the process. Returns undefined if the variable is not set.
  */
 export async function openProcessPort(
   config: Config,
@@ -83,7 +83,9 @@ async function givenToken({ SERVICE_ADMIN_TOKEN_FILE: path }: Config): Promise<s
   });
 }
 
-/** Writes at any level but `silent`: who changed what is no detail that one may not want to know. */
+/**
+ * Logs changes of accounts at every log level except `silent`, because the log is an audit record.
+ */
 function logOf(config: Config, { service }: Foundation): AdminAudit {
   const isSilent = config.SERVICE_LOG_LEVEL === 'silent';
   const logger = createLogger(isSilent ? 'silent' : 'info', logOrigin(config, service));

@@ -1,6 +1,6 @@
 /*
- * The stores on Cassandra. Adapters are imported dynamically, so that a run without Cassandra never loads
- * its driver (architecture 2).
+ * Stores on Cassandra. Adapters are imported dynamically, so that a run without Cassandra never
+ * loads the driver (architecture 2).
  */
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
@@ -11,7 +11,9 @@ import type { ManagedPeople, SharedStores } from '#process/stores';
 import { clientTlsOf } from '#process/tls';
 import type { CassandraSession } from '#storage/cassandra/session';
 
-/** Makes the keyspace and its tables, or brings them up to date. `print` gets a line for each step. */
+/**
+ * Creates the keyspace and its tables, or migrates them. Calls `print` with a line for each step.
+ */
 export async function migrateStores(
   config: Config,
   foundation: Foundation,
@@ -28,7 +30,9 @@ export async function migrateStores(
   await migrate(session, { clock, randomness, print });
 }
 
-/** Opens the stores of the configured keyspace. Rejects with `ConfigError` when they cannot be used. */
+/**
+ * Opens the stores of the configured keyspace. Rejects with `ConfigError` if they cannot be used.
+ */
 export async function cassandraStores(
   config: Config,
   foundation: Foundation,
@@ -79,8 +83,8 @@ async function cassandraPeople(session: CassandraSession): Promise<ManagedPeople
 }
 
 /**
- * Asks once for what is not there: that prepares the statements and opens the connections, which
- * takes longer than the first caller's limiter check may.
+ * Queries rows that do not exist, to prepare the statements and open the connections. Otherwise
+ * that would take longer than the first caller's limiter check allows.
  */
 async function warm({ accounts, instances, listings, meters }: SharedStores): Promise<void> {
   const id = 'unknown';
@@ -120,7 +124,10 @@ async function sessionOf(
   });
 }
 
-/** The tables are there, and the servers lose nothing: refused in production, else a warning. */
+/**
+ * Checks that the tables exist and that the server settings are durable. A server problem throws
+ * `ConfigError` in production, and logs a warning elsewhere.
+ */
 async function assertUsable(
   session: CassandraSession,
   config: Config,

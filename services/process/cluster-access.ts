@@ -10,16 +10,16 @@ import type { SharedStores } from '#process/stores';
 import type { ShardedService } from '#storage/ports/cluster';
 import { adminClient } from '#wire/admin';
 
-/** How long a limiter may take to say what an account has used, in milliseconds. */
+/** Timeout of a limiter's usage report, in milliseconds. */
 const USAGE_MS_MAX = 3_000;
 
-/** A cluster as a process sees it that has its stores and is none of its nodes. */
+/** Access to a cluster for a process that has its stores but is not one of its nodes. */
 type ClusterAccess = Administration & Omit<ReturnType<typeof watchedBackends>, symbol>;
 
 /**
- * The accounts of a cluster for a process that is none of its nodes: it changes them in their stores,
- * announces that on the bus, and asks the owners of meters for what has been used; and the engines and
- * limiters that answer their calls.
+ * Opens access to a cluster for a process that is not one of its nodes: account administration, and
+ * clients of the engines and limiters. Changes of accounts go to the stores and are announced on
+ * the bus. Usage comes from the owners of the meters.
  */
 export async function clusterAccess(
   config: Config,

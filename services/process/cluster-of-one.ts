@@ -10,14 +10,15 @@ import { inProcessPeer } from '#routing/peer';
 import type { ShardedService } from '#storage/ports/cluster';
 
 /**
- * The address of a process that serves a file. It is the same for each: one process holds the file, so
- * that an earlier one is dead, and its shards are taken over without a pause (architecture 3.3).
+ * Address of every process that serves a SQLite file. Only one process holds the file, so an
+ * earlier process at the same address is dead and its shards are taken over without a wait
+ * (architecture 3.3).
  */
 export const FILE_ADDRESS = 'file:0';
 
 /**
- * A limiter and an engine that are the only ones of their cluster, in this process, and have joined it at
- * `address`; on a store that outlives it. Disposing it stores everything and leaves.
+ * Starts a limiter and an engine in this process and joins them at `address` as the only nodes of
+ * their cluster, on a durable store. Disposing stores all actors and leaves the cluster.
  */
 export async function clusterOfOne(
   config: Config,
@@ -40,12 +41,12 @@ export async function clusterOfOne(
   const engine = opening.use(
     watchedEngines(alone, foundation, bus, facts, () => inProcessPeer(engineNode, clock)),
   );
-  // The nodes leave before the routes to them close.
+  // Disposed in reverse order: the nodes leave before the routes to them close.
   opening.use(limiterNode);
   opening.use(engineNode);
   await limiterNode.join(address);
   await engineNode.join(address);
-  // Calls of limiters do not wait for an owner as those of engines do.
+  // Calls to limiters do not wait for an owner, unlike calls to engines.
   await limiter.ready();
   const opened = opening.move();
   return {

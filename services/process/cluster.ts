@@ -32,8 +32,8 @@ import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /**
- * What the nodes of a service say of their cluster: a process that only routes calls has no other
- * way to know. Rejects and reports as `patiently`.
+ * Facts about the cluster from the heartbeats of a service, for a process that only routes calls.
+ * Rejects and reports as `patiently`.
  */
 export async function heardFacts(
   service: ShardedService,
@@ -51,8 +51,8 @@ export async function heardFacts(
 }
 
 /**
- * All engines of a cluster as one, for a process that is none of them: it watches who owns what.
- * `connect` opens the way to one of them.
+ * Client of all engines of a cluster, for a process that is not one of them. `connect` opens a
+ * connection to one engine.
  */
 export function watchedEngines(
   config: Config,
@@ -64,7 +64,7 @@ export function watchedEngines(
   return new RoutedEngine(watched('engine', config, foundation, bus, facts, connect));
 }
 
-/** All limiters of a cluster as one. */
+/** Client of all limiters of a cluster. `connect` opens a connection to one limiter. */
 export function watchedLimiters(
   config: Config,
   foundation: Foundation,
@@ -72,23 +72,23 @@ export function watchedLimiters(
   facts: ClusterFacts,
   connect: (address: string) => Peer<LimiterCall, LimiterAnswer>,
 ): RoutedLimiter {
-  // A limiter that is there may be slow on a busy machine; for one that is not no caller waits
-  // longer.
+  // A higher configured timeout is for slow limiters on a busy machine. Callers do not wait longer
+  // for a missing limiter.
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
   const options = watched('limiter', config, foundation, bus, facts, connect);
   return new RoutedLimiter({ ...options, timeoutMs });
 }
 
-/** All engines and all limiters of a cluster, each as one, and the news of its accounts. */
+/** Clients of the engines and limiters of a cluster, and the change feed of its accounts. */
 type WatchedBackends = AsyncDisposable & {
   readonly engine: RoutedEngine;
   readonly limiter: RoutedLimiter;
   readonly accountNews: AccountNews;
-  /** Lets `ctl nodes` find this process, until disposed. */
+  /** Answers roll calls, so that `ctl nodes` lists this process, until disposed. */
   readonly list: (role: CalledRole) => Disposable;
 };
 
-/** The same for a process that is no node of either: an edge, a console. */
+/** Opens the clients of a process that is not a node: an edge or a console. */
 export function watchedBackends(
   config: Config,
   foundation: Foundation,
@@ -115,7 +115,7 @@ export function watchedBackends(
   };
 }
 
-/** What routing to a service needs in a process that only hears of it. */
+/** Routing options for a process that is not a node of the service. */
 function watched<Call, Answer>(
   service: ShardedService,
   config: Config,
@@ -137,7 +137,7 @@ function watched<Call, Answer>(
   };
 }
 
-/** Who owns the shards of a service, as far as this process hears. */
+/** Routing table of a service, from heartbeats and announcements. */
 function watchedOwners(
   service: ShardedService,
   config: Config,
@@ -158,7 +158,7 @@ function watchedOwners(
   return new ShardOwners({ members, shardCount, clock });
 }
 
-/** Connects to engines at their addresses. */
+/** Returns a function that connects to the engine at an address. */
 export function engineConnector({
   metrics,
   tls,
@@ -174,7 +174,7 @@ export function engineConnector({
   };
 }
 
-/** Connects to limiters at their addresses. */
+/** Returns a function that connects to the limiter at an address. */
 export function limiterConnector(
   config: Config,
   { metrics, tls, tracer, dependencies }: Foundation,
@@ -189,31 +189,31 @@ export function limiterConnector(
   };
 }
 
-/** Counts further tries, by what made them necessary. */
+/** Returns a function that counts retries by reason. */
 export function retryCounter({ metrics }: Foundation): (reason: RetryReason) => void {
   const retries = metrics.counter('edge_retries_total');
-  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  // Zero from the first scrape on, because Prometheus cannot see the first increment otherwise.
   for (const reason of RETRY_REASONS) retries.labels({ reason }).inc(0);
   return (reason) => retries.labels({ reason }).inc();
 }
 
-/** Where news travels, and whose. */
+/** Options of `busAccountNews`. */
 type BusAccountNewsOptions = {
   readonly bus: Bus;
-  /** The first part of every subject of the cluster. */
+  /** Prefix of all subjects of the cluster. */
   readonly prefix: string;
-  /** Id of the cluster: two clusters on one NATS must not believe each other. */
+  /** Id of the cluster. Separates two clusters that share one NATS server. */
   readonly cluster: string;
 };
 
-/** The subject of the news of accounts. */
+/** Subject of account changes. */
 export function accountSubject(prefix: string): string {
   return `${prefix}.accounts`;
 }
 
 /**
- * News of accounts over a bus: the cluster's id, a space and the account's id, as text, so that
- * `nats sub` shows it. Whatever else is said under the subject is ignored without a word.
+ * Account changes over a bus. A message is text, readable with `nats sub`: the cluster's id, a
+ * space and the account's id. Other messages on the subject are ignored silently.
  */
 export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions): AccountNews {
   const subject = accountSubject(prefix);
@@ -221,7 +221,7 @@ export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions):
 
   function accountIn(message: Uint8Array): string | undefined {
     if (!mark.equals(message.subarray(0, mark.length))) return undefined;
-    // One character for every byte, whatever the bytes are: nothing is decoded that could fail.
+    // Latin-1 maps every byte to one character, so decoding cannot fail.
     const id = Buffer.from(message.subarray(mark.length)).toString('latin1');
     return isAccountId(id) ? id : undefined;
   }
@@ -239,10 +239,10 @@ export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions):
   };
 }
 
-/** How long a process waits without saying so, in milliseconds: a start takes less. */
+/** Time to wait before logging what is missing, in milliseconds. A normal start is shorter. */
 const PATIENCE_MS = 2_000;
 
-/** By what a wait is measured, what ends it, and where it is known of. */
+/** Dependencies of a wait. */
 type Waiting = {
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -251,8 +251,8 @@ type Waiting = {
 };
 
 /**
- * What `pending` becomes. Rejects when `signal` aborts; says what it waits for, to probes at once and
- * in the log after 2 s.
+ * Waits for `pending`. Rejects when `signal` aborts. The readiness probe shows at once what is
+ * missing, the log after 2 s.
  */
 async function patiently<Value>(
   pending: Promise<Value>,
@@ -268,7 +268,7 @@ async function patiently<Value>(
   return first as Value;
 }
 
-/** Another process that this one cannot serve without. */
+/** Process that this process needs before it can serve. */
 export type NeededPeer = {
   readonly name: string;
   /** `host:port`. */
@@ -277,8 +277,8 @@ export type NeededPeer = {
 };
 
 /**
- * Fulfils when all peers are connected. Until then it waits, because processes may start in any
- * order. Rejects and reports as `patiently`.
+ * Fulfils when all peers are connected, because processes may start in any order. Rejects and
+ * reports as `patiently`.
  */
 export async function connected(peers: readonly NeededPeer[], waiting: Waiting): Promise<void> {
   const missing = new Set(peers);
@@ -293,12 +293,14 @@ export async function connected(peers: readonly NeededPeer[], waiting: Waiting):
 
 type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
 
-/** Observes calls to one service, with the label values bound on first use. */
+/** Observer of calls to a service, with label values bound on first use. */
 function clientObserver(metrics: Metrics, service: string) {
   return durationsOf(metrics, 'rpc_client_call_duration_seconds', service);
 }
 
-/** Observes the calls that a service gets from other processes, and its frames if `received` is given. */
+/**
+ * Observer of calls that a service receives. `received` gets the number of messages in each frame.
+ */
 export function serverObserver(
   metrics: Metrics,
   service: string,
@@ -307,7 +309,7 @@ export function serverObserver(
   return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
 }
 
-/** Counts calls that a role may not make, and logs each kind of them once in 30 s. */
+/** Counts refused calls, and logs each combination of method and roles at most once in 30 s. */
 export function refusalObserver({
   metrics,
   logger,

@@ -6,16 +6,18 @@ import { isAbsolute, join } from 'node:path';
 const FOLDER = '.cache/identity-engine/node';
 
 /**
- * Has Node keep what it compiles from here on for the next start of this user's, which is much faster
- * then. Another folder comes in `NODE_COMPILE_CACHE`; where nothing can be written, or there is no home,
- * every start compiles.
+ * Enables Node's compile cache in the user's home folder, which makes the next start much faster.
+ * `NODE_COMPILE_CACHE` names another folder. Without a writable folder every start compiles.
  */
 export function keepCompiledCode(): void {
   const home = ownHome();
   if (home !== undefined) enableCompileCache(join(home, FOLDER));
 }
 
-/** The home folder, unless it is another user's, who could put code there that this process would run. */
+/**
+ * Home folder, unless another user owns it: that user could place code there for this process to
+ * run.
+ */
 function ownHome(): string | undefined {
   try {
     const home = homedir();

@@ -8,7 +8,7 @@ import { endOnUncaught, exitCodeOf, live } from '#process/life';
 import { logOrigin } from '#process/node-name';
 import { assertProduction } from '#process/production';
 
-/** What the one executable can be; each part is loaded only when it is asked for. */
+/** Roles of the executable. Each is loaded only on demand. */
 const PARTS = {
   standalone: async () => (await import('#process/standalone')).openStandalone,
   edge: async () => (await import('#process/edge')).openEdge,
@@ -17,7 +17,7 @@ const PARTS = {
   console: async () => (await import('#process/console')).openConsole,
 } as const;
 
-/** Between two events that only keep `ctl` running, in milliseconds. Any long time. */
+/** Period of a timer that only keeps `ctl` running, in milliseconds. Any long period works. */
 const STAYING_MS = 60_000;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
@@ -27,8 +27,8 @@ const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
 `;
 
 /**
- * Runs what the arguments of the executable name; fulfils with its exit code. `stop` asks it to end in
- * good order.
+ * Runs the command that the arguments name. Fulfils with the exit code. Aborting `stop` ends the
+ * command in good order.
  */
 export async function runCommand(
   part: string,
@@ -37,7 +37,7 @@ export async function runCommand(
 ): Promise<number> {
   const end = () => process.exit(exitCodeOf(stop));
   let report = printRefusal;
-  // A signal that has arrived while modules were loaded is delivered by the event loop.
+  // A signal that arrived while modules were loaded is delivered by the event loop.
   await nextTurn();
   if (part === '--version' && rest.length === 0) {
     STANDARD_OUTPUT.write(`${releaseOf()}\n`);
@@ -49,7 +49,7 @@ export async function runCommand(
       if (stop.aborted) end();
       stop.addEventListener('abort', end);
     }
-    // A command of a file removes what it has not finished, and ends then.
+    // A command on a file handles `stop` itself: it removes unfinished output, then ends.
     const stopOfFile = () => {
       stop.removeEventListener('abort', end);
       return stop;
@@ -71,7 +71,7 @@ export async function runCommand(
     beginLog(logger, config);
     const open = await PARTS[part]();
     const code = await live((signal) => open(config, signal), stop, report, config);
-    // What a failed start has left open, a driver's socket say, must not keep the process.
+    // Exit, because a failed start may leave something open, for example a driver's socket.
     if (code !== 0) process.exit(code);
     return code;
   } catch (error) {
@@ -81,7 +81,10 @@ export async function runCommand(
   }
 }
 
-/** Runs `ctl` at the terminal of this process; `stopOfFile` is the stop signal of a command of a file. */
+/**
+ * Runs `ctl` on the terminal of this process. `stopOfFile` returns the stop signal for a command on
+ * a file.
+ */
 async function runAtTerminal(
   config: Config,
   argv: readonly string[],
@@ -90,7 +93,7 @@ async function runAtTerminal(
   const { runCtl } = await import('#ctl/ctl');
   const { endWithoutReader, terminalQuestion, writeOut } = await import('#process/terminal');
   endWithoutReader();
-  // A command may wait for what keeps no process alive: a timer, or the thread of a file.
+  // Some commands wait for things that do not keep a process alive: a timer, or a file's thread.
   const staying = setInterval(() => undefined, STAYING_MS);
   try {
     return await runCtl(argv, {
@@ -119,16 +122,18 @@ async function runAtTerminal(
   }
 }
 
-/** Ends this process once its output is written, whatever a driver has left open. */
+/** Exits once all output is written, even if a driver has left something open. */
 async function endedWith(code: number): Promise<never> {
   const { writtenOut } = await import('#process/terminal');
   await writtenOut();
   process.exit(code);
 }
 
-/** Throws `ConfigError` for settings with which this part loses data or, in production, is unsafe. */
+/**
+ * Throws `ConfigError` for settings with which this role loses data or, in production, is unsafe.
+ */
 function assertUsable(config: Config, part: keyof typeof PARTS): void {
-  // An edge keeps no data.
+  // An edge stores no data.
   if (part !== 'edge') assertStorageNamed(config);
   assertProduction(config, part);
 }

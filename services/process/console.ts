@@ -15,20 +15,23 @@ import { openStores } from '#process/ports';
 import { clusterSecretsOf } from '#process/secrets';
 import type { LocalStores, SharedStores } from '#process/stores';
 
-/** A console, and what a person begins with. */
+/** Console of a standalone process, with the address for its first visitor. */
 type ConsoleBeside = AsyncDisposable & {
   readonly origin: string;
-  /** The console's address, or a new set-up link of the local account while that has no owner. */
+  /** Address of the console, or a new set-up link if the local account has no owner. */
   readonly firstAddress: () => Promise<string>;
 };
 
-/** What a console stands in front of: the accounts, and what answers the calls of their members. */
+/** Ports behind a console: administration, and clients of the engines and limiters. */
 type Behind = Administration & Pick<ConsolePorts, 'engine' | 'limiter' | 'accountNews'>;
 
-/** How long a start waits to hear of every node, in milliseconds. Without them keys and members are served. */
+/**
+ * Maximum wait for the nodes at start, in milliseconds. Without nodes the console still serves keys
+ * and members.
+ */
 const NODES_MS_MAX = 3_000;
 
-/** A console process: for the accounts that a cluster has in Cassandra. */
+/** Opens a console process for the accounts of a cluster on Cassandra. */
 export async function openConsole(config: Config, stop: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = opening.use(await openFoundation(config, 'console', stop));
@@ -60,7 +63,9 @@ export async function openConsole(config: Config, stop: AbortSignal): Promise<Op
   return opening.move();
 }
 
-/** The console of a standalone process, on the same stores and with the secrets of its edge. */
+/**
+ * Opens the console of a standalone process, on the same stores and with the secrets of its edge.
+ */
 export async function consoleBeside(
   config: Config,
   foundation: Foundation,
@@ -105,7 +110,8 @@ async function consoleOn(
   const consoleConfig: ConsoleConfig = {
     origin,
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
-    // Without a secret second factors live as long as the process, where users do not live longer.
+    // Without a secret, second factors live as long as the process, which is enough if users do
+    // too.
     secrets:
       config.SERVICE_CLUSTER_SECRET !== undefined || stores.kind === 'local'
         ? own.clusterSecrets

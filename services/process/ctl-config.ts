@@ -2,9 +2,9 @@ import type { Config } from '#config';
 import { assertProduction } from '#process/production';
 
 /**
- * The configuration by which `ctl` opens stores. Throws `ConfigError` for one that production refuses;
- * beyond that the operator who repairs an installation must get in although its servers are not as they
- * should be.
+ * Configuration with which `ctl` opens stores. Throws `ConfigError` if production refuses the
+ * configuration. The server checks of production are disabled, because an operator must get in to
+ * repair an installation.
  */
 export function ctlConfig(config: Config): Config {
   assertProduction(config, 'ctl');

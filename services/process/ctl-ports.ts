@@ -13,12 +13,12 @@ import { holdSqliteFile, sqliteDataFileOf, sqliteFileOf } from '#process/sqlite-
 import type { SharedStores } from '#process/stores';
 import { adminClient } from '#wire/admin';
 
-/** How long a node may take to answer an operator, in milliseconds. A live one takes a few. */
+/** Timeout of a node's answer to an operator, in milliseconds. A healthy node needs a few. */
 const ADMIN_MS_MAX = 3_000;
 
 /**
- * The cluster of the configuration, for `ctl`. Rejects with a `ConfigError` when its stores are in
- * the memory of another process, and as they do when they cannot be used.
+ * Opens the configured cluster for `ctl`. Rejects with `ConfigError` if its stores are in the
+ * memory of another process, and as the stores do if they cannot be used.
  */
 export async function openCtlCluster(config: Config): Promise<ClusterPorts & AsyncDisposable> {
   const lenient = ctlConfig(config);
@@ -52,28 +52,29 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
       isFile
         ? openActingOnFile(lenient, foundation, stores)
         : openActing(lenient, foundation, stores),
-    // TLS is read only for a command that speaks to a node: the others must not fail for it.
+    // TLS files are read only for commands that call a node, so that other commands cannot fail on
+    // them.
     adminAt: (address) =>
       isFile ? NO_NODE : adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   };
 }
 
-/** The process that serves a file has no port for other processes. */
+/** A process that serves a file has no port for other processes. */
 const NO_NODE = { drain: unreachable, readInstance: unreachable };
 
 async function unreachable(): Promise<never> {
   throw new Fault('service_unavailable', 'the process that serves a file answers no other');
 }
 
-/** Where the process that serves a file opens the console for this machine. */
+/** Address of the console on this machine of a process that serves a file. */
 function localConsole({ SERVICE_CONSOLE_PORT: port }: Config): string | undefined {
   return port === 0 ? undefined : `http://127.0.0.1:${port}`;
 }
 
 /**
- * An engine and a limiter of this process, which serves the file meanwhile as a standalone one does.
- * Rejects with `ConfigError` while another process serves it.
+ * Serves the file with an engine and a limiter in this process, as a standalone process does.
+ * Rejects with `ConfigError` while another process serves the file.
  */
 async function openActingOnFile(
   config: Config,
@@ -95,7 +96,7 @@ async function openActingOnFile(
   };
 }
 
-/** The engines as an edge has them; the cluster's facts stand in its tables. */
+/** Client of the engines, as in an edge. The cluster's facts come from its tables. */
 async function openActing(
   config: Config,
   foundation: Foundation,
@@ -121,8 +122,8 @@ async function openActing(
 }
 
 /**
- * The file of the configuration, for `ctl`. A command whose `interrupted` aborts removes what it has not
- * finished. Rejects with `ConfigError` where data is kept elsewhere.
+ * Opens the configured file for `ctl`. When `interrupted` aborts, a command removes its unfinished
+ * output. Rejects with `ConfigError` for another storage.
  */
 export async function openCtlFile(config: Config, interrupted: AbortSignal): Promise<FilePorts> {
   const storage = config.SERVICE_STORAGE;

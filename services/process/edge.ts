@@ -21,18 +21,19 @@ import { assertClusterSecret, clusterSecretsOf } from '#process/secrets';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
-/** Characters of a cluster secret that is not configured: 190 bits. */
+/** Length of a generated cluster secret, in characters: 190 bits. */
 const SECRET_LENGTH = 32;
 
 /**
- * An edge process: the REST API in front of the limiters and engines of a cluster, or of one of
- * each at fixed addresses.
+ * Opens an edge process: the REST API for the limiters and engines of a cluster, or for one of each
+ * at fixed addresses.
  */
 export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = opening.use(await openFoundation(config, 'edge', signal));
   const operators = opening.use(await serveOperators(config, foundation));
-  // Instances outlive this process: a keyed create that is retried after its end must find its own.
+  // Instances outlive this process. A keyed create that is retried after a restart must find the
+  // same instance, so the secret must be stable.
   assertClusterSecret(config);
   const backends = opening.use(
     config.SERVICE_NATS_URL === undefined
@@ -41,7 +42,7 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   );
   const { clock, randomness, metrics, logger, tracer, waits } = foundation;
   await connected(backends.peers, { clock, signal, waits, logger });
-  // It listens last: a load balancer sends no caller to a port that refuses.
+  // The edge listens last, so that a load balancer sends no caller to a port that refuses.
   const { engine, limiter, accountNews } = backends;
   const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfigOf(config, foundation), ports));
@@ -54,8 +55,8 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
 }
 
 /**
- * The edge's part of the configuration. A secret that is not set holds for this process's life,
- * which is enough where the instances do not live longer either.
+ * Configuration of the edge. Without a configured secret, a generated one lasts for this process's
+ * life, which is enough if the instances do not outlive the process.
  */
 export function edgeConfigOf(config: Config, foundation: Foundation): EdgeConfig {
   const hasSecret = config.SERVICE_CLUSTER_SECRET !== undefined;
@@ -71,21 +72,21 @@ export function edgeConfigOf(config: Config, foundation: Foundation): EdgeConfig
   };
 }
 
-/** What an edge stands in front of. */
+/** Backends of an edge. */
 type Backends = AsyncDisposable & {
   readonly engine: EngineClient;
   readonly limiter: LimiterClient;
-  /** Undefined where there is no bus. */
+  /** Undefined without a bus. */
   readonly accountNews: AccountNews | undefined;
   readonly list: ((role: CalledRole) => Disposable) | undefined;
-  /** Whom the edge cannot serve without. */
+  /** Peers without which the edge cannot serve. */
   readonly peers: readonly NeededPeer[];
 };
 
 function atFixedAddresses(config: Config, foundation: Foundation): Backends {
   const { SERVICE_ENGINE_ADDRESS, SERVICE_LIMITER_ADDRESS } = config;
   const opened = new AsyncDisposableStack();
-  // There is nothing that could be away.
+  // Without a bus there is no connection to lose.
   foundation.metrics.gauge('bus_connected').set(1);
   const engine = opened.use(engineConnector(foundation)(SERVICE_ENGINE_ADDRESS));
   const limiter = opened.use(limiterConnector(config, foundation)(SERVICE_LIMITER_ADDRESS));

@@ -16,7 +16,10 @@ import type { EngineClient } from '#wire/engine-messages';
 import { frameService } from '#wire/frame-service';
 import type { WireService } from '#wire/grpc-server';
 
-/** An engine process: instances and directories behind gRPC, alone on memory or one of a cluster. */
+/**
+ * Opens an engine process: instances and directories behind gRPC. With in-memory storage the engine
+ * is alone, otherwise it is a node of a cluster.
+ */
 export async function openEngine(config: Config, stop: AbortSignal): Promise<Opened> {
   return await openNodeProcess(config, stop, {
     service: 'engine',
@@ -35,7 +38,7 @@ export async function openEngine(config: Config, stop: AbortSignal): Promise<Ope
   });
 }
 
-/** An engine of a cluster that has not joined. Rejects as `nodeConfigOf`. */
+/** Creates an engine node that has not joined its cluster. Rejects as `nodeConfigOf`. */
 export async function engineNodeOf(
   config: Config,
   foundation: Foundation,
@@ -58,7 +61,7 @@ export async function engineNodeOf(
   return node;
 }
 
-/** An engine on memory, the only one. */
+/** Creates the only engine on in-memory storage. */
 export function engineAlone(
   { clock, metrics, onBug, tracer, actors }: Foundation,
   { instances, listings, engineJournal: journal }: LocalStores,

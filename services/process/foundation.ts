@@ -19,17 +19,16 @@ import { openTracer } from '#process/tracing';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { WIRE_ROLES } from '#wire/tls';
 
-/** What every process has, whatever it serves. */
+/** Dependencies that every process has. */
 export type Foundation = ReturnType<typeof foundationOf> & {
-  /** Undefined where nothing is traced. */
+  /** Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;
 };
 
 /**
- * Clock, randomness, logger and metrics of a process, the bounds of its actors, the files of
- * certificates and secrets that it watches, what it waits for, and its certificates for a process that
- * speaks to others: reading them throws `ConfigError` when they are unusable. Its waits end when `stop`
- * aborts.
+ * Foundation of a process: clock, randomness, logger, metrics, actor bounds, credential files,
+ * waits and dependencies. `tls` reads the wire certificates and throws `ConfigError` if they are
+ * unusable. Waits end when `stop` aborts.
  */
 export function foundationOf(config: Config, service: string, stop?: AbortSignal) {
   const clock = systemClock;
@@ -54,7 +53,10 @@ export function foundationOf(config: Config, service: string, stop?: AbortSignal
   return { ...common, dependencies, randomness: systemRandomness, waits, tls };
 }
 
-/** The same for a process that serves, with its tracer; disposed last, it sends what is recorded. */
+/**
+ * Foundation of a serving process, with its tracer. Disposed last, when it sends the recorded
+ * spans.
+ */
 export async function openFoundation(
   config: Config,
   service: string,
@@ -69,7 +71,7 @@ export async function openFoundation(
   return { ...foundation, tracer, [Symbol.asyncDispose]: close };
 }
 
-/** Shows in every scrape how many lines this process could not write. */
+/** Exports the number of log lines that this process failed to write. */
 function countLostLines(metrics: Metrics): void {
   const counter = metrics.counter('log_lines_lost_total');
   let counted = 0;
@@ -80,7 +82,7 @@ function countLostLines(metrics: Metrics): void {
   });
 }
 
-/** Logs bugs, and refusals whose causes do not leave this process. */
+/** Returns a function that logs bugs, and refusals whose causes stay in this process. */
 function bugReporter(logger: Logger, clock: Clock) {
   const failures = new FailureLog(logger, clock);
   return (error: unknown, traceparent?: string): void => {
@@ -91,18 +93,18 @@ function bugReporter(logger: Logger, clock: Clock) {
   };
 }
 
-/** The operators' port of a process. */
+/** Operators' port of a process: metrics and probes. */
 export type OperatorsPort = Running & {
   /** Adds a line to the readiness probe, until the process ends. */
   note(line: string): void;
-  /** Says from now on that the process can serve; the returned disposable takes that back. */
+  /** Marks the process as ready. Disposing the result marks it as closing. */
   ready(): Disposable;
 };
 
 /**
- * Opens the operators' port, which is opened first and closed last: while the process starts and
- * while it closes, probes and scrapes are answered, and the answer is "not ready", with what it waits
- * for or that it closes.
+ * Opens the operators' port, first of all ports; it closes last. During start and shutdown the port
+ * answers scrapes and probes. The readiness probe then says "not ready" with the reason: what the
+ * process waits for, or that it is closing.
  */
 export async function serveOperators(
   config: Config,
@@ -143,12 +145,12 @@ export async function serveOperators(
   };
 }
 
-/** Replaces the value of a secret in what is shown of a configuration. */
+/** Replacement for secrets in a displayed configuration. */
 const CENSOR = '[redacted]';
 
 /**
- * Effective configuration of a process, as its log and its admin port show it: each variable that has
- * a value, defaults included, and never a secret.
+ * Effective configuration of a process for its log and its admin port: every variable with a value,
+ * including defaults, with secrets redacted.
  */
 export function shownConfiguration(config: Config): Readonly<Record<string, unknown>> {
   const secret: ReadonlySet<string> = new Set(Object.keys(SECRET_LINES_MAX));
@@ -157,8 +159,8 @@ export function shownConfiguration(config: Config): Readonly<Record<string, unkn
 }
 
 /**
- * Begins the log of a process: the first line has its release and its effective configuration; warnings
- * of the runtime become lines; in production SIGUSR1 opens no inspector.
+ * Starts the log of a process. The first line has the release and the effective configuration.
+ * Runtime warnings are logged as lines. In production, SIGUSR1 does not open an inspector.
  */
 export function beginLog(logger: Logger, config: Config): void {
   logWarnings(logger);
@@ -176,8 +178,9 @@ function logWarnings(logger: Logger): void {
 }
 
 /**
- * Reports why a process does not start. In production, where standard error goes to a collector, the
- * report is a `fatal` line of the log; elsewhere one line of text for the person at the terminal.
+ * Returns a function that reports why a process does not start. In production, where a collector
+ * reads standard error, the report is a `fatal` log line. Elsewhere it is one line of text for the
+ * terminal.
  */
 export function refusalReporter(config: Config, role: string): (text: string) => void {
   if (config.SERVICE_ENVIRONMENT !== 'production') return printRefusal;
@@ -185,14 +188,14 @@ export function refusalReporter(config: Config, role: string): (text: string) =>
   return (text) => logger.fatal({ why: text }, 'the process does not start');
 }
 
-/** One line of text on standard error. */
+/** Writes one line of text to standard error. */
 export function printRefusal(text: string): void {
   STANDARD_ERROR.write(`${text}\n`);
 }
 
 /**
- * Ignores SIGUSR1, at which Node.js opens a port of the inspector: whoever reaches the port runs code as
- * this user. `ctl process` takes profiles without a port.
+ * Ignores SIGUSR1, on which Node.js opens an inspector port. Anyone who reaches that port can run
+ * code as this user. `ctl process` takes profiles without a port.
  */
 function refuseInspector(logger: Logger): void {
   process.on('SIGUSR1', () => {

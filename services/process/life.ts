@@ -5,24 +5,24 @@ import { type Logger, STANDARD_OUTPUT } from '#platform/logger';
 import { readHostPort } from '#platform/network';
 
 /**
- * How long closing may take before the process ends all the same, in milliseconds: an edge drains
- * for up to 10 s and then waits up to 10 s for a slow sender.
+ * Maximum duration of closing, in milliseconds, after which the process exits with 1. An edge
+ * drains for up to 10 s and then waits up to 10 s for a slow sender.
  */
 export const CLOSING_MS_MAX = 25_000;
 
 /**
- * How long a process may linger once everything is closed, in milliseconds: after an outage the
- * Cassandra driver may forget a connection of its own, which would keep the process for ever.
+ * Time after closing until the process exits even if something keeps it alive, in milliseconds.
+ * After an outage, the Cassandra driver may leak a connection that would keep the process for ever.
  */
 const LINGER_MS_MAX = 500;
 
-/** What a process runs; disposing it closes everything in order. */
+/** Running parts of a process; disposing closes them in order. */
 export type Opened = AsyncDisposable;
 
 /**
- * Opens, waits until `stop` aborts, closes. Fulfils with the exit code: 0 after an orderly end,
- * 1 and one call of `report` if opening failed. Nothing is opened if `stop` has aborted before.
- * `open` gives up and closes what it opened when its signal aborts.
+ * Opens the process, waits until `stop` aborts, and closes it. Fulfils with the exit code: 0 after
+ * an orderly end, 1 after one call of `report` if opening failed. Opens nothing if `stop` has
+ * aborted already. When its signal aborts, `open` must give up and close what it opened.
  */
 export async function live(
   open: (stop: AbortSignal) => Promise<Opened>,
@@ -54,14 +54,14 @@ export async function live(
   return 0;
 }
 
-/** Ends the process although something, a driver's socket say, would keep it. */
+/** Exits even if something, for example a driver's socket, keeps the process alive. */
 function lingerNoLonger(): void {
   setTimeout(() => process.exit(0), LINGER_MS_MAX).unref();
 }
 
 /**
- * From here on an uncaught error, or an unhandled rejection, leaves one line in the log and ends
- * the process with 1: the state it left behind is unknown, and what is durable is safe.
+ * From this call on, an uncaught error or unhandled rejection is logged as one line and ends the
+ * process with 1. The state in memory is undefined then, but durable data is safe.
  */
 export function endOnUncaught(logger: Logger): void {
   process.on('uncaughtException', (err, origin) => {
@@ -73,7 +73,7 @@ export function endOnUncaught(logger: Logger): void {
   });
 }
 
-/** What went wrong at start, in one line that says what to do. */
+/** One-line message for an error at start, with the next step. */
 function lineOf(error: unknown, config: Config): string {
   if (error instanceof ConfigError) return `configuration: ${error.message}`;
   const { message } = error as Error;
@@ -91,13 +91,13 @@ function lineOf(error: unknown, config: Config): string {
   }
 }
 
-/** Variables that name the port of a listener. */
+/** Variables with the port of a listener. */
 const PORTS = [
   ...['SERVICE_PORT', 'SERVICE_METRICS_PORT', 'SERVICE_ADMIN_PORT', 'SERVICE_CONSOLE_PORT'],
   ...['SERVICE_ENGINE_LISTEN', 'SERVICE_LIMITER_LISTEN'],
 ] as const;
 
-/** The variables whose value is this port, before a colon: two of them may name the same port. */
+/** Prefix naming the variables that have this port. Several variables may have the same port. */
 function variablesOf(port: number | string | undefined, config: Config): string {
   const named = PORTS.filter((name) => {
     const value = String(config[name as keyof Config]);
@@ -106,13 +106,13 @@ function variablesOf(port: number | string | undefined, config: Config): string 
   return named.length === 0 ? '' : `${named.join(' and ')}: `;
 }
 
-/** Variables that name the host of a listener. */
+/** Variables with the host of a listener. */
 const HOSTS = [
   ...['SERVICE_HOST', 'SERVICE_METRICS_HOST', 'SERVICE_CONSOLE_HOST'],
   ...['SERVICE_ENGINE_LISTEN', 'SERVICE_LIMITER_LISTEN'],
 ] as const;
 
-/** The variables whose host is this one, before a colon. */
+/** Prefix naming the variables that have this host. */
 function hostVariablesOf(host: string | undefined, config: Config): string {
   const named = HOSTS.filter((name) => {
     const value = String(config[name as keyof Config]);
@@ -121,14 +121,14 @@ function hostVariablesOf(host: string | undefined, config: Config): string {
   return named.length === 0 ? '' : `${named.join(' and ')}: `;
 }
 
-/** An error of listening; a name that DNS does not have is its `hostname`. */
+/** Error of a listener. A name that DNS cannot resolve is in `hostname`. */
 type ListenFailure = NodeJS.ErrnoException & {
   readonly port?: number;
   readonly address?: string;
   readonly hostname?: string;
 };
 
-/** Where listening failed, and how: from the error itself, or from the text that gRPC makes of it. */
+/** Error code and address of a failed listener, from the error's fields or from gRPC's message. */
 function placeOf(error: unknown) {
   const failed = error as ListenFailure;
   const [, code, address, port] = /listen (E[A-Z]+):.* (\S+):(\d+)/.exec(failed.message) ?? [];
@@ -139,7 +139,7 @@ function placeOf(error: unknown) {
   };
 }
 
-/** Logs that a process is ready, and prints where it can be reached for the person who started it. */
+/** Logs that a process is ready, and prints its addresses for the person who started it. */
 export function say(
   { service, logger }: { readonly service: string; readonly logger: Logger },
   addresses: Record<string, string>,
@@ -150,18 +150,18 @@ export function say(
 }
 
 /**
- * Signals that ask a process to end in good order. SIGHUP is one: the terminal was closed. Certificates
- * and secrets need no signal to be read again, because their files are watched.
+ * Signals that ask a process to shut down in good order. SIGHUP is included, because a closed
+ * terminal sends it. Changed certificates and secrets need no signal: their files are watched.
  */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** What a shell adds to the number of the signal that ended a program. */
+/** Offset that shells add to the number of the signal that ended a program. */
 const ENDED_BY_SIGNAL = 128;
 
 /**
- * Listens for SIGINT, SIGTERM and SIGHUP from this call on; the result aborts at the first of these.
- * A second signal ends the process at once. The kernel drops a signal to process 1 of a container while
- * nothing listens for the signal, so the executable calls this first.
+ * Listens for SIGINT, SIGTERM and SIGHUP from this call on; the result aborts at the first of
+ * these. A second signal exits at once. The kernel drops signals to process 1 of a container
+ * without a listener, so the executable calls this function first.
  */
 export function listenForStop(): AbortSignal {
   const stopping = new AbortController();
@@ -174,29 +174,29 @@ export function listenForStop(): AbortSignal {
   return stopping.signal;
 }
 
-/** The exit code of a command that one of these signals has ended, as shells report it. */
+/** Exit code of a command that a stop signal has ended, as shells report it. */
 export function exitCodeOf(stop: AbortSignal): number {
   const name = STOP_SIGNALS.find((each) => each === stop.reason);
   return name === undefined ? 1 : ENDED_BY_SIGNAL + constants.signals[name];
 }
 
-/** What a process waits for before it can serve, as its readiness probe answers. */
+/** Conditions that a process waits for before it can serve, shown by its readiness probe. */
 export class Waits {
   readonly #stop: AbortSignal | undefined;
   readonly #missing = new Set<() => string>();
   readonly #obstacles: (() => string | undefined)[] = [];
 
-  /** Waits end when `stop` aborts; without it they last as long as they take. */
+  /** Waits end when `stop` aborts. Without `stop` they last until they are fulfilled. */
   constructor(stop?: AbortSignal) {
     this.#stop = stop;
   }
 
   /**
-   * What `pending` becomes; until then it is waited for, and `missing` says what it is. Rejects when the
-   * process is to stop.
+   * Awaits `pending`. Until then the readiness probe shows `missing`. Rejects when the process is
+   * asked to stop.
    */
   async during<Value>(missing: () => string, pending: Promise<Value>): Promise<Value> {
-    // Another function for each wait: two may be for the same.
+    // A new function for each wait, because two waits may share `missing`.
     const entry = () => missing();
     this.#missing.add(entry);
     try {
@@ -206,17 +206,17 @@ export class Waits {
     }
   }
 
-  /** Keeps the process from being ready whenever `obstacle` answers a line. */
+  /** Makes the process not ready while `obstacle` returns a line. */
   neverReadyWith(obstacle: () => string | undefined): void {
     this.#obstacles.push(obstacle);
   }
 
-  /** Why the process cannot serve although it has started, one line each. */
+  /** Reasons why the started process cannot serve, one line each. */
   get obstacles(): readonly string[] {
     return this.#obstacles.flatMap((obstacle) => obstacle() ?? []);
   }
 
-  /** One line for each wait. */
+  /** Current waits, one line each. */
   get lines(): readonly string[] {
     return [...this.#missing].map((missing) => `waiting for ${missing()}`);
   }

@@ -31,12 +31,12 @@ import type { LimiterClient } from '#wire/limiter-messages';
 
 type SetPlan = Parameters<AccountAdmin['setPlan']>;
 
-/** How long another limiter may take to say what an account has used, in milliseconds. */
+/** Timeout of another limiter's usage report, in milliseconds. */
 const ADMIN_MS_MAX = 3_000;
 
 /**
- * A limiter process: meters behind gRPC, alone on memory or one of a cluster, and the admin port of
- * all accounts.
+ * Opens a limiter process: meters behind gRPC, and the admin port for all accounts. With in-memory
+ * storage the limiter is alone, otherwise it is a node of a cluster.
  */
 export async function openLimiter(config: Config, stop: AbortSignal): Promise<Opened> {
   return await openNodeProcess(config, stop, {
@@ -56,7 +56,7 @@ export async function openLimiter(config: Config, stop: AbortSignal): Promise<Op
   });
 }
 
-/** A limiter of a cluster that has not joined. Rejects as `nodeConfigOf`. */
+/** Creates a limiter node that has not joined its cluster. Rejects as `nodeConfigOf`. */
 export async function limiterNodeOf(
   config: Config,
   foundation: Foundation,
@@ -68,7 +68,7 @@ export async function limiterNodeOf(
   const place = await nodeConfigOf('limiter', config, foundation, stores);
   const { prefix, cluster } = place;
   const accountNews = busAccountNews({ bus, prefix, cluster });
-  // The desk changes plans through the node that it is a part of.
+  // The billing desk changes plans through the node that contains the desk.
   const admin = { setPlan: (...plan: SetPlan) => node.admin.setPlan(...plan) };
   const billingDesk = await openBillingDesk(config, foundation, { stores, admin, audit });
   const call = { timeoutMs: ADMIN_MS_MAX, clock, tls: foundation.tls() };
@@ -97,7 +97,9 @@ export async function limiterNodeOf(
   return node;
 }
 
-/** A limiter on memory, the only one. Rejects with `ConfigError` as `openBillingDesk`. */
+/**
+ * Creates the only limiter on in-memory storage. Rejects with `ConfigError` as `openBillingDesk`.
+ */
 export async function limiterAlone(
   config: Config,
   foundation: Foundation,
@@ -115,7 +117,7 @@ export async function limiterAlone(
   return limiter;
 }
 
-/** The limiter's part of the configuration: an admission is as old as its edge would wait. */
+/** Configuration of the limiter. The maximum age of an admission equals the timeout of an edge. */
 function limiterConfigOf(config: Config, { actors }: Foundation): LimiterConfig {
   const { idleAgeMs, memoryBytesMax } = actors;
   return { idleAgeMs, memoryBytesMax, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
@@ -132,22 +134,25 @@ function wireServiceOf(
 
 const DAY_MS = 86_400_000;
 
-/** What billing takes from its process, which is a limiter or standalone. */
+/** Dependencies of billing in its process, a limiter or standalone. */
 type BillingFoundation = {
   readonly clock: Clock;
   readonly credentials: CredentialFiles;
-  /** The role of the process. */
+  /** Role of the process. */
   readonly service: string;
 };
 
-/** The stores and the administration that billing changes plans through. */
+/** Stores and administration through which billing changes plans. */
 type BillingParts = {
   readonly stores: { readonly accounts: AccountStore; readonly billing: BillingStore };
   readonly admin: Pick<AccountAdmin, 'setPlan'>;
   readonly audit: AuditTrail;
 };
 
-/** The desk of a process. Rejects with `ConfigError` for a provider that lacks something. */
+/**
+ * Opens the billing desk. Rejects with `ConfigError` if the configuration of the provider is
+ * incomplete.
+ */
 export async function openBillingDesk(
   config: Config,
   foundation: BillingFoundation,
@@ -164,7 +169,7 @@ export async function openBillingDesk(
   });
 }
 
-/** Changes of plans between two lines of the account's audit trail. */
+/** Wraps plan changes with two entries in the account's audit trail. */
 function auditedIn(audit: AuditTrail): BillingDeskPorts['audited'] {
   return async ({ accountId, after, ...entry }, change) =>
     await audit.around(accountId, entry, change, () => ({ after }));
@@ -197,7 +202,7 @@ function given<Value>(value: Value | undefined, variable: string, kind: string):
   throw new ConfigError(`${variable}: SERVICE_BILLING_PROVIDER=${kind} needs it`);
 }
 
-/** The audit trails as this process writes them; lines that could not be made durable are counted. */
+/** Audit trails of this process. Entries that could not be made durable are counted. */
 export function auditTrailOf({ clock, metrics }: Foundation, store: AuditStore): AuditTrail {
   const failures = metrics.counter('audit_failures_total');
   return new AuditTrail({ store, clock, onFailure: () => failures.inc() });

@@ -5,22 +5,19 @@ import { Fault } from '#fault/fault';
 import type { Administration } from '#process/admin-port';
 
 /**
- * The id of the local account, which follows from its name: it is found without a search, and the
- * store itself sees to it that two starts at once make one.
+ * Id of the local account. The id is fixed, so that the account is found without a search and the
+ * store's uniqueness check lets concurrent starts create only one.
  */
 export const LOCAL_ACCOUNT_ID = 'localAccount';
 
 const ITSELF: AuditEntry['actor'] = { kind: 'service', id: 'standalone' };
 
-/** The account of a local run. Its key is known only where it was made. */
+/** Account of a local run. Its key is known only to the run that created the account. */
 export type LocalAccount =
   | { readonly kind: 'made'; readonly key: string }
   | { readonly kind: 'found'; readonly id: string };
 
-/**
- * The one account of a local run: made with a key if the store
- * has none, else found again. Rejects as `AccountAdmin` does.
- */
+/** Finds the local account, or creates the account with a key. Rejects as `AccountAdmin` does. */
 export async function localAccount({ admin, audit }: Administration): Promise<LocalAccount> {
   const id = LOCAL_ACCOUNT_ID;
   if ((await admin.find(id)) !== undefined) return { kind: 'found', id };

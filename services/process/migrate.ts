@@ -4,9 +4,9 @@ import { migrateStores } from '#process/cassandra-stores';
 import { foundationOf } from '#process/foundation';
 
 /**
- * Makes the tables of the configured keyspace, or brings them up to date; may be repeated. Fulfils
- * with the exit code: 1 with one line on standard error when the servers or the tables do not let
- * it. Rejects with `ConfigError` where there is nothing to migrate.
+ * Creates the tables of the configured keyspace, or migrates them. Idempotent. Fulfils with the
+ * exit code: 1, with one line on standard error, if the servers or tables prevent it. Rejects with
+ * `ConfigError` if the storage needs no migration.
  */
 export async function migrateAll(config: Config): Promise<number> {
   if (config.SERVICE_STORAGE === 'sqlite') {

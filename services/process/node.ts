@@ -28,37 +28,37 @@ import type { ShardedService } from '#storage/ports/cluster';
 import { type AdminTarget, adminService, NO_INCARNATION } from '#wire/admin';
 import { serveGrpc, type WireService } from '#wire/grpc-server';
 
-/** A node of a cluster, as its process sees it. */
+/** Cluster node, as its process uses it. */
 type ProcessNode = AdminTarget & {
-  /** Joins the cluster, whose nodes reach this one at `address`. */
+  /** Joins the cluster. Other nodes reach this node at `address`. */
   join(address: string): Promise<void>;
 };
 
-/** What a process of one service serves. */
+/** Parts of a node process. */
 type Served = {
   readonly service: WireService;
-  /** Ends what is served. */
+  /** Disposing ends the actors. */
   readonly actors: AsyncDisposable;
-  /** Undefined: actors on memory, which are one of no cluster. */
+  /** Undefined for actors on in-memory storage, which belong to no cluster. */
   readonly node: ProcessNode | undefined;
-  /** Administration of accounts, for the admin port; undefined: there is none. */
+  /** Administration of accounts for the admin port. Undefined if the service has none. */
   readonly administration: (Administration & { readonly load?: Limiter['load'] }) | undefined;
 };
 
-/** How the processes of the two services differ. */
+/** Differences between the processes of the two services. */
 type NodeService = {
   readonly service: ShardedService;
   readonly listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN';
   readonly advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE';
-  /** Actors on memory, which no other process shares. */
+  /** Creates actors on in-memory storage, which no other process shares. */
   alone(foundation: Foundation, stores: LocalStores): Promise<Served>;
-  /** A node of a cluster that has not joined. */
+  /** Creates a cluster node that has not joined. */
   member(foundation: Foundation, parts: ClusterParts): Promise<Served>;
 };
 
 /**
- * A process of one service. Its node is built first, then served, then joins: its address is part
- * of what it joins with, and until then it refuses every call itself.
+ * Opens a process of one service. The node is created first, then served, then joins. Joining needs
+ * the server's address, and until then the node refuses every call.
  */
 export async function openNodeProcess(
   config: Config,
@@ -90,7 +90,7 @@ export async function openNodeProcess(
   const onRefused = refusalObserver(foundation);
   const server = await serveGrpc({ listen: config[listen], services, tls, onRefused });
   opening.use(server);
-  // Ends before the server, which answers while the node's shards go to other nodes.
+  // Disposed before the server, which answers while the node's shards move to other nodes.
   opening.use(actors);
   const joined = node?.join(config[advertise] ?? server.address);
   await foundation.waits.during(() => 'the cluster to be joined', joined ?? Promise.resolve());
@@ -115,7 +115,10 @@ export async function openNodeProcess(
   return opening.move();
 }
 
-/** Logs who drains this node, once, and shows it in the readiness probe until the process ends. */
+/**
+ * Returns a function that logs who drains this node, once, and shows it in the readiness probe
+ * until the process ends.
+ */
 export function drainReporter(
   { logger, clock }: { readonly logger: Logger; readonly clock: Foundation['clock'] },
   operators: Pick<OperatorsPort, 'note'>,
@@ -132,7 +135,7 @@ export function drainReporter(
   };
 }
 
-/** What actors that are one of no cluster offer to operators: every call is refused. */
+/** Admin target of a process outside any cluster: refuses to drain. */
 function targetOfAlone(service: ShardedService): AdminTarget {
   return {
     identity: () => NO_INCARNATION,
@@ -142,13 +145,16 @@ function targetOfAlone(service: ShardedService): AdminTarget {
   };
 }
 
-/** How long a node listens for others before it claims anything: two heartbeats, in milliseconds. */
+/**
+ * Time to listen for other nodes after the start before claiming shards, in milliseconds: two
+ * heartbeats.
+ */
 const STARTUP_GRACE_MS = 2_000;
 
-/** How long a probe of an address may take, in milliseconds. A live process answers in a few. */
+/** Timeout of a probe, in milliseconds. A healthy process needs a few. */
 const PROBE_MS_MAX = 1_000;
 
-/** What a node of a cluster is built on. */
+/** Dependencies of a cluster node. */
 export type ClusterParts = {
   readonly stores: SharedStores;
   readonly bus: Bus;
@@ -156,8 +162,8 @@ export type ClusterParts = {
 };
 
 /**
- * Throws `ConfigError` when the other nodes could not reach a node that listens and advertises as
- * these two variables say, or could not believe it.
+ * Throws `ConfigError` if other nodes could not reach or authenticate this node with its configured
+ * addresses.
  */
 function assertReachable(
   config: Config,
@@ -176,8 +182,8 @@ function assertReachable(
 }
 
 /**
- * The id of the cluster whose stores these are, made if it has none yet; undefined for stores that
- * a process has to itself.
+ * Id of the stores' cluster, created if there is none. Undefined for stores in the memory of this
+ * process.
  */
 async function clusterOf(
   stores: LocalStores | SharedStores,
@@ -188,8 +194,8 @@ async function clusterOf(
 }
 
 /**
- * A node's place in its cluster, as all agree on it. Rejects with `ConfigError` when the cluster
- * was made with another number of shards.
+ * Configuration of a node in its cluster. Rejects with `ConfigError` if the cluster was created
+ * with another number of shards.
  */
 export async function nodeConfigOf(
   service: ShardedService,
@@ -217,7 +223,9 @@ export async function nodeConfigOf(
   };
 }
 
-/** Compares this process's clock with those of its cluster and its stores, and shows what it finds. */
+/**
+ * Starts comparing this process's clock with its cluster and its stores, and exports the result.
+ */
 export function clockWatchOf(
   { SERVICE_NATS_PREFIX: prefix }: Config,
   { clock, logger, metrics }: Foundation,
@@ -235,7 +243,7 @@ export function clockWatchOf(
   return watch;
 }
 
-/** What every node needs of its process to be one of a cluster. */
+/** Ports of a cluster node. */
 export function nodePortsOf(
   service: ShardedService,
   { clock, randomness, metrics, logger, onBug, tracer, tls }: Foundation,
@@ -248,7 +256,7 @@ export function nodePortsOf(
     bus,
     clocks,
     journals: stores.journals,
-    // Meters go on: reads are counted by them.
+    // Limiters continue, because meters also count reads.
     refusal: service === 'engine' ? stores.refusal : undefined,
     shards: stores.shards,
     metrics: nodeMetrics(metrics, service),
@@ -259,7 +267,7 @@ export function nodePortsOf(
   };
 }
 
-/** Shows how many shards a node owns, and how many there are. */
+/** Exports the number of shards that a node owns, and the total number. */
 export function showShards(
   { service, shardCount }: Pick<NodeConfig, 'service' | 'shardCount'>,
   metrics: Metrics,

@@ -14,13 +14,15 @@ import type { Foundation } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
 import { adminClient } from '#wire/admin';
 
-/** How long a node may take to say what it holds, in milliseconds: a report waits no longer. */
+/** Timeout of a node's load report, in milliseconds. A cluster report waits no longer. */
 const LOAD_MS_MAX = 800;
 
-/** An overview and what it watches with, until disposed. */
+/** Cluster overview, which watches until disposed. */
 export type OpenOverview = Disposable & ClusterOverview;
 
-/** The overview of a process on memory; `loads` says what it holds. */
+/**
+ * Opens the overview of a process on in-memory storage. `loads` returns the loads of its services.
+ */
 export async function overviewOfAlone(
   { clock }: Foundation,
   loads: Parameters<typeof aloneReporter>[2],
@@ -28,7 +30,10 @@ export async function overviewOfAlone(
   return await overviewBy(aloneReporter(clock, releaseOf(), loads));
 }
 
-/** The overview of a cluster from one of its processes; `readLoad` is for one that has all nodes itself. */
+/**
+ * Opens the overview of a cluster from one of its processes. `readLoad` is for a process that runs
+ * all nodes itself; the default asks the nodes.
+ */
 export async function overviewOfCluster(
   { SERVICE_NATS_PREFIX: prefix }: Config,
   { clock, tls }: Foundation,
@@ -51,17 +56,17 @@ async function overviewBy(reporter: ClusterReporter): Promise<OpenOverview> {
   };
 }
 
-/** What a browser shows where the page is not built. */
+/** Text shown if the page is not built. */
 const NOT_BUILT = 'The page of the cluster is not built: run `npm run build:console`.\n';
 
-/** The admin port is reached without TLS. */
+/** The admin port does not use TLS. */
 const HEADERS = safetyHeaders(false);
 
 const ASSET = /^\/cluster\/assets\/([\w.-]+)$/;
 
 /**
- * The files of the page of the cluster, as they were built: with the safety headers of the console, and
- * kept by no cache. Without them a line says how to build them.
+ * Files of the built cluster page, with the console's safety headers, which also disable caching.
+ * Without a build, a text says how to build the page.
  */
 export function clusterPage(pages: BuiltPages | undefined): ClusterOverview['file'] {
   return (path): PageFile | undefined => {

@@ -1,6 +1,6 @@
 /*
- * The one place where adapters are chosen. They are imported dynamically, so that a run on memory
- * never loads a driver (architecture 2).
+ * The only module that chooses adapters. They are imported dynamically, so that a run on in-memory
+ * storage never loads a driver (architecture 2).
  */
 import type { BillingProvider } from '#billing/provider';
 import type { StripeOptions } from '#billing/stripe-provider';
@@ -13,10 +13,10 @@ import { clusterSecretsOf, credentialsOf } from '#process/secrets';
 import type { LocalStores, ManagedPeople, SharedStores } from '#process/stores';
 import { clientTlsOf } from '#process/tls';
 
-/** Every store that a process may need. */
+/** Stores of a process. */
 type Stores = (LocalStores | SharedStores) & AsyncDisposable;
 
-/** The stores that the configuration names. Rejects with `ConfigError` when they cannot be used. */
+/** Opens the configured stores. Rejects with `ConfigError` if they cannot be used. */
 export async function openStores(config: Config, foundation: Foundation): Promise<Stores> {
   switch (config.SERVICE_STORAGE) {
     case 'memory':
@@ -33,12 +33,12 @@ export async function openStores(config: Config, foundation: Foundation): Promis
   }
 }
 
-/** A payment provider, with all that it needs. */
+/** Payment provider with its options. */
 export type ProviderChoice =
   | ({ readonly kind: 'stripe' } & StripeOptions)
   | { readonly kind: 'local'; readonly webhookSecrets: Reloadable<readonly string[]> };
 
-/** Opens the provider; its library is 20 MB that no other process reads. */
+/** Opens a payment provider. Its library is 20 MB and loaded only on demand. */
 export async function openBillingProvider(choice: ProviderChoice): Promise<BillingProvider> {
   switch (choice.kind) {
     case 'stripe': {
@@ -53,8 +53,8 @@ export async function openBillingProvider(choice: ProviderChoice): Promise<Billi
 }
 
 /**
- * The bus that the configuration names: NATS, where everything is signed, or none but this
- * process's own. `cluster` is the cluster's id where it is known.
+ * Opens the configured bus: NATS with signed messages, or an in-process bus. `cluster` is the
+ * cluster's id if it is known.
  */
 export async function openBus(
   config: Config,
@@ -85,7 +85,7 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
     openNatsBus({ servers, name, clock, onBug, logger, dependency, credentials, tls }),
   );
   const dropped = metrics.counter('bus_dropped_total');
-  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  // Zero from the first scrape on, because Prometheus cannot see the first increment otherwise.
   for (const reason of DROP_REASONS) dropped.labels({ reason }).inc(0);
   const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
   return signedBus({ bus, clock, secrets, cluster, onDropped, logger, onBug });

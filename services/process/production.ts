@@ -4,26 +4,29 @@ import { type Config, ConfigError } from '#config';
 import { isLoopbackHost, networkText, readNetwork } from '#platform/network';
 
 /*
- * What SERVICE_ENVIRONMENT=production refuses (decision 140). A process that starts with one of
- * these serves, and nothing shows that it forgets its data or speaks for all to hear.
+ * Settings that SERVICE_ENVIRONMENT=production refuses (decision 140). A process with such a
+ * setting would serve without any sign that it loses its data or sends secrets in plain text.
  */
 
-/** What a process is; `ctl`: a command that looks at a cluster. */
+/** Role of a process. `ctl` is a command on a cluster. */
 export type Role = 'standalone' | 'edge' | 'engine' | 'limiter' | 'console' | 'migrate' | 'ctl';
 
-/** What is known of a configuration besides its text. */
+/** Facts about an installation beyond the text of its configuration. */
 type ProductionEvidence = {
-  /** Whether a folder of certificates holds one to show to a server that asks who calls. */
+  /** Whether a TLS folder contains a client certificate. */
   readonly showsCertificate: (folder: string) => boolean;
 };
 
-/** Characters of a secret: 128 bits as hexadecimal digits, which `openssl rand -hex 16` prints. */
+/** Minimum length of a secret: 128 bits in hexadecimal digits, as `openssl rand -hex 16` prints. */
 const SECRET_LENGTH_MIN = 32;
 
-/** Different characters in it: 32 random hexadecimal digits have fewer than 8 once in 28 million. */
+/**
+ * Minimum number of distinct characters in a secret. 32 random hexadecimal digits have fewer than 8
+ * once in 28 million.
+ */
 const SECRET_VARIETY_MIN = 8;
 
-/** What samples, tests and benchmarks of this repository use; which is public. */
+/** Public secrets from the samples, tests and benchmarks of this repository. */
 const SAMPLE_SECRETS: readonly string[] = [
   'for-this-machine-only',
   'the secret of this test',
@@ -32,8 +35,8 @@ const SAMPLE_SECRETS: readonly string[] = [
 ];
 
 /**
- * Throws one `ConfigError` that names all that a process of this role may not be in production;
- * elsewhere nothing.
+ * Throws one `ConfigError` with all settings that production refuses for this role. Does nothing
+ * outside production.
  */
 export function assertProduction(config: Config, role: Role): void {
   if (config.SERVICE_ENVIRONMENT !== 'production') return;
@@ -43,7 +46,7 @@ export function assertProduction(config: Config, role: Role): void {
   throw new ConfigError(`SERVICE_ENVIRONMENT=production refuses this: ${faults.join('; ')}`);
 }
 
-/** All that is wrong with a configuration of production for a process of this role; empty: nothing. */
+/** Problems of a production configuration for this role. Empty if there are none. */
 export function productionFaults(
   config: Config,
   role: Role,
@@ -69,9 +72,9 @@ export function productionFaults(
 }
 
 function storageFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
-  // Who may read a file is what the file system says.
+  // For SQLite, the file system controls access to the file.
   if (config.SERVICE_STORAGE === 'sqlite') return [];
-  // An edge keeps nothing; `migrate` and `ctl` speak to Cassandra whatever the variable says.
+  // An edge stores nothing. `migrate` and `ctl` use Cassandra whatever the variable says.
   if (role === 'edge') return [];
   const isLasting = role === 'migrate' || role === 'ctl';
   if (!isLasting && config.SERVICE_STORAGE === 'memory') {
@@ -80,7 +83,7 @@ function storageFaults(config: Config, role: Role, evidence: ProductionEvidence)
   return serverFaults(config, 'SERVICE_CASSANDRA', 'Cassandra', evidence);
 }
 
-/** Plain text to a server, or nothing that names the caller. */
+/** Problems of a server connection: plain text, or no client credentials. */
 function serverFaults(
   config: Config,
   server: 'SERVICE_CASSANDRA' | 'SERVICE_NATS',
@@ -100,16 +103,22 @@ function serverFaults(
 }
 
 function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
-  // Alone, a process speaks to no bus; `migrate` neither.
+  // A standalone process uses no NATS; neither does `migrate`.
   if (role === 'standalone' || role === 'migrate') return [];
   if (config.SERVICE_NATS_URL === undefined) return [];
   return serverFaults(config, 'SERVICE_NATS', 'NATS', evidence);
 }
 
-/** Bits that a network of proxies has at least: 256 addresses, or a subnet of IPv6. Decision 322. */
+/**
+ * Minimum prefix length of a trusted proxy network, in bits: 256 IPv4 addresses, or one IPv6
+ * subnet. Decision 322.
+ */
 const PROXY_BITS_MIN = { v4: 24, v6: 64 } as const;
 
-/** Wide networks of proxies that are not named a second time: any pod in them could claim any address. */
+/**
+ * Wide proxy networks that SERVICE_TRUSTED_WIDE_NETWORKS does not confirm: any pod in such a
+ * network could claim any client address.
+ */
 function proxyFaults(config: Config, role: Role): string[] {
   if (!servesApi(role) && role !== 'console') return [];
   const accepted = new Set(config.SERVICE_TRUSTED_WIDE_NETWORKS.map(textOfNetwork));
@@ -124,13 +133,16 @@ function proxyFaults(config: Config, role: Role): string[] {
   ];
 }
 
-/** One text for every way to write a network. */
+/** Canonical text of a network. */
 function textOfNetwork(cidr: string): string {
   const network = readNetwork(cidr);
   return network === undefined ? cidr : networkText(network);
 }
 
-/** A console in plain text: one on loopback alone has no address to be reached at from elsewhere. */
+/**
+ * Problems of the console's origin. A standalone console without an origin is reachable on loopback
+ * only and may use plain text.
+ */
 function consoleFaults(config: Config, role: Role): string[] {
   const { SERVICE_CONSOLE_ENABLED: isEnabled, SERVICE_CONSOLE_ORIGIN: origin } = config;
   if (role !== 'console' && !(role === 'standalone' && isEnabled)) return [];
@@ -150,14 +162,14 @@ function wireFaults(config: Config, role: Role): string[] {
   return [`SERVICE_TLS_FOLDER is not set: plain text between processes off loopback (${places})`];
 }
 
-/** Where a process of this role is reached by others, and where it reaches them. */
+/** Addresses at which a process of this role is reached, or reaches others. */
 function wireAddresses(config: Config, role: Role): (readonly [string, string])[] {
   const addresses = (...variables: readonly AddressVariable[]) =>
     variables.flatMap((variable) => {
       const address = config[variable];
       return address === undefined ? [] : [[variable, address] as const];
     });
-  // The addresses of others come over the bus: where it leads, they may be as well.
+  // Addresses of other processes come over the bus and may be as remote as NATS.
   const heard = (config.SERVICE_NATS_URL ?? []).map(
     (url) => ['SERVICE_NATS_URL', new URL(url).host] as const,
   );
@@ -191,7 +203,8 @@ function secretFaults(config: Config, role: Role): string[] {
   const secrets = config[variable];
   if (role === 'migrate') return [];
   if (secrets === undefined) {
-    // It names and hides what outlives a process that serves callers, and signs what any says over NATS.
+    // The secret derives ids that outlive a process that serves callers, and signs all messages
+    // over NATS.
     const isNeeded = servesApi(role) || role === 'console' || config.SERVICE_NATS_URL !== undefined;
     return isNeeded ? [`${variable} is not set`] : [];
   }

@@ -16,10 +16,10 @@ import type { Metrics } from '#platform/metrics';
 import { SECRET_LINES_MAX, type SecretVariable } from '#platform/variables';
 import { assertProduction, type Role } from '#process/production';
 
-/** The secrets that are read again; the exporter of traces takes its headers at its start. */
+/** Secrets that are reloaded. The trace exporter reads its headers only at start. */
 type WatchedSecret = Exclude<SecretVariable, 'SERVICE_OTLP_HEADERS'>;
 
-/** What each secret is for, as metrics name it. */
+/** Label of each secret in metrics. */
 const USES = {
   SERVICE_CASSANDRA_PASSWORD: 'cassandra_password',
   SERVICE_NATS_PASSWORD: 'nats_password',
@@ -28,13 +28,13 @@ const USES = {
   SERVICE_BILLING_WEBHOOK_SECRET: 'billing_webhook_secret',
 } as const satisfies Record<WatchedSecret, CredentialUse>;
 
-/** What reading secrets takes from outside. */
+/** Dependencies of reading secrets. */
 type Reading = { readonly credentials: CredentialFiles; readonly service: string };
 
-/** User and password of a server. */
+/** Credentials for a server. */
 type UserAndPassword = { readonly username: string; readonly password: string };
 
-/** Throws `ConfigError` without a cluster secret: a process that others reach over NATS needs one. */
+/** Throws `ConfigError` without a cluster secret, which every process reached over NATS needs. */
 export function assertClusterSecret({ SERVICE_CLUSTER_SECRET: secrets }: Config): void {
   if (secrets !== undefined) return;
   throw new ConfigError(
@@ -42,7 +42,10 @@ export function assertClusterSecret({ SERVICE_CLUSTER_SECRET: secrets }: Config)
   );
 }
 
-/** The secrets of the cluster, the one that signs and names first. Throws `ConfigError` without one. */
+/**
+ * Secrets of the cluster; the first one signs and derives ids. Throws `ConfigError` without a
+ * secret.
+ */
 export function clusterSecretsOf(config: Config, reading: Reading): Reloadable<readonly string[]> {
   assertClusterSecret(config);
   const secrets = secretOf(config, 'SERVICE_CLUSTER_SECRET', reading);
@@ -50,7 +53,7 @@ export function clusterSecretsOf(config: Config, reading: Reading): Reloadable<r
   return secrets;
 }
 
-/** User and password of a server. Throws `ConfigError` for one without the other. */
+/** Credentials for a server. Throws `ConfigError` if only one of user and password is set. */
 export function credentialsOf(
   config: Config,
   server: 'SERVICE_CASSANDRA' | 'SERVICE_NATS',
@@ -66,8 +69,8 @@ export function credentialsOf(
 }
 
 /**
- * A secret as its file says now and after each change, or as its variable says for good; undefined:
- * neither is given. Throws `ConfigError` for a file of no use.
+ * Reloadable secret from its file, or the constant value of its variable. Undefined if neither is
+ * set. Throws `ConfigError` for an unusable file.
  */
 export function secretOf<Variable extends WatchedSecret>(
   config: Config,
@@ -83,7 +86,7 @@ export function secretOf<Variable extends WatchedSecret>(
     try {
       const text = secretText(path, contents.get(path) ?? 'is not read', linesMax);
       const value = secretOfText(variable, text);
-      // What a start refuses, a change must not bring in.
+      // A reload must pass the same checks as a start.
       assertProduction({ ...config, [variable]: value }, service as Role);
       return value;
     } catch (error) {
@@ -94,10 +97,10 @@ export function secretOf<Variable extends WatchedSecret>(
   });
 }
 
-/** What certificates are for. */
+/** Purpose of certificates. */
 type TlsUse = 'wire' | 'cassandra' | 'nats';
 
-/** What the files are for that a process reads again while it runs, as metrics name it. */
+/** Purpose of files that a process reloads while it runs, as a label in metrics. */
 type CredentialUse =
   | TlsUse
   | 'cluster_secret'
@@ -106,7 +109,7 @@ type CredentialUse =
   | 'billing_api_key'
   | 'billing_webhook_secret';
 
-/** Ports of the process that files of credentials use. */
+/** Dependencies of credential files. */
 type CredentialPorts = {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -117,8 +120,8 @@ const KEPT = ': what was read before stays in use';
 const REFUSED = 'changed files are of no use: what was read before stays in use';
 
 /**
- * The files with certificates and secrets that a process watches: each use once, so that all its
- * parts have the same. A change is logged, one that is of no use as a warning and counted as well.
+ * Watched files with certificates and secrets. Each use is watched once, so that all parts of the
+ * process have the same value. Logs reloads; counts and logs refused reloads.
  */
 export class CredentialFiles implements Disposable {
   readonly #ports: CredentialPorts;
@@ -128,7 +131,7 @@ export class CredentialFiles implements Disposable {
     this.#ports = ports;
   }
 
-  /** What `parse` makes of the files, now and after each change. Throws what it throws now. */
+  /** Current and future results of `parse` for the files. Throws what the first `parse` throws. */
   watch<Value>(
     use: CredentialUse,
     paths: readonly string[],
@@ -145,7 +148,7 @@ export class CredentialFiles implements Disposable {
     };
     const files = new WatchedFiles({ paths, parse, clock, onRefused });
     this.#watched.set(use, files);
-    // Shown from the first scrape on, or Prometheus could not see the first failure.
+    // Zero from the first scrape on, because Prometheus cannot see the first failure otherwise.
     failures.inc(0);
     loaded.set(clock.wallMs() / 1_000);
     files.onChange(() => {
@@ -155,14 +158,14 @@ export class CredentialFiles implements Disposable {
     return files;
   }
 
-  /** Shows when the first of these certificates expires; nothing for none. */
+  /** Exports the earliest expiry of these certificates. Removes the metric without certificates. */
   showEnd(use: TlsUse | `${TlsUse}_authority`, certificates: readonly X509Certificate[]): void {
     const end = this.#ports.metrics.gauge('tls_certificate_expiry_timestamp_seconds');
     if (certificates.length === 0) end.remove({ use });
     else end.labels({ use }).set(earliestEndS(certificates));
   }
 
-  /** Which files hold what is of no use now, one line each. */
+  /** Files whose current content is refused, one line each. */
   get refusals(): readonly string[] {
     const refusals = [...this.#watched.values()].map(({ refusal }) => refusal);
     return refusals.filter((refusal) => refusal !== undefined).map((line) => `${line}${KEPT}`);

@@ -1,5 +1,5 @@
 /*
- * The stores in one SQLite file. Adapters are imported dynamically, as all are (architecture 2).
+ * Stores in one SQLite file. Adapters are imported dynamically, like all adapters (architecture 2).
  */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -15,33 +15,35 @@ import type { DiskRoom } from '#storage/sqlite/disk-room';
 import type { ObserveRequest, SqliteFile } from '#storage/sqlite/file';
 import { realFile } from '#storage/sqlite/paths';
 
-/** Where data is kept, from the user's home folder on, unless the configuration names a file. */
+/** Default path of the data file, relative to the user's home folder. */
 const STATE_FILE = join('.local', 'state', 'identity-engine', 'identity-engine.db');
 
-/** Characters of the secret that is made with a file: 190 bits. */
+/** Length of the secret generated for a new file, in characters: 190 bits. */
 const SECRET_LENGTH = 32;
 
-/** The file of a configuration. */
+/** Path of the configured file. */
 export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
   return realFile(file ?? join(homedir(), STATE_FILE));
 }
 
-/** How often the place of a served file is looked at, in milliseconds. Chosen. */
+/** Period of checking that a served file is still at its path, in milliseconds. */
 const PLACE_PERIOD_MS = 1_000;
 
-/** What an operator does about a file that is not at its path. */
+/** Next step for an operator whose file is not at its path. */
 const PLACE_STEP =
   'put it back, with its -wal, or stop the process and restore a backup (docs/runbook.md#the-file-is-not-at-its-place)';
 
-/** How long a start waits for the check of the file, in milliseconds: some ten gigabytes. Chosen. */
+/**
+ * Maximum wait of a start for the integrity check, in milliseconds. Enough for about ten gigabytes.
+ */
 const CHECK_MS_MAX = 30_000;
 
-/** How often what is over is deleted from a file that is served, in milliseconds. Chosen. */
+/** Period of deleting expired rows from a served file, in milliseconds. */
 const EXPIRY_PERIOD_MS = 60 * 60 * 1_000;
 
 /**
- * Opens the stores in the configured file: of the one process that serves it, or beside that for a tool.
- * Rejects with `ConfigError` when the file cannot be used.
+ * Opens the stores in the configured file, for the process that serves the file or for a tool
+ * beside that process. Rejects with `ConfigError` if the file cannot be used.
  */
 export async function sqliteStores(
   config: Config,
@@ -60,7 +62,7 @@ export async function sqliteStores(
       usable(() => storesIn(file, config, foundation, isServed)),
     ]),
   );
-  // Stores that cannot read a damaged file say less of it.
+  // The integrity check describes a damaged file better than the stores that fail to read it.
   if (sound.status === 'rejected') throw sound.reason;
   if (found.status === 'rejected') throw found.reason;
   const stores = found.value;
@@ -73,9 +75,9 @@ export async function sqliteStores(
 }
 
 /**
- * The stores in the configured file for a tool that holds it, so that nothing serves it meanwhile. The
- * file is made where it is not there; `secret`: that of a file that has none yet. Rejects with
- * `ConfigError` when it cannot be used.
+ * Opens the stores in the configured file for a tool that holds the file, so that no process serves
+ * it meanwhile. Creates the file if it is missing. `secret` is stored in a file that has none yet.
+ * Rejects with `ConfigError` if the file cannot be used.
  */
 export async function heldFileStores(
   config: Config,
@@ -89,7 +91,7 @@ export async function heldFileStores(
   return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Opens the file to serve it: its disk is watched, and what is over goes. */
+/** Opens the file for serving, watches its place and disk space, and deletes expired rows. */
 async function servedFile(
   opening: AsyncDisposableStack,
   config: Config,
@@ -122,8 +124,8 @@ async function servedFile(
 }
 
 /**
- * Logs failures of SQLite: at most one line in 30 s for each result code. None while the process starts,
- * which ends with one line about the file.
+ * Returns a function that logs failures of SQLite, at most one line in 30 s per result code. Logs
+ * nothing during the start, which fails with its own line about the file.
  */
 function failureLog({ logger, clock, waits }: Foundation): (name: string, line: string) => void {
   const limits = new Map<string, LogRateLimit>();
@@ -135,7 +137,7 @@ function failureLog({ logger, clock, waits }: Foundation): (name: string, line: 
   };
 }
 
-/** Looks every second whether the file is at its path; while it is not, the process is not ready. */
+/** Checks every second that the file is at its path. The process is not ready while it is not. */
 function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation): Disposable {
   let difference: string | undefined;
   waits.neverReadyWith(() => difference);
@@ -149,8 +151,8 @@ function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation)
 }
 
 /**
- * Fulfils when every page of the file was found whole, or at the latest after 30 s: then the check goes
- * on beside the service, which stops being ready if it finds damage.
+ * Integrity check of all pages. Fulfils when the check has passed, or after 30 s at the latest.
+ * After 30 s the check continues while the process serves, and damage makes the process not ready.
  */
 async function checked(file: SqliteFile, { clock, logger, waits }: Foundation): Promise<void> {
   const checking = file.check();
@@ -207,7 +209,7 @@ async function storesIn(
     journals: sqliteJournalStore(file, clock, isHeld),
     shards,
     dirtyFlag: sqliteDirtyFlag(file),
-    // The file has no clock but this machine's.
+    // The only clock of the file is this machine's.
     serverClocks: { read: async () => [clock.wallMs()] },
     ownSecret: await fixFact(file, 'secret', secret ?? randomness.base62(SECRET_LENGTH)),
   };
@@ -224,7 +226,7 @@ async function openFile(
   return await usable(() => (use === 'served' ? openServedFile(options) : openFileOfTool(options)));
 }
 
-/** What `open` answers. Rejects with `ConfigError` when the file cannot be used. */
+/** Result of `open`. Rejects with `ConfigError` if the file cannot be used. */
 async function usable<Opened>(open: () => Opened | Promise<Opened>): Promise<Opened> {
   const { UnusableFile } = await import('#storage/sqlite/failures');
   try {
@@ -236,7 +238,7 @@ async function usable<Opened>(open: () => Opened | Promise<Opened>): Promise<Ope
   }
 }
 
-/** The configured file as a whole. */
+/** Configured file as a whole, for backup, restore and vacuum. */
 export async function sqliteDataFileOf(
   config: Config,
   { clock }: Pick<Foundation, 'clock'>,
@@ -246,8 +248,8 @@ export async function sqliteDataFileOf(
 }
 
 /**
- * Keeps the configured file from being served by others until it is disposed. Rejects with `ConfigError`,
- * which names the process that serves it and says what to do.
+ * Locks the configured file, so that no other process serves it, until disposed. Rejects with
+ * `ConfigError` that names the serving process and the next step.
  */
 export async function holdSqliteFile(
   config: Config,

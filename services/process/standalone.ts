@@ -20,7 +20,7 @@ import type { LocalStores, SharedStores } from '#process/stores';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
-/** Everything in one process with direct calls: the local deployment of interface 1.7. */
+/** Opens everything in one process with direct calls: the local deployment of interface 1.7. */
 export async function openStandalone(given: Config, stop?: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = opening.use(await openFoundation(given, 'standalone', stop));
@@ -35,7 +35,7 @@ export async function openStandalone(given: Config, stop?: AbortSignal): Promise
   );
   const { engine, limiter, administration, accountNews, overview } = backends;
   const admin = opening.use(await openAdminPort(config, foundation, administration, overview));
-  // Alone: no other edge could take its callers.
+  // No drain period: there is no other edge to take over the callers.
   const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const { admin: accounts, audit } = administration;
@@ -68,8 +68,8 @@ export async function openStandalone(given: Config, stop?: AbortSignal): Promise
 }
 
 /**
- * With the secret that lies with the data where the configuration gives none: a call that is made again
- * after a restart must be known as the same.
+ * Configuration with the cluster secret stored beside the data, if none is configured. The secret
+ * must survive a restart, so that a repeated call is recognised.
  */
 function withOwnSecret(config: Config, stores: LocalStores | SharedStores): Config {
   const own = stores.kind === 'shared' ? stores.ownSecret : undefined;
@@ -77,7 +77,7 @@ function withOwnSecret(config: Config, stores: LocalStores | SharedStores): Conf
   return { ...config, SERVICE_CLUSTER_SECRET: [own] };
 }
 
-/** Where data is kept, as a person reads it. */
+/** Storage location, for display. */
 function placeOf(config: Config): string {
   switch (config.SERVICE_STORAGE) {
     case 'memory':
@@ -89,7 +89,7 @@ function placeOf(config: Config): string {
   }
 }
 
-/** What the edge of this process stands in front of. */
+/** Backends of the edge in this process. */
 type Backends = AsyncDisposable & {
   readonly engine: EngineClient;
   readonly limiter: LimiterClient;
@@ -121,7 +121,7 @@ async function onMemory(
   };
 }
 
-/** On a store that outlives it: the only nodes of their cluster. */
+/** Opens the only nodes of a cluster on a durable store. */
 async function onStores(
   config: Config,
   foundation: Foundation,
@@ -130,7 +130,7 @@ async function onStores(
   operatorsAddress: string,
 ): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
-  // It has no gRPC port; the operators' port is as much its own as any.
+  // The process has no gRPC port. The operators' port identifies the process equally well.
   const address =
     config.SERVICE_STORAGE === 'sqlite' ? FILE_ADDRESS : new URL(operatorsAddress).host;
   const one = opening.use(await clusterOfOne(config, foundation, { stores, bus }, address));
@@ -144,21 +144,21 @@ async function onStores(
   };
 }
 
-/** What a started service can be reached by; URLs without a trailing slash. */
+/** Addresses of a started service: URLs without a trailing slash. */
 type Addresses = {
   readonly api: string;
-  /** Undefined where none was asked for. */
+  /** Undefined unless requested. */
   readonly account: LocalAccount | undefined;
   readonly metrics: string;
   readonly admin: string;
-  /** The console, or the link by which its first user enters; undefined: there is none. */
+  /** Console, or the set-up link for its first user. Undefined without a console. */
   readonly console: string | undefined;
   readonly isDocumented: boolean;
-  /** Where data is kept: `Cassandra`, a file, or memory. */
+  /** Storage location: `Cassandra`, a file, or memory. */
   readonly place: string;
 };
 
-/** What a person sees when the service is up: where it is and what to type next. */
+/** Text for the person who started the service: addresses, and what to type next. */
 function welcome(addresses: Addresses): string {
   const { api, account, metrics, admin, isDocumented, place } = addresses;
   const consoleLine = addresses.console === undefined ? [] : [`  Console  ${addresses.console}`];

@@ -7,8 +7,8 @@ import { type Foundation, foundationOf } from '#process/foundation';
 import type { SharedStores } from '#process/stores';
 
 /**
- * The stores that commands name, for `ctl`: keyspaces of the configured Cassandra, and files, which are
- * held while they are open. Throws `ConfigError` for a configuration that production refuses.
+ * Stores named by `ctl` commands: keyspaces of the configured Cassandra, and files, which are
+ * locked while open. Throws `ConfigError` if production refuses the configuration.
  */
 export function storePlaces(config: Config): StorePlaces {
   const lenient = ctlConfig(config);
@@ -53,7 +53,7 @@ async function opened(
   }
 }
 
-/** The file was named on the command line, and by no variable. */
+/** Removes the variable's name from the error, because the command line named the file. */
 function withoutVariable(error: unknown): never {
   if (!(error instanceof ConfigError)) throw error;
   throw new CtlError(error.message.replace(/^SERVICE_SQLITE_FILE: /, ''), { cause: error });

@@ -8,13 +8,13 @@ import type { PagedListings } from '#storage/ports/listings';
 import type { ErasableMeters } from '#storage/ports/meters';
 import type { CopiedMembers, PagedUsers, PeopleStores } from '#storage/ports/people';
 
-/** People, with what tools do to them. */
+/** Stores of people, with the extra operations for tools. */
 export type ManagedPeople = PeopleStores & {
   readonly users: PagedUsers;
   readonly members: CopiedMembers;
 };
 
-/** What every process with stores has, wherever they are. */
+/** Stores that exist for every storage. */
 type CommonStores = {
   readonly accounts: ManagedAccounts;
   readonly instances: PagedInstances;
@@ -25,23 +25,23 @@ type CommonStores = {
   readonly keyUses: KeyUseStore;
 } & ManagedPeople;
 
-/** The stores of a process that keeps its data to itself and forgets it at its end. */
+/** Stores in the memory of one process, lost at its end. */
 export type LocalStores = CommonStores & {
   readonly kind: 'local';
   readonly engineJournal: Journal;
   readonly meterJournal: Journal;
 };
 
-/** The stores that the processes of a cluster share. */
+/** Stores that the processes of a cluster share. */
 export type SharedStores = CommonStores & {
   readonly kind: 'shared';
   readonly journals: JournalStore;
   readonly shards: ShardStore;
   readonly serverClocks: ServerClocks;
-  /** Why instances should not be changed for now; absent: nothing. */
+  /** Returns why instances must not be changed now. Undefined if nothing can refuse changes. */
   readonly refusal?: Journal['refusal'];
-  /** Of data that has no other process; absent where several share it. */
+  /** Dirty flag of data with a single process. Absent if several processes share the data. */
   readonly dirtyFlag?: DirtyFlag;
-  /** A cluster secret that lies with the data; undefined: every process must be given one. */
+  /** Cluster secret stored with the data. Undefined if every process must be given a secret. */
   readonly ownSecret?: string;
 };

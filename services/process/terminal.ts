@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 
-/** Asks the user at the terminal of this process; undefined where it has none. */
+/** Function that asks the user at the terminal. Undefined if standard input is no terminal. */
 export function terminalQuestion(): ((question: string) => Promise<string>) | undefined {
   if (process.stdin.isTTY !== true) return undefined;
   return async (question) => {
@@ -11,8 +11,8 @@ export function terminalQuestion(): ((question: string) => Promise<string>) | un
 }
 
 /**
- * Ends this process when its output cannot be written: without a word when nobody reads it any more
- * (`ctl accounts list | head`), else with a line that names the cause (a full disk).
+ * Exits if the output cannot be written. Silent if the reader is gone (`ctl accounts list | head`),
+ * otherwise with a line that names the cause, for example a full disk.
  */
 export function endWithoutReader(): void {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
@@ -22,14 +22,14 @@ export function endWithoutReader(): void {
   process.stderr.on('error', () => process.exit(1));
 }
 
-/** Fulfils when everything that was printed is written. */
+/** Fulfils when all printed text is written. */
 export async function writtenOut(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise<void>((resolve) => stream.write('', () => resolve()));
   }
 }
 
-/** Writes to standard output; fulfils when its reader has taken enough for more to come. */
+/** Writes to standard output with back-pressure: fulfils when the stream accepts more text. */
 export async function writeOut(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }

@@ -10,7 +10,7 @@ import { roleName, rolesOf, type WireRole, type WireTls } from '#wire/tls';
 
 const FILES = ['ca.crt', 'tls.crt', 'tls.key'] as const;
 
-/** The variables that name such a folder, and what it is used for in metrics. */
+/** Purpose of each TLS folder, as a label in metrics, by variable. */
 const FOLDERS = {
   SERVICE_TLS_FOLDER: 'wire',
   SERVICE_CASSANDRA_TLS_FOLDER: 'cassandra',
@@ -18,21 +18,21 @@ const FOLDERS = {
 } as const;
 type FolderVariable = keyof typeof FOLDERS;
 
-/** What became of a folder's files: as they are given to others, and as they can be read. */
+/** Parsed files of a TLS folder: for use in TLS, and for inspection. */
 type Parsed<Tls> = {
   readonly tls: Tls;
   readonly authorities: readonly X509Certificate[];
-  /** What the process shows of itself, the signers behind it; empty: nothing. */
+  /** Own certificate and its issuers. Empty without an own certificate. */
   readonly chain: readonly X509Certificate[];
 };
 
-/** What reading a folder takes from outside. */
+/** Dependencies of reading a TLS folder. */
 type Reading = { readonly credentials: CredentialFiles; readonly clock: Clock };
 
 /**
- * What a process of this role shows to the others of its cluster and whom it trusts; undefined
- * without a folder. Throws `ConfigError` for what is of no use. One without a role speaks to no
- * other.
+ * TLS settings for calls between the processes of a cluster. Undefined without a configured folder.
+ * Throws `ConfigError` for unusable files. `role` is undefined for a process without a wire role,
+ * whose certificate is not checked for a role.
  */
 export function wireTlsOf(
   config: Config,
@@ -46,7 +46,7 @@ export function wireTlsOf(
     if (role !== undefined && leaf !== undefined && !rolesOf(leaf).includes(role)) {
       throw folder.unusable('tls.crt', `is not for the DNS name ${roleName(role)}`);
     }
-    // Every process is signed by what all trust: with another ca.crt none would let this one in.
+    // Processes trust only the authorities in ca.crt, so this certificate must be signed by one.
     if (!isChainOf(chain.parsed, authorities.parsed)) {
       throw folder.unusable('tls.crt', 'is not signed by an authority in ca.crt');
     }
@@ -56,8 +56,8 @@ export function wireTlsOf(
 }
 
 /**
- * The same for Cassandra and NATS: ca.crt is needed, tls.crt and tls.key are read if one of
- * them is there.
+ * TLS settings for Cassandra or NATS. ca.crt is required; tls.crt and tls.key are read if one of
+ * them exists.
  */
 export function clientTlsOf(
   config: Config,
@@ -68,7 +68,7 @@ export function clientTlsOf(
   return watched(config, variable, credentials, (folder): Parsed<ClientTls> => {
     const authorities = folder.certificates('ca.crt');
     const authority = authorities.pem.toString();
-    // What was shown once is missing if it is not there later.
+    // A certificate that was used once must not be missing later.
     if (!hasShown && !folder.has('tls.crt') && !folder.has('tls.key')) {
       return { tls: { authority, own: undefined }, authorities: authorities.parsed, chain: [] };
     }
@@ -79,7 +79,7 @@ export function clientTlsOf(
   });
 }
 
-/** What `parse` makes of the folder that a variable names, now and after each change. */
+/** Current and future results of `parse` for the folder that a variable names. */
 function watched<Tls>(
   config: Config,
   variable: FolderVariable,
@@ -104,13 +104,13 @@ function watched<Tls>(
 
 const PEM_START = '-----BEGIN ';
 
-/** A file of a folder, as it is and as it is read. */
+/** File of a folder, as bytes and parsed. */
 type Read<Value> = { readonly pem: Buffer; readonly parsed: Value };
 
 /**
- * The files of one folder, as they were at one moment: ca.crt, tls.crt and tls.key, as cert-manager
- * writes them. What could never be talked with is refused, at start and afterwards: a file that is
- * not there or no PEM, a key of another certificate, a certificate for another time.
+ * Snapshot of the files of one folder: ca.crt, tls.crt and tls.key, as cert-manager writes them. At
+ * start and on reload, refuses files that could never work: a missing file, no PEM, a key of
+ * another certificate, or a certificate outside its validity.
  */
 class TlsFolder {
   readonly #variable: string;
@@ -123,17 +123,17 @@ class TlsFolder {
     this.#contents = contents;
   }
 
-  /** What an operator reads of a file that is of no use. */
+  /** Error about an unusable file, for an operator. */
   unusable(file: string, why: string): ConfigError {
     return new ConfigError(`${this.#variable}: ${join(this.#folder, file)} ${why}`);
   }
 
-  /** Whether there is such a file. Also for one that cannot be read: reading it then says so. */
+  /** Whether the file exists, even if it cannot be read. Reading it then reports why. */
   has(file: string): boolean {
     return this.#contents.get(join(this.#folder, file)) !== MISSING;
   }
 
-  /** Every certificate of a file, of which there is one at least. */
+  /** Certificates of a file, at least one. */
   certificates(file: string): Read<readonly X509Certificate[]> {
     return this.#read(file, (pem) => {
       const found = certificatesIn(pem);
@@ -142,7 +142,7 @@ class TlsFolder {
     });
   }
 
-  /** What the process shows of itself: valid now, and with its own key. */
+  /** Own certificate chain, checked to be valid now, and its key. */
   own(clock: Clock): { chain: Read<readonly X509Certificate[]>; key: Read<KeyObject> } {
     const chain = this.certificates('tls.crt');
     const key = this.#read('tls.key', createPrivateKey);
@@ -157,7 +157,8 @@ class TlsFolder {
     }
     if (nowMs >= Date.parse(validTo)) throw this.unusable('tls.crt', `has expired on ${validTo}`);
     try {
-      // What parses may still be too weak; a server that is given such a thing refuses every client.
+      // A certificate that parses may still be too weak for OpenSSL, and a server with it refuses
+      // all clients.
       createSecureContext({ cert: chain.pem, key: key.pem });
     } catch (error) {
       const [why] = (error as Error).message.split('\n');
@@ -170,7 +171,7 @@ class TlsFolder {
     const pem = this.#contents.get(join(this.#folder, file)) ?? 'is not read';
     if (typeof pem === 'string') throw this.unusable(file, pem);
     try {
-      // Both parsers would take other forms too, which nothing after them does.
+      // The parsers also accept other formats, which the rest of the process does not.
       if (!pem.includes(PEM_START)) throw new Error('no PEM');
       return { pem, parsed: parse(pem) };
     } catch {

@@ -8,7 +8,7 @@ import type { Tracer } from '#platform/tracer';
 import { COLLECTORS } from '#platform/variables';
 import { nodeNameOf } from '#process/node-name';
 
-/** What tracing needs of its process. */
+/** Dependencies of tracing. */
 type TracingPorts = {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -16,8 +16,8 @@ type TracingPorts = {
 };
 
 /**
- * The tracer of a process; undefined unless an operator has named a collector. The vendor's packages are
- * loaded only then (decision 227).
+ * Opens the tracer of a process. Undefined unless a collector is configured. The vendor's packages
+ * are loaded only then (decision 227).
  */
 export async function openTracer(
   config: Config,
@@ -57,7 +57,10 @@ export async function openTracer(
   });
 }
 
-/** What `OTEL_TRACES_SAMPLER` means here; without it callers decide, and the service's own share. */
+/**
+ * Sampling settings from `OTEL_TRACES_SAMPLER`. By default callers decide, and the service samples
+ * its own share.
+ */
 function samplingOf(config: Config): Sampling {
   const { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share } = config;
   if (name === undefined) {
@@ -68,7 +71,7 @@ function samplingOf(config: Config): Sampling {
   return { ratio, followsCallers, hasRareWork: ratio > 0 };
 }
 
-/** `name=value` as an operator writes it. */
+/** Parses headers written as `name=value`. */
 function headersOf({ SERVICE_OTLP_HEADERS: pairs = [] }: Config): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
