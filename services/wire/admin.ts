@@ -19,24 +19,24 @@ import {
 import type { WireService } from '#wire/grpc-server';
 import { clientCredentials, trustText, type WireRole, type WireTls } from '#wire/tls';
 
-/** Who a node says it is between two incarnations, and before its first: the last one is over. */
+/** Identity of a node without a current incarnation: before its first, and between two. */
 export const NO_INCARNATION = 'none';
 
-/** How far a node is with giving its shards up. */
+/** Progress of a node in giving its shards up. */
 export type DrainProgress = { readonly incarnation: string; readonly openShards: number };
 
-/** What any node of a cluster offers to operators and to other nodes. */
+/** Administration of any node of a cluster, for operators and other nodes. */
 export interface NodeAdmin {
-  /** The present incarnation of the node, or `NO_INCARNATION`. */
+  /** Current incarnation of the node, or `NO_INCARNATION`. */
   identity(): string;
   /**
-   * Gives every shard up and takes none until the process ends; answers at once, and may be
-   * repeated. Rejects with `conflict` when no other node could take them.
+   * Starts giving up all shards; the node takes none until the process ends. Answers at once and
+   * may be repeated. Rejects with `conflict` if no other node could take the shards.
    */
   drain(): Promise<DrainProgress>;
 }
 
-/** An observation that no checkpoint has stored yet. */
+/** Observation without a stored checkpoint. */
 export type UnstoredCycle = {
   readonly generation: number;
   readonly cycle: number;
@@ -48,128 +48,139 @@ export type UnstoredCycle = {
   readonly timestampMs: number;
 };
 
-/** What an engine has in memory of an instance. */
+/** State of an instance in an engine's memory. */
 export type ActiveInstance = {
   readonly version: number;
   readonly generation: number;
   readonly cycle: number;
-  /** The last few that are not stored, newest first. */
+  /** The last unstored observations, newest first. */
   readonly unstoredCycles: readonly UnstoredCycle[];
 };
 
-/** What an engine reports of an instance, which may be another engine's. */
+/** Report of an engine on an instance, which another engine may own. */
 export type InstanceReport = {
-  /** The present incarnation of the engine. */
+  /** Current incarnation of the engine. */
   readonly incarnation: string;
-  /** Whether calls for the instance are answered there. */
+  /** Whether this engine answers calls for the instance. */
   readonly isServed: boolean;
-  /** Undefined: it is not in memory. */
+  /** Undefined if the instance is not in memory. */
   readonly active: ActiveInstance | undefined;
 };
 
-/** What an engine of a cluster offers besides. */
+/** Additional administration of an engine. */
 export interface InstanceAdmin {
-  /** Reports of an instance and activates nothing. Rejects with `service_unavailable`. */
+  /**
+   * Reports on an instance without activating it. Rejects with `service_unavailable` without a
+   * current incarnation.
+   */
   readInstance(instanceId: string): Promise<InstanceReport>;
 }
 
-/** What one key has used of a month: its prefix (`KeyCycles`), and the cycles of each of its days. */
+/** Usage of one API key in a month: its prefix (`KeyCycles`), and its cycles per day. */
 export type KeyUsage = { readonly prefix: string; readonly cyclesByDay: readonly number[] };
 
-/** What an account has used in a month. */
+/** Usage of an account in a month. */
 export type MonthUsage = {
   readonly endsAtMs: number;
-  /** Those of each UTC day from the first on; they add up to the month. */
+  /** Cycles of each UTC day from the first on. Their sum is the month's usage. */
   readonly cyclesByDay: readonly number[];
-  /** Of them; what is missing in their sum is of no key that is known. */
+  /** Share of each key. The rest, if any, belongs to no known key. */
   readonly keys: readonly KeyUsage[];
 };
 
-/** What an account has used, for its owner's eyes. */
+/** Usage of an account in the current month and window, for operators and its owner. */
 export type MeterUsage = {
   readonly limits: { readonly requestsPerMinute: number; readonly cyclesPerMonth: number };
   readonly requestsInWindow: number;
-  /** Unix second at which the window ends; undefined between two windows. */
+  /** Unix second at which the window ends. Undefined between two windows. */
   readonly windowResetAtS: number | undefined;
   readonly cyclesUsed: number;
   readonly cyclesReserved: number;
   readonly monthResetAtS: number;
-  /** Cycles of the month that may be granted without asking the journal again. */
+  /** Cycles of the month that can be granted without another journal append. */
   readonly monthWatermark: number;
-  /** Requests of the window that may be granted without asking the journal again. */
+  /** Requests of the window that can be granted without another journal append. */
   readonly windowWatermark: number;
-  /** Of the used cycles: reserved and never settled. */
+  /** Part of the used cycles: reserved and never settled. */
   readonly cyclesExpired: number;
-  /** Of the used cycles: may have been lost in crashes. */
+  /** Part of the used cycles: possibly lost in crashes. */
   readonly cyclesLost: number;
-  /** Those of each UTC day of the month up to today; they add up to the used ones. Empty: none. */
+  /**
+   * Cycles of each UTC day of the month up to today. Their sum is `cyclesUsed`. Empty without
+   * usage.
+   */
   readonly cyclesByDay: readonly number[];
-  /** Of them, those of each key; what is missing in their sum is of no key that is known. */
+  /** Share of each key. The rest, if any, belongs to no known key. */
   readonly keys: readonly KeyUsage[];
-  /** Months that are over and may not be stored by themselves yet, oldest first. */
+  /** Finished months that may not have been stored separately yet, oldest first. */
   readonly finishedMonths: readonly MonthUsage[];
 };
 
-/** What a limiter of a cluster offers besides. */
+/** Additional administration of a limiter. */
 export interface UsageAdmin {
   /**
-   * What the account has used, as its owner counts it; undefined when there is no such account.
-   * Rejects with `service_unavailable` (`not_owner`) when another limiter owns it.
+   * Usage of an account, as the owner of its meter counts it. Undefined if the account does not
+   * exist. Rejects with `service_unavailable` (`not_owner`) if another limiter owns the meter.
    */
   readUsage(accountId: string): Promise<MeterUsage | undefined>;
-  /** Begins the present month where the account's meter is in another one; answers as `readUsage`. */
+  /**
+   * Moves the account's meter to the current month if it is in another one. Answers as `readUsage`.
+   */
   resetUsage(accountId: string): Promise<MeterUsage | undefined>;
 }
 
-/** What a node holds in memory, and how often it was called. */
+/** Load of a node: actors in memory, unstored records, and calls. */
 export type NodeLoad = {
-  /** Whose load it is. */
+  /** Incarnation of the node. */
   readonly incarnation: string;
-  /** Instances and directories of an engine, meters of a limiter, and roughly the bytes they hold. */
+  /**
+   * Instances and directories of an engine, or meters of a limiter, and their approximate size in
+   * bytes.
+   */
   readonly actors: number;
   readonly actorBytes: number;
-  /** Committed records that no checkpoint has stored. */
+  /** Committed records without a stored checkpoint. */
   readonly unstoredRecords: number;
-  /** For how long the oldest of them waits, in milliseconds; undefined: there is none. */
+  /** Age of the oldest such record, in milliseconds. Undefined without such records. */
   readonly oldestUnstoredMs: number | undefined;
-  /** Calls of this incarnation since it began. */
+  /** Number of calls since this incarnation began. */
   readonly calls: number;
 };
 
-/** What a node of a cluster offers to who looks after it. */
+/** Monitoring of a node. */
 interface LoadAdmin {
-  /** The load now. Rejects with `service_unavailable` between two incarnations. */
+  /** Current load. Rejects with `service_unavailable` without a current incarnation. */
   readLoad(): Promise<NodeLoad>;
 }
 
-/** What one node offers: as any does, and as an engine or a limiter. */
+/** Administration that one node offers: as any node, and as an engine or a limiter. */
 export type AdminTarget = NodeAdmin &
   Partial<LoadAdmin> &
   Partial<InstanceAdmin> &
   Partial<UsageAdmin>;
 
-/** Longest incarnation id, in UTF-16 units. */
+/** Maximum length of an incarnation id, in UTF-16 units. */
 const INCARNATION_LENGTH_MAX = 255;
 
-/** What should answer, and which roles are that: with TLS no process of another one is asked. */
+/** Roles that may answer a call, by kind of callee. With TLS the client accepts no other roles. */
 const ROLES = {
   node: ['engine', 'limiter'],
   engine: ['engine'],
   limiter: ['limiter'],
 } as const satisfies Record<string, readonly WireRole[]>;
 
-/** What operators and other nodes ask of the node at one address. */
+/** Client for the administration of the node at one address. */
 export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
-  /** The present incarnation of the node, as `NodeAdmin.identity`. */
+  /** Current incarnation of the node, as `NodeAdmin.identity`. */
   identify(): Promise<string>;
-  /** As `NodeAdmin.drain`; `requestedBy` names the user for the log of the node. */
+  /** As `NodeAdmin.drain`. `requestedBy` is the user's name for the node's log. */
   drain(requestedBy?: string): Promise<DrainProgress>;
 }
 
 /**
- * The node at `address` (`host:port`), each call over a connection of its own. Calls reject with
- * the node's own fault, or with `service_unavailable` when no node of that kind answers there in
- * time.
+ * Creates a client for the node at `address` (`host:port`). Each call uses its own connection.
+ * Calls reject with the node's own fault, or with `service_unavailable` if no node of the kind
+ * answers in time.
  */
 export function adminClient(address: string, options: UnaryCallOptions): AdminClient {
   async function ask<Request, Reply>(
@@ -213,13 +224,13 @@ function noneAt(address: string, kind: keyof typeof ROLES, cause: ServiceError |
   return faultFor(`${kind}_unavailable`, text, { cause });
 }
 
-/** The operator looks at the other process next: is it slow, unreachable, or another? */
+/** Reason for the operator's next step: is the other process slow, unreachable or another one? */
 function whyOf(cause: ServiceError | undefined): string {
   switch (cause?.code) {
     case undefined:
     case status.UNIMPLEMENTED:
       return '';
-    // Only the client's own deadline cancels.
+    // The client's deadline is the only source of cancellation.
     case status.CANCELLED:
       return ' in time';
     default:
@@ -241,10 +252,10 @@ function usageOf({ usage }: UsageReply): MeterUsage | undefined {
 }
 
 /**
- * What `adminClient` asks, served beside an engine or a limiter. A method that `target` does not
- * have is refused as UNIMPLEMENTED. The service answers also while the process stops: a node that
- * leaves is not dead yet (architecture 3.3), and operators look most closely then. `onDrain` receives
- * which user asked for a drain that has begun.
+ * gRPC service for `adminClient`, beside an engine or a limiter. A method that `target` lacks is
+ * refused as UNIMPLEMENTED. The service answers also while the process stops, because a leaving
+ * node is not dead (architecture 3.3) and operators watch it. `onDrain` receives the name of the
+ * user who requested a drain.
  */
 export function adminService(
   target: AdminTarget,
@@ -294,7 +305,10 @@ export function adminService(
   };
 }
 
-/** A claimed name as it may stand in a log and a probe: letters, digits and `.@+-`, 64 at most. */
+/**
+ * Sanitizes a claimed user name for logs and probes: letters, digits and `.@+-`, at most 64
+ * characters.
+ */
 function userNameOf(claimed: string): string {
   return claimed.slice(0, 64).replaceAll(/[^\w.@+\\-]/g, '?') || 'unknown';
 }
@@ -324,27 +338,27 @@ function keyToWire({ prefix, cyclesByDay }: KeyUsage): { prefix: string; cyclesB
   return { prefix, cyclesByDay: [...cyclesByDay] };
 }
 
-/** How long one call may take, and what it takes from outside. */
+/** Options of a unary call. */
 type UnaryCallOptions = {
-  /** Connect included, in milliseconds. */
+  /** Timeout including the connect, in milliseconds. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Absent: plain text. */
+  /** Plain text if undefined. */
   readonly tls?: Reloadable<WireTls> | undefined;
 };
 
-/** Whom a call is for. */
+/** Target of a call. */
 type Callee = {
   /** `host:port`. */
   readonly address: string;
-  /** With TLS, the process there must be of one of these. */
+  /** Roles of which the callee must have one, with TLS. */
   readonly roles: readonly WireRole[];
 };
 
 /**
- * One call over a fresh connection. Rejects with gRPC's
- * own `ServiceError`, which the caller puts into words; after `timeoutMs` its code is CANCELLED.
- * Nothing of the connection is left in the end, whatever the peer does.
+ * Makes one call over a fresh connection. Rejects with gRPC's own `ServiceError`, which the caller
+ * translates; after `timeoutMs` its code is CANCELLED. Always closes the connection, even if the
+ * peer hangs.
  */
 export async function unaryCall<Request, Reply>(
   { address, roles }: Callee,
@@ -353,7 +367,7 @@ export async function unaryCall<Request, Reply>(
   { timeoutMs, clock, tls }: UnaryCallOptions,
 ): Promise<Reply | undefined> {
   using opened = new DisposableStack();
-  // A connection of its own: one that is reused could lead to a process that is no longer there.
+  // A fresh connection, because a reused one could lead to a process that has ended.
   const { client, cut } = ownChannel(address, clientCredentials(tls, roles));
   opened.defer(cut);
   opened.defer(() => client.close());
@@ -370,15 +384,15 @@ export async function unaryCall<Request, Reply>(
   return await promise;
 }
 
-/** Who makes a unary call, and with which metadata. */
+/** Caller of a unary call, with its metadata. */
 export type UnaryCaller = Pick<
   grpc.ServerUnaryCall<unknown, unknown>,
   'metadata' | 'getAuthContext'
 >;
 
 /**
- * The handler of a unary method that `answer` answers. A fault is a gRPC status; any other error is
- * reported and answered as `internal`.
+ * Handler of a unary method, which `answer` implements. A fault becomes a gRPC status. Any other
+ * error is reported and answered as `internal`.
  */
 export function unaryHandler<Request, Reply>(
   answer: (request: Request, from: UnaryCaller) => Promise<Reply>,

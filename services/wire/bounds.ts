@@ -1,98 +1,109 @@
 import { status } from '@grpc/grpc-js';
 
-/** Every bound of the wire with unit and reason. Full means a fault at once (architecture 3.7). */
+/**
+ * Bounds of the wire, with units and reasons. At a bound, calls fail at once (architecture 3.7).
+ */
 
-/** Largest frame of requests, in bytes: gRPC's default; many times the largest batch. */
+/** Maximum size of a request frame, in bytes. gRPC's default, many times the largest batch. */
 export const REQUEST_FRAME_BYTES_MAX = 4 * 1_024 * 1_024;
 
-/** Largest frame of replies, in bytes: many times the largest page (decision 162). */
+/** Maximum size of a reply frame, in bytes. Many times the largest page (decision 162). */
 export const REPLY_FRAME_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** A frame with this many bytes is closed: large enough to spread its cost, small to hold. */
+/** Target size of a frame, in bytes. Large enough to amortize its cost, small enough to buffer. */
 export const FRAME_BYTES_TARGET = 256 * 1_024;
 
-/** Messages read from one frame: what the smallest of them fill of a frame of the target size. */
+/** Maximum number of messages in one frame: as many of the smallest as fit into the target size. */
 export const FRAME_MESSAGES_MAX = 16_384;
 
 /**
- * Calls waiting for an answer per client, sent or not: a tenth of a second at 40,000 a second, and the
- * 2,000 with which an edge waits for events (decision 244).
+ * Maximum number of unanswered calls per client, sent or not. Calls of a tenth of a second at
+ * 40,000 per second, plus the 2,000 with which an edge waits for events (decision 244).
  */
 export const CLIENT_CALLS_IN_FLIGHT_MAX = 6_144;
 
-/** Calls without an answer per stream of a server: more than a client's, which is met first. */
+/**
+ * Maximum number of unanswered calls per stream of a server. Above the client's bound, which takes
+ * effect first.
+ */
 export const SERVER_CALLS_IN_FLIGHT_MAX = 8_192;
 
-/** Answers held for one client that does not read them, in bytes: four of the largest frames. */
+/**
+ * Maximum size of replies buffered for a client that does not read them, in bytes: four of the
+ * largest frames.
+ */
 export const REPLIES_HELD_BYTES_MAX = 4 * REPLY_FRAME_BYTES_MAX;
 
-/** The longest a call of an engine may take, in milliseconds. Source: architecture 3.5. */
+/** Maximum duration of a call to an engine, in milliseconds. Source: architecture 3.5. */
 export const CALL_TIMEOUT_MS_MAX = 10_000;
 
-/** How long the limiter may take to answer, in milliseconds. Source: architecture 4. */
+/** Timeout of an admission by the limiter, in milliseconds. Source: architecture 4. */
 export const LIMITER_TIMEOUT_MS = 100;
 
 /**
- * How long a limiter may take to answer an account's question, in milliseconds, and so any server any
- * call: longer than its stores, and than the 8 s of a payment provider (decision 248).
+ * Timeout of an account call to a limiter, in milliseconds, and upper bound for any call. Longer
+ * than the timeouts of its stores, and than the 8 s of a payment provider (decision 248).
  */
 export const ACCOUNT_CALL_MS_MAX = 12_000;
 
-/** Characters of an account's question, as JSON. */
+/** Maximum length of an account call's body as JSON, in characters. */
 export const ACCOUNT_QUESTION_LENGTH_MAX = 512 * 1_024;
 
-/** Characters of the answer to one: a page of the longest lines. */
+/** Maximum length of an account call's answer, in characters: a page of the longest lines. */
 export const ACCOUNT_ANSWER_LENGTH_MAX = 2 * 1_024 * 1_024;
 
-/** How often deadlines are looked at, in milliseconds: a tenth of the shortest of them. */
+/** Period of the deadline sweep, in milliseconds: a tenth of the shortest timeout. */
 export const DEADLINE_SWEEP_MS = 10;
 
-/** When a connection that is not open has failed, in milliseconds: TCP's first two retries. */
+/** Timeout of a connection attempt, in milliseconds: TCP's first two retries. */
 export const CONNECT_TIMEOUT_MS = 3_000;
 
-/** First ceiling of the wait before a reconnect, in milliseconds; full jitter below it. */
+/** First ceiling of the reconnect backoff, in milliseconds. Full jitter applies below it. */
 export const BACKOFF_BASE_MS = 50;
 
-/** Largest ceiling of that wait, in milliseconds. */
+/** Maximum ceiling of the reconnect backoff, in milliseconds. */
 export const BACKOFF_CAP_MS = 2_000;
 
-/** Silence after which a peer is asked for a sign of life, in milliseconds. */
+/** Silence after which a peer is pinged, in milliseconds. */
 export const KEEPALIVE_TIME_MS = 2_000;
 
-/** The time it has to give one, in milliseconds. */
+/** Timeout of the answer to a ping, in milliseconds. */
 export const KEEPALIVE_TIMEOUT_MS = 3_000;
 
 /** Flow-control window of a client, in bytes: answers of 1.5 kB to several hundred calls. */
 export const FLOW_WINDOW_BYTES = 1_024 * 1_024;
 
-/** Streams and unary calls at once on one connection to a server: one stream and a few tools. */
+/** Maximum number of concurrent streams and unary calls per connection: one stream, a few tools. */
 export const STREAMS_PER_CONNECTION_MAX = 64;
 
-/** How long a server that stops waits for calls in flight, in milliseconds by default. */
+/** Default time that a stopping server waits for calls in flight, in milliseconds. */
 export const STOP_GRACE_MS = 5_000;
 
-/** Longest id, digest or ETag, in UTF-16 units; an idempotency key may have 255 (decision 22). */
+/**
+ * Maximum length of an id, digest or ETag, in UTF-16 units. An idempotency key may have 255
+ * (decision 22).
+ */
 export const TOKEN_LENGTH_MAX = 255;
 
-/** Longest text of a caller's address, in UTF-16 units: what is longer is none. */
+/** Maximum length of a caller's address as text, in UTF-16 units. No valid address is longer. */
 export const ADDRESS_LENGTH_MAX = 64;
 
-/** Longest name of a caller's program, in UTF-16 units. */
+/** Maximum length of a client program's name, in UTF-16 units. */
 export const CLIENT_LENGTH_MAX = 120;
 
-/** Call ids and tags are below 2^52. Source: engine-messages, limiter-messages. */
+/** Maximum call id and tag, below 2^52. Source: engine-messages, limiter-messages. */
 export const CALL_ID_MAX = 2 ** 52 - 1;
 
-/** Cycles of one call. */
+/** Maximum number of cycles of one call. */
 export const CYCLES_MAX = 100;
 
-/** Fields of fixed size, tags and ids of one message, in bytes, rounded up. */
+/** Upper bound for the fixed-size fields, tags and ids of one message, in bytes, rounded up. */
 export const MESSAGE_BYTES = 4_096;
 
 /**
- * Why a connection was refused whose peer does not serve `service`: it speaks another generation of
- * the wire, which the package of a service names (`identity_engine.v1`). Undefined: for another reason.
- * Source: decision 239.
+ * Error for a peer that does not serve `service`: it speaks another generation of the wire, which
+ * is part of the package name (`identity_engine.v1`). Undefined if the connection failed for
+ * another reason. Source: decision 239.
  */
 export function otherGeneration(
   cause: unknown,

@@ -2,25 +2,25 @@ import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { toFault } from '#fault/fault';
 import { isSampled, type Span, type Traced, type Tracer, traced } from '#platform/tracer';
 
-/** What a call's span says of the service that is asked. */
+/** Names of a protocol that appear in the spans of its calls. */
 type CallProtocol<Call> = {
   readonly name: string;
   readonly exchangePath: string;
   nameOf(call: Call): string;
 };
 
-/** What came with a call, for whatever is said of it: its own span, or the one that asked. */
+/** Trace context of a received call: its own span, or the caller's traceparent. */
 export type CallTrace = {
   readonly span?: Span | undefined;
   readonly traceparent?: string | undefined;
-  /** Whether how long the call takes is measured. */
+  /** Whether the duration of the call is measured. */
   readonly isMeasured: boolean;
 };
 
-/** Of a call of which nothing is known. */
+/** Trace of a call without trace context. */
 export const UNTRACED: CallTrace = { isMeasured: true };
 
-/** What is known of a call as the one who answers it sees it; begins its span, if it has one. */
+/** Trace context of a received call on the server. Begins a span if the trace is sampled. */
 export function traceOf<Call extends Traced>(
   tracer: Tracer | undefined,
   protocol: CallProtocol<Call> & { waits(call: Call): boolean },
@@ -33,7 +33,7 @@ export function traceOf<Call extends Traced>(
   return { span, traceparent: span?.traceparent ?? asking, isMeasured };
 }
 
-/** The span of a call as the one who asks sees it; undefined unless its trace is recorded. */
+/** Span of a call on the client. Undefined unless its trace is sampled. */
 export function clientSpan<Call extends Traced>(
   tracer: Tracer | undefined,
   protocol: CallProtocol<Call>,
@@ -55,7 +55,7 @@ export function clientSpan<Call extends Traced>(
   });
 }
 
-/** The same as the one who answers sees it. */
+/** Span of a call on the server. Undefined unless its trace is sampled. */
 function serverSpan<Call extends Traced>(
   tracer: Tracer | undefined,
   protocol: CallProtocol<Call>,
@@ -68,7 +68,7 @@ function serverSpan<Call extends Traced>(
   return tracer.child(traceparent, { name, kind: 'server', attributes: callAttributes(protocol) });
 }
 
-/** Asks on behalf of the call's own span, if it has one, which lasts until the answer. */
+/** Runs `ask` within a server span, if the trace is sampled, until the answer. */
 export async function inServerSpan<Call extends Traced, Answer>(
   tracer: Tracer | undefined,
   protocol: CallProtocol<Call>,
@@ -87,14 +87,16 @@ export async function inServerSpan<Call extends Traced, Answer>(
   }
 }
 
-/** Ends the span of a call; a refusal that is the caller's own is no error of the service. */
+/**
+ * Ends the span of a call. Only outcomes with an HTTP status from 500 on are errors of the span.
+ */
 export function endCallSpan(span: Span, outcome: 'ok' | FaultCode): void {
   const isError = outcome !== 'ok' && FAULTS[outcome].http >= 500;
   const attributes = { 'identity.outcome': outcome };
   span.end({ attributes, error: isError ? outcome : undefined });
 }
 
-/** `rpc.method` is the stream's: what travels in it is ours, and in the span's name. */
+/** `rpc.method` names the stream; the span's name has the kind of call inside the stream. */
 function callAttributes({ exchangePath }: { readonly exchangePath: string }) {
   return { 'rpc.system.name': 'grpc', 'rpc.method': exchangePath.slice(1) };
 }

@@ -1,15 +1,17 @@
 import type { CallEnded } from '#wire/channel';
 
-/** Hears what a server does, for its metrics. On the hot path: must be cheap. */
+/** Observes a server's calls for its metrics. On the hot path: must be cheap. */
 export interface CallObserver {
-  /** A call ended here after this time, whether or not its caller still waits for it. */
+  /** Called when a call ends, whether or not its caller still waits. */
   ended: CallEnded;
-  /** A frame with `messages` messages came. */
+  /** Called when a frame with `messages` messages arrives. */
   received(messages: number): void;
 }
 
-/** What answers the calls. */
+/** Answers calls. */
 export interface CallTarget<Call, Answer> {
-  /** A value is answered in this turn, without a promise; a throw is a fault. */
+  /**
+   * Answers a call. A plain value is sent in the same turn, without a promise. A throw is a fault.
+   */
   ask(call: Call): Answer | Promise<Answer>;
 }

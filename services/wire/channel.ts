@@ -10,10 +10,10 @@ import type { Tracer } from '#platform/tracer';
 import { CLIENT_CALLS_IN_FLIGHT_MAX, KEEPALIVE_TIME_MS, KEEPALIVE_TIMEOUT_MS } from '#wire/bounds';
 import { clientCredentials, TLS_NAME, type WireRole, type WireTls } from '#wire/tls';
 
-/** A client with a channel of its own: no connection, failure or retry of gRPC's outlives it. */
+/** gRPC client with its own channel, which shares no connection or retry state with others. */
 export type OwnChannel = {
   readonly client: grpc.Client;
-  /** Cuts every connection that the client has made. */
+  /** Destroys every connection of the client. */
   readonly cut: () => void;
 };
 
@@ -27,9 +27,11 @@ const CHANNEL = {
 } satisfies grpc.ClientOptions;
 
 /**
- * A client for `address` (`host:port`), with credentials that must be its own. Closing a client of
- * gRPC (1.14.7) leaves a connection open for ever whose peer has accepted it and then says nothing,
- * as a stopped process does: it waits for its settings. `cut` ends that one, too.
+ * Creates a client for `address` (`host:port`). `credentials` must not be used by another client.
+ *
+ * In gRPC (1.14.7), closing a client leaks a connection whose peer has accepted and then stays
+ * silent, like a stopped process: the connection waits for HTTP/2 settings. `cut` destroys such a
+ * connection too.
  */
 export function ownChannel(
   address: string,
@@ -57,48 +59,48 @@ export function ownChannel(
 }
 
 /**
- * What gRPC connects to for `address` (`host:port`). With the scheme named, no host can be
- * taken for one: `unix:8100` alone would be a socket's path. Throws for anything but `host:port`,
- * which is refused where an address comes in.
+ * gRPC target for `address` (`host:port`). The explicit scheme prevents a host from being read as
+ * one: `unix:8100` alone would be a socket path. Asserts that the address is `host:port`; other
+ * addresses are refused at the input.
  */
 export function dialTargetOf(address: string): string {
   assert(isHostPort(address), 'an address to connect to is host:port');
   return `dns:${address}`;
 }
 
-/** Where a peer is, and what speaking to it takes from outside. */
+/** Options of a connection to a peer. */
 export type PeerOptions = {
   /** `host:port`. */
   readonly address: string;
   readonly clock?: Clock;
   /** Uniform in [0, 1), for the jitter of reconnects. */
   readonly random?: () => number;
-  /** How long an answer may take, in milliseconds; as the service's protocol says unless given. */
+  /** Timeout of an answer, in milliseconds. Default: the protocol's timeout. */
   readonly timeoutMs?: number;
-  /** Calls without an answer; beyond it they are refused as `overloaded`. */
+  /** Maximum number of unanswered calls. Further calls are refused as `overloaded`. */
   readonly callsInFlightMax?: number;
-  /** Absent: plain text. */
+  /** Plain text if undefined. */
   readonly tls?: Reloadable<WireTls> | undefined;
-  /** Silence after which the peer is pinged, and how long it may take to answer, in milliseconds. */
+  /** Silence after which the peer is pinged, and timeout of the answer, in milliseconds. */
   readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
-  /**
-   * Hears of every call's end, with its duration in seconds and its span. On the hot path: must be
-   * cheap.
-   */
+  /** Called at the end of every call. On the hot path: must be cheap. */
   readonly observeCall?: CallEnded;
   /** Reports outages of the peer. Disposed with the connection. */
   readonly dependency?: Dependency | undefined;
   readonly tracer?: Tracer | undefined;
 };
 
-/** Hears that a call has ended; `traceparent` is of its span, or absent. */
+/**
+ * Called when a call has ended. `traceparent` belongs to the call's span and is undefined without a
+ * span.
+ */
 export type CallEnded = (
   seconds: number,
   outcome: 'ok' | FaultCode,
   traceparent?: string | undefined,
 ) => void;
 
-/** The same with everything filled in, for a peer that speaks this protocol. */
+/** Fills the defaults into peer options, for a peer that speaks the given protocol. */
 export function peerDefaults(
   options: PeerOptions,
   { role, timeoutMs, exchangePath }: { role: WireRole; timeoutMs: number; exchangePath: string },

@@ -2,27 +2,29 @@ import type { Clock } from '#platform/clock';
 import { DEADLINE_SWEEP_MS } from '#wire/bounds';
 
 /**
- * Looks at deadlines every 10 ms while there are any: one timer for all calls, and none without.
+ * Sweep over deadlines every 10 ms while there are any. One timer serves all calls.
  *
- * A look that comes late says that this process was stalled. It is put off once, to the next, so
- * that what has arrived meanwhile is read first: timers come before sockets, and the peer is not to
- * blame.
+ * A late sweep shows that this process was stalled. The sweep is then postponed once, so that data
+ * that arrived meanwhile is read first. Timers run before sockets, and the peer did not cause the
+ * delay.
  */
 export class DeadlineSweep implements Disposable {
   readonly #clock: Clock;
   readonly #look: (nowMs: number) => boolean;
   readonly #lookNow = () => this.#tick();
   #timer: Disposable | undefined;
-  /** When the next look is due; infinite if it must not be put off once more. */
+  /** When the next sweep is due. Infinite if that sweep must not be postponed again. */
   #dueMs = 0;
 
-  /** `look` ends what is over by monotonic time and answers whether deadlines are left. */
+  /**
+   * `look` ends calls whose deadline has passed (monotonic) and returns whether deadlines are left.
+   */
   constructor(clock: Clock, look: (nowMs: number) => boolean) {
     this.#clock = clock;
     this.#look = look;
   }
 
-  /** There is a deadline from now on. On the hot path: cheap when there was one already. */
+  /** Starts the sweep for a new deadline. On the hot path: cheap if the sweep is running. */
   start(nowMs: number): void {
     if (this.#timer === undefined) this.#schedule(nowMs + DEADLINE_SWEEP_MS);
   }

@@ -22,16 +22,16 @@ import {
 } from '#wire/gen/identity_engine/v1/engine';
 import { trustInteger, trustText } from '#wire/tls';
 
-/** Longest `If-Match`, in UTF-16 units: a list of ETags as long as a header may be. */
+/** Maximum length of `If-Match`, in UTF-16 units: the longest allowed header. */
 const IF_MATCH_LENGTH_MAX = 16_384;
-/** Numbers and tags of one observation, in bytes, rounded up. */
+/** Upper bound for the numbers and tags of one observation, in bytes, rounded up. */
 const OBSERVATION_BYTES = 64;
-/** Tag and length of one id of a list, in bytes, rounded up. */
+/** Upper bound for the tag and length of one id in a list, in bytes, rounded up. */
 const ID_BYTES = 4;
-/** UTF-8 bytes of a UTF-16 unit, at most. */
+/** Maximum UTF-8 bytes per UTF-16 unit. */
 const BYTES_PER_UNIT_MAX = 3;
 
-/** The engine's stream, as edges and engines speak it. */
+/** Frame protocol of the engine, for edges and engines. */
 export const engineProtocol: FrameProtocol<EngineCall, EngineAnswer, EngineRequest, WireAnswer> = {
   name: 'identity_engine.v1.Engine',
   role: 'engine',
@@ -55,7 +55,7 @@ export const engineProtocol: FrameProtocol<EngineCall, EngineAnswer, EngineReque
   answerFromWire,
 };
 
-/** A call as `proto/` writes it; `timeoutMs` is what is left of its deadline. */
+/** Encodes a call for `proto/`. `timeoutMs` is the time left until its deadline. */
 function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineRequest {
   return {
     id,
@@ -108,8 +108,7 @@ function answerToWire(answer: EngineAnswer): WireAnswer {
   return { body: bytes, etag, cycles, throttledRetryAfterS, replayed, cursor };
 }
 
-// The body stays a view of the frame it came in: it is forwarded and forgotten within a turn or
-// two.
+// The body stays a view of its frame, because it is forwarded and released within two turns.
 function answerFromWire({
   body,
   etag,

@@ -40,21 +40,24 @@ import { brokenMessage, trustInteger, trustText, trustUnit, unknownCall } from '
 type WireCommand = NonNullable<EngineRequest['command']>;
 type ListCommand = Extract<EngineCommand, { kind: 'list' }>;
 
-/** 100 code points (interface 2.4) in UTF-16 units. */
+/** Maximum length of a name: 100 code points (interface 2.4), in UTF-16 units. */
 const NAME_LENGTH_MAX = 200;
-/** 2,000 code points in UTF-16 units. */
+/** Maximum length of a description: 2,000 code points, in UTF-16 units. */
 const DESCRIPTION_LENGTH_MAX = 4_000;
-/** 64 code points (decision 254) in UTF-16 units. */
+/** Maximum length of a search text: 64 code points (decision 254), in UTF-16 units. */
 const SEARCH_LENGTH_MAX = 128;
-/** Longest id, in UTF-16 units. */
+/** Maximum length of an id, in UTF-16 units. */
 const ID_LENGTH_MAX = 255;
-/** Records and instances on one page. Source: interface 8.4, decisions 2 and 162. */
+/**
+ * Maximum number of records and of instances on one page. Source: interface 8.4, decisions 2 and
+ * 162.
+ */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
-/** Bytes of a model's state: several times those of the present one. */
+/** Maximum size of a model's state, in bytes: several times the present model's. */
 const STATE_BYTES_MAX = 8_192;
 
-/** A command as `proto/` writes it. */
+/** Encodes a command for `proto/`. */
 export function commandToWire(command: EngineCommand): WireCommand {
   switch (command.kind) {
     case 'create':
@@ -118,8 +121,8 @@ export function commandToWire(command: EngineCommand): WireCommand {
 }
 
 /**
- * A command of the domain. Throws `upgrade_in_progress` when it is none that this release knows, and
- * `internal` when it breaks a bound.
+ * Decodes a command. Throws `upgrade_in_progress` for a command unknown to this release, and
+ * `internal` for a value out of bounds.
  */
 export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
   if (wire === undefined) throw unknownCall();
@@ -189,7 +192,7 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
   }
 }
 
-/** A cursor of the domain. Throws `internal` when it breaks a bound. */
+/** Decodes an event cursor. Throws `internal` for a value out of bounds. */
 export function cursorFromWire(wire: EventCursor): EventCursor {
   const count = (value: number, what: string) =>
     trustInteger(value, 0, Number.MAX_SAFE_INTEGER, `${what} of a cursor`);
@@ -215,7 +218,10 @@ function createFromWire(wire: WireCreate): EngineCommand {
   return instancesMax === undefined ? create : { ...create, instancesMax };
 }
 
-/** An engine of release 1.0 would pass over a text beside the page, and answer what was not asked for. */
+/**
+ * Encodes a list command. A search has its own message: an engine of release 1.0 would ignore an
+ * added field and answer with the whole list.
+ */
 function listToWire({ search, cursor, ...command }: ListCommand): WireCommand {
   if (cursor !== undefined) {
     const value = { cursor: instancesCursorText(cursor), limit: command.limit };

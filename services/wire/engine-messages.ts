@@ -1,46 +1,52 @@
 /**
- * What the edge and an engine say to each other, as domain data. Standalone hands these objects
- * over directly; between processes `engine-codec.ts` turns them into proto. Source: architecture 5.
+ * Messages between the edge and an engine, as domain data. A standalone process passes these
+ * objects directly; between processes `engine-codec.ts` translates them to proto. Source:
+ * architecture 5.
  */
 
 import type { Traced } from '#platform/tracer';
 import type { InstancesCursor, RecordsCursor } from '#wire/list-cursor';
 
-/** A valid observation. `timestampMs` is Unix time; left out, the engine stamps it (decision 152). */
+/**
+ * Valid observation. `timestampMs` is Unix time; if undefined, the engine sets the time (decision
+ * 152).
+ */
 export type ObservationInput = {
   /** Index of the mode in the fixed order of the model. */
   readonly mode: number;
   readonly signal: number;
   readonly confidence: number;
-  /** The `context` object as JSON text: stored and given back, never interpreted. */
+  /** The `context` object as JSON text, stored and returned without interpretation. */
   readonly contextJson: string;
   readonly timestampMs: number | undefined;
 };
 
-/** The caller's `Idempotency-Key` and what it was first used for. Source: decision 22. */
+/** The caller's `Idempotency-Key`, and a digest of its first request. Source: decision 22. */
 export type IdempotencyKey = {
   readonly key: string;
   /** Hex digest of method, path and body. */
   readonly fingerprint: string;
   /**
-   * Set while the cluster's secret is changed: another edge may have named a try of this call
-   * otherwise, so that a new call id does not say that the key is new (decision 146).
+   * Set while the cluster's secret is rotated. Another edge may have derived another call id for an
+   * earlier try of this call, so a new call id does not prove that the key is new (decision 146).
    */
   readonly isNameUnsure?: true;
 };
 
-/** Which records of a list: `all` generations or only the current one. */
+/** Page of a list of records, over all generations or only the current one. */
 export type RecordPage = {
   readonly limit: number;
   readonly offset: number;
   readonly isEveryGeneration: boolean;
-  /** Where a walk goes on; undefined: at `offset`. Source: decision 281. */
+  /** Cursor where the listing continues. Undefined to start at `offset`. Source: decision 281. */
   readonly cursor?: RecordsCursor | undefined;
 };
 
-/** What engines ask of each other and no edge ever does. Source: architecture 3.6. */
+/** Commands between engines, never sent by an edge. Source: architecture 3.6. */
 export type PeerCommand =
-  /** Notifies the account's directory of the row of `EngineCall.instanceId`, which is stored already. */
+  /**
+   * Puts the row of `EngineCall.instanceId`, which is stored already, into the account's directory.
+   */
   | {
       readonly kind: 'putListingRow';
       readonly version: number;
@@ -48,46 +54,46 @@ export type PeerCommand =
       readonly description: string;
       readonly createdAtMs: number;
     }
-  /** Notifies the account's directory that the row of `EngineCall.instanceId` is gone for good. */
+  /** Removes the row of `EngineCall.instanceId` from the account's directory permanently. */
   | { readonly kind: 'removeListingRow'; readonly version: number }
   /**
-   * Keeps a place among the account's instances for `EngineCall.instanceId`, which is about to be
-   * created. Refused as `forbidden` when the account has `instancesMax` of them.
+   * Reserves a place among the account's instances for `EngineCall.instanceId`, which is about to
+   * be created. Refused as `forbidden` if the account has `instancesMax` instances.
    */
   | { readonly kind: 'reservePlace'; readonly instancesMax: number }
-  /** Cycle and energy of instances of the account, active or not, without activating them. */
+  /** Reads cycle and energy of the account's instances without activating any instance. */
   | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
 
-/** What only tools ask: an instance's oldest rows are deleted (decision 234). */
+/** Retention command of tools: deletes an instance's oldest rows (decision 234). */
 export type TrimCommand = {
   readonly kind: 'trim';
-  /** Ordinals of the last observation and the last drift event that go. */
+  /** Ordinals of the last observation and the last drift event to delete. */
   readonly history: number;
   readonly drift: number;
-  /** Of that observation: its generation, cycle and time. */
+  /** Generation, cycle and time of that observation. */
   readonly generation: number;
   readonly cycle: number;
   readonly timestampMs: number;
-  /** The model's state after it, a character for each byte; undefined where it is not known. */
+  /** The model's state after that observation, one character per byte. Undefined if unknown. */
   readonly state: string | undefined;
 };
 
-/** Where a stream of an instance's events stands. Source: decision 244. */
+/** Position in the event stream of an instance. Source: decision 244. */
 export type EventCursor = {
-  /** Of the last observation that was sent. */
+  /** Ordinal of the last observation sent. */
   readonly ordinal: number;
-  /** How many drift events the observations up to it have brought. */
+  /** Number of drift events up to that observation. */
   readonly drift: number;
-  /** Of the instance; 0: only the ordinal is known. */
+  /** Generation of the instance. 0 if only the ordinal is known. */
   readonly generation: number;
-  /** The version of the instance of which everything was sent; 0: of none. */
+  /** Latest version of the instance whose events were all sent. 0 if there is none. */
   readonly version: number;
 };
 
-/** Most instances of one `readSummaries`: those of the largest page. Source: interface 8.4. */
+/** Maximum number of instances of one `readSummaries`: the largest page. Source: interface 8.4. */
 export const SUMMARIES_MAX = 100;
 
-/** The command an engine is asked for; instance commands in the order of interface 4. */
+/** Command to an engine. Instance commands are in the order of interface 4. */
 export type EngineCommand =
   | PeerCommand
   | TrimCommand
@@ -97,7 +103,10 @@ export type EngineCommand =
       readonly description: string;
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
-      /** Instances that the account may have, this one included; undefined: they are not counted. */
+      /**
+       * Maximum number of instances of the account, including this one. Undefined if there is no
+       * limit.
+       */
       readonly instancesMax?: number;
     }
   | { readonly kind: 'readInstance' }
@@ -113,12 +122,13 @@ export type EngineCommand =
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
       /**
-       * Keys of the items of a batch, as many as observations; absent: no item has one. A key's
-       * fingerprint is that of a single call with the same observation. Source: decision 280.
+       * Keys of the items of a batch, one entry per observation; absent if no item has a key. A
+       * key's fingerprint equals the fingerprint of a single call with the same observation.
+       * Source: decision 280.
        */
       readonly itemKeys?: readonly (IdempotencyKey | undefined)[] | undefined;
     }
-  /** What observations would do; they are applied to a copy. */
+  /** Applies observations to a copy of the instance. */
   | { readonly kind: 'simulate'; readonly observations: readonly ObservationInput[] }
   | { readonly kind: 'readSnapshot' }
   | { readonly kind: 'readContract' }
@@ -126,8 +136,8 @@ export type EngineCommand =
   | ({ readonly kind: 'readHistory' } & RecordPage)
   | ({ readonly kind: 'readDrift' } & RecordPage & { readonly isPaged: boolean })
   /**
-   * What has happened since a cursor, or from now on; waits so long for something to happen, in
-   * milliseconds, if nothing has. The body of the answer is text of server-sent events (decision 244).
+   * Reads the events since a cursor, or from now on. Without events the call waits up to `waitMs`
+   * milliseconds for one. The answer's body is text of server-sent events (decision 244).
    */
   | {
       readonly kind: 'readEvents';
@@ -140,38 +150,53 @@ export type EngineCommand =
       readonly offset: number;
       readonly sort: 'created_at' | 'name';
       readonly order: 'asc' | 'desc';
-      /** Part of the name, in whatever case, or an id; undefined: all. Source: decision 254. */
+      /**
+       * Part of the name, ignoring case, or an id. Undefined for all instances. Source: decision
+       * 254.
+       */
       readonly search?: string | undefined;
-      /** Where a walk goes on; undefined: at `offset`. Source: decision 281. */
+      /**
+       * Cursor where the listing continues. Undefined to start at `offset`. Source: decision 281.
+       */
       readonly cursor?: InstancesCursor | undefined;
     };
 
-/** One call: the command and everything that travels with it. */
+/** Call to an engine: a command with its context. */
 export type EngineCall = Traced & {
-  /** The account on whose behalf; another account's instance is `not_found` (decision 19). */
+  /**
+   * Account on whose behalf the call is made. An instance of another account is `not_found`
+   * (decision 19).
+   */
   readonly accountId: string;
-  /** The instance, or empty for `list` and `readSummaries`. */
+  /** Id of the instance. Empty for `list` and `readSummaries`. */
   readonly instanceId: string;
   /**
-   * Names this call for good: a second call with the same id advances nothing. An integer below
-   * 2^52, chosen by the edge or derived from the caller's key. Source: architecture 3.5.
+   * Permanent id of this call, for deduplication: a second call with the same id advances nothing.
+   * An integer below 2^52, chosen by the edge or derived from the caller's key. Source:
+   * architecture 3.5.
    */
   readonly callId: number;
-  /** Wall-clock time of the edge's first attempt plus at most 10 s; dropped when past. */
+  /** Deadline, in Unix milliseconds: at most 10 s after the edge's first try. Dropped when past. */
   readonly deadlineAtMs: number;
   readonly idempotency: IdempotencyKey | undefined;
-  /** Only a stored answer may be given; nothing may happen. Source: decision 22 (quota used up). */
+  /**
+   * Whether only a stored answer may be returned, without any effect. Source: decision 22 (quota
+   * used up).
+   */
   readonly isReplayOnly: boolean;
-  /** The ETag that `If-Match` names, `*`, or undefined. Source: decision 21. */
+  /** ETag of `If-Match`, `*`, or undefined. Source: decision 21. */
   readonly ifMatch: string | undefined;
-  /** The model that the account has chosen for its instances; undefined: none (decision 238). */
+  /**
+   * Model version that the account has chosen for its instances. Undefined without a choice
+   * (decision 238).
+   */
   readonly modelVersion?: string | undefined;
   readonly command: EngineCommand;
 };
 
 /**
- * A call that the cluster or its operator makes and no caller: without a name, a key or a condition,
- * because doing what it asks for twice is doing it once.
+ * Call of the cluster or its operator, without a call id, a key or a precondition. Its command must
+ * be idempotent.
  */
 export function unnamedCall(
   asked: Pick<EngineCall, 'accountId' | 'instanceId' | 'deadlineAtMs' | 'command'>,
@@ -180,33 +205,39 @@ export function unnamedCall(
   return { ...asked, ...unnamed };
 }
 
-/** What an engine answers when it does not refuse (a refusal is a thrown `Fault`). */
+/** Answer of an engine. Refusals are thrown as `Fault`. */
 export type EngineAnswer = {
-  /** The whole response body as JSON, rendered once by the engine: text, or UTF-8 bytes off the wire. */
+  /**
+   * Complete response body as JSON, rendered once by the engine. Text, or UTF-8 bytes if received
+   * over the wire.
+   */
   readonly body: string | Uint8Array;
-  /** The strong ETag with its quotes, or empty where decision 21 names none. */
+  /** Strong ETag with its quotes. Empty where decision 21 defines none. */
   readonly etag: string;
-  /** Cycles that this call really advanced: what is billed. */
+  /** Cycles that this call actually advanced, which are billed. */
   readonly cycles: number;
-  /** Seconds for `Retry-After` when the observation came too early (decision 1), else 0. */
+  /** Seconds for `Retry-After` if the observation came too early (decision 1), otherwise 0. */
   readonly throttledRetryAfterS: number;
   /** Whether this is the stored answer of an earlier call with the same key. */
   readonly isReplayed: boolean;
   /**
-   * Set by routing on a replay that follows a try of unknown outcome: what is replayed may be what
-   * that try did, so nothing says that this call has used no cycles.
+   * Set by routing on a replay that follows a try of unknown outcome. The replayed answer may be
+   * the result of that try, so this call may have used cycles.
    */
   readonly isPerhapsOwn?: true;
-  /** Of `readEvents`: where the next one goes on. */
+  /** Set for `readEvents`: position at which the next call continues. */
   readonly cursor?: EventCursor;
 };
 
-/** An answer that advanced no cycle, was not throttled and is no replay; `etag` with its quotes. */
+/**
+ * Creates an answer that advanced no cycle, was not throttled and is no replay. `etag` includes its
+ * quotes.
+ */
 export function plainAnswer(body: string | Uint8Array, etag = ''): EngineAnswer {
   return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
 }
 
-/** The engine as the edge sees it. Throws the engine's faults; never answers past the deadline. */
+/** Engine, as the edge calls it. Throws the engine's faults. Never answers past the deadline. */
 export interface EngineClient {
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer>;
 }

@@ -5,24 +5,24 @@ import { Fault, type ShardOwner, toFault } from '#fault/fault';
 import { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 import { brokenMessage, trustHostPort, trustInteger, trustText } from '#wire/tls';
 
-/** Longest message or field path of a fault, in UTF-16 units: generous for a sentence. */
+/** Maximum length of a fault's message or field path, in UTF-16 units. Generous for a sentence. */
 const FAULT_TEXT_LENGTH_MAX = 4_096;
 
-/** Longest incarnation of an owner, in UTF-16 units. */
+/** Maximum length of an owner's incarnation, in UTF-16 units. */
 const OWNER_TEXT_LENGTH_MAX = 261;
 
-/** Trailer of a refusal: the whole fault as `proto/` writes it, for processes of the cluster. */
+/** Trailer with the whole fault as encoded by `proto/`, for processes of the cluster. */
 const FAULT_TRAILER = 'fault-bin';
 
 /**
- * Whether what a call failed with must be logged where it is refused: a bug, or a failure whose
- * cause the caller's process, which logs the refusal, does not get to see.
+ * Whether the answering process must log an error: a bug, or a failure whose cause is not sent to
+ * the caller's process.
  */
 export function losesItsCause(error: unknown): boolean {
   return !(error instanceof Fault) || (error.cause !== undefined && error.httpStatus >= 500);
 }
 
-/** A fault as it travels. Its cause stays in this process. */
+/** Encodes a fault. Its cause stays in this process. */
 export function faultToWire(fault: Fault): WireFault {
   return {
     code: fault.code,
@@ -36,8 +36,8 @@ export function faultToWire(fault: Fault): WireFault {
 }
 
 /**
- * A peer's fault, unchanged but for a reason that only a later release knows: its code says enough.
- * Throws `internal` when the code is not one of `FAULTS`.
+ * Decodes a peer's fault. A reason that only a later release has is dropped, because the code is
+ * sufficient. Throws `internal` if the code is not in `FAULTS`.
  */
 export function faultFromWire(wire: WireFault): Fault {
   const { code, message, reason, field, retryAfterS, outcomeUnknown, owner } = wire;
@@ -52,7 +52,7 @@ export function faultFromWire(wire: WireFault): Fault {
   });
 }
 
-/** An error as the status of a unary call; its details are `code: message`, for people. */
+/** gRPC status of an error in a unary call. Its details are `code: message`, for people. */
 export function statusOfError(error: unknown): Partial<StatusObject> {
   const fault = toFault(error);
   const metadata = new Metadata();
@@ -61,7 +61,7 @@ export function statusOfError(error: unknown): Partial<StatusObject> {
   return { code: FAULTS[fault.code].grpc, details: `${fault.code}: ${fault.message}`, metadata };
 }
 
-/** The peer's own fault; undefined when the status is not of `statusOfError`'s making. */
+/** Fault in the trailer of a status. Undefined if `statusOfError` did not create the status. */
 export function faultOfStatus({ metadata }: ServiceError): Fault | undefined {
   const [bytes] = metadata?.get(FAULT_TRAILER) ?? [];
   if (!Buffer.isBuffer(bytes)) return undefined;

@@ -13,8 +13,8 @@ import { FrameConnection } from '#wire/frame-link';
 import { answerOf, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
 
 /**
- * Takes a call over that has failed: what it returns becomes the call's outcome; undefined lets the
- * fault stand. `askedAtMs` is monotonic time.
+ * Takes over a failed call: the returned promise becomes the call's outcome. Returns undefined to
+ * let the fault stand. `askedAtMs` is monotonic.
  */
 export type RecoverCall<Call, Answer> = (
   call: Call,
@@ -38,12 +38,12 @@ type PendingCall<Call, Answer> = {
 const UINT32_RANGE = 2 ** 32;
 
 /**
- * One peer, asked over one stream. Calls of one event-loop turn travel in one frame; answers are
- * matched by id and may come in any order.
+ * Client of one peer over one stream. Calls of one event-loop turn are sent in one frame. Answers
+ * are matched by id and may arrive in any order.
  *
- * Every call ends in an answer or a `Fault`, at the latest two sweeps after its time-out, or after
- * a standstill of this process. `isOutcomeUnknown` is set exactly if the call had been handed to
- * the stream and no answer came.
+ * Every call ends with an answer or a `Fault`, at most two sweeps after its timeout, or later if
+ * this process was stalled. `isOutcomeUnknown` is set exactly if the call was written to the stream
+ * and no answer arrived.
  */
 export class FrameClient<Call extends Traced, Answer, Request extends WireRequest, WireAnswer>
   implements AsyncDisposable
@@ -53,7 +53,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
   readonly #connection: FrameConnection;
   readonly #sweep: DeadlineSweep;
   readonly #inFlight = new NumberMap<PendingCall<Call, Answer>>();
-  /** Calls that wait for the next frame. */
+  /** Calls queued for the next frame. */
   #unsent: PendingCall<Call, Answer>[] = [];
   readonly #writer: FrameWriter<PendingCall<Call, Answer>>;
   readonly #flushNow = () => this.#flush();
@@ -106,27 +106,27 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     });
   }
 
-  /** Whether the peer is connected, as far as is known. */
+  /** Whether the peer is connected, as far as this process has noticed. */
   get isOpen(): boolean {
     return this.#connection.isOpen;
   }
 
-  /** Settles when the peer is connected. */
+  /** Fulfils when the peer is connected. Rejects if disposed first. */
   ready(): Promise<void> {
     return this.#connection.ready();
   }
 
   /**
-   * Asks; never waits for a connection. Rejects with the service's faults unchanged. `timeoutMs`:
-   * how long the answer may take, in milliseconds, if that is less than the call has anyway.
+   * Sends a call. Never waits for a connection. Rejects with the service's faults unchanged.
+   * `timeoutMs` shortens the call's timeout, in milliseconds.
    */
   ask(call: Call, options?: { readonly timeoutMs: number }): Promise<Answer> {
     return this.#ask(call, options?.timeoutMs ?? Number.POSITIVE_INFINITY, undefined);
   }
 
   /**
-   * As `ask`; `recover` takes over what fails. It hears of a fault before the caller does, so that
-   * a call that goes well needs no second promise.
+   * Sends a call, and passes a fault to `recover` before the caller sees it. A successful call
+   * needs no second promise.
    */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Promise<Answer> {
     return this.#ask(call, Number.POSITIVE_INFINITY, recover);
@@ -183,7 +183,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
       return this.#unavailable('the service cannot be reached', unavailable, cause);
     }
     if (!(timeoutMs > 0)) return this.#unavailable('the deadline has passed', timedOut);
-    // What is unsent is nearly always in flight too, but what ran out of time stays until a sweep.
+    // Unsent calls are usually also in flight, but a timed-out call stays in `#unsent` until a
+    // sweep.
     if (this.#inFlight.size >= callsInFlightMax || this.#unsent.length >= 2 * callsInFlightMax) {
       return this.#unavailable('too many calls in flight', 'overloaded');
     }
@@ -199,7 +200,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     return faultFor(reason, message, { cause, isOutcomeUnknown });
   }
 
-  // At the end of the event-loop turn, not of the task: calls of many sockets come together.
+  // At the end of the event-loop turn, not of the task: calls from many sockets share one frame.
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#isBlocked) return;
     this.#isFlushScheduled = true;
@@ -217,8 +218,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#unsent = next === this.#unsent.length ? [] : this.#unsent.slice(next);
   }
 
-  // A reply to an id that no call has came too late, or twice: it changes nothing. One to a
-  // call that was never sent is a lie, and so is the rest of the stream.
+  // A reply without a call is late or duplicate and is ignored. A reply to a call that was never
+  // sent proves a faulty peer, so the stream is closed.
   #settle(reader: BinaryReader, length: number): void {
     const reply = this.#protocol.reply.decode(reader, length);
     const pending = this.#inFlight.get(reply.id);
@@ -253,12 +254,12 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     observeCall?.((clock.monotonicMs() - askedAtMs) / 1_000, outcome, span?.traceparent);
   }
 
-  /** Fails the calls whose time is over. Returns whether any are left. */
+  /** Fails the calls whose deadline has passed. Returns whether calls are left. */
   #failDue(nowMs: number): boolean {
     const { unavailable, timedOut } = this.#protocol;
     let isAnyUnsent = false;
     for (const pending of this.#inFlight.values()) {
-      // Another one's end may have ended it meanwhile.
+      // The end of another call may have settled this one meanwhile.
       if (pending.isSettled || pending.deadlineMs > nowMs) continue;
       const { isSent } = pending;
       const seconds = (nowMs - pending.askedAtMs) / 1_000;

@@ -10,30 +10,30 @@ import {
 } from '#wire/bounds';
 import { type OwnChannel, ownChannel } from '#wire/channel';
 
-/** What a link reports to its owner. `onClose` is the last. */
+/** Events of a link for its owner. `onClose` is the last one. */
 interface LinkEvents {
-  /** The peer has answered on the stream: it speaks our service. */
+  /** The peer has sent its headers on the stream: it serves this protocol. */
   onOpen(): void;
   onFrame(frame: Uint8Array): void;
-  /** The stream takes frames again after a `write` that returned false. */
+  /** The stream accepts frames again after a `write` that returned false. */
   onDrain(): void;
   onClose(cause: unknown): void;
 }
 
-/** Where and how a link connects. */
+/** Options of a link. */
 type LinkOptions = {
   /** `host:port`. */
   readonly address: string;
   /** Path of the stream method. */
   readonly path: string;
   readonly clock: Clock;
-  /** Credentials for one link alone. */
+  /** Creates credentials that only one link uses. */
   readonly newCredentials: () => grpc.ChannelCredentials;
-  /** Silence after which the peer is pinged, and how long it may take to answer, in milliseconds. */
+  /** Silence after which the peer is pinged, and timeout of the answer, in milliseconds. */
   readonly keepalive: { readonly timeMs: number; readonly timeoutMs: number };
 };
 
-// When to try again is decided in one place, the frame connection.
+// gRPC's own retries are off: only the frame connection decides when to reconnect.
 const CHANNEL = {
   'grpc.default_compression_algorithm': grpc.compressionAlgorithms.identity,
   'grpc.max_receive_message_length': REPLY_FRAME_BYTES_MAX,
@@ -45,9 +45,9 @@ const CHANNEL = {
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * One stream to one peer, from its first connect to its end; it never comes back. It counts as open
- * when the peer has sent its headers, which our servers do at once, so a peer that accepts
- * connections and then hangs is never open.
+ * Single-use stream to one peer, from its connect to its end. The link counts as open when the peer
+ * has sent its headers, which this project's servers do at once. So a peer that accepts connections
+ * and then hangs is never open.
  */
 class FrameLink implements Disposable {
   readonly #channel: OwnChannel;
@@ -86,19 +86,19 @@ class FrameLink implements Disposable {
     this.#stream.on('status', (status: grpc.StatusObject) => this.close(status));
   }
 
-  /** Sends a frame. False: send no more before `onDrain`. */
+  /** Sends a frame. Returns false for back-pressure: wait for `onDrain` before the next frame. */
   write(frame: Buffer): boolean {
     return this.#stream.write(frame);
   }
 
-  /** Ends the link, now and for good; `onClose` hears of it once, before this returns. */
+  /** Closes the link permanently. `onClose` is called once, before this returns. */
   close(cause: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#connecting[Symbol.dispose]();
     this.#stream.cancel();
     this.#channel.client.close();
-    // One that never opened would stay for ever at a peer that accepts and says nothing.
+    // A link that never opened would leak at a peer that accepts and stays silent.
     if (!this.#wasOpen) this.#channel.cut();
     this.#events.onClose(cause);
   }
@@ -108,32 +108,32 @@ class FrameLink implements Disposable {
   }
 }
 
-/** What a connection reports to its owner. */
+/** Events of a connection for its owner. */
 interface ConnectionEvents {
   onOpen(): void;
-  /** Throws when the frame is garbage: then the stream is closed and opened again. */
+  /** Throws on an invalid frame. The connection then closes the stream and reconnects. */
   onFrame(frame: Uint8Array): void;
   onDrain(): void;
-  /** What was open, or was to be, is gone. The next attempt comes by itself. */
+  /** The stream was lost, or could not be opened. The connection reconnects on its own. */
   onLost(cause: unknown): void;
 }
 
-/** Where a connection leads, and what it takes from outside. */
+/** Options of a connection. */
 type ConnectionOptions = LinkOptions & {
-  /** Uniform in [0, 1). */
+  /** Uniform in [0, 1), for the jitter of reconnects. */
   readonly random: () => number;
 };
 
 /**
- * The longest wait before attempt number `failures + 1`, in milliseconds. The real wait is a
- * uniform part of it (full jitter), so that many clients of one lost server do not come back as
- * one.
+ * Ceiling of the backoff before attempt number `failures + 1`, in milliseconds. The actual wait is
+ * uniform below the ceiling (full jitter), so that the clients of a lost server do not reconnect
+ * all at once.
  */
 export function backoffCeilingMs(failures: number): number {
   return Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** failures);
 }
 
-/** A link that comes back: opened at once, and again after every loss until disposed. */
+/** Reconnecting link: opened at once, and again after every loss, until disposed. */
 export class FrameConnection implements Disposable {
   readonly #options: ConnectionOptions;
   readonly #events: ConnectionEvents;
@@ -148,7 +148,7 @@ export class FrameConnection implements Disposable {
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
     this.#events = events;
-    // A connection that no caller waits for is no unhandled rejection.
+    // Without a waiting caller, the rejection must not count as unhandled.
     this.#opening.promise.catch(() => undefined);
     this.#connect();
   }
@@ -157,12 +157,14 @@ export class FrameConnection implements Disposable {
     return this.#isOpen;
   }
 
-  /** Settles when the connection is open; rejects when it is disposed first. */
+  /** Fulfils when the connection is open. Rejects if disposed first. */
   ready(): Promise<void> {
     return this.#opening.promise;
   }
 
-  /** Sends a frame. False: send no more before `onDrain`. Only while open. */
+  /**
+   * Sends a frame. Returns false for back-pressure: wait for `onDrain`. Allowed only while open.
+   */
   write(frame: Buffer): boolean {
     return this.#link?.write(frame) ?? false;
   }
@@ -199,8 +201,8 @@ export class FrameConnection implements Disposable {
     }
   }
 
-  // Only a connection that has lasted starts the back-off again: a peer that accepts us and breaks
-  // the stream at once is as bad as one that is not there.
+  // Only a connection that lasted resets the backoff: a peer that accepts and then breaks the
+  // stream is as bad as an absent one.
   #lost(cause: unknown): void {
     const { clock, random } = this.#options;
     if (this.#isOpen) {

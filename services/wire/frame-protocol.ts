@@ -6,16 +6,16 @@ import { faultFromWire } from '#wire/fault-codec';
 import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 import { brokenMessage, type WireRole } from '#wire/tls';
 
-/** What every request carries. */
+/** Fields of every request. */
 export type WireRequest = {
   readonly id: number;
-  /** What is left of the call's time, in milliseconds. */
+  /** Time left until the deadline of the call, in milliseconds. */
   readonly timeoutMs: number;
-  /** The span that asks; empty where nothing is traced. */
+  /** Caller's span. Empty without tracing. */
   traceparent: string;
 };
 
-/** What every reply carries. */
+/** Fields of every reply. */
 export type WireReply<WireAnswer> = {
   id: number;
   outcome:
@@ -24,16 +24,16 @@ export type WireReply<WireAnswer> = {
     | undefined;
 };
 
-/** How one kind of message becomes bytes and comes out of them. */
+/** Encoder and decoder of one kind of message. */
 interface WireMessage<Message> {
   encode(message: Message, writer: BinaryWriter): BinaryWriter;
-  /** Throws when the bytes are no such message. */
+  /** Throws if the bytes are not such a message. */
   decode(reader: BinaryReader, length: number): Message;
 }
 
 /**
- * A service whose calls travel in frames over a stream: everything that sets it apart from another
- * one, for its clients and its servers. The frames around the messages are not its business.
+ * Protocol of a service whose calls travel in frames over a stream: all differences between
+ * services, for clients and servers. Framing itself is the same for all protocols.
  */
 export interface FrameProtocol<
   Call extends Traced,
@@ -41,53 +41,53 @@ export interface FrameProtocol<
   Request extends WireRequest,
   WireAnswer,
 > {
-  /** Full name, as the health protocol names it. */
+  /** Full name of the service, as in the health protocol. */
   readonly name: string;
-  /** With TLS, the role that a process must have to be asked. */
+  /** Role that a server must have, with TLS. */
   readonly role: WireRole;
   /**
-   * With TLS, who alone may make a call that its method would let more make; undefined: all of these.
-   * Source: decision 253.
+   * Roles that may make a call, with TLS, if they are fewer than those of its method. Undefined for
+   * no further restriction. Source: decision 253.
    */
   callersOf?(call: Call): readonly WireRole[] | undefined;
   /** Path of the stream method. */
   readonly exchangePath: string;
-  /** What a call asks for, of a closed set, for the name of its span. */
+  /** Kind of a call, from a closed set, for the name of its span. */
   nameOf(call: Call): string;
-  /** The unary method for tools. */
+  /** Unary method for tools. */
   readonly ask: MethodDefinition<Request, WireReply<WireAnswer>>;
-  /** Why a call fails when the peer cannot be asked, or does not answer. */
+  /** Reason of the fault if the peer cannot be reached, or the connection is lost. */
   readonly unavailable: FaultReason;
-  /** Why a call fails that was sent and not answered in time. */
+  /** Reason of the fault if a sent call is not answered in time. */
   readonly timedOut: FaultReason;
-  /** The longest that an answer may take unless the client says otherwise, in milliseconds. */
+  /** Default timeout of an answer, in milliseconds. */
   readonly timeoutMs: number;
-  /** The same for one call that takes longer than others; undefined: it does not. */
+  /** Timeout of a kind of call that takes longer, in milliseconds. Undefined for the default. */
   timeoutMsOf?(call: Call): number | undefined;
-  /** When a call's time is over by the wall clock, if it says so; else infinity. */
+  /** Deadline of a call by the wall clock, in Unix milliseconds. Infinity without a deadline. */
   deadlineAtMsOf(call: Call): number;
   /**
-   * Whether the answer may wait for something to happen: then how long it takes says nothing of the
-   * service, and is not measured.
+   * Whether the answer may wait for an event. The duration of such a call is not measured, because
+   * it does not depend on the service.
    */
   waits(call: Call): boolean;
   readonly request: WireMessage<Request>;
   readonly reply: WireMessage<WireReply<WireAnswer>>;
-  /** An upper bound of the encoded size of a call, in bytes. */
+  /** Upper bound of the encoded size of a call, in bytes. */
   sizeOfCall(call: Call): number;
   requestOf(id: number, timeoutMs: number, call: Call): Request;
-  /** The call in a request. Throws a fault when it breaks the domain. */
+  /** Decodes a call. Throws a fault if a value is out of bounds. */
   callOf(request: Request, deadlineAtMs: number): Call;
-  /** An upper bound of the encoded size of an answer, in bytes. */
+  /** Upper bound of the encoded size of an answer, in bytes. */
   sizeOfAnswer(answer: Answer): number;
   answerToWire(answer: Answer): WireAnswer;
-  /** Throws `internal` when the answer breaks the domain. */
+  /** Throws `internal` if a value of the answer is out of bounds. */
   answerFromWire(answer: WireAnswer): Answer;
 }
 
 /**
- * The call in a request of a peer with these roles; without TLS peers have none, and may make any.
- * Throws as `callOf`, and `internal` for a call that is for others to make.
+ * Decodes the call of a peer with these roles. Without TLS `roles` is undefined and any call is
+ * allowed. Throws as `callOf`, and `internal` for a call that only other roles may make.
  */
 export function callOfPeer<Call, Request>(
   protocol: PeerProtocol<Call, Request>,
@@ -108,7 +108,7 @@ type PeerProtocol<Call, Request> = {
   callersOf?(call: Call): readonly WireRole[] | undefined;
 };
 
-/** The answer in a reply. Throws its fault, or `internal` when it breaks the domain. */
+/** Decodes the answer in a reply. Throws its fault, or `internal` if a value is out of bounds. */
 export function answerOf<Answer, WireAnswer>(
   protocol: { answerFromWire(answer: WireAnswer): Answer },
   { outcome }: WireReply<WireAnswer>,

@@ -18,21 +18,20 @@ import { FrameWriter, readFrame } from '#wire/frame';
 import { callOfPeer, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
 import { refusalOf, rolesOfCall, type WireRole } from '#wire/tls';
 
-/** What a server stream takes from outside. */
+/** Dependencies of a server stream. */
 export type FrameServerPorts = {
   readonly clock: Clock;
-  /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
+  /** Maximum number of unanswered calls per stream. Further calls are refused. */
   readonly callsInFlightMax: number;
   /**
-   * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and
-   * of broken streams.
+   * Called with errors that are not faults, faults with a cause, invalid calls, and broken streams.
    */
   readonly reportBug: (error: unknown, traceparent?: string) => void;
   readonly observer?: CallObserver | undefined;
   readonly tracer?: Tracer | undefined;
 };
 
-/** What a server stream is made of. */
+/** Options of a server stream. */
 type FrameServerOptions<
   Call extends Traced,
   Answer,
@@ -47,7 +46,7 @@ type Outcome<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'fault'; readonly fault: Fault };
 
-/** A call whose answer is not there yet. Its times are monotonic milliseconds. */
+/** Unanswered call. Its times are monotonic, in milliseconds. */
 type InFlightCall = {
   readonly trace: CallTrace;
   readonly id: number;
@@ -58,7 +57,10 @@ type InFlightCall = {
 /** `size` is an upper bound of the encoded size, in bytes. */
 type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size: number };
 
-/** One client's stream: reads frames, asks the target, writes the replies of a turn as one frame. */
+/**
+ * Stream of one client. Reads frames, calls the target, and writes the replies of a turn as one
+ * frame.
+ */
 export class FrameServerStream<
   Call extends Traced,
   Answer,
@@ -67,7 +69,7 @@ export class FrameServerStream<
 > {
   readonly #options: FrameServerOptions<Call, Answer, Request, WireAnswer>;
   readonly #stream: grpc.ServerDuplexStream<Buffer, Buffer>;
-  /** The client's, as of its connection. */
+  /** Roles of the client, from the certificate of its connection. */
   readonly #roles: readonly WireRole[] | undefined;
   readonly #inFlight = new NumberMap<InFlightCall>();
   readonly #writer: FrameWriter<QueuedReply<Answer>>;
@@ -79,7 +81,7 @@ export class FrameServerStream<
   };
   #heldBytes = 0;
   #arrived: Instant = { wallMs: 0, monotonicMs: 0 };
-  /** Of the call that is being started. */
+  /** Trace of the call that is being started. */
   #starting = UNTRACED;
   #isFlushScheduled = false;
   #isBlocked = false;
@@ -138,7 +140,7 @@ export class FrameServerStream<
     } catch (error) {
       this.#options.reportBug(error);
       this.#end();
-      // The peer speaks another language: nothing it says can be trusted, nor answered.
+      // The peer does not speak this protocol, so no later data on the stream can be trusted.
       this.#stream.emit('error', {
         code: grpc.status.INVALID_ARGUMENT,
         details: 'not a frame of this service',
@@ -160,12 +162,12 @@ export class FrameServerStream<
     }
   }
 
-  // A value is answered in this turn, without a promise.
+  // A plain value is answered in this turn, without a promise.
   #start(request: Request): void {
     const { clock, target } = this.#options;
     const timeoutMs = Math.min(request.timeoutMs, ACCOUNT_CALL_MS_MAX);
     const deadlineMs = this.#arrived.monotonicMs + timeoutMs;
-    // Its time has run out while the calls before it in the frame were answered.
+    // The call timed out while earlier calls of the same frame were answered.
     if (clock.monotonicMs() >= deadlineMs) return;
     this.#refuseIfFull();
     const outcome = target.ask(this.#callOf(request, this.#arrived.wallMs + timeoutMs));
@@ -216,8 +218,9 @@ export class FrameServerStream<
     else this.#observe(tookMs, toFault(error).code, call.trace);
   }
 
-  // Whether the caller still waits for the answer. The call is in flight until here, also when the
-  // stream is over: what bounds the work is what is being done, not what is wanted.
+  // Removes the call from those in flight, and returns whether its caller still waits. Calls count
+  // as in flight even after the stream has ended: the bound limits the work, not the waiting
+  // callers.
   #isWanted(call: InFlightCall, nowMs: number): boolean {
     this.#inFlight.delete(call.id);
     if (this.#isDraining && this.#inFlight.size === 0) this.#scheduleFlush();
@@ -244,7 +247,7 @@ export class FrameServerStream<
     this.#replies.push({ id, outcome, size });
     this.#heldBytes += size;
     this.#scheduleFlush();
-    // A turn can bring many frames of calls: what fills a frame need not wait for its end.
+    // A turn can bring many frames of calls, so a full reply frame is sent before the turn ends.
     if (this.#heldBytes >= FRAME_BYTES_TARGET) this.#write();
   }
 
@@ -254,7 +257,7 @@ export class FrameServerStream<
       : ({ $case: 'fault', value: faultToWire(outcome.fault) } as const);
   }
 
-  // At the end of the event-loop turn: the answers of one commit travel together.
+  // At the end of the event-loop turn, so that the answers of one group commit share a frame.
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#isBlocked) return;
     this.#isFlushScheduled = true;
@@ -269,7 +272,7 @@ export class FrameServerStream<
     if (this.#isDraining && isDone) this.#stream.end();
   }
 
-  // A client that does not read its answers gets no more calls in; so answers cannot pile up.
+  // Back-pressure: reading from a client that does not read its answers is paused.
   #write(): void {
     if (this.#isBlocked) return;
     let next = 0;

@@ -16,15 +16,15 @@ import { type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
 import type { WireService } from '#wire/grpc-server';
 import { isUnknownCall, rolesOfCall, type WireRole } from '#wire/tls';
 
-/** What a served engine or limiter takes from outside. */
+/** Dependencies of a served engine or limiter. */
 export type FrameServiceOptions = Partial<FrameServerPorts>;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * `target` as the service that a `FrameClient` of the same protocol asks: the framed stream
- * `Exchange`, and `Ask` for tools, one call without a stream. `Ask` answers a fault as a gRPC
- * status with the code as its detail.
+ * gRPC service that serves `target` to `FrameClient`s of the same protocol. `Exchange` is the
+ * framed stream. `Ask` is a unary method for tools. `Ask` answers a fault as a gRPC status with the
+ * fault's code in the details.
  */
 export function frameService<Call extends Traced, Answer, Request extends WireRequest, WireAnswer>(
   protocol: FrameProtocol<Call, Answer, Request, WireAnswer>,
@@ -40,7 +40,7 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
   function exchange(duplex: grpc.ServerDuplexStream<Buffer, Buffer>): void {
     const served = new FrameServerStream(duplex, stream, () => streams.delete(served));
     streams.add(served);
-    // The headers show the client that it is heard, before it has sent anything.
+    // The headers tell the client that the stream is open, before it has sent anything.
     duplex.sendMetadata(new grpc.Metadata());
     if (isDraining) served.drain();
   }
@@ -57,7 +57,7 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
     return { id: request.id, outcome: { $case: 'answer', value: protocol.answerToWire(reply) } };
   }
 
-  // A person types these calls, so a wrong one is refused with what is wrong about it.
+  // People type these calls, so the refusal of a wrong call says what is wrong.
   function callOf(
     request: Request,
     deadlineAtMs: number,
@@ -83,13 +83,13 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
   };
 }
 
-/** The span that makes a call for tools, where gRPC's own tools put it. */
+/** Traceparent from the metadata of a unary call, where gRPC tools put it. */
 function tracedBy(metadata: grpc.Metadata): string | undefined {
   const [sent] = metadata.get('traceparent');
   return typeof sent === 'string' ? traceparentIn(sent) : undefined;
 }
 
-// The stream decodes frames message by message; gRPC only carries them.
+// gRPC passes frames as bytes; the stream decodes them message by message.
 function exchangeDefinition(path: string): grpc.MethodDefinition<Buffer, Buffer> {
   return {
     path,

@@ -1,18 +1,18 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { FRAME_BYTES_TARGET, FRAME_MESSAGES_MAX } from '#wire/bounds';
 
-/** Field 1 of every frame of `proto/`, length-delimited: one message. */
+/** Tag of field 1 of every frame in `proto/`, length-delimited: one message. */
 const MESSAGE_TAG = 10;
 
-/** The lower bits of a tag, and what they say of a field that has a length in front. */
+/** Wire type in the lower bits of a tag, and its value for length-delimited fields. */
 const WIRE_TYPE_BITS = 0b111;
 const LENGTH_DELIMITED = 2;
 
 /**
- * Reads a frame message by message, so that no list of them is built. `read` must consume exactly
- * `length` bytes. Other fields that have a length are of a later release, and passed over. Returns how
- * many fields there were. Throws when the bytes are not such a frame: then nothing after it can be
- * trusted.
+ * Reads a frame message by message, without building a list. `read` must consume exactly `length`
+ * bytes. Other length-delimited fields belong to a later release and are skipped. Returns the
+ * number of fields. Throws `RangeError` on an invalid frame; the rest of the stream cannot be
+ * trusted then.
  */
 export function readFrame(
   bytes: Uint8Array,
@@ -38,20 +38,20 @@ export function readFrame(
   return count;
 }
 
-/** How a `FrameWriter` treats one kind of message. */
+/** Treatment of one kind of message by a `FrameWriter`. */
 interface FrameSource<Message> {
-  /** Largest frame that the other side reads, in bytes. */
+  /** Maximum size of a frame that the receiver accepts, in bytes. */
   readonly frameBytesMax: number;
-  /** Whether the message is still worth its bytes. Asked right before it is written. */
+  /** Whether the message must still be sent. Called right before encoding. */
   isWanted(message: Message): boolean;
-  /** An upper bound of the encoded size, in bytes. */
+  /** Upper bound of the encoded size, in bytes. */
   sizeOf(message: Message): number;
   write(writer: BinaryWriter, message: Message): void;
-  /** The message cannot be written; afterwards it must be unwanted or writable. */
+  /** Called if the message cannot be encoded. Afterwards it must be unwanted or encodable. */
   refuse(message: Message, error: unknown): void;
 }
 
-/** Turns messages into frames with one buffer that is used again and again. */
+/** Encodes messages into frames, with a reused buffer. */
 export class FrameWriter<Message> {
   readonly #source: FrameSource<Message>;
   #writer = new BinaryWriter();
@@ -61,8 +61,8 @@ export class FrameWriter<Message> {
   }
 
   /**
-   * Encodes `messages` from index `from` on into one frame and hands it to `send`, if there was
-   * anything to encode. Returns the index of the first message that did not find room.
+   * Encodes `messages` from index `from` on into one frame and passes the frame to `send` unless it
+   * is empty. Returns the index of the first message that did not fit.
    */
   write(messages: readonly Message[], from: number, send: (frame: Buffer) => void): number {
     for (;;) {
@@ -74,8 +74,8 @@ export class FrameWriter<Message> {
     }
   }
 
-  // A message that cannot be encoded leaves the writer in the middle of it, so the frame is
-  // started again without it: the others must not suffer. Undefined means: again.
+  // A message that cannot be encoded leaves the writer in an undefined state, so the frame is
+  // started again without the message. Returns undefined for that.
   #fill(messages: readonly Message[], from: number): number | undefined {
     let frameSize = 0;
     for (let at = from; at < messages.length; at += 1) {

@@ -17,40 +17,40 @@ import {
 } from '#wire/gen/grpc/health/v1/health';
 import { CALLERS, rolesOfCall, serverCredentials, type WireTls } from '#wire/tls';
 
-/** Hears of a call that was refused: the method's path, and the roles of its caller. */
+/** Called for a refused call, with the method's path and the roles of the caller. */
 export type OnRefused = (path: string, roles: readonly string[]) => void;
 
-/** Where to listen, and with what. */
+/** Options of a gRPC server. */
 type ServeGrpcOptions = {
-  /** `host:port`; port 0 takes a free one. */
+  /** `host:port`; port 0 chooses a free port. */
   readonly listen: string;
   readonly services: readonly WireService[];
-  /** Absent: plain text. */
+  /** Plain text if undefined. */
   readonly tls?: Reloadable<WireTls> | undefined;
-  /** Hears of calls by a role that may not make them; only with `tls` have callers one. */
+  /** Called for calls that the caller's role may not make. Callers have roles only with `tls`. */
   readonly onRefused?: OnRefused;
-  /** How long stopping waits for calls in flight, in milliseconds. */
+  /** Maximum time that stopping waits for calls in flight, in milliseconds. */
   readonly stopGraceMs?: number;
 };
 
-// What goes wrong is reported by the caller, once; gRPC would print it as well.
+// The caller reports errors once; gRPC would print them as well.
 grpc.setLogVerbosity(grpc.logVerbosity.NONE);
 
 const SERVER = {
-  // Off, a forced stop forgets the connections it should destroy (seen in grpc-js 1.14.7).
+  // Without channelz, a forced stop does not destroy its connections (seen in grpc-js 1.14.7).
   'grpc.enable_channelz': 1,
   'grpc.max_receive_message_length': REQUEST_FRAME_BYTES_MAX,
   'grpc.max_send_message_length': REPLY_FRAME_BYTES_MAX,
   'grpc.max_concurrent_streams': STREAMS_PER_CONNECTION_MAX,
-  // Closes the connection of a client that connects and then sends nothing; before a TLS handshake
-  // Node does, after 120 s.
+  // Closes the connection of a client that connects and then sends nothing. Before a TLS handshake,
+  // Node does so after 120 s.
   'grpc.keepalive_time_ms': KEEPALIVE_TIME_MS,
   'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
 } satisfies grpc.ServerOptions;
 
 /**
- * A gRPC server with the standard health service. Disposing reports NOT_SERVING, closes the port,
- * answers what is in flight for at most `stopGraceMs`, then cuts what is left.
+ * Starts a gRPC server with the standard health service. Disposing reports NOT_SERVING, closes the
+ * port, waits up to `stopGraceMs` for calls in flight, then cuts the remaining connections.
  */
 export async function serveGrpc(options: ServeGrpcOptions): Promise<Running> {
   const { listen, services, tls, stopGraceMs = STOP_GRACE_MS } = options;
@@ -74,15 +74,14 @@ export async function serveGrpc(options: ServeGrpcOptions): Promise<Running> {
   };
 }
 
-/** What every kind of handler gets, and what only one that answers once gets. */
+/** Arguments of a gRPC handler; only unary handlers get `respond`. */
 type Call = { getAuthContext(): { sslPeerCertificate?: { raw: Buffer } } };
 type Respond = (error: { readonly code: number; readonly details: string }) => void;
 type Handler = (call: Call & NodeJS.EventEmitter, respond?: Respond) => void;
 
 /**
- * `service` for those alone whom `CALLERS` lets call it, by the certificate that the connection was
- * opened with. Others get PERMISSION_DENIED before anything is done; a stream is looked at once,
- * when it begins.
+ * Restricts `service` to the roles in `CALLERS`, by the certificate of the connection. Other
+ * callers get PERMISSION_DENIED before the handler runs. A stream is checked once, when it begins.
  */
 function guardedService(service: WireService, onRefused: OnRefused): WireService {
   const implementation: Record<string, Handler> = {};
@@ -132,7 +131,10 @@ function stop(server: grpc.Server, stopGraceMs: number): Promise<void> {
   return promise;
 }
 
-/** The standard gRPC health service: every name, and empty for the whole, is SERVING until `drain`. */
+/**
+ * Standard gRPC health service. Every name, and the empty name for the whole server, is SERVING
+ * until `drain`.
+ */
 export function healthService(names: readonly string[]): WireService {
   const known = new Set(['', ...names]);
   const watchers = new Map<grpc.ServerWritableStream<HealthCheckRequest, unknown>, string>();
@@ -173,12 +175,12 @@ export function healthService(names: readonly string[]): WireService {
   };
 }
 
-/** A service as a server takes it in. */
+/** Service of a gRPC server. */
 export type WireService = {
-  /** Full name, as the health protocol names it. */
+  /** Full name of the service, as in the health protocol. */
   readonly name: string;
   readonly definition: grpc.ServiceDefinition;
   readonly implementation: grpc.UntypedServiceImplementation;
-  /** Takes no new calls from now on, and lets go of its streams when those in flight are answered. */
+  /** Refuses new calls from now on, and ends streams when their calls in flight are answered. */
   drain(): void;
 };

@@ -47,13 +47,13 @@ for (const [verdict, wire] of Object.entries(VERDICT_TO_WIRE)) {
   VERDICT_FROM_WIRE.set(wire, verdict as Verdict);
 }
 
-/** Who has signed members in. */
+/** Roles that may make calls for members, whom they have signed in. */
 const FOR_MEMBERS: readonly WireRole[] = ['console'];
 
 /** Printable ASCII. */
 const PRINTABLE = /^[ -~]*$/;
 
-/** The limiter's stream, as edges speak it. */
+/** Frame protocol of the limiter, for edges and consoles. */
 export const limiterProtocol: FrameProtocol<
   LimiterCall,
   LimiterAnswer,
@@ -91,7 +91,7 @@ export const limiterProtocol: FrameProtocol<
   answerFromWire,
 };
 
-/** At most: a character takes up to three bytes. */
+/** Upper bound of the size of JSON data, in bytes: a UTF-16 unit takes up to three bytes. */
 function jsonBytes(data: unknown): number {
   return 3 * JSON.stringify(data).length;
 }
@@ -112,7 +112,8 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
     case 'admit': {
       const { keyDigest, scope, cycles, isCallerDescribed: describesCaller = false } = call;
       const { address = '', client, isOfMember: ofMember = false } = call;
-      // A right beyond these two is named, and asked of an older limiter as the most that it knows.
+      // Other scopes than these two are sent by name. An older limiter ignores the name and checks
+      // for the strongest scope that it has.
       const isPlain = scope === 'read' || scope === 'full';
       const need = { writes: scope !== 'read' && scope !== 'any', scope: isPlain ? '' : scope };
       const value = { keyDigest, ...need, cycles, describesCaller, address, client, ofMember };
@@ -163,14 +164,14 @@ function addressOf(address: string): string | undefined {
   return address === '' ? undefined : trustText(address, 1, ADDRESS_LENGTH_MAX, 'address');
 }
 
-/** It is printed one day: what is not printable is no edge's. */
+/** Client program. The name is printed later, so a name with unprintable characters is refused. */
 function clientOf(client: string | undefined): string | undefined {
   if (client === undefined) return undefined;
   if (!PRINTABLE.test(client)) throw brokenMessage('client');
   return trustText(client, 0, CLIENT_LENGTH_MAX, 'client');
 }
 
-// A verdict without the numbers it rests on is refused: the edge could only guess them.
+// A verdict without its allowance is refused, because the edge would have to guess the numbers.
 function answerFromWire({ verdict: sent, allowance, caller, body }: WireAnswer): LimiterAnswer {
   const verdict = VERDICT_FROM_WIRE.get(sent);
   if (verdict === undefined) throw brokenMessage('verdict');

@@ -1,51 +1,54 @@
 import { type Fault, invalid } from '#fault/fault';
 
 /*
- * Cursors of lists: where a walk through a list goes on (decision 281). The text is opaque to callers:
- * base64url of a JSON list. It holds no secret, and a forged one shows its caller nothing but rows of the
- * caller's own lists.
+ * Cursors of lists: positions at which a listing continues (decision 281). The text is opaque to
+ * callers: base64url of a JSON list. A cursor contains no secret, and a forged one shows only rows
+ * of the caller's own lists.
  */
 
-/** Where a walk through the instances of an account stands. */
+/** Position in a listing of an account's instances. */
 export type InstancesCursor = {
   readonly sort: 'created_at' | 'name';
   readonly order: 'asc' | 'desc';
   readonly search: string | undefined;
-  /** Rows that the walk has shown. */
+  /** Number of rows shown so far. */
   readonly seen: number;
-  /** The last row that was shown: when and as what it was created. */
+  /** Creation time and id of the last row shown. */
   readonly createdAtMs: number;
   readonly instanceId: string;
-  /** Where it stood among the names, if the walk is sorted by name. */
+  /** Position of that row among the names, if the listing is sorted by name. */
   readonly byName: NamePosition | undefined;
 };
 
-/** A place among the names as they were when the walk began. */
+/** Position among the names as of the listing's begin. */
 type NamePosition = {
   readonly name: string;
-  /** The directory in memory that counted `renames`. */
+  /** Epoch of the directory in memory that counted `renames`. */
   readonly epoch: number;
-  /** How many renames the directory had seen when the walk began. */
+  /** Number of renames that the directory had seen when the listing began. */
   readonly renames: number;
-  /** Checksum of all rows at the last page; undefined if there were renames since the walk began. */
+  /** Checksum of all rows at the last page. Undefined after renames since the listing began. */
   readonly checksum: number | undefined;
 };
 
-/** Where a walk through the history or the drift events of an instance stands. */
+/** Position in a listing of an instance's history or drift events. */
 export type RecordsCursor = {
   readonly list: 'history' | 'drift';
   readonly instanceId: string;
   readonly isEveryGeneration: boolean;
   readonly seen: number;
-  /** Ordinal of the last row that was shown; the rows below it are left. */
+  /** Ordinal of the last row shown. The rows below it are left. */
   readonly before: number;
-  /** Ordinal of the row below the last one of the walk: a reset meanwhile does not move it. */
+  /**
+   * Ordinal just below the listing's last row, fixed at its begin so that a reset does not move the
+   * end.
+   */
   readonly start: number;
 };
 
 const TEXT_LENGTH_MAX = 1_024;
 
-/** The text of a cursor through instances. */
+/** Encodes a cursor of instances. */
 export function instancesCursorText(cursor: InstancesCursor): string {
   const { sort, order, search = null, seen, createdAtMs, instanceId, byName } = cursor;
   const names =
@@ -55,13 +58,13 @@ export function instancesCursorText(cursor: InstancesCursor): string {
   return textOf(['i', sort, order, search, seen, createdAtMs, instanceId, ...names]);
 }
 
-/** The text of a cursor through records. */
+/** Encodes a cursor of records. */
 export function recordsCursorText(cursor: RecordsCursor): string {
   const { list, instanceId, isEveryGeneration, seen, before, start } = cursor;
   return textOf([list, instanceId, isEveryGeneration, seen, before, start]);
 }
 
-/** Reads a cursor through instances. Throws `invalid_parameter`. */
+/** Decodes a cursor of instances. Throws `invalid_parameter`. */
 export function instancesCursorFrom(text: string): InstancesCursor {
   const [list, sort, order, search, seen, createdAtMs, instanceId, ...names] = fieldsOf(text);
   const isSort = sort === 'created_at' || sort === 'name';
@@ -75,7 +78,7 @@ export function instancesCursorFrom(text: string): InstancesCursor {
   };
 }
 
-/** Reads a cursor through records. Throws `invalid_parameter`. */
+/** Decodes a cursor of records. Throws `invalid_parameter`. */
 export function recordsCursorFrom(text: string, list: RecordsCursor['list']): RecordsCursor {
   const [found, id, isEveryGeneration, seen, before, start] = fieldsOf(text);
   if (found !== list || typeof isEveryGeneration !== 'boolean') throw unreadable();
@@ -83,19 +86,19 @@ export function recordsCursorFrom(text: string, list: RecordsCursor['list']): Re
   return { list, instanceId: string(id), isEveryGeneration, ...ordinals };
 }
 
-/** The page behind a cursor through instances: the cursor has all but its length. */
+/** Page request of a cursor of instances. The cursor contains everything but `limit`. */
 export function pageOfInstances(limit: number, cursor: InstancesCursor) {
   const { sort, order, search } = cursor;
   return { limit, offset: 0, sort, order, search, cursor };
 }
 
-/** The page behind a cursor through records. */
+/** Page request of a cursor of records. */
 export function pageOfRecords(limit: number, cursor: RecordsCursor) {
   const { isEveryGeneration } = cursor;
   return { limit, offset: 0, isEveryGeneration, cursor };
 }
 
-/** The refusal of a cursor whose walk cannot go on. */
+/** Refusal of a cursor at which the listing cannot continue. */
 export function unusableCursor(text: string): Fault {
   return invalid('invalid_parameter', 'cursor', `cursor: ${text}`);
 }

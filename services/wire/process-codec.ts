@@ -9,30 +9,30 @@ import type {
 } from '#wire/gen/identity_engine/v1/engine';
 import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/tls';
 
-/* Observations on the wire: single calls, and batches with and without keys of their items. */
+/* Observations on the wire: single calls, and batches with and without item keys. */
 
 type ProcessCommand = Extract<EngineCommand, { kind: 'process' }>;
 type WireCommand = NonNullable<EngineRequest['command']>;
 
-/** Modes of the model. Source: interface 2.2. */
+/** Number of modes in the model. Source: interface 2.2. */
 export const MODE_COUNT = 7;
-/** 8 KiB serialized; a UTF-16 unit is at least one byte. */
+/** Maximum length of a context: 8 KiB serialized. A UTF-16 unit has at least one byte. */
 const CONTEXT_LENGTH_MAX = 8_192;
-/** Observations of one call. */
+/** Maximum number of observations in one call. */
 export const OBSERVATIONS_MAX = 100;
-/** The last millisecond that a date can name (ECMA-262). */
+/** Maximum time of an ECMAScript date, in Unix milliseconds (ECMA-262). */
 export const TIME_MS_MAX = 8.64e15;
 
-/** How the wire has an item without a key. */
+/** Wire form of an item without a key. */
 const NO_KEY: IdempotencyKey = { key: '', fingerprint: '' };
 
 /**
- * Observations as `proto/` writes them. With keys it is a command of its own: an engine of release 1.0
- * would pass over the keys, and apply an item a second time.
+ * Encodes observations for `proto/`. A batch with item keys is a separate command: an engine of
+ * release 1.0 would ignore the keys and apply an item a second time.
  */
 export function processToWire(command: ProcessCommand): WireCommand {
   const { isBatch, isEveryStateWanted, itemKeys } = command;
-  // An observation has the same fields on both sides; the generated type only lacks readonly.
+  // An observation has equal fields on both sides; the generated type only lacks `readonly`.
   const observations = command.observations as WireObservation[];
   const batch = { observations, batch: isBatch, everyStateWanted: isEveryStateWanted };
   if (itemKeys === undefined) return { $case: 'process', value: batch };
@@ -40,7 +40,7 @@ export function processToWire(command: ProcessCommand): WireCommand {
   return { $case: 'processKeyedItems', value: { batch, keys } };
 }
 
-/** The command that observations of the wire are. Throws `internal` when they break a bound. */
+/** Decodes a command with observations. Throws `internal` for a value out of bounds. */
 export function processFromWire({
   observations,
   batch: isBatch,
@@ -55,7 +55,7 @@ export function processFromWire({
   };
 }
 
-/** The same of a batch with keys of its items. */
+/** Decodes a batch with item keys. Throws `internal` for a value out of bounds. */
 export function keyedItemsFromWire({ batch, keys }: ProcessKeyedItems): ProcessCommand {
   if (batch === undefined) throw brokenMessage('batch');
   const count = batch.observations.length;
@@ -69,7 +69,7 @@ function itemKeyFromWire({ key, fingerprint }: WireItemKey): IdempotencyKey | un
   return { key, fingerprint: trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint') };
 }
 
-/** An observation of the domain. Throws `internal` when it breaks a bound. */
+/** Decodes an observation. Throws `internal` for a value out of bounds. */
 export function observationFromWire(wire: WireObservation): ObservationInput {
   const { timestampMs } = wire;
   if (timestampMs !== undefined) trustInteger(timestampMs, 0, TIME_MS_MAX, 'timestamp');

@@ -6,23 +6,22 @@ import type { Reloadable } from '#platform/files';
 import { isHostPort } from '#platform/network';
 
 /**
- * The name that a client asks for in its handshake. Processes are reached at addresses that come
- * and go, so that who they are cannot rest on where they are: what counts is the role in the
- * certificate (decision 143).
+ * Server name in the TLS handshake of a client. Addresses of processes change, so identity does not
+ * depend on them: the role in the certificate counts (decision 143).
  */
 export const TLS_NAME = 'identity-engine';
 
-/** What a process shows and whom it trusts, each as PEM. Source: architecture 5. */
+/** Certificates for calls between processes, each as PEM. Source: architecture 5. */
 export type WireTls = {
-  /** The authority that signs every process of the cluster. */
+  /** Authority that signs the certificates of all processes of the cluster. */
   readonly authority: Buffer;
   readonly certificate: Buffer;
   readonly key: Buffer;
 };
 
 /**
- * Credentials of a client that connects now: TLS with its own certificate, and only with a server of
- * one of the `wanted` roles; none at all without `tls`.
+ * Credentials of a new client connection: TLS with the client's certificate, to servers with one of
+ * the `wanted` roles only. Plain text without `tls`.
  */
 export function clientCredentials(
   tls: Reloadable<WireTls> | undefined,
@@ -40,8 +39,8 @@ export function clientCredentials(
 }
 
 /**
- * Credentials of a server: with `tls`, only clients that the same authority has signed get in. Each
- * connection is judged by what counts when it is made; those that are open stay.
+ * Credentials of a server. With `tls`, only clients signed by the same authority can connect. Each
+ * new connection is checked with the current certificates; open connections stay.
  */
 export function serverCredentials(
   tls: Reloadable<WireTls> | undefined,
@@ -50,8 +49,8 @@ export function serverCredentials(
 }
 
 /**
- * gRPC's own certificate provider (1.14.7) takes authority and certificate one after the other, and
- * lets none in that comes before; this gives all at once.
+ * Server credentials that replace authority and certificate together. gRPC's own certificate
+ * provider (1.14.7) loads them one after the other and refuses connections meanwhile.
  */
 class ReloadedCredentials extends grpc.ServerCredentials implements Disposable {
   readonly #changes: Disposable;
@@ -75,83 +74,95 @@ function contextOf({ authority, certificate, key }: WireTls): SecureContextOptio
 }
 
 /**
- * A peer has sent what its domain does not allow: our bug or a lie, so it is `internal`. The
- * caller that waited for it does not know what has happened.
+ * Fault for a message with a value out of bounds, which is a bug or a forgery, so `internal`. The
+ * outcome is unknown to the waiting caller.
  */
 export function brokenMessage(what: string): Fault {
   const cause = new RangeError(`${what} off the wire`);
   return new Fault('internal', 'internal error', { cause, isOutcomeUnknown: true });
 }
 
-/** How long the caller of what not every node knows yet should wait, in seconds: an upgrade takes minutes. */
+/**
+ * Retry delay for a call that not every node supports yet, in seconds. An upgrade takes minutes.
+ */
 const UPGRADE_RETRY_AFTER_S = 5;
 
 /**
- * A peer asks for what only a later release knows, as happens while a cluster is being upgraded.
- * Nothing has happened, and no other node is asked: only the owner may answer.
+ * Refusal of a call that only a later release supports, as happens during an upgrade of the
+ * cluster. The call has had no effect and is not sent to another node, because only the owner may
+ * answer.
  */
 export function unknownCall(): Fault {
   const text = 'this needs a release that has not reached every node yet';
   return faultFor('upgrade_in_progress', text, { retryAfterS: UPGRADE_RETRY_AFTER_S });
 }
 
-/** Whether it is such a refusal. */
+/** Whether the error is a refusal of `unknownCall`. */
 export function isUnknownCall(error: unknown): error is Fault {
   return error instanceof Fault && error.reason === 'upgrade_in_progress';
 }
 
-/** What a call is refused with that could not be read: nothing has happened, whatever is wrong with it. */
+/**
+ * Refusal of a call that could not be decoded. The call has had no effect, so its outcome is known.
+ */
 export function refusalOf(error: unknown): Fault {
   return isUnknownCall(error) ? error : new Fault('internal', 'internal error', { cause: error });
 }
 
-/** `value` if it is a whole number in [min, max], else refused. */
+/** Returns `value` if it is a whole number in [min, max]. Otherwise throws `internal`. */
 export function trustInteger(value: number, min: number, max: number, what: string): number {
   if (!(Number.isInteger(value) && value >= min && value <= max)) throw brokenMessage(what);
   return value;
 }
 
-/** `value` if it is in [0, 1], else refused, as NaN is. Source: numbers of the model, interface 2. */
+/**
+ * Returns `value` if it is in [0, 1], otherwise throws `internal`, also for NaN. Source: numbers of
+ * the model, interface 2.
+ */
 export function trustUnit(value: number, what: string): number {
   if (!(value >= 0 && value <= 1)) throw brokenMessage(what);
   return value;
 }
 
-/** `value` if it has between `min` and `max` UTF-16 units, else refused. */
+/** Returns `value` if it has between `min` and `max` UTF-16 units. Otherwise throws `internal`. */
 export function trustText(value: string, min: number, max: number, what: string): string {
   if (value.length < min || value.length > max) throw brokenMessage(what);
   return value;
 }
 
-/** `value` if it is `host:port`, else refused: the only addresses that processes connect to. */
+/**
+ * Returns `value` if it is `host:port`, otherwise throws `internal`. Processes connect only to such
+ * addresses.
+ */
 export function trustHostPort(value: string, what: string): string {
   if (!isHostPort(value)) throw brokenMessage(what);
   return value;
 }
 
-/** All that a process of a cluster can be to the others. */
+/** Roles of the processes in a cluster. */
 export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'console', 'ctl'] as const;
 
-/** What a process of a cluster is to the others. */
+/** Role of a process towards the other processes of its cluster. */
 export type WireRole = (typeof WIRE_ROLES)[number];
 
 /**
- * Which role may call which method, with TLS: the one place that says so (decision 143). A method
- * that is not here may be called by no role.
+ * Roles that may call each method, with TLS. This is the only table of permissions (decision 143).
+ * No role may call a method that is not listed.
  */
 export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
-  // Edges process observations, and the console for members; engines keep the listings of each other's
-  // instances; ctl deletes those of an account, and trims.
+  // Edges send observations, as the console does for members. Engines maintain each other's
+  // listings. `ctl` deletes an account's instances, and trims.
   '/identity_engine.v1.Engine/Exchange': ['edge', 'engine', 'console', 'ctl'],
   '/identity_engine.v1.Engine/Ask': ['ctl'],
-  // Only the console may have members admitted, who show no key: see `limiterProtocol.callersOf`.
+  // Only the console may have members admitted, without a key: see `limiterProtocol.callersOf`.
   '/identity_engine.v1.Limiter/Exchange': ['edge', 'console'],
   '/identity_engine.v1.Limiter/Ask': ['ctl'],
-  // Nodes look whether a silent one is dead.
+  // Nodes check whether a silent node is dead.
   '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
   '/identity_engine.v1.Admin/Drain': ['ctl'],
   '/identity_engine.v1.Admin/ReadInstance': ['ctl'],
-  // Any limiter's admin port answers for all accounts, and asks the owner of the meter, as the console does.
+  // Any limiter's admin port serves all accounts and asks the owner of the meter. The console does
+  // too.
   '/identity_engine.v1.Admin/ReadUsage': ['limiter', 'console', 'ctl'],
   '/identity_engine.v1.Admin/ResetUsage': ['limiter'],
   // Any limiter's admin port shows the whole cluster.
@@ -160,18 +171,18 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   '/grpc.health.v1.Health/Watch': WIRE_ROLES,
 };
 
-/** The DNS name by which a certificate names a role, whatever the address of its process. */
+/** DNS name of a role in certificates, independent of a process's address. */
 export function roleName(role: WireRole): string {
   return `${role}.identity-engine`;
 }
 
-/** The roles that a certificate names, as DNS names of its own: no wildcard and no subject counts. */
+/** Roles in a certificate. Only exact DNS names count, not wildcards or the subject. */
 export function rolesOf(certificate: X509Certificate): readonly WireRole[] {
   const strict = { subject: 'never', wildcards: false } as const;
   return WIRE_ROLES.filter((role) => certificate.checkHost(roleName(role), strict) !== undefined);
 }
 
-/** The roles of a peer; undefined for a connection without TLS, on which none has any. */
+/** Roles of a peer. Undefined on a connection without TLS. */
 export function rolesOfCall(call: {
   getAuthContext(): { sslPeerCertificate?: { raw: Buffer } };
 }): readonly WireRole[] | undefined {
@@ -179,7 +190,7 @@ export function rolesOfCall(call: {
   return sslPeerCertificate && rolesOfPeer(sslPeerCertificate.raw);
 }
 
-/** The same of a certificate as a handshake leaves it; empty for none. */
+/** Roles in the certificate of a handshake. Empty without a certificate. */
 function rolesOfPeer(raw: Buffer | undefined): readonly WireRole[] {
   return raw === undefined ? [] : rolesOf(new X509Certificate(raw));
 }
