@@ -1,17 +1,17 @@
 import { X509Certificate } from 'node:crypto';
 import type { Reloadable } from '#platform/files';
 
-/** Whom a client of a store or of the bus trusts, and what it shows of itself, as PEM. */
+/** TLS settings of a client of a store or the bus, as PEM. */
 export type ClientTls = {
-  /** What signs the servers. */
+  /** Authority that signs the servers' certificates. */
   readonly authority: string;
-  /** Shown to servers that ask who calls. */
+  /** Client certificate for servers that request one. */
   readonly own: { readonly certificate: string; readonly key: string } | undefined;
 };
 
 /**
- * The same under the names of Node's TLS, with which both drivers take it. Both copy the object's
- * fields whenever they connect, so each connection is made with what counts at that moment.
+ * TLS settings under the names of Node's TLS options, for both drivers. The drivers copy the fields
+ * at every connect, so the getters give each connection the current certificates.
  */
 export function tlsOptionsOf(tls: Reloadable<ClientTls>) {
   return {
@@ -30,19 +30,21 @@ export function tlsOptionsOf(tls: Reloadable<ClientTls>) {
 
 const CERTIFICATE = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]+-----END \1-----/g;
 
-/** All certificates of a file, as PEM, in their order. Throws for one that cannot be read. */
+/** Certificates in a PEM file, in file order. Throws for a certificate that cannot be parsed. */
 export function certificatesIn(pem: Buffer): readonly X509Certificate[] {
   return [...pem.toString('latin1').matchAll(CERTIFICATE)].map(
     ([text]) => new X509Certificate(text),
   );
 }
 
-/** When the first of them expires, in Unix seconds. At least one is needed. */
+/** Earliest expiry of the certificates, in Unix seconds. Needs at least one certificate. */
 export function earliestEndS(certificates: readonly X509Certificate[]): number {
   return Math.min(...certificates.map(({ validTo }) => Date.parse(validTo) / 1_000));
 }
 
-/** Whether an authority of the list has signed a certificate of the chain, or is one itself. */
+/**
+ * Whether an authority of the list has signed a certificate of the chain, or is part of the chain.
+ */
 export function isChainOf(
   chain: readonly X509Certificate[],
   authorities: readonly X509Certificate[],

@@ -1,6 +1,6 @@
-/** Time as a port, so that a whole process can run under a simulated clock. Source: architecture 7. */
+/** Time as a port, so that a process can run under a simulated clock. Source: architecture 7. */
 export interface Clock {
-  /** Unix time in milliseconds; may step either way. */
+  /** Unix time in milliseconds; may step in either direction. */
   wallMs(): number;
   /** Milliseconds since an arbitrary start; never steps back. */
   monotonicMs(): number;
@@ -24,7 +24,10 @@ export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(delayMs, resolve));
 }
 
-/** Runs `task` every `periodMs` until disposed; a slow task delays its successor instead of piling up. */
+/**
+ * Runs `task` every `periodMs` until disposed. A slow task delays the next run, so that runs never
+ * overlap.
+ */
 export function every(clock: Clock, periodMs: number, task: () => void): Disposable {
   let pending = clock.after(periodMs, run);
   function run(): void {
@@ -34,7 +37,10 @@ export function every(clock: Clock, periodMs: number, task: () => void): Disposa
   return { [Symbol.dispose]: () => pending[Symbol.dispose]() };
 }
 
-/** What `pending` becomes, or `late` as a rejection after `timeoutMs`; `pending` goes on. */
+/**
+ * Settles as `pending`, or rejects with `late()` after `timeoutMs`. `pending` itself is not
+ * cancelled.
+ */
 export async function withinMs<Value>(
   clock: Clock,
   timeoutMs: number,
@@ -46,20 +52,24 @@ export async function withinMs<Value>(
   return await Promise.race([pending, promise]);
 }
 
-/** A time in Unix milliseconds as answers write it: ISO 8601 in UTC, with milliseconds (interface 2.1). */
+/**
+ * Formats Unix milliseconds as in responses: ISO 8601 in UTC, with milliseconds (interface 2.1).
+ */
 export function isoTime(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 
-/** A time by both clocks, in milliseconds: the wall clock may step, the monotonic one only runs on. */
+/**
+ * Time by both clocks, in milliseconds. The wall clock may step, the monotonic one never goes back.
+ */
 export type Instant = { readonly wallMs: number; readonly monotonicMs: number };
 
-/** The time now by both clocks. */
+/** Current time by both clocks. */
 export function instantOf(clock: Pick<Clock, 'wallMs' | 'monotonicMs'>): Instant {
   return { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
 }
 
-/** Bounds how often something happens in a second: beyond `max` it is left out. */
+/** Rate limit per second. Calls beyond `max` are to be dropped. */
 export class PerSecond {
   readonly #clock: Clock;
   readonly #max: number;
@@ -71,7 +81,7 @@ export class PerSecond {
     this.#max = max;
   }
 
-  /** Whether it may happen once more; asking counts. */
+  /** Takes a permit. Returns false if none is left in this second. */
   take(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#untilMs) {
@@ -85,29 +95,28 @@ export class PerSecond {
 }
 
 /**
- * What the clocks of the processes say. Each number is a wall clock less this process's monotonic
- * one at the same moment, in milliseconds: it stays the same until a clock steps.
+ * Clock readings of this and other processes. Each number is a wall clock minus this process's
+ * monotonic clock at the same moment, in milliseconds. The number is constant until a clock steps.
  */
 type ClockEvidence = {
   readonly own: number;
-  /** Of every other process that was heard just now. */
+  /** Readings of the other processes heard recently. */
   readonly others: readonly number[];
 };
 
 /**
- * Whether this process's wall clock can be trusted: `deviating` if it is far from the others',
- * `unsure` if fewer than two others were heard, or those that contradict it do not outnumber those
- * that agree with it.
+ * Verdict on this process's wall clock. `deviating`: far from most others. `unsure`: fewer than two
+ * others were heard, or those that contradict do not outnumber those that agree.
  */
 export type ClockVerdict = 'agreed' | 'deviating' | 'unsure';
 
-/** A verdict, and how far the own clock is ahead of the median of the others, in milliseconds. */
+/** Verdict, and milliseconds that the own clock is ahead of the median of the others. */
 export type ClockAgreement = { readonly verdict: ClockVerdict; readonly aheadMs: number };
 
-/** How far clocks that agree may stand apart, in milliseconds. Source: decision 138. */
+/** Maximum difference of clocks that agree, in milliseconds. Source: decision 138. */
 const APART_MS_MAX = 60_000;
 
-/** With fewer others it cannot be decided whose clock is wrong. */
+/** Minimum number of other clocks. With fewer it is undecidable whose clock is wrong. */
 export const OTHERS_MIN = 2;
 
 /** Whether two clocks agree. */
@@ -116,9 +125,10 @@ export function isNear(one: number, other: number): boolean {
 }
 
 /**
- * Compares the own clock with the median of the others. Of an even number the nearer of the two in
- * the middle counts: of three clocks one that is wrong must not make a right one doubt itself. A
- * clock deviates only if more agree with that median than with it, so that never all do.
+ * Compares the own clock with the median of the others. For an even number of others, the nearer of
+ * the two middle clocks counts, so that one wrong clock of three does not discredit a right one.
+ * The own clock deviates only if more clocks agree with the median than with the own clock. So
+ * never all clocks deviate.
  */
 export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {
   if (others.length < OTHERS_MIN) return { verdict: 'unsure', aheadMs: 0 };

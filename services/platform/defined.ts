@@ -1,4 +1,4 @@
-/** A record of what is set of `fields`: one that is undefined is left out. */
+/** Copy of `fields` without the undefined ones. */
 export function defined<Fields extends object>(
   fields: {
     readonly [Name in keyof Fields]-?: Fields[Name] | undefined;

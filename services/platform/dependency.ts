@@ -1,10 +1,10 @@
 import { type Clock, isoTime } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
-/** How long no request of several is answered before an outage is reported, in milliseconds. Chosen. */
+/** Minimum time without any answer before an outage is reported, in milliseconds. */
 const OUTAGE_MS = 3_000;
 
-/** Unanswered requests that make an outage: one alone may be a lost packet. */
+/** Minimum number of unanswered requests in an outage. A single one may be a lost packet. */
 const UNANSWERED_MIN = 2;
 
 type DependencyOptions = {
@@ -17,13 +17,13 @@ type DependencyOptions = {
 };
 
 /**
- * Reports the outages of one dependency: one log line when it does not answer, with the time since
- * when, and one line when it answers again. Source: decision 342.
+ * Outage detector of one dependency. Logs one line with the begin of an outage, and one line when
+ * the dependency answers again. Source: decision 342.
  */
 export class Dependency implements Disposable {
   readonly #options: DependencyOptions;
   #unanswered = 0;
-  /** When the first request of the outage was found unanswered. */
+  /** When the first unanswered request of the outage was noticed (monotonic). */
   #foundMs = 0;
   #sinceMs = 0;
   #sinceWallMs = 0;
@@ -33,14 +33,14 @@ export class Dependency implements Disposable {
     this.#options = options;
   }
 
-  /** A line for the readiness probe; undefined while the dependency answers. */
+  /** Line for the readiness probe. Undefined while the dependency answers. */
   get note(): string | undefined {
     if (!this.#isReported) return undefined;
     const { name, address } = this.#options;
     return `${name} at ${address} does not answer since ${isoTime(this.#sinceWallMs)}`;
   }
 
-  /** A request was answered, by a refusal too. On the hot path: one comparison. */
+  /** Records an answer, which may be a refusal. On the hot path: one comparison. */
   answered(): void {
     if (this.#unanswered === 0) return;
     this.#unanswered = 0;
@@ -52,7 +52,7 @@ export class Dependency implements Disposable {
     logger.info({ dependency: name, address, since, seconds }, 'a dependency answers again');
   }
 
-  /** A request that began `seconds` ago has no answer. */
+  /** Records that a request that began `seconds` ago has not been answered. */
   unanswered(why: string, seconds = 0): void {
     this.#note(seconds);
     const lastedMs = this.#options.clock.monotonicMs() - this.#foundMs;
@@ -60,7 +60,7 @@ export class Dependency implements Disposable {
     this.#report(why, 'a dependency does not answer');
   }
 
-  /** The only connection is lost: an outage from now on. */
+  /** Records that the only connection is lost, which is an outage at once. */
   lost(why: string): void {
     this.#note(0);
     this.#report(why, 'the connection to a dependency is lost');
@@ -90,7 +90,7 @@ export class Dependency implements Disposable {
   }
 }
 
-/** Dependencies of a process, by which its readiness probe explains what is degraded. */
+/** Dependencies of a process. Its readiness probe lists those that do not answer. */
 export class Dependencies {
   readonly #ports: Pick<DependencyOptions, 'clock' | 'logger'>;
   readonly #open = new Set<Dependency>();
@@ -99,7 +99,7 @@ export class Dependencies {
     this.#ports = ports;
   }
 
-  /** Watches one more dependency, until it is disposed. */
+  /** Adds a dependency until it is disposed. */
   watch(name: string, address: string): Dependency {
     const onClosed = (closed: Dependency): void => void this.#open.delete(closed);
     const dependency = new Dependency({ ...this.#ports, name, address, onClosed });
@@ -107,7 +107,7 @@ export class Dependencies {
     return dependency;
   }
 
-  /** One line for each dependency that does not answer. */
+  /** Lines for the dependencies that do not answer. */
   get notes(): readonly string[] {
     return [...this.#open].flatMap(({ note }) => note ?? []);
   }

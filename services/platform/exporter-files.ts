@@ -2,14 +2,17 @@ import { readContent } from '#platform/files';
 import { namesCollector } from '#platform/variables';
 
 /**
- * What OpenTelemetry's exporter reads of files that its own variables name, each of the variable for traces
- * before the one for everything. It goes on without a file that it cannot read, and delivers nothing.
+ * Variables that name files for OpenTelemetry's exporter, as pairs: the variable for traces, then
+ * the general one, which is weaker. The exporter ignores a file that it cannot read and then
+ * delivers nothing.
  */
 const VARIABLES = ['CERTIFICATE', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'].map(
   (what) => [`OTEL_EXPORTER_OTLP_TRACES_${what}`, `OTEL_EXPORTER_OTLP_${what}`] as const,
 );
 
-/** Throws an error of one line for a file of these that cannot be read, where a collector is named. */
+/**
+ * Throws a one-line error if one of these files cannot be read, unless no collector is configured.
+ */
 export function assertExporterFiles(
   environment: Readonly<Record<string, string | undefined>>,
 ): void {

@@ -3,18 +3,18 @@ import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import type { Clock } from '#platform/clock';
 
-/** The bytes of a file, or in a few words why there are none. */
+/** Bytes of a file, or a short reason why there are none. */
 type FileContent = Buffer | string;
 
-/** What is said of a file that is not there. */
+/** Reason for a file that does not exist. */
 export const MISSING = 'cannot be read (ENOENT)';
 
 const LEADS_NOWHERE = 'is a link that leads nowhere (ENOENT)';
 
-/** Bytes of a file that is read at all: a list of all public authorities has 220 KiB. */
+/** Maximum size of a file, in bytes. A list of all public authorities has 220 KiB. */
 const FILE_BYTES_MAX = 1_024 * 1_024;
 
-/** What a file holds, through links. Never throws. */
+/** Reads a file, following links. Never throws. */
 export function readContent(path: string): FileContent {
   try {
     return refusalOf(statSync(path)) ?? readFileSync(path);
@@ -23,7 +23,7 @@ export function readContent(path: string): FileContent {
   }
 }
 
-/** The same without keeping the process waiting: of a file system that hangs, for example. */
+/** Reads a file without blocking the process, for example on a file system that hangs. */
 async function readContentAsync(path: string): Promise<FileContent> {
   try {
     return refusalOf(await stat(path)) ?? (await readFile(path));
@@ -33,7 +33,7 @@ async function readContentAsync(path: string): Promise<FileContent> {
 }
 
 function refusalOf(stats: Stats): string | undefined {
-  // A device or a pipe could be read for ever.
+  // Reading a device or a pipe might never end.
   if (!stats.isFile()) return 'is no file';
   return stats.size > FILE_BYTES_MAX ? `has more than ${FILE_BYTES_MAX} bytes` : undefined;
 }
@@ -44,15 +44,16 @@ function failureOf(path: string, error: unknown): string {
   return lstatSync(path, { throwIfNoEntry: false }) === undefined ? MISSING : LEADS_NOWHERE;
 }
 
-/** Bytes of a secret file: far more than any secret has. */
+/** Maximum size of a secret file, in bytes. Far more than any secret needs. */
 const SECRET_BYTES_MAX = 4_096;
 
-/** What a value of an environment variable could not have either. */
+/** Characters that the value of an environment variable cannot contain either. */
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * The secrets whose files an environment names, in a variable with `_FILE` behind the secret's. Keys of
- * `linesMaxOf` are the secrets there are. Lines become a list with commas. Throws an error of one line.
+ * Reads the secrets whose files an environment names in variables with the suffix `_FILE`. The keys
+ * of `linesMaxOf` are the known secrets. Several lines are joined with commas. Throws a one-line
+ * error.
  */
 export function secretsInFiles(
   environment: Readonly<Record<string, string | undefined>>,
@@ -76,9 +77,8 @@ export function secretsInFiles(
 }
 
 /**
- * The text in a secret file, without the line break at its end, that editors and `echo` leave, and
- * with commas for those between lines. Throws an error of one line, which never quotes the file, for
- * what is no secret.
+ * Text of a secret file, without the final line break that editors and `echo` add, and with commas
+ * between lines. Throws a one-line error for invalid content. The error never quotes the file.
  */
 export function secretText(path: string, content: FileContent, linesMax: number): string {
   if (typeof content === 'string') throw new Error(`${path} ${content}`);
@@ -102,46 +102,48 @@ export function secretText(path: string, content: FileContent, linesMax: number)
   return lines.join(',');
 }
 
-/** Between two looks at watched files, in milliseconds: a change counts within twice that. */
+/** Period of reading watched files, in milliseconds. A change takes effect within twice that. */
 const LOOK_PERIOD_MS = 2_000;
 
-/** The contents of files that belong together, by their paths. */
+/** Contents of files that belong together, by path. */
 export type FileContents = ReadonlyMap<string, FileContent>;
 
-/** Which files to watch, and what is made of them. */
+/** Options of watched files. */
 type WatchedFilesOptions<Value> = {
   readonly paths: readonly string[];
-  /** Throws an error of one line, which names the file, for contents that are of no use. */
+  /** Throws a one-line error that names the file if the contents are unusable. */
   readonly parse: (contents: FileContents) => Value;
   readonly clock: Clock;
   /**
-   * Hears at every look that the files have changed and are of no use; `isNews` of the first such
-   * look at these contents.
+   * Called at every look that finds changed and unusable files. `isNews` is true for the first look
+   * at these contents.
    */
   readonly onRefused: (error: Error, isNews: boolean) => void;
 };
 
 /**
- * What some files say, read again while the process runs. Their contents are compared, not their
- * times: an orchestrator swaps links, of which a watch on the file itself hears nothing. A change
- * counts when two looks in a row have found the same, so that of files that belong together no
- * half-written set is used, and only if `parse` accepts it: until then the value stays as it was.
- * Source: decision 230.
+ * Value parsed from files that are read again while the process runs. Contents are compared, not
+ * modification times: an orchestrator swaps links, which a watch on the file itself does not
+ * report.
+ *
+ * A change takes effect when two looks in a row have found the same contents, so that no
+ * half-written set of files is used, and only if `parse` accepts them. Until then the old value
+ * stays. Source: decision 230.
  */
 export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
   readonly #options: WatchedFilesOptions<Value>;
   readonly #tasks = new Set<(value: Value) => void>();
   #current: Value;
-  /** Of the contents that `#current` was made of. */
+  /** Digest of the contents behind `#current`. */
   #usedDigest: string;
-  /** Of the contents that the last look has found; undefined: those that are in use. */
+  /** Digest of the changed contents found by the last look. Undefined if nothing has changed. */
   #seenDigest: string | undefined;
-  /** The contents that are there and of no use, and why. */
+  /** Digest of the current, unusable contents, and the reason. */
   #refused: { readonly digest: string; readonly error: Error } | undefined;
   #pending: Disposable;
   #isDisposed = false;
 
-  /** Reads the files at once. Throws what `parse` throws. */
+  /** Reads the files at once. Throws the errors of `parse`. */
   constructor(options: WatchedFilesOptions<Value>) {
     this.#options = options;
     const contents = new Map(options.paths.map((path) => [path, readContent(path)]));
@@ -154,7 +156,7 @@ export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
     return this.#current;
   }
 
-  /** Why what the files hold now is not used; undefined when it is. */
+  /** Reason why the current contents are not used. Undefined if they are used. */
   get refusal(): string | undefined {
     return this.#refused?.error.message;
   }
@@ -208,7 +210,7 @@ export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
   }
 }
 
-/** A look costs no more than this: what the files hold is parsed only when it is another. */
+/** Digest of the contents, so that a look parses the files only after a change. */
 function digestOf(contents: FileContents): string {
   const hash = createHash('sha256');
   for (const [path, content] of contents) {
@@ -217,19 +219,21 @@ function digestOf(contents: FileContents): string {
   return hash.digest('base64');
 }
 
-/** A value that can become another while the process runs: what begins now takes what it is now. */
+/**
+ * Value that can change while the process runs. Operations use the value at the time they begin.
+ */
 export interface Reloadable<Value> {
   readonly current: Value;
   /** Runs `task` with the new value after every change, until disposed. `task` must not throw. */
   onChange(task: (value: Value) => void): Disposable;
 }
 
-/** A value that stays as it is. */
+/** Constant value as a `Reloadable`. */
 export function unchanging<Value>(value: Value): Reloadable<Value> {
   return { current: value, onChange: () => ({ [Symbol.dispose]: () => undefined }) };
 }
 
-/** What `derive` makes of a value: made when it is first asked for, and again after each change. */
+/** Derived value, computed on first use and again after each change. */
 export function derivedFrom<Source, Value>(
   source: Reloadable<Source>,
   derive: (value: Source) => Value,

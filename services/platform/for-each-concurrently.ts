@@ -1,4 +1,4 @@
-/** Runs a task for each item, `atOnce` at a time. Rejects with the first refusal. */
+/** Runs a task for each item, `atOnce` at a time. Rejects with the first error. */
 export async function forEachConcurrently<Item>(
   items: readonly Item[],
   atOnce: number,

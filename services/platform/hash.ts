@@ -13,13 +13,14 @@ export function mixBits(bits: number): number {
   return mixed ^ (mixed >>> 16);
 }
 
-/** FNV-1a's start and factor. Source: draft-eastlake-fnv, 32 bits. */
+/** Offset basis and prime of 32-bit FNV-1a. Source: draft-eastlake-fnv. */
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /**
- * A hash of a text, 0 to 2^32 - 1, the same on every machine and for ever: routing depends on it.
- * FNV-1a over the UTF-16 units, which costs no encoding, then `mixBits` for its weak low bits.
+ * Hash of a text, 0 to 2^32 - 1. The result must be the same on every machine and in every version,
+ * because routing depends on it. FNV-1a over UTF-16 units, which needs no encoding, then `mixBits`
+ * for its weak low bits.
  */
 export function hashText(text: string): number {
   let hash = FNV_OFFSET;

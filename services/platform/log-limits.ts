@@ -2,10 +2,15 @@ import type { Fault } from '#fault/fault';
 import { type Clock, PerSecond } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
-/** Between two log lines of a kind, in milliseconds: a flood of calls must not become one of lines. */
+/**
+ * Minimum time between two log lines of a kind, in milliseconds, so that a flood of calls does not
+ * flood the log.
+ */
 const LINE_PERIOD_MS = 30_000;
 
-/** Bounds log lines of a kind to one in a period, 30 s by default, and counts the suppressed ones. */
+/**
+ * Rate limit for log lines of one kind: one in a period, 30 s by default. Counts suppressed lines.
+ */
 export class LogRateLimit {
   readonly #clock: Clock;
   readonly #periodMs: number;
@@ -17,7 +22,10 @@ export class LogRateLimit {
     this.#periodMs = periodMs;
   }
 
-  /** Calls `log` with how many lines were suppressed since the last one, unless that was just now. */
+  /**
+   * Calls `log` with the number of lines suppressed since the last line, unless that line is too
+   * recent.
+   */
   run(log: (suppressed: number) => void): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#lastMs < this.#periodMs) {
@@ -32,18 +40,21 @@ export class LogRateLimit {
 }
 
 /**
- * Stack chains in a second: three kilobytes each, and an outage causes thousands of refusals with
- * the same chain. Source: decision 341.
+ * Stacks with causes logged per second. One takes three kilobytes, and an outage causes thousands
+ * of refusals with the same causes. Source: decision 341.
  */
 const CHAINS_PER_SECOND = 1;
 
-/** Lines about 503s in a second; the line after has the number of suppressed lines. Source: decision 341. */
+/**
+ * Lines about 503 responses per second. The next line has the number of suppressed lines. Source:
+ * decision 341.
+ */
 const REFUSAL_LINES_PER_SECOND = 20;
 
 /**
- * Log lines of calls that failed with 5xx, the only place where their causes are written. A 500 is
- * an `error`; every 500 has a line. A 503 is a `warn`, and lines are bounded per second. Of each kind
- * one line in a second has the chain of causes with its stacks.
+ * Log of calls that failed with 5xx, the only place where causes are written. A 500 is an `error`
+ * and always logged. A 503 is a `warn` and rate-limited. One line per second of each kind has the
+ * whole chain of causes with stacks.
  */
 export class FailureLog {
   readonly #logger: Logger;
@@ -59,7 +70,7 @@ export class FailureLog {
     this.#bugChains = new PerSecond(clock, CHAINS_PER_SECOND);
   }
 
-  /** A call that the service refuses for now. `fields`: request, route and trace. */
+  /** Logs a call that the service refuses temporarily. `fields`: request, route and trace. */
   refused(fields: object, fault: Fault): void {
     if (!this.#refusals.take()) {
       this.#suppressed += 1;
@@ -73,7 +84,7 @@ export class FailureLog {
     this.#logger.warn({ ...fields, code, reason, why, suppressed, err }, message);
   }
 
-  /** A bug: an error that no code foresaw. */
+  /** Logs a bug: an error that no code expected. */
   bug(fields: object, error: unknown, message = 'bug'): void {
     const err = this.#bugChains.take() ? error : undefined;
     const why = err === undefined ? rootOf(error) : undefined;
@@ -81,7 +92,7 @@ export class FailureLog {
   }
 }
 
-/** Text of the first cause of an error, in a line without the chain. */
+/** Message of the root cause, for a line without the chain. */
 function rootOf(error: unknown): string {
   let root = error;
   for (let depth = 0; depth < CAUSES_MAX; depth += 1) {
@@ -91,5 +102,5 @@ function rootOf(error: unknown): string {
   return Error.isError(root) ? root.message : String(root);
 }
 
-/** Causes that are followed to the first. */
+/** Maximum number of causes followed to the root. */
 const CAUSES_MAX = 16;

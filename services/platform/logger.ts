@@ -3,8 +3,8 @@ import { type DestinationStream, pino } from 'pino';
 import { redacted, withoutKeys } from '#platform/redacted';
 
 /**
- * Structured log lines, one JSON object each. No more of pino than this: what is bound to a child
- * or formatted into a message would pass the redaction of fields by.
+ * Structured log lines, one JSON object each. The rest of pino's interface is hidden: child
+ * bindings and formatted messages would bypass the redaction of fields.
  */
 export type Logger = {
   readonly debug: WriteLine;
@@ -20,28 +20,29 @@ type WriteLine = {
   (text: string): void;
 };
 
-/** Levels, most talkative first; `silent` writes nothing at all. */
+/** Log levels, most verbose first. `silent` writes nothing. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-/** How much a logger writes. */
+/** Level of a logger. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Fields of every line: the process that wrote the line. */
+/** Fields of every line that identify the process. */
 export type LogOrigin = {
   /** `edge`, `engine`, `limiter`, `console` or `standalone`. */
   readonly role: string;
-  /** Name of the process, the same as in `ctl nodes` and in traces. */
+  /** Name of the process, as in `ctl nodes` and in traces. */
   readonly node: string;
   readonly release: string;
 };
 
-/** A logger whose level can be changed while the process runs. */
+/** Logger whose level can be changed at run time. */
 export type AdjustableLogger = Logger & { level: string };
 
 /**
- * A logger to standard error, so that standard output stays free for what a person asked for. A line
- * that cannot be written is dropped and counted (`line-stream`). Every
- * line goes through `redacted` before it is written as JSON and `withoutKeys` after: no secret that
- * has a name, and nothing that looks like an API key, is written at any depth.
+ * Creates a logger to standard error; standard output is reserved for results. A line that cannot
+ * be written is dropped and counted (`LineStream`).
+ *
+ * Every line passes `redacted` before serialization and `withoutKeys` after it. So no field with a
+ * secret's name and no text that looks like an API key is written at any depth.
  */
 export function createLogger(
   level: LogLevel,
@@ -54,7 +55,8 @@ export function createLogger(
       base: origin,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { log: redacted, level: (label) => ({ level: label }) },
-      // Errors are written by `redacted`; pino's own way with them is another one for each place.
+      // `redacted` serializes errors at every depth; pino's own serializer would handle only some
+      // fields.
       serializers: { err: (written: unknown) => written },
       hooks: { streamWrite: withoutKeys },
     },
@@ -62,24 +64,24 @@ export function createLogger(
   );
 }
 
-/** How long a line waits for a reader whose pipe is full, in milliseconds. Chosen. */
+/** Maximum time that a line waits for a reader whose pipe is full, in milliseconds. */
 const PIPE_MS_MAX = 50;
 
-/** Pause between two tries to write into a full pipe, in milliseconds. */
+/** Pause between two attempts to write into a full pipe, in milliseconds. */
 const PIPE_RETRY_MS = 5;
 
-/** Writes bytes, and returns how many; throws as `fs.writeSync` does. */
+/** Writes bytes and returns their number. Throws as `fs.writeSync` does. */
 type WriteBytes = (bytes: Uint8Array) => number;
 
 /**
- * One stream of lines for people and collectors. A line that cannot be written is dropped and counted:
- * a full disk or a closed pipe must not end the process. Source: decision 341.
+ * Line-oriented output stream. A line that cannot be written is dropped and counted, because a full
+ * disk or a closed pipe must not end the process. Source: decision 341.
  */
 export class LineStream {
   readonly #writeBytes: WriteBytes;
   #lost = 0;
   #lastError: Error | undefined;
-  /** Whether the stream ends in the middle of a line, because the disk filled there. */
+  /** Whether the last line was only partly written, for example because the disk filled. */
   #isTorn = false;
   #isPipeFull = false;
 
@@ -92,12 +94,12 @@ export class LineStream {
     return this.#lost;
   }
 
-  /** Why the last of the lost lines could not be written. */
+  /** Reason why the last lost line could not be written. */
   get lastError(): Error | undefined {
     return this.#lastError;
   }
 
-  /** Writes a text that ends with a line break; never throws. */
+  /** Writes a text that ends with a line break. Never throws. */
   write(text: string): void {
     const bytes = Buffer.from(this.#isTorn ? `\n${text}` : text);
     let done = 0;
@@ -122,13 +124,13 @@ export class LineStream {
   }
 }
 
-/** Standard output of this process: greetings, and what a person asked for. */
+/** Standard output of this process, for results. */
 export const STANDARD_OUTPUT = new LineStream((bytes) => writeSync(1, bytes));
 
-/** Standard error of this process: log lines. */
+/** Standard error of this process, for log lines. */
 export const STANDARD_ERROR = new LineStream((bytes) => writeSync(2, bytes));
 
-/** Number of lines that this process could not write, on both streams. */
+/** Number of lines lost on both streams. */
 export function linesLost(): number {
   return STANDARD_OUTPUT.lost + STANDARD_ERROR.lost;
 }
@@ -137,7 +139,7 @@ function linesIn(text: string): number {
   return Math.max(1, text.split('\n').length - 1);
 }
 
-/** Stops this thread: the lines of a log are written in their order. */
+/** Blocks this thread, so that log lines stay in order. */
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

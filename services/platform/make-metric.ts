@@ -2,29 +2,29 @@ import { Counter, Gauge, type Metric, type Registry } from 'prom-client';
 import { type Clock, systemClock } from '#platform/clock';
 import { isSampled, traceIdOf } from '#platform/tracer';
 
-/** How a metric counts. */
+/** Kind of a metric. */
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
-/** A row of the catalog. */
+/** Definition of a metric in the catalog. */
 export type MetricDefinition = {
   readonly kind: MetricKind;
   readonly help: string;
   readonly labels: readonly string[];
-  /** Bounds of a histogram's buckets; of the others there are none. */
+  /** Upper bounds of a histogram's buckets. Undefined for other kinds. */
   readonly buckets?: readonly number[];
 };
 
-/** A row of the catalog: what only grows. */
+/** Definition of a counter, which only grows. */
 export function counter<Label extends string = never>(help: string, ...labels: readonly Label[]) {
   return { kind: 'counter', help, labels } as const;
 }
 
-/** A row of the catalog: what is measured as it stands. */
+/** Definition of a gauge, which can rise and fall. */
 export function gauge<Label extends string = never>(help: string, ...labels: readonly Label[]) {
   return { kind: 'gauge', help, labels } as const;
 }
 
-/** A row of the catalog: how often something was up to each of the bounds in `buckets`. */
+/** Definition of a histogram with the upper bounds `buckets`. */
 export function histogram<Label extends string = never>(
   buckets: readonly number[],
   help: string,
@@ -33,7 +33,7 @@ export function histogram<Label extends string = never>(
   return { kind: 'histogram', help, labels, buckets } as const;
 }
 
-/** A metric of the catalog, registered. */
+/** Creates and registers a metric of the catalog. */
 export function makeMetric(
   name: string,
   definition: MetricDefinition,
@@ -50,20 +50,20 @@ export function makeMetric(
     case 'histogram': {
       const histogram = new Histogram(name, help, buckets ?? [], clock);
       registry.registerMetric(histogram as unknown as Metric);
-      // Without labels it is shown from the first scrape on, as the library would.
+      // Without labels, the series is shown from the first scrape on, as prom-client does.
       if (definition.labels.length === 0) histogram.labels({});
       return histogram;
     }
   }
 }
 
-/** What says when an example was counted. */
+/** Clock that timestamps exemplars. */
 export type WallClock = Pick<Clock, 'wallMs'>;
 
-/** The values of a series' labels, by label. */
+/** Label values of a series. */
 type LabelValues<Label extends string> = Partial<Record<Label, string | number>>;
 
-/** One line of a scrape. */
+/** Line of a scrape. */
 type ScrapedValue = {
   readonly metricName: string;
   readonly labels: LabelValues<string>;
@@ -71,7 +71,7 @@ type ScrapedValue = {
   readonly exemplar?: Exemplar;
 };
 
-/** One observation of a bucket whose trace is recorded, in the form that a scrape shows. */
+/** Exemplar of a bucket: one observation with a recorded trace, in the form of a scrape. */
 type Exemplar = {
   readonly labelSet: { readonly trace_id: string };
   readonly value: number;
@@ -80,9 +80,9 @@ type Exemplar = {
 };
 
 /**
- * A histogram that a prom-client registry can hold (it asks for `name` and `get` only). Its own
- * kind because the library's makes and looks up a text of all labels at every observation: 1.3 µs
- * in a loop, more in cold code, several times a request. Here labels are bound once and an
+ * Histogram that a prom-client registry can hold (the registry uses only `name` and `get`). The
+ * library's own histogram builds and looks up a text of all labels at every observation: 1.3 µs in
+ * a loop, more in cold code, several times per request. Here labels are bound once, and an
  * observation is an addition.
  */
 export class Histogram<Label extends string> {
@@ -104,7 +104,10 @@ export class Histogram<Label extends string> {
     this.#bounds = Float64Array.from(bounds);
   }
 
-  /** The series of these label values, shown from the next scrape on. Ask once and keep it. */
+  /**
+   * Series of these label values, shown from the next scrape on. Keep the result instead of calling
+   * again.
+   */
   labels(labels: LabelValues<Label>): HistogramSeries {
     const key = JSON.stringify(labels);
     const series = this.#series.get(key) ?? new HistogramSeries(labels, this.#bounds, this.#clock);
@@ -112,22 +115,22 @@ export class Histogram<Label extends string> {
     return series;
   }
 
-  /** What a registry shows at a scrape. */
+  /** Scrape result for the registry. */
   get() {
     const values = [...this.#series.values()].flatMap((series) => series.scraped(this.name));
     return { name: this.name, help: this.#help, type: 'histogram', aggregator: 'sum', values };
   }
 }
 
-/** Counts the observations of one set of label values. */
+/** Observations of one set of label values. */
 export class HistogramSeries {
   readonly #labels: LabelValues<string>;
   readonly #bounds: Float64Array;
   readonly #clock: WallClock;
-  /** How many were at most each bound and above the one before; last, how many were above all. */
+  /** Observations per bucket, not cumulative. The last entry counts values above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
-  /** The newest of each bucket; none before the first, as where nothing is traced. */
+  /** Newest exemplar of each bucket. Undefined before the first, so also without tracing. */
   #exemplars: (Exemplar | undefined)[] | undefined;
 
   constructor(labels: LabelValues<string>, bounds: Float64Array, clock: WallClock) {
@@ -138,8 +141,8 @@ export class HistogramSeries {
   }
 
   /**
-   * Counts one value, and keeps it as an example if the trace it is of is recorded. Throws `RangeError`
-   * for what is no number: it would spoil the sum for good.
+   * Counts a value, and keeps it as an exemplar if its trace is recorded. Throws `RangeError` for
+   * values that are not finite, which would make the sum useless.
    */
   observe(value: number, traceparent?: string | undefined): void {
     if (!Number.isFinite(value)) throw new RangeError(`a histogram cannot count ${value}`);
@@ -155,7 +158,7 @@ export class HistogramSeries {
     }
   }
 
-  /** The lines of a scrape; buckets are cumulative, as Prometheus wants them. */
+  /** Lines of a scrape. Buckets are cumulative, as Prometheus requires. */
   scraped(name: string): ScrapedValue[] {
     const labels = this.#labels;
     let count = 0;
@@ -174,10 +177,10 @@ export class HistogramSeries {
   }
 }
 
-/** The content type of the text below. Source: OpenMetrics 1.0. */
+/** Content type of `openMetricsText`. Source: OpenMetrics 1.0. */
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
-/** One line of a scrape, as a registry gives it. */
+/** Sample of a scrape, from a registry. */
 type Sample = {
   readonly metricName?: string;
   readonly labels: Partial<Record<string, string | number>>;
@@ -185,7 +188,7 @@ type Sample = {
   readonly exemplar?: Exemplar | null;
 };
 
-/** One metric of a registry, with its lines. */
+/** Metric of a registry, with its samples. */
 type MetricFamily = {
   readonly name: string;
   readonly help: string;
@@ -194,21 +197,21 @@ type MetricFamily = {
 };
 
 /**
- * Metrics as OpenMetrics, which unlike Prometheus' own text has a place for exemplars. Not by the
- * library: its registry renames every counter for good when it writes this form, and the other form
- * then has the wrong names.
+ * Metrics in the OpenMetrics format, which supports exemplars, unlike the Prometheus format. The
+ * library is not used for this: its registry permanently renames every counter when it writes
+ * OpenMetrics, and the Prometheus format then has the wrong names.
  */
 export function openMetricsText(families: readonly MetricFamily[]): string {
   return `${families.map(familyText).join('')}# EOF\n`;
 }
 
-/** Whether a scraper's `Accept` names OpenMetrics, and does not like Prometheus' own text better. */
+/** Whether an `Accept` header names OpenMetrics and does not prefer plain text. */
 export function acceptsOpenMetrics(accept: string | undefined): boolean {
   const open = weightOf('application/openmetrics-text', accept);
   return open > 0 && open >= weightOf('text/plain', accept);
 }
 
-/** How much an `Accept` likes a type that it names, 0 to 1. Source: RFC 9110, 12.4.2. */
+/** Weight of a type in an `Accept` header, 0 to 1. Source: RFC 9110, 12.4.2. */
 function weightOf(type: string, accept = ''): number {
   const weights = accept.split(',').flatMap((range) => {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
@@ -220,7 +223,7 @@ function weightOf(type: string, accept = ''): number {
 }
 
 function familyText({ name, help, type, values }: MetricFamily): string {
-  // A counter's family has no suffix, its samples do.
+  // The family of a counter has no `_total` suffix, its samples do.
   const family = type === 'counter' ? name.replace(/_total$/, '') : name;
   const head = `# TYPE ${family} ${String(type)}\n# HELP ${family} ${escaped(help)}\n`;
   return head + values.map((sample) => sampleText(name, sample)).join('');

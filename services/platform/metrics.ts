@@ -14,21 +14,24 @@ import {
   type WallClock,
 } from '#platform/make-metric';
 
-/** Bounds of durations, in seconds. Source: operations, "buckets that fit us". */
+/** Bucket bounds for durations, in seconds. Source: operations, "buckets that fit us". */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Ages of dirty actors, in seconds; they are due at 10 s or at 120 (decision 200). */
+/**
+ * Bucket bounds for the age of dirty actors, in seconds. A checkpoint is due at 10 s or 120 s
+ * (decision 200).
+ */
 const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120, 240];
 
-/** Times of one model step, in seconds. */
+/** Bucket bounds for one model step, in seconds. */
 const STEP_SECONDS = [0.000001, 0.0000025, 0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.001];
 
-/** Sizes of groups and frames, in messages. */
+/** Bucket bounds for groups and frames, in messages. */
 const MESSAGES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
 
 /**
- * Every metric, once. Names and labels: operations, "Metrics". Labels hold route templates
- * and closed sets only, never an account, an instance or a key.
+ * Catalog of all metrics. Names and labels: operations, "Metrics". Labels contain only route
+ * templates and closed sets, never an account, an instance or a key.
  */
 export const METRICS = {
   identity_engine_build_info: gauge(
@@ -235,7 +238,7 @@ export const METRICS = {
   edge_inflight: gauge('Calls that the edge has admitted and not answered.'),
 } satisfies Record<string, MetricDefinition>;
 
-/** The name of a metric of the catalog. */
+/** Name of a metric in the catalog. */
 export type MetricName = keyof typeof METRICS;
 
 function seconds<Label extends string = never>(help: string, ...labels: readonly Label[]) {
@@ -247,21 +250,21 @@ type NamesOf<K extends MetricKind> = {
   [Name in MetricName]: (typeof METRICS)[Name] extends { kind: K } ? Name : never;
 }[MetricName];
 
-/** The counters, gauges and histograms of one process, by their names in the catalog. */
+/** Metrics of one process, by their names in the catalog. */
 export type Metrics = {
   counter<Name extends NamesOf<'counter'>>(name: Name): Counter<LabelsOf<Name>>;
   gauge<Name extends NamesOf<'gauge'>>(name: Name): Gauge<LabelsOf<Name>>;
   histogram<Name extends NamesOf<'histogram'>>(name: Name): Histogram<LabelsOf<Name>>;
-  /** Runs `refresh` before every scrape, for gauges whose truth is kept elsewhere. */
+  /** Runs `refresh` before every scrape, for gauges whose value is kept elsewhere. */
   beforeScrape(refresh: () => void): void;
   /**
-   * The text that a scrape gets, and its content type: OpenMetrics, with exemplars, for a scraper that
-   * accepts it.
+   * Scrape result and its content type. OpenMetrics with exemplars if the scraper accepts the
+   * format.
    */
   scrape(accept?: string): Promise<{ contentType: string; text: string }>;
 };
 
-/** A registry of its own with every metric of the catalog and the process's standard ones. */
+/** Creates a registry with every metric of the catalog and prom-client's default metrics. */
 export function createMetrics(clock: WallClock = systemClock): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -287,8 +290,8 @@ export function createMetrics(clock: WallClock = systemClock): Metrics {
 }
 
 /**
- * The least time that a utilization is about, in milliseconds: of two programs that scrape one after the
- * other the second would see its own scrape alone, which is all work. Chosen.
+ * Minimum interval of a utilization, in milliseconds. If two programs scrape in succession, the
+ * second would otherwise see only its own scrape, which is all work.
  */
 const UTILIZATION_MS_MIN = 5_000;
 

@@ -1,24 +1,26 @@
 import { isIP } from 'node:net';
 
-/** An IPv4 address with a port, or an IPv6 address in brackets, as some proxies write a caller. */
+/**
+ * IPv4 address with a port, or IPv6 address in brackets, as some proxies write a caller's address.
+ */
 const WITH_PORT = /^(?:([\d.]{7,15}):\d{1,5}|\[([^\]]{2,60})\](?::\d{1,5})?)$/;
 
-/** Groups of 16 bits in an IPv6 address. */
+/** Number of 16-bit groups in an IPv6 address. */
 const GROUPS = 8;
 
-/** What stands before the 32 bits of an IPv4 address that is written as IPv6. */
+/** Groups before the 32 bits of an IPv4-mapped IPv6 address. */
 const MAPPED = [0, 0, 0, 0, 0, 0xffff];
 
-/** An address as numbers. */
+/** Parsed IP address. */
 type IpAddress = {
   readonly isV4: boolean;
-  /** The eight groups of its IPv6 form: `::ffff:1.2.3.4` for IPv4. */
+  /** Eight groups of the IPv6 form: `::ffff:1.2.3.4` for IPv4. */
   readonly groups: readonly number[];
 };
 
 /**
- * The address that a text is; undefined: none. IPv4 written as IPv6 (`::ffff:1.2.3.4`) is IPv4, and
- * a port that a proxy leaves with the address is not looked at.
+ * Parses an IP address; undefined for other text. An IPv4-mapped address (`::ffff:1.2.3.4`) is
+ * IPv4. A port that a proxy left with the address is ignored.
  */
 export function readAddress(text: string): IpAddress | undefined {
   const address = isIP(text) === 0 ? addressIn(text) : text;
@@ -29,13 +31,13 @@ export function readAddress(text: string): IpAddress | undefined {
   return { isV4: MAPPED.every((group, index) => groups[index] === group), groups };
 }
 
-/** An address as text: four numbers, or eight groups of which the longest run of zeros is `::`. */
+/** Formats an address: dotted IPv4, or IPv6 with the longest run of zeros as `::` (RFC 5952). */
 export function addressText({ isV4, groups }: IpAddress): string {
   if (isV4) {
     const [high = 0, low = 0] = groups.slice(MAPPED.length);
     return [high >> 8, high & 255, low >> 8, low & 255].join('.');
   }
-  // The serialisation of hosts in URLs is that of RFC 5952.
+  // URL hosts are serialized as in RFC 5952.
   const { hostname } = new URL(`http://[${groups.map((group) => group.toString(16)).join(':')}]`);
   return hostname.slice(1, -1);
 }
@@ -45,7 +47,7 @@ function addressIn(text: string): string {
   return before ?? inside ?? '';
 }
 
-/** The eight numbers of an IPv6 address that `isIP` has accepted. */
+/** Groups of an IPv6 address that `isIP` has accepted. */
 function groupsOf(address: string): number[] {
   const [plain = ''] = address.split('%', 1);
   const [before = '', after] = plain.split('::');
@@ -65,21 +67,21 @@ function numbersOf(text: string): number[] {
   });
 }
 
-/** Bits of a group. */
+/** Bits per group. */
 const GROUP_BITS = 16;
 
-/** Bits in which every IPv4 address is the same, written as IPv6. */
+/** Prefix length that all IPv4-mapped addresses share. */
 const V4_PREFIX = 96;
 
-/** All addresses of one kind that begin with the same bits. */
+/** Network: all addresses of one kind with the same prefix. */
 export type IpNetwork = IpAddress & {
-  /** How many bits, of the IPv6 form. */
+  /** Prefix length of the IPv6 form, in bits. */
   readonly prefix: number;
 };
 
 /**
- * The network that a text in CIDR notation is, or the one address; undefined: neither. Bits behind
- * the prefix are dropped, and IPv4 written as IPv6 is IPv4. Never all addresses there are.
+ * Parses a network in CIDR notation, or a single address. Undefined for other text. Bits behind the
+ * prefix are cleared, and an IPv4-mapped network is IPv4. A prefix of 0 is not accepted.
  */
 export function readNetwork(cidr: string): IpNetwork | undefined {
   if (!isNetwork(cidr)) return undefined;
@@ -89,19 +91,19 @@ export function readNetwork(cidr: string): IpNetwork | undefined {
   const isWrittenV6 = text.includes(':');
   const given = bits === undefined ? 8 * GROUP_BITS : Number(bits);
   const prefix = bits === undefined || isWrittenV6 ? given : V4_PREFIX + given;
-  // A prefix that is cut before the mark of IPv4 names IPv6 addresses as well.
+  // A shorter prefix than the IPv4-mapped one also covers IPv6 addresses.
   const isV4 = address.isV4 && prefix > V4_PREFIX;
   const groups = address.groups.map((group, index) => group & maskOf(prefix, index));
   return { isV4, groups, prefix };
 }
 
-/** A network in CIDR notation, the same text for every way to write it. */
+/** Canonical CIDR notation of a network. */
 export function networkText(network: IpNetwork): string {
   const { isV4, prefix } = network;
   return `${addressText(network)}/${isV4 ? prefix - V4_PREFIX : prefix}`;
 }
 
-/** Whether an address is one of a network. An IPv4 address is in no network of IPv6. */
+/** Whether a network contains an address. An IPv6 network contains no IPv4 address. */
 export function contains({ isV4, groups, prefix }: IpNetwork, address: IpAddress): boolean {
   if (isV4 !== address.isV4) return false;
   for (let index = 0; index * GROUP_BITS < prefix; index += 1) {
@@ -111,27 +113,27 @@ export function contains({ isV4, groups, prefix }: IpNetwork, address: IpAddress
   return true;
 }
 
-/** The bits of a group that a prefix covers. */
+/** Mask of the bits in a group that a prefix covers. */
 function maskOf(prefix: number, index: number): number {
   const bits = Math.max(0, Math.min(GROUP_BITS, prefix - index * GROUP_BITS));
   return (0xffff << (GROUP_BITS - bits)) & 0xffff;
 }
 
-/** Characters of a host name (RFC 1035), and of an address with brackets or a port. */
+/** Maximum length of a host name (RFC 1035), in characters. */
 const HOST_LENGTH_MAX = 253;
 
 const PORT_MAX = 65_535;
 
-/** Labels of a DNS name or an IPv4 address; or an IPv6 address in brackets. */
+/** DNS name or IPv4 address, or IPv6 address in brackets. */
 const SHAPE =
   /^(?<host>[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]):(?<port>\d{1,5})$/;
 
-/** A host, as Node's own functions take it, and a port. */
+/** Host as Node's functions expect it, without brackets, and port. */
 type HostPort = { readonly host: string; readonly port: number };
 
 /**
- * Reads `host:port`, the only form of address that a process connects to; undefined
- * for anything else, such as `unix:/…`, a URL, or a host without a port.
+ * Parses `host:port`, the only form of address that a process connects to. Undefined for anything
+ * else, for example `unix:/…`, a URL, or a host without a port.
  */
 export function readHostPort(address: string): HostPort | undefined {
   const { host = '', port = '' } = SHAPE.exec(address)?.groups ?? {};
@@ -139,12 +141,12 @@ export function readHostPort(address: string): HostPort | undefined {
   return { host: host.startsWith('[') ? host.slice(1, -1) : host, port: Number(port) };
 }
 
-/** Whether a text is `host:port` and nothing else. */
+/** Whether a text is exactly `host:port`. */
 export function isHostPort(address: string): boolean {
   return readHostPort(address) !== undefined;
 }
 
-/** Whether a text is an IP address, or a network of them in CIDR notation. */
+/** Whether a text is an IP address, or a network in CIDR notation. */
 export function isNetwork(cidr: string): boolean {
   const [address = '', prefix, ...rest] = cidr.split('/');
   const version = rest.length === 0 ? isIP(address) : 0;
@@ -153,7 +155,7 @@ export function isNetwork(cidr: string): boolean {
   return version !== 0 && /^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits;
 }
 
-/** Whether an IP address is one of this machine's own, reachable from nowhere else (RFC 1122, 4291). */
+/** Whether an IP address is a loopback address (RFC 1122, 4291). */
 export function isLoopbackAddress(address: string): boolean {
   const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
   if (isIP(plain) === 4) return plain.startsWith('127.');
@@ -161,8 +163,8 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /**
- * Whether a `Host` header names this machine. A page of the web that has its own name resolve to
- * 127.0.0.1 (DNS rebinding) still sends its own name.
+ * Whether a `Host` header names this machine. A web page whose name resolves to 127.0.0.1 (DNS
+ * rebinding) still sends its own name.
  */
 export function isLoopbackHost(header: string | undefined): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(?::\d{1,5})?$/.exec(header ?? '')?.[1] ?? '';
@@ -171,7 +173,7 @@ export function isLoopbackHost(header: string | undefined): boolean {
 }
 
 /**
- * How long a listener keeps a connection without a request, in milliseconds: longer than clients and load
- * balancers keep one, so that none of them sends a request over a connection that just ends. Chosen.
+ * Time for which a listener keeps an idle connection, in milliseconds. Longer than clients and load
+ * balancers keep theirs, so that no request is sent over a connection that is just being closed.
  */
 export const IDLE_CONNECTION_MS_MAX = 72_000;

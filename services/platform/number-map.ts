@@ -1,35 +1,37 @@
-/** Places at the beginning: a power of two. */
+/** Initial number of slots, a power of two. */
 const PLACES_MIN = 8;
 
-/** An empty map with more places than this begins again with few. Chosen. */
+/** Number of slots above which an emptied map shrinks to the initial size. */
 const PLACES_KEPT = 256;
 
 /**
- * Values by number, for what comes and goes with every call. Of a `Map` that is used so, V8 (Node
- * 24) keeps what was deleted long ago: a map that needs another table leaves the one before it
- * pointing at it, and once one of these is old, all that come after it outlive every small
- * collection, with whatever they held when they were left. This one has no such
- * chain, and no order either. It gets no smaller before it is empty.
+ * Map from numbers to values, for entries that come and go with every call. It is unordered, and
+ * shrinks only when empty.
  *
- * A hash table with open addressing and linear probing, at most half full; what is deleted is
- * filled from behind (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
+ * A JavaScript `Map` under such load makes V8 (Node 24) retain deleted entries: rehashing leaves
+ * the old table pointing at the new one. Once one of these tables is in the old generation, all
+ * later tables survive every minor garbage collection, with their contents. `NumberMap` has no such
+ * chain.
+ *
+ * Implementation: a hash table with open addressing and linear probing, at most half full. Deletion
+ * closes the gap (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
  */
 export class NumberMap<Value extends object> {
   #keys: number[] = new Array(PLACES_MIN).fill(0);
   #values: (Value | undefined)[] = new Array(PLACES_MIN).fill(undefined);
   #size = 0;
 
-  /** How many values there are. */
+  /** Number of entries. */
   get size(): number {
     return this.#size;
   }
 
-  /** The value of a key, which is a whole number from 0 to 2^53 - 1. */
+  /** Value of a key. Keys are whole numbers from 0 to 2^53 - 1. */
   get(key: number): Value | undefined {
     return this.#values[NumberMap.#placeOf(this, key)];
   }
 
-  /** Sets the value of a key, in the place of an earlier one. */
+  /** Sets or replaces the value of a key. */
   set(key: number, value: Value): void {
     if (2 * this.#size >= this.#values.length) NumberMap.#grow(this);
     const place = NumberMap.#placeOf(this, key);
@@ -38,7 +40,7 @@ export class NumberMap<Value extends object> {
     this.#values[place] = value;
   }
 
-  /** Forgets a key, if there is one. */
+  /** Deletes a key, if present. */
   delete(key: number): void {
     const keys = this.#keys;
     const values = this.#values;
@@ -47,7 +49,7 @@ export class NumberMap<Value extends object> {
     if (values[hole] === undefined) return;
     for (let place = (hole + 1) & mask; values[place] !== undefined; place = (place + 1) & mask) {
       const home = homeOf(keys[place] as number, mask);
-      // It may go to the hole unless its search begins after that.
+      // The entry may move to the hole unless its home slot lies after the hole.
       if (((place - home) & mask) < ((place - hole) & mask)) continue;
       keys[hole] = keys[place] as number;
       values[hole] = values[place];
@@ -58,12 +60,12 @@ export class NumberMap<Value extends object> {
     if (this.#size === 0 && values.length > PLACES_KEPT) NumberMap.#begin(this, PLACES_MIN);
   }
 
-  /** All values as they are now, in any order. */
+  /** All current values, in no particular order. */
   values(): Value[] {
     return this.#values.filter((value) => value !== undefined);
   }
 
-  /** Where a key is, or where it would be put. */
+  /** Slot of a key, or the free slot for it. */
   static #placeOf(map: NumberMap<object>, key: number): number {
     const mask = map.#values.length - 1;
     let place = homeOf(key, mask);
@@ -89,7 +91,7 @@ export class NumberMap<Value extends object> {
   }
 }
 
-/** Where the search for a key begins: its bits, mixed so that numbers in a row lie apart. */
+/** Home slot of a key. Bits are mixed, so that consecutive numbers are spread. */
 function homeOf(key: number, mask: number): number {
   const mixed = Math.imul(key ^ Math.imul(key / 0x1_0000_0000, 0x85eb_ca6b), 0x9e37_79b1);
   return (mixed ^ (mixed >>> 15)) & mask;

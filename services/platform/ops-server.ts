@@ -5,23 +5,24 @@ import type { Metrics } from '#platform/metrics';
 import { IDLE_CONNECTION_MS_MAX, isLoopbackAddress, isLoopbackHost } from '#platform/network';
 import type { Running } from '#platform/run';
 
-/** Where and what the operators' port serves. */
+/** Options of the operators' port. */
 type OpsOptions = {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** Port; 0 chooses a free one. */
   readonly port: number;
   readonly metrics: Metrics;
   /** Whether the process can serve: joined once, configuration valid, not draining. */
   readonly isReady: () => boolean;
-  /** Names, besides addresses and host names without a dot, by which others call this port. */
+  /** Further accepted names of this port, besides IP addresses and host names without a dot. */
   readonly names: readonly string[];
-  /** What an operator should know of the process, one line each: if it is not ready, why. */
+  /** Lines for operators in the readiness probe, for example why the process is not ready. */
   readonly notes: () => readonly string[];
 };
 
 /**
- * The operators' port: `/metrics` for Prometheus, `/health/live` (the event loop answers) and
- * `/health/ready`. Neither probe asks a dependency (operations, "Probes"). Source: operations.
+ * Serves the operators' port: `/metrics` for Prometheus, `/health/live` (the event loop answers)
+ * and `/health/ready`. The probes never query a dependency (operations, "Probes"). Source:
+ * operations.
  */
 export async function serveOps(options: OpsOptions): Promise<Running> {
   const server = createServer({ keepAliveTimeout: IDLE_CONNECTION_MS_MAX }, (request, response) => {
@@ -48,8 +49,9 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
 }
 
 /**
- * Whether a `Host` header names this port. A web page whose own name is made to resolve to this machine
- * (DNS rebinding) still sends its own name, which has a dot. Programs that send no name are no pages.
+ * Whether a `Host` header names this port. A web page whose name resolves to this machine (DNS
+ * rebinding) still sends its own name, which contains a dot. Programs without a `Host` header are
+ * not browsers.
  */
 function isAddressed(header: string | undefined, { host, names }: OpsOptions): boolean {
   if (header === undefined || isLoopbackHost(header)) return true;

@@ -46,53 +46,56 @@ import {
   traceparentOf,
 } from '#platform/tracer';
 
-/** Which of the requests from outside are recorded. */
+/** Sampling of requests from outside. */
 export type Sampling = {
-  /** Share of the traces that begin here, 0 to 1. */
+  /** Share of the traces beginning here that are recorded, 0 to 1. */
   readonly ratio: number;
   /**
-   * Whether the flag in a caller's context decides for the caller's trace. Otherwise the trace id
-   * decides, by the same share, so that every service that samples so records the same traces.
+   * Whether the sampled flag of a caller's context decides for the caller's trace. Otherwise the
+   * trace id decides by `ratio`, so that all services with this sampler record the same traces.
    */
   readonly followsCallers: boolean;
-  /** Whether rare work, a take-over, is recorded whatever the share. */
+  /** Whether rare work, for example a takeover, is always recorded. */
   readonly hasRareWork: boolean;
 };
 
-/** Options of a tracer that sends spans by OTLP. */
+/** Options of a tracer that exports spans with OTLP. */
 export type OtlpTracerOptions = {
-  /** Where the collector takes traces; undefined: where OpenTelemetry's own variables say. */
+  /** Collector's URL for traces. Undefined to use OpenTelemetry's own variables. */
   readonly url: string | undefined;
-  /** Headers for the collector, besides those of OpenTelemetry's own variable. */
+  /** Headers for the collector, in addition to those from OpenTelemetry's variables. */
   readonly headers: Readonly<Record<string, string>>;
   readonly sampling: Sampling;
-  /** Whether `OTEL_PROPAGATORS` says in which headers callers name their traces. */
+  /** Whether `OTEL_PROPAGATORS` defines the headers with callers' trace contexts. */
   readonly hasPropagators: boolean;
-  /** What the spans are of: `service.name` and the like. OpenTelemetry's own variables are stronger. */
+  /**
+   * Resource attributes of the spans, such as `service.name`. OpenTelemetry's variables take
+   * precedence.
+   */
   readonly resource: SpanAttributes;
   readonly clock: Clock;
   readonly delivery: SpanDelivery;
 };
 
-/** Spans of one message to the collector: making it takes a millisecond of the event loop. */
+/** Maximum number of spans per export. Encoding that many takes a millisecond of the event loop. */
 const BATCH_SPANS_MAX = 256;
 
-/** How long spans gather, in milliseconds. */
+/** Time to collect spans for an export, in milliseconds. */
 const GATHER_MS = 1_000;
 
-/** How long the collector may take for a message, further tries included, in milliseconds. */
+/** Timeout of an export including retries, in milliseconds. */
 const DELIVERY_MS_MAX = 5_000;
 
-/** How long a process that ends waits for the collector to take the last spans, in milliseconds. */
+/** Maximum wait of a closing process for the last export, in milliseconds. */
 const LAST_DELIVERY_MS_MAX = 2_000;
 
 /**
- * Traces a second that are recorded because callers ask for it: their flag is believed so far, and
- * must not let them fill the collector. Chosen.
+ * Maximum number of traces per second recorded because callers request it. Above that the callers'
+ * flag is ignored, so that callers cannot fill the collector.
  */
 const ASKED_PER_SECOND_MAX = 100;
 
-/** Links of one span: a group of the journal carries up to 4,096 records. */
+/** Maximum number of links per span. A group commit of the journal has up to 4,096 records. */
 const LINKS_MAX = 256;
 
 const KINDS = {
@@ -101,10 +104,13 @@ const KINDS = {
   internal: SpanKind.INTERNAL,
 } as const;
 
-/** How the exporter begins when a collector takes a message in part; what it says follows as JSON. */
+/**
+ * Start of the exporter's log line when a collector accepts an export in part. The collector's
+ * response follows as JSON.
+ */
 const PARTIAL_SUCCESS = /^Received Partial Success response/;
 
-/** A tracer that sends what it records to a collector; disposing it sends the rest. */
+/** Opens a tracer that exports spans to a collector. Disposing exports the remaining spans. */
 export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDisposable {
   const { url, headers, clock, delivery, resource } = options;
   const ids = new TraceIds();
@@ -115,7 +121,7 @@ export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDispos
   });
   const sdk = new NodeSDK({
     resource: resourceFromAttributes({ ...resource }),
-    // What the environment says of the resource, and nothing of the machine or its command lines.
+    // Resource attributes from the environment only, none about the machine or command lines.
     resourceDetectors: [envDetector],
     // What is started is recorded: that is decided before, so that the rest costs nothing here.
     sampler: new AlwaysOnSampler(),
@@ -125,21 +131,21 @@ export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDispos
     metricReaders: [],
     logRecordProcessors: [],
   });
-  // Behind the constructor, which sets a log of its own by `OTEL_LOG_LEVEL`.
+  // After the constructor, which sets a logger by `OTEL_LOG_LEVEL`.
   hearRefusals(delivery);
   sdk.start();
   const tracer = new OtlpTracer(trace.getTracer('identity-engine'), ids, options);
   const close = async () => {
     await withinMs(clock, LAST_DELIVERY_MS_MAX, sdk.shutdown()).catch(() => undefined);
-    // Another tracer of this process may take these places: there is one of each.
+    // These globals exist once per process, and another tracer may need them.
     for (const place of [trace, propagation, context, logs]) place.disable();
   };
   return Object.assign(tracer, { [Symbol.asyncDispose]: close });
 }
 
 /**
- * The exporter reports refused spans by the vendor's own log, of which there is one in a process, and
- * takes the message for delivered.
+ * Counts spans that the collector rejects. The exporter reports them only to the vendor's global
+ * logger, and treats the export as delivered.
  */
 function hearRefusals(delivery: SpanDelivery): void {
   const quiet = () => undefined;
@@ -152,7 +158,7 @@ function hearRefusals(delivery: SpanDelivery): void {
   diag.setLogger(log, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
-/** Says of every message what became of it, and ends the wait for one that takes too long. */
+/** Wraps an exporter: reports the outcome of every export, and limits its duration. */
 function watchedExporter(
   exporter: SpanExporter,
   clock: Clock,
@@ -241,9 +247,9 @@ class OtlpTracer implements Tracer {
     return this.#sampling.hasRareWork ? this.#begin(start, ROOT_CONTEXT) : undefined;
   }
 
-  /** The context that a caller sends; undefined where there is none that means anything. */
+  /** Trace context in a caller's headers. Undefined without a valid context. */
   #parentIn(headers: IncomingHttpHeaders): string | undefined {
-    // A fifth of the time of the propagator, which makes a context for each request.
+    // Takes a fifth of the propagator's time, which creates a context object per request.
     if (!this.#hasPropagators) return traceparentIn(headers['traceparent']);
     const span = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, headers));
     if (span === undefined || !isSpanContextValid(span)) return undefined;
@@ -256,7 +262,7 @@ class OtlpTracer implements Tracer {
     if (!followsCallers) return this.#isRecordedById(traceIdOf(parent));
     if (!isSampled(parent)) return false;
     const isBelieved = !isRefused && this.#asked.take();
-    // A caller that asks too often is not traced less than one that does not ask.
+    // A caller above the limit is sampled like a caller without the flag.
     return isBelieved || this.#ids.isChosen(ratio);
   }
 

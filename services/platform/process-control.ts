@@ -7,20 +7,20 @@ import { Fault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
 import type { AdjustableLogger, LogLevel, LogOrigin } from '#platform/logger';
 
-/** A file that a process writes for its operator. */
+/** File that a process writes for its operator. */
 export type WrittenFile = { readonly file: string; readonly ready_in_s: number };
 
 type ProcessControlOptions = {
   readonly logger: AdjustableLogger;
   readonly clock: Clock;
   readonly origin: LogOrigin;
-  /** Effective configuration without secrets. */
+  /** Effective configuration with secrets redacted. */
   readonly configuration: Readonly<Record<string, unknown>>;
 };
 
 /**
- * Operations on a running process for its operator: log level, effective configuration, CPU profile and
- * heap snapshot. No port of the inspector is opened.
+ * Operations on a running process for its operator: log level, effective configuration, CPU profile
+ * and heap snapshot. No inspector port is opened.
  */
 export class ProcessControl {
   readonly #options: ProcessControlOptions;
@@ -30,7 +30,7 @@ export class ProcessControl {
     this.#options = options;
   }
 
-  /** The process, its log level and its effective configuration. */
+  /** Process, log level and effective configuration. */
   describe(): Readonly<Record<string, unknown>> {
     const { logger, origin, configuration } = this.#options;
     const { pid, version: runtime } = process;
@@ -41,7 +41,7 @@ export class ProcessControl {
   setLogLevel(level: LogLevel, requestedBy: string): { readonly log_level: string } {
     const { logger } = this.#options;
     const before = logger.level;
-    // The more talkative of the two levels writes the line about the change.
+    // The line about the change is logged at the more verbose of the two levels.
     if (before === 'silent' || before === 'warn' || before === 'error') logger.level = 'info';
     logger.info({ before, level, requestedBy }, 'the log level is changed');
     logger.level = level;
@@ -49,8 +49,9 @@ export class ProcessControl {
   }
 
   /**
-   * Begins a CPU profile of `seconds`; answers at once with the file that will have the profile. Throws
-   * `conflict` while another profile is taken.
+   * Starts a CPU profile of `seconds`. Returns at once the file in which the profile will be
+   * written. Throws `conflict` while another profile or snapshot is running, and
+   * `service_unavailable` if no temporary file can be created.
    */
   async profile(seconds: number, requestedBy: string): Promise<WrittenFile> {
     this.#begin();
@@ -68,8 +69,8 @@ export class ProcessControl {
   }
 
   /**
-   * Writes a heap snapshot. The process does nothing else meanwhile, for about a second for each 100 MB
-   * of heap. The file has everything that the process has in memory, secrets too.
+   * Writes a heap snapshot. The process is blocked meanwhile, for about a second per 100 MB of
+   * heap. The file contains everything in memory, including secrets. Throws as `profile`.
    */
   async heapSnapshot(requestedBy: string): Promise<WrittenFile> {
     this.#begin();
@@ -96,7 +97,7 @@ export class ProcessControl {
     throw new Fault('service_unavailable', 'no temporary file can be made', { cause });
   }
 
-  /** In a new folder that only the user of the process can open. */
+  /** Path in a new folder that only the user of the process can open. */
   async #newFile(name: string): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'identity-engine-profile-'));
     return join(folder, `${this.#options.origin.role}-${process.pid}-${name}`);

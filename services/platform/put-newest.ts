@@ -1,9 +1,9 @@
-/** Parts of a full map; to make room its oldest part is dropped. */
+/** Number of parts of a full map. An eviction drops the oldest part. */
 const PARTS = 64;
 
 /**
- * Makes an entry the newest of a map that holds `entriesMax` at most; the oldest make room. Many at
- * once, because finding the first entry of a map costs more with every one that has been deleted.
+ * Inserts an entry as the newest of an LRU map with at most `entriesMax` entries. Evicts a whole
+ * part at once, because finding a map's first entry gets slower with every deleted entry.
  */
 export function putNewest<Value>(
   entries: Map<string, Value>,

@@ -1,23 +1,26 @@
 import { randomBytes } from 'node:crypto';
 
-/** Unpredictable text as a port: a simulated process can repeat itself. Source: architecture 7. */
+/**
+ * Unpredictable text as a port, so that a simulated process can repeat a run. Source: architecture
+ * 7.
+ */
 export interface Randomness {
-  /** `length` characters of 0-9, A-Z and a-z, each equally likely. */
+  /** Random text of `length` characters of 0-9, A-Z and a-z, each equally likely. */
   base62(length: number): string;
-  /** `length` characters of 0-9 and a-f, each equally likely. */
+  /** Random text of `length` characters of 0-9 and a-f, each equally likely. */
   hex(length: number): string;
 }
 
-/** Digits in the order that every base62 text of ours uses. Source: decision 41. */
+/** Base62 digits in the order used throughout the project. Source: decision 41. */
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** The largest multiple of 62 in a byte: bytes from here on would favour the first digits. */
+/** Largest multiple of 62 in a byte. Larger bytes would favour the first digits. */
 const UNBIASED_BYTES = 248;
 
-/** The operating system's randomness, fit for secrets. */
+/** Randomness of the operating system, fit for secrets. */
 export const systemRandomness = randomnessFrom(randomBytes);
 
-/** Text from a source of uniform bytes. */
+/** Creates random text from a source of uniform bytes. */
 export function randomnessFrom(bytes: (count: number) => Uint8Array): Randomness {
   return {
     base62: (length) => base62From(bytes, length),
@@ -28,7 +31,7 @@ export function randomnessFrom(bytes: (count: number) => Uint8Array): Randomness
   };
 }
 
-/** Unbiased base62 text: bytes that would bias it are thrown away. */
+/** Unbiased base62 text, by rejection sampling. */
 function base62From(bytes: (count: number) => Uint8Array, length: number): string {
   let text = '';
   while (text.length < length) {

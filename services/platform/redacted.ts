@@ -1,48 +1,48 @@
-/** What stands in the log where a secret stood. */
+/** Replacement for a secret in the log. */
 const CENSOR = '[redacted]';
 
 /**
- * Names of fields whose values are secrets, in lower case without `_` and `-`: whole names, or
- * their ends, as in `SERVICE_CLUSTER_SECRET`, `api_key` and `keyDigest`.
+ * Field names whose values are secrets, in lower case without `_` and `-`: whole names, or
+ * suffixes, as in `SERVICE_CLUSTER_SECRET`, `api_key` and `keyDigest`.
  */
 const SECRET_NAME =
   /^(?:key|cookie|setcookie)$|(?:authorization|secret|password|token|credentials|apikey|privatekey|keydigest)$/;
 
-/** Whatever begins like an API key (decision 41), complete or cut short, in any text. */
+/** Text that begins like an API key (decision 41), complete or truncated. */
 const KEY_LIKE = /svc_sk_[0-9A-Za-z]*/g;
 
-/** How deep fields and causes are followed; 5 is the deepest of our own. */
+/** Maximum depth of fields and causes. The project's own lines need at most 5. */
 const DEPTH_MAX = 16;
 
-/** Fields of an object, and items of a list. */
+/** Maximum number of fields of an object, and of items of a list. */
 const BREADTH_MAX = 100;
 
-/** Values in one line. */
+/** Maximum number of values in one line. */
 const VALUES_MAX = 1_000;
 
-/** Longest text in UTF-16 units: a stack has ten lines of up to 200. */
+/** Maximum length of one text, in UTF-16 units. A stack has ten lines of up to 200. */
 const TEXT_LENGTH_MAX = 4_096;
 
-/** All texts of one line together, in UTF-16 units: a chain of causes as deep as is followed. */
+/** Maximum total length of the texts in one line, in UTF-16 units: the longest chain of causes. */
 const TEXTS_LENGTH_MAX = 65_536;
 
-/** A finished log line without anything that begins like an API key, wherever in it that stood. */
+/** Removes everything that begins like an API key from a finished log line. */
 export function withoutKeys(line: string): string {
   return line.includes('svc_sk_') ? line.replace(KEY_LIKE, CENSOR) : line;
 }
 
 /**
- * A copy of a log line's fields that is safe to write: values of fields with a secret's name are
- * replaced at any depth; an error is written with type, text, stack and its whole chain of causes;
- * circles, getters that throw and bytes are named instead of followed. Bounded in depth, breadth
- * and length, so that no error that a library throws can fill the log.
+ * Copy of a log line's fields that is safe to write. Values of fields with a secret's name are
+ * replaced at any depth. An error is written with type, message, stack and its chain of causes.
+ * Cycles, throwing getters and bytes are replaced by a placeholder. Depth, breadth and length are
+ * bounded, so that no library's error can fill the log.
  */
 export function redacted(fields: object): Record<string, unknown> {
   return new Redaction().fieldsOf(fields, 0);
 }
 
 class Redaction {
-  /** What is being copied: whatever is met again below itself is a circle. */
+  /** Objects being copied, to detect cycles. */
   readonly #above = new Set<object>();
   #valuesLeft = VALUES_MAX;
   #lengthLeft = TEXTS_LENGTH_MAX;
@@ -100,7 +100,9 @@ class Redaction {
     return this.fieldsOf(value, depth);
   }
 
-  /** `cause` and `errors` first, which say what happened; then whatever else a library has added. */
+  /**
+   * `cause` and `errors` first, because they are the most useful; then other fields of a library.
+   */
   #copyError(error: Error, depth: number): Record<string, unknown> {
     const own = error as Error & { errors?: unknown };
     const { name, message, stack, cause, errors, ...others } = own;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The version of this release. */
+/** Version of this release, from `package.json`. */
 export function releaseOf(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

@@ -2,28 +2,28 @@ import type { Clock } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-limits';
 import type { Logger } from '#platform/logger';
 
-/** What a delivery reports to. */
+/** Dependencies of a span delivery. */
 type SpanDeliveryPorts = {
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Where the collector is, for the log. */
+  /** Address of the collector, for the log. */
   readonly endpoint: string;
-  /** Counts spans that no collector will show. */
+  /** Called with the number of spans that were lost. */
   readonly onLost: (spans: number) => void;
 };
 
-/** Spans that wait for the collector or are on their way to it: 2 MiB. Chosen. */
+/** Maximum number of finished spans queued or being exported: 2 MiB. */
 export const SPANS_HELD_MAX = 2_048;
 
-/** Between two lines about spans that the collector refuses, in milliseconds. Chosen. */
+/** Minimum time between two log lines about rejected spans, in milliseconds. */
 const REFUSALS_PERIOD_MS = 60_000;
 
-/** Characters of the collector's reason in the log. Chosen. */
+/** Maximum length of the collector's reason in the log, in characters. */
 const REASON_LENGTH_MAX = 200;
 
 /**
- * Keeps account of the spans that a process holds for its collector, so that a collector that is away
- * or slow costs a bounded amount of memory, and one log line when that begins and one when it ends.
+ * Bounds and counts the spans that wait for the collector. An unavailable or slow collector costs
+ * limited memory, one log line at the begin of the outage, and one at its end.
  */
 export class SpanDelivery {
   readonly #ports: SpanDeliveryPorts;
@@ -38,17 +38,19 @@ export class SpanDelivery {
     this.#refusals = new LogRateLimit(ports.clock, REFUSALS_PERIOD_MS);
   }
 
-  /** How many spans have begun and not ended. */
+  /** Number of spans that have begun and not ended. */
   get open(): number {
     return this.#open;
   }
 
-  /** A span begins. */
+  /** Records that a span begins. */
   begin(): void {
     this.#open += 1;
   }
 
-  /** A span has ended. Returns whether it may be held; one that may not is lost. */
+  /**
+   * Records that a span has ended. Returns whether the span may be queued; otherwise it is lost.
+   */
   end(): boolean {
     this.#open -= 1;
     if (this.#held >= SPANS_HELD_MAX) {
@@ -59,7 +61,7 @@ export class SpanDelivery {
     return true;
   }
 
-  /** The collector has taken this many. */
+  /** Records that the collector accepted this many spans. */
   delivered(spans: number): void {
     this.#held -= spans;
     if (!this.#isFailing) return;
@@ -69,7 +71,7 @@ export class SpanDelivery {
     this.#lost = 0;
   }
 
-  /** The collector has not, and they are not sent again. */
+  /** Records that an export failed. Its spans are lost, not retried. */
   failed(spans: number, err: unknown): void {
     this.#held -= spans;
     this.#lose(spans);
@@ -79,7 +81,10 @@ export class SpanDelivery {
     logger.warn({ endpoint, err }, 'spans cannot be delivered, and are lost until they can');
   }
 
-  /** The collector has taken a message but for this many of its spans, or has a remark about it. */
+  /**
+   * Records a partial success: the collector rejected this many spans of an export, possibly none,
+   * and gave a reason.
+   */
   refused(spans: number, reason: string): void {
     const { logger, endpoint, onLost } = this.#ports;
     onLost(spans);

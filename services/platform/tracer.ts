@@ -2,46 +2,46 @@ import { randomFillSync } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * What is known of a span. Names follow OpenTelemetry's conventions; never an account, a key or a text
- * of a user (decision 227).
+ * Attributes of a span. Names follow OpenTelemetry's conventions. Values never contain an account,
+ * a key or a user's text (decision 227).
  */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** How a span begins. */
+/** Name and kind of a new span. */
 export type SpanStart = {
   readonly name: string;
   readonly kind: 'server' | 'client' | 'internal';
   readonly attributes?: SpanAttributes;
 };
 
-/** How a span ends. */
+/** Final data of a span. */
 export type SpanEnd = {
-  /** A better name than the first, where that is known only now: a request's route is. */
+  /** New name of the span, if a better one is known at the end, for example with the route. */
   readonly name?: string;
   readonly attributes?: SpanAttributes;
-  /** The kind of failure, one of a closed set of words. */
+  /** Kind of failure, from a closed set of words. */
   readonly error?: string | undefined;
 };
 
-/** A piece of work that is recorded. One that is never ended is never shown. */
+/** Recorded unit of work. A span that is never ended is never exported. */
 export interface Span {
-  /** Its context, for what happens on its behalf. */
+  /** Trace context for work on the span's behalf. */
   readonly traceparent: string;
-  /** Ends it, once. */
+  /** Ends the span. Call once. */
   end(end?: SpanEnd): void;
 }
 
-/** A request as its edge traces it: always with a trace id, seldom recorded. */
+/** Trace of a request at the edge: always with a trace id, rarely recorded. */
 export type RequestTrace = {
-  /** What its answer, its log lines and the calls on its behalf carry. */
+  /** Trace context for the response, log lines and calls of the request. */
   readonly traceparent: string;
-  /** Undefined where the trace is not recorded. */
+  /** Undefined if the trace is not recorded. */
   readonly span: Span | undefined;
 };
 
 /**
- * Records what happens at the borders, for a collector. Nothing of it waits or throws. Undefined in the
- * ports of a process whose operator has named no collector.
+ * Records spans for a collector. Its methods never block or throw. Undefined in the ports of a
+ * process without a configured collector.
  */
 export interface Tracer {
   /**
@@ -49,44 +49,44 @@ export interface Tracer {
    * unless the caller is refused already.
    */
   request(headers: IncomingHttpHeaders, isRefused?: boolean): RequestTrace;
-  /** Work on behalf of a span; undefined where its trace is not recorded. */
+  /** Begins a span within a trace. Undefined if the trace is not recorded. */
   child(traceparent: string, start: SpanStart): Span | undefined;
   /**
-   * Work on behalf of several recorded spans at once, one at least: linked to each of them, and shown
-   * in the trace of the first.
+   * Begins a span for several recorded spans, at least one. The span links to all of them and
+   * belongs to the trace of the first.
    */
   ofMany(traceparents: readonly string[], start: SpanStart): Span;
-  /** Work on no request's behalf, recorded as often as requests are. */
+  /** Begins a span for work without a request, sampled like requests. */
   work(start: SpanStart): Span | undefined;
-  /** The same for what is rare and worth a look; undefined where an operator wants no spans at all. */
+  /** Begins a span for rare work, always recorded. Undefined if tracing of rare work is off. */
   rare(start: SpanStart): Span | undefined;
 }
 
-/** Bytes of a trace's id, of a span's, and of a chance. Source: W3C Trace Context, 3.2.2. */
+/** Bytes of a trace id, a span id and a sampling decision. Source: W3C Trace Context, 3.2.2. */
 const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
 const CHANCE_BYTES = 4;
 
-/** Randomness is drawn in pieces of this many bytes, because one draw costs as much as a hundred. */
+/** Bytes of randomness drawn at once, because one draw costs as much as a hundred. */
 const POOL_BYTES = 8_192;
 
-/** Draws the ids of traces and spans, and by chance which traces are recorded. */
+/** Generates trace and span ids, and random sampling decisions. */
 export class TraceIds {
   readonly #pool = Buffer.alloc(POOL_BYTES);
   #used = POOL_BYTES;
 
-  /** A trace's id, 32 lower-case hex digits. */
+  /** Trace id, 32 lower-case hex digits. */
   readonly traceId = (): string => this.#hex(TRACE_BYTES);
 
-  /** A span's id, 16 of them. */
+  /** Span id, 16 lower-case hex digits. */
   readonly spanId = (): string => this.#hex(SPAN_BYTES);
 
-  /** True in this share of the calls, 0 to 1. */
+  /** Returns true with probability `ratio`, 0 to 1. */
   isChosen(ratio: number): boolean {
     return this.#pool.readUInt32BE(this.#take(CHANCE_BYTES)) < ratio * 2 ** 32;
   }
 
-  // An id of zeros is none; it comes once in 2^64, and makes a span that is not shown.
+  // An id of zeros is invalid. It occurs once in 2^64 and only makes a span invisible.
   #hex(bytes: number): string {
     const from = this.#take(bytes);
     return this.#pool.toString('hex', from, from + bytes);
@@ -104,33 +104,33 @@ export class TraceIds {
 }
 
 /*
- * The context of a trace as W3C Trace Context 1.0 writes it, one text from a caller's header to the
- * journal: `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`. Its parts are taken out where they are
- * needed, because nearly all requests need none.
+ * Trace context in the format of W3C Trace Context 1.0, kept as one text from the caller's header
+ * to the journal: `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`. The text is parsed only where
+ * needed, because nearly all requests need no part of it.
  */
 
-/** This version; and later ones, which may say more behind a fourth hyphen; `ff` is none. */
+/** This version, and later ones, which may add data after a fourth hyphen. `ff` is invalid. */
 const PRESENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const LATER = /^(?!00|ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 
-/** Zeros are no ids. */
+/** Ids of zeros are invalid. */
 const NO_TRACE = '0'.repeat(32);
 const NO_SPAN = '0'.repeat(16);
 
-/** Where the ids and flags stand. Source: W3C Trace Context, 3.2.2. */
+/** Offsets of the ids and flags. Source: W3C Trace Context, 3.2.2. */
 const TRACE_AT = 3;
 const TRACE_END = 35;
 const SPAN_AT = 36;
 const SPAN_END = 52;
 const TRACEPARENT_LENGTH = 55;
 
-/** The character codes of letters begin here, those of digits lie below. */
+/** Smallest character code of a hex letter; those of digits are lower. */
 const A = 97;
 
-/** The flag that says that the trace is recorded. */
+/** Flag of a recorded trace. */
 const SAMPLED = 1;
 
-/** The `traceparent` of this version in a header from outside; undefined for anything else. */
+/** Validates a `traceparent` header and converts it to this version. Undefined if invalid. */
 export function traceparentIn(text: string | readonly string[] | undefined): string | undefined {
   if (typeof text !== 'string') return undefined;
   const isPresent = PRESENT.test(text);
@@ -139,31 +139,31 @@ export function traceparentIn(text: string | readonly string[] | undefined): str
   return isPresent ? text : `00${text.slice(2, TRACEPARENT_LENGTH)}`;
 }
 
-/** A well-formed `traceparent` of these ids, lower-case hex. */
+/** Formats a `traceparent`. The ids are lower-case hex. */
 export function traceparentOf(traceId: string, spanId: string, isSampled: boolean): string {
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** Whether the trace is recorded; of other flags nothing is used. */
+/** Whether the trace is recorded. Other flags are ignored. */
 export function isSampled(traceparent: string): boolean {
   const code = traceparent.charCodeAt(TRACEPARENT_LENGTH - 1);
-  // The codes of digits are odd where the digits are, those of letters where they are even.
+  // The low bit of the code equals the low bit of the digit for 0-9, and is inverted for a-f.
   return ((code >= A ? code + 1 : code) & SAMPLED) !== 0;
 }
 
-/** The id of the trace. */
+/** Trace id of a trace context. */
 export function traceIdOf(traceparent: string): string {
   return traceparent.slice(TRACE_AT, TRACE_END);
 }
 
-/** The id of the span that the context names. */
+/** Span id of a trace context. */
 export function spanIdOf(traceparent: string): string {
   return traceparent.slice(SPAN_AT, SPAN_END);
 }
 
 /**
- * What a log line says of the trace it belongs to, by the names that OpenTelemetry gives the fields in
- * logs of any form; nothing without one.
+ * Trace fields of a log line, with OpenTelemetry's names for logs in any format. Empty without a
+ * trace context.
  */
 export function traceFields(traceparent: string | undefined): {
   readonly trace_id?: string;
@@ -173,26 +173,30 @@ export function traceFields(traceparent: string | undefined): {
   return { trace_id: traceIdOf(traceparent), span_id: spanIdOf(traceparent) };
 }
 
-/** What may belong to a trace. Absent where tracing is off, so that nothing is carried about then. */
+/** Optional trace context of a message. Absent if tracing is off, to avoid its cost. */
 export type Traced = {
-  /** The span that caused it, as W3C Trace Context writes it. */
+  /** Span that caused the message, in W3C Trace Context format. */
   readonly traceparent?: string;
 };
 
-/** The same object, which the caller has just made, as part of a trace; as it is without one. */
+/**
+ * Adds a trace context to a message that the caller has just created. Mutates the message. Returns
+ * it unchanged if `traceparent` is undefined.
+ */
 export function traced<Message extends object>(
   message: Message,
   traceparent: string | undefined,
 ): Message & Traced {
   const sent: Message & { traceparent?: string } = message;
-  // Not by Object.assign, which costs more than the rest of a call's making.
+  // Not Object.assign, which costs more than the rest of creating a call.
   if (traceparent !== undefined) sent.traceparent = traceparent;
   return sent as Message & Traced;
 }
 
 /**
- * Ends the span of an HTTP request, with what OpenTelemetry's conventions have for one; `route` is a
- * template. Path and address of the caller are left out: they name an instance, and a person.
+ * Ends the span of an HTTP request with the attributes of OpenTelemetry's conventions. `route` is a
+ * template. The caller's path and address are left out, because they identify an instance and a
+ * person.
  */
 export function endRequestSpan(span: Span, method: string, route: string, status: number): void {
   span.end({

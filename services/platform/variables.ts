@@ -3,32 +3,32 @@ import type { Clock } from '#platform/clock';
 import { isHostPort, isNetwork } from '#platform/network';
 import type { Tracer } from '#platform/tracer';
 
-/** A whole number of at most nine digits. Digits only: an empty variable must not mean 0. */
+/** Whole number of at most nine digits. Only digits, so that an empty variable does not mean 0. */
 export const whole = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number);
 
-/** A port; 0 takes a free one. */
+/** Port; 0 chooses a free one. */
 export const port = whole.pipe(z.number().max(65_535));
 
-/** Where something listens. */
+/** Address of a listener, `host:port`. */
 export const address = z.string().refine(isHostPort, 'must be host:port');
 
-/** A text that is not empty. */
+/** Non-empty text. */
 export const filled = z.string().min(1);
 
-/** Yes or no, in the words of YAML and shells. */
+/** Boolean, as `true` or `false`. */
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
-/** Addresses and CIDRs, separated by commas; none if left out. */
+/** Addresses and CIDRs, separated by commas. Empty by default. */
 export const networks = z
   .string()
   .default('')
   .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
   .refine((cidrs) => cidrs.every(isNetwork), 'must be addresses or CIDRs');
 
-/** Host names in lower case, separated by commas; none if left out. */
+/** Host names in lower case, separated by commas. Empty by default. */
 export const hostNames = z
   .string()
   .regex(/^[A-Za-z0-9._,-]*$/, 'must be host names')
@@ -40,7 +40,7 @@ export const hostNames = z
       .filter((name) => name !== ''),
   );
 
-/** Several values, separated by commas; one at least. */
+/** List of values, separated by commas, at least one. */
 export function list(item: z.ZodType<string, string>) {
   return z
     .string()
@@ -48,13 +48,15 @@ export function list(item: z.ZodType<string, string>) {
     .pipe(z.array(item).min(1));
 }
 
-/** One plan's days; plans and the most days are those of `accounts/plan`, a test compares. */
+/**
+ * Days of one plan. Plans and maximum are copies of those in `accounts/plan`; a test compares them.
+ */
 const PLAN_DAYS = /^(free|indie|pro|enterprise)=([1-9]\d{0,4})$/;
 const DAYS_MAX = 36_500;
 
 type PlanDays = Partial<Record<'free' | 'indie' | 'pro' | 'enterprise', number>>;
 
-/** Days by plan, as `free=30,pro=365`; a plan that is left out has none. */
+/** Days by plan, as `free=30,pro=365`. A missing plan has no value. */
 export const retentionDays = z
   .string()
   .transform((text, context): PlanDays => {
@@ -67,35 +69,37 @@ export const retentionDays = z
   })
   .optional();
 
-/** Whether a URL names no user: the drivers read none out of one, and URLs are logged. */
+/** Whether a URL contains no user. The drivers ignore a user in the URL, and URLs are logged. */
 export function isNameless(url: string): boolean {
   const parsed = URL.parse(url);
   return parsed === null || (parsed.username === '' && parsed.password === '');
 }
 
-/** Whether a URL ends with its path, so that a path can be added to it. */
+/** Whether a URL has no query or fragment, so that a path can be appended. */
 function endsWithPath(url: string): boolean {
   return !/[?#]/.test(url);
 }
 
-/** Where a collector takes OTLP over HTTP; undefined: nowhere. */
+/** URL of a collector for OTLP over HTTP. Undefined without a collector. */
 export const collector = z
   .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
   .refine(isNameless, 'must not name a user')
   .refine(endsWithPath, 'must have no query and no fragment')
   .optional();
 
-/** Headers of HTTP as `name=value`; a value has no commas. */
+/** HTTP headers as `name=value`, separated by commas. A value contains no comma. */
 export const headers = list(
   z
     .string()
     .regex(/^[\w!#$%&'*+.^`|~-]+=[\t\x20-\x7e]+$/, 'must be name=value, with commas between'),
 );
 
-/** One price of a plan, by its id at the provider. */
+/** Price of a plan, by its id at the provider. */
 const PLAN_PRICE = /^(indie|pro)=([\w-]{1,100})$/;
 
-/** Prices of both plans: each sold once, and remembered for as long as a subscription has it. Chosen. */
+/**
+ * Maximum number of prices of both plans. A price must be kept as long as a subscription uses it.
+ */
 const PRICES_MAX = 100;
 
 const WRONG_PRICES = `must be plan=price of indie and pro, with commas between, ${PRICES_MAX} at most and no price twice`;
@@ -112,7 +116,7 @@ const prices = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** The variables of billing, which limiters and standalone processes read. Source: decision 248. */
+/** Variables of billing, read by limiters and standalone processes. Source: decision 248. */
 export const BILLING_VARIABLES = {
   SERVICE_BILLING_PROVIDER: z
     .enum(['none', 'local', 'stripe'])
@@ -148,7 +152,7 @@ export const BILLING_VARIABLES = {
     .describe('Days that a plan stays when its payment fails, from the first failure on.'),
 } as const;
 
-/** The variables of the console, a part of those of `config`. */
+/** Variables of the console, part of the configuration. */
 export const CONSOLE_VARIABLES = {
   SERVICE_CONSOLE_ENABLED: flag
     .default(true)
@@ -173,8 +177,8 @@ const protocol = z
   .describe('How the collector is spoken to; `http/protobuf` alone is known.');
 
 /**
- * Variables of OpenTelemetry that this service reads itself. The SDK reads further ones: headers,
- * certificates, the name of the service, attributes of the resource. A blank value is none. Source:
+ * OpenTelemetry's variables that this service reads itself. The SDK reads more: headers,
+ * certificates, service name, resource attributes. A blank value counts as unset. Source:
  * OpenTelemetry, environment variable specification.
  */
 export const OTEL_VARIABLES = {
@@ -224,7 +228,7 @@ export const OTEL_VARIABLES = {
     ),
 } as const;
 
-/** Variables that name a collector, the strongest first. */
+/** Variables with a collector's URL, in order of precedence. */
 export const COLLECTORS = [
   'SERVICE_OTLP_ENDPOINT',
   'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
@@ -234,8 +238,8 @@ export const COLLECTORS = [
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment without those variables of OpenTelemetry that mean nothing here: blank ones, and all
- * where no collector is named. A platform sets them for other programs too.
+ * Environment without OpenTelemetry's variables that have no effect here: blank ones, and all if no
+ * collector is configured. A platform may set them for other programs.
  */
 export function meantVariables(environment: Variables): Variables {
   const isOn = namesCollector(environment);
@@ -245,14 +249,14 @@ export function meantVariables(environment: Variables): Variables {
   return Object.fromEntries(meant);
 }
 
-/** Whether spans go somewhere. */
+/** Whether a collector is configured. */
 export function namesCollector(environment: Variables): boolean {
   return COLLECTORS.some((name) => (environment[name] ?? '').trim() !== '');
 }
 
 /**
- * The variables that are secrets, each of which may be the content of a file instead, and of how many
- * lines: a line of the file is a part of a list (decisions 134 and 230).
+ * Secret variables, with the maximum number of lines of their files. The secret may be in a file
+ * instead, and each line of the file is one list item (decisions 134 and 230).
  */
 export const SECRET_LINES_MAX = {
   SERVICE_CASSANDRA_PASSWORD: 1,
@@ -263,14 +267,14 @@ export const SECRET_LINES_MAX = {
   SERVICE_BILLING_WEBHOOK_SECRET: 2,
 } as const;
 
-/** A variable that is a secret. */
+/** Name of a secret variable. */
 export type SecretVariable = keyof typeof SECRET_LINES_MAX;
 
-/** What every component needs of its process. */
+/** Ports that every component needs from its process. */
 export type ProcessPorts = {
   readonly clock: Clock;
-  /** Called with what is no Fault: a bug, for the process's log, and the span in which it arose. */
+  /** Called with an error that is no `Fault`, which is a bug, and the span in which it occurred. */
   readonly onBug: (error: unknown, traceparent?: string) => void;
-  /** Undefined where nothing is traced. */
+  /** Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;
 };

@@ -1,16 +1,19 @@
-/** Member whose content belongs to the caller: a place within it is named by the member alone. */
+/**
+ * Member with the caller's own content. Positions within it are reported by the member's name only.
+ */
 const CONTEXT = 'context';
 
 /**
- * Where a JSON value first has half a surrogate pair, in a string or a key: `observations[3].context`.
- * Undefined if there is none. Readers outside JavaScript cannot decode such text.
+ * Path to the first lone surrogate in a string or key of a JSON value, for example
+ * `observations[3].context`. Undefined if there is none. Readers outside JavaScript cannot decode
+ * such text.
  */
 export function illFormedPlace(value: unknown, path = ''): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : path;
   if (typeof value !== 'object' || value === null) return undefined;
   const isList = Array.isArray(value);
   for (const [key, item] of Object.entries(value)) {
-    // A broken key must not come back in the refusal.
+    // The refusal must not repeat the broken key.
     const place = placeOf(path, key.toWellFormed(), isList);
     if (!key.isWellFormed()) return place;
     const found = illFormedPlace(item, place);
