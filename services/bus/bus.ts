@@ -17,8 +17,8 @@ export type OnStranger = (sender: Sender) => void;
 
 /**
  * Publish-subscribe between the processes of a cluster. Delivery is at most once, unordered and
- * possibly late. Content must be confirmed by a table before anything relies on it (architecture
- * 3).
+ * possibly late. Content must be confirmed by a table before anything relies on it
+ * (architecture 3).
  */
 export interface Bus extends AsyncDisposable {
   /**

@@ -18,7 +18,7 @@ type UserAndPassword = { readonly username: string; readonly password: string };
 
 /** Options of a NATS bus. */
 export type NatsBusOptions = {
-  /** `nats://host:port` of servers, any of which is sufficient. */
+  /** URLs of the servers, `nats://host:port`. Any server is sufficient. */
   readonly servers: readonly string[];
   /** Client name shown on the server's monitoring pages. */
   readonly name: string;

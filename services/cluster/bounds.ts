@@ -85,8 +85,8 @@ export const PROGRESS_PERIOD_MS = 1_000;
 export const SLOW_MS = 1_000;
 
 /**
- * Minimum pause between two seals of stalled journals by one node, in milliseconds (architecture
- * 3.3).
+ * Minimum pause between two seals of stalled journals by one node, in milliseconds
+ * (architecture 3.3).
  */
 export const STALLED_SEAL_PAUSE_MS = 10_000;
 

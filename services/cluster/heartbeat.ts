@@ -11,7 +11,7 @@ const MESSAGE_BYTES_MAX = 64 * 1_024;
 /** Maximum length of a name, an id or an address, in characters. A host name has at most 253. */
 const TEXT_LENGTH_MAX = 300;
 
-/** Maximum number of shards of one service, all of which fit into one heartbeat. */
+/** Maximum number of shards of a service. The list of all shards fits into one heartbeat. */
 const SHARDS_MAX = 4_096;
 
 const text = z.string().min(1).max(TEXT_LENGTH_MAX);

@@ -28,8 +28,8 @@ type ShardClaimsPorts = {
 };
 
 /**
- * Claims of one incarnation: the compare-and-set writes that make it a shard's owner (architecture
- * 3.3).
+ * Claims of one incarnation: the compare-and-set writes that make it a shard's owner
+ * (architecture 3.3).
  */
 export class ShardClaims {
   readonly #config: OwnerConfig;

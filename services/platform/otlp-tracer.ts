@@ -123,7 +123,8 @@ export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDispos
     resource: resourceFromAttributes({ ...resource }),
     // Resource attributes from the environment only, none about the machine or command lines.
     resourceDetectors: [envDetector],
-    // What is started is recorded: that is decided before, so that the rest costs nothing here.
+    // Record every started span: sampling is decided earlier, so that unsampled requests cost
+    // nothing here.
     sampler: new AlwaysOnSampler(),
     idGenerator: { generateTraceId: ids.traceId, generateSpanId: ids.spanId },
     spanLimits: { linkCountLimit: LINKS_MAX },

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Unpredictable text as a port, so that a simulated process can repeat a run. Source: architecture
- * 7.
+ * Unpredictable text as a port, so that a simulated process can repeat a run. Source:
+ * architecture 7.
  */
 export interface Randomness {
   /** Random text of `length` characters of 0-9, A-Z and a-z, each equally likely. */

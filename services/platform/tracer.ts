@@ -45,8 +45,8 @@ export type RequestTrace = {
  */
 export interface Tracer {
   /**
-   * A request from outside with its headers, whatever they hold. The flag of a caller's trace is believed
-   * unless the caller is refused already.
+   * Begins the trace of a request from outside. The headers may contain anything. The sampled flag
+   * of the caller's trace is honoured unless `isRefused`.
    */
   request(headers: IncomingHttpHeaders, isRefused?: boolean): RequestTrace;
   /** Begins a span within a trace. Undefined if the trace is not recorded. */

@@ -169,7 +169,10 @@ export function beginLog(logger: Logger, config: Config): void {
   logger.info({ runtime, pid: process.pid, configuration: shownConfiguration(config) }, 'starting');
 }
 
-/** Logs warnings of Node.js and of libraries, which Node.js would print as text between JSON lines. */
+/**
+ * Logs warnings of Node.js and of libraries. By default Node.js prints them as text between JSON
+ * lines.
+ */
 function logWarnings(logger: Logger): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message, stack }) => {

@@ -351,7 +351,7 @@ type UnaryCallOptions = {
 type Callee = {
   /** `host:port`. */
   readonly address: string;
-  /** Roles of which the callee must have one, with TLS. */
+  /** Accepted roles of the callee, with TLS. One of them is sufficient. */
   readonly roles: readonly WireRole[];
 };
 

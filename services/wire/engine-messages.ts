@@ -8,8 +8,8 @@ import type { Traced } from '#platform/tracer';
 import type { InstancesCursor, RecordsCursor } from '#wire/list-cursor';
 
 /**
- * Valid observation. `timestampMs` is Unix time; if undefined, the engine sets the time (decision
- * 152).
+ * Valid observation. `timestampMs` is Unix time; if undefined, the engine sets the time
+ * (decision 152).
  */
 export type ObservationInput = {
   /** Index of the mode in the fixed order of the model. */
@@ -151,8 +151,8 @@ export type EngineCommand =
       readonly sort: 'created_at' | 'name';
       readonly order: 'asc' | 'desc';
       /**
-       * Part of the name, ignoring case, or an id. Undefined for all instances. Source: decision
-       * 254.
+       * Part of the name, ignoring case, or an id. Undefined for all instances. Source:
+       * decision 254.
        */
       readonly search?: string | undefined;
       /**
