@@ -19,8 +19,8 @@ type AgreedFactsOptions = {
 };
 
 /**
- * Time to collect heartbeats after the first one, in milliseconds. Every node sends one heartbeat
- * per second. Source: decision 93.
+ * Time to collect heartbeats after the first heartbeat, in milliseconds. Every node sends a
+ * heartbeat each second. Source: decision 93.
  */
 const COLLECT_MS = 1_500;
 

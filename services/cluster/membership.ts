@@ -98,9 +98,9 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Members heard within 3 s that are neither leaving nor aside, including this process. Of several
-   * incarnations of one node, only the last started. If the membership checks journals, only other
-   * members whose journals have been seen. Sorted by node name.
+   * Members heard within 3 s that are neither leaving nor aside, including this process, sorted by
+   * node name. Of several incarnations of one node, only the last started counts. If the membership
+   * checks journals, other members count only after their journals were seen.
    */
   present(): readonly Member[] {
     const newest = new Map<string, Member>();

@@ -203,8 +203,8 @@ function secretFaults(config: Config, role: Role): string[] {
   const secrets = config[variable];
   if (role === 'migrate') return [];
   if (secrets === undefined) {
-    // The secret derives ids that outlive a process that serves callers, and signs all messages
-    // over NATS.
+    // The secret derives ids and encrypts data that outlive the process, and signs messages over
+    // NATS.
     const isNeeded = servesApi(role) || role === 'console' || config.SERVICE_NATS_URL !== undefined;
     return isNeeded ? [`${variable} is not set`] : [];
   }

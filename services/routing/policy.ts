@@ -101,8 +101,8 @@ export const LIMITER_PAUSE_MS_MAX = 20;
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
- * The same duration as a multiple of the admission timeout, if an operator raises the timeout. On a
- * machine where one step takes that long, each of the three writes may. Source: decision 24.
+ * Minimum of the same duration, as a multiple of the routed limiter's `timeoutMs`. On a machine
+ * where one step takes that long, each of the three writes may. Source: decision 24.
  */
 export const LIMITER_MOVING_STEPS = 3;
 
