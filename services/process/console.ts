@@ -110,8 +110,8 @@ async function consoleOn(
   const consoleConfig: ConsoleConfig = {
     origin,
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
-    // Without a secret, second factors live as long as the process, which is enough if users do
-    // too.
+    // A generated secret lasts only as long as the process, so second factors may use it only if
+    // users do not outlive the process either. Undefined turns second factors off.
     secrets:
       config.SERVICE_CLUSTER_SECRET !== undefined || stores.kind === 'local'
         ? own.clusterSecrets
