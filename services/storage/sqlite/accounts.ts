@@ -15,7 +15,7 @@ import type { Row, SqliteDatabase, SqlValue } from '#storage/sqlite/database';
 import { changeRevised, type RevisedChange, RevisedTable } from '#storage/sqlite/revised-table';
 import { CheckedTable, rowPages, textIn, wholeIn } from '#storage/sqlite/tables';
 
-/** An account, or null: only its id is left. */
+/** State of an account row; null for a deleted account, of which only the id is left. */
 type Stored = AccountWithKeys | null;
 
 type Change<Answer> = RevisedChange<Stored, Answer>;
@@ -30,7 +30,9 @@ const DELETED = ACCOUNTS.select(
   `WHERE account_id > ? AND state IS NULL ORDER BY account_id LIMIT ${ACCOUNTS_PAGE_MAX}`,
 );
 
-/** Accounts in a file, each with its keys in one row. `database` stays the caller's. */
+/**
+ * Accounts in an SQLite file. One row holds an account and its keys. The caller closes `database`.
+ */
 export function sqliteAccountStore(
   database: SqliteDatabase,
   clock: Pick<Clock, 'wallMs'>,
@@ -106,7 +108,7 @@ async function* deletedIds(database: SqliteDatabase): AsyncGenerator<readonly st
   }
 }
 
-/** Throws `not_found` for one that is not there, or of which only the id is left. */
+/** Throws `not_found` if the account does not exist or was deleted. */
 function existing(stored: Stored | undefined): AccountWithKeys {
   if (stored) return stored;
   throw new Fault('not_found', 'there is no such account');
@@ -120,12 +122,12 @@ const USES = new CheckedTable({
 
 const OF_ACCOUNT = USES.select('WHERE account_id = ?');
 
-/** What stands for the digest of a key in the row that an erased account has: no key has it. */
+/** Digest in the tombstone row of an erased account. No key has this digest. */
 const ERASED = '';
 
 const IS_WANTED = `NOT EXISTS (SELECT 1 FROM key_uses WHERE account_id = ? AND digest = '')`;
 
-/** Last uses in a file. `database` stays the caller's. */
+/** Last use of each API key, in an SQLite file. The caller closes `database`. */
 export function sqliteKeyUseStore(database: SqliteDatabase): KeyUseStore {
   return {
     async note(accountId, { digest, minute, address = null, client = null }) {

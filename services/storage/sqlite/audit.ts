@@ -5,7 +5,7 @@ import type { Row, SqliteDatabase } from '#storage/sqlite/database';
 import { RevisedTable } from '#storage/sqlite/revised-table';
 import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/tables';
 
-/** Lines that are removed in one transaction: some 2 MB. Chosen. */
+/** Maximum number of lines that one transaction deletes (about 2 MB). */
 const ERASED_AT_ONCE = 4_096;
 
 const LINES = new CheckedTable({
@@ -20,9 +20,9 @@ const DOWNWARDS = LINES.select(`WHERE ${OF_MONTH} AND seq <= ? ORDER BY seq DESC
 const IS_NEWEST = `EXISTS (SELECT 1 FROM audit WHERE ${OF_MONTH} AND seq = ? AND line_hash = ?)`;
 
 /**
- * Audit trails in a file. Lines are added in one transaction, under the condition that the line before
- * them is the one they were made for; that none stands behind it is the table's key. `database` stays
- * the caller's.
+ * Audit trails in an SQLite file. One transaction appends a batch of lines. The append requires
+ * that the line before the batch exists with the expected hash. The primary key refuses sequence
+ * numbers that are taken. The caller closes `database`.
  */
 export function sqliteAuditStore(database: SqliteDatabase): AuditStore {
   const rowsOf = (accountId: string, month: string, newest: number, count: number) =>
@@ -57,7 +57,7 @@ export function sqliteAuditStore(database: SqliteDatabase): AuditStore {
       return (await rowsOf(accountId, month, newest, count)).map(lineIn);
     },
     async erase(accountId, month) {
-      // From the newest down: the month is found by its first line until nothing is left of it.
+      // Deletes the newest lines first: `months` finds a month by its first line, which goes last.
       let left = (await head(accountId, month))?.lines ?? 0;
       while (left > 0) {
         left = Math.max(0, left - ERASED_AT_ONCE);
@@ -79,7 +79,7 @@ const CUSTOMERS = new CheckedTable({
   others: ['account_id'],
 });
 
-/** Billing in a file. `database` stays the caller's. */
+/** Billing records in an SQLite file. The caller closes `database`. */
 export function sqliteBillingStore(database: SqliteDatabase): BillingStore {
   return {
     async find(accountId) {

@@ -36,7 +36,7 @@ import {
 import { CheckedTable, openConnection, SUM_MODULUS } from '#storage/sqlite/tables';
 import { assertWhole, walOf } from '#storage/sqlite/wal';
 
-/** The whole of an SQLite file. */
+/** Backup, restore and vacuum of a whole SQLite file. */
 export function sqliteDataFile(path: string, clock: Pick<Clock, 'wallMs'>): DataFile {
   return {
     path,
@@ -53,7 +53,7 @@ async function backUp(file: string, target: string, watch: WatchWork): Promise<F
   return await checkFile(target, watch);
 }
 
-/** Throws `UnusableFile` unless it is a file of this program. */
+/** Throws `UnusableFile` unless the file exists, is whole and has tables of this program. */
 function assertOwn(file: string): void {
   if (!existsSync(file)) throw new UnusableFile(`${file} is not there`);
   assertNotReplaced(file);
@@ -63,7 +63,7 @@ function assertOwn(file: string): void {
   assertKnown(version, file);
 }
 
-/** Which backup is restored to which file, and whether the backup may lack its WAL. */
+/** A backup, the file to restore the backup to, and whether the backup may lack its WAL. */
 type BackupChoice = {
   readonly file: string;
   readonly backup: string;
@@ -84,7 +84,7 @@ async function openBackup(
   makeFolderOf(file);
   await using opening = new AsyncDisposableStack();
   opening.use(holdFile(file, clock));
-  // A file that was served is a backup too once nothing serves it.
+  // A backup can be a file that a process served. Then nothing may serve that file now.
   if (existsSync(ownerFileOf(backup))) opening.use(holdFile(backup, clock));
   const copy = `${file}.restoring`;
   opening.defer(() => removeFile(copy));
@@ -117,7 +117,7 @@ async function vacuum(file: string, clock: Pick<Clock, 'wallMs'>, watch: WatchWo
   const copy = `${file}.vacuumed`;
   try {
     removeFile(copy);
-    // Exclusive: what another one put there would have its owner and its mode.
+    // Exclusive creation: an existing file would keep the owner and the mode of its creator.
     closeSync(openSync(copy, 'wx', FILE_MODE));
     const database = openConnection(file);
     try {
@@ -135,7 +135,7 @@ async function vacuum(file: string, clock: Pick<Clock, 'wallMs'>, watch: WatchWo
   }
 }
 
-/** What the work answers; what the system or SQLite refuses with is one line about the file. */
+/** Runs `work`. Turns an error of the system or of SQLite into one line about the file. */
 async function saidOf<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -144,26 +144,26 @@ async function saidOf<Result>(file: string, work: () => Promise<Result>): Promis
   }
 }
 
-/** Pages that are copied between two looks at whether the work is to go on: 2 MiB. Chosen. */
+/** Pages that SQLite copies between two calls of `watch`: 2 MiB. */
 const PAGES = 512;
 
 /**
- * Bytes after which a copy is made to reach the disk: what is left for one `fsync` at the end would hold up
- * the commits of a service beside it. Chosen.
+ * Bytes copied between two syncs. A single `fsync` at the end would delay the commits of a service
+ * on the same disk.
  */
 const SYNCED_BYTES = 8 * 1_024 * 1_024;
 
 /**
- * Copies what is committed in a file at one moment into `target`, while others write to it. They wait for
- * nothing; only their WAL is not copied back meanwhile. `target` is not marked as open. What `watch`
- * throws ends it.
+ * Copies the committed state of a file at one moment into `target`, while others write to the file.
+ * Writers do not wait, but their WAL is not checkpointed meanwhile. `target` is marked as closed.
+ * An error thrown by `watch` ends the copy.
  */
 async function copyCommitted(file: string, target: string, watch: WatchWork): Promise<void> {
   const descriptor = openSync(target, 'r+');
   const database = openConnection(file);
   try {
-    // An open transaction keeps its moment: without one SQLite begins from the first page again whenever
-    // another connection has written between two portions.
+    // An open read transaction pins the snapshot. Without it, SQLite restarts the copy from the
+    // first page whenever another connection has written between two portions.
     database.exec('BEGIN');
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
     const pageBytes = Number(database.prepare('PRAGMA page_size').get()?.['page_size']);
@@ -190,7 +190,7 @@ async function copyCommitted(file: string, target: string, watch: WatchWork): Pr
   markFileClosed(target);
 }
 
-/** Copies a file that nothing writes, byte for byte, in the place of what `target` was. */
+/** Copies a file that nothing writes over `target`, byte for byte. */
 async function copyBytes(file: string, target: string, watch: WatchWork): Promise<void> {
   await using from = await open(file, 'r');
   await using to = await open(target, 'w', FILE_MODE);
@@ -215,15 +215,16 @@ async function writeAll(to: FileHandle, portion: Buffer): Promise<void> {
 }
 
 /**
- * Puts a whole and closed file in the place of another one, which nothing uses: at any instant there is the
- * one or the other. With `kept` the other one stays under that name, with its WAL.
+ * Replaces `file`, which nothing uses, with the whole and closed file `whole`. The rename is
+ * atomic. With `kept`, the replaced file stays under that name, together with its WAL.
  */
 function placeFile(whole: string, file: string, kept: string | undefined): void {
   keepOwner(whole, file);
   sync(whole);
   takeInWal(file);
   if (kept !== undefined) linkSync(file, kept);
-  // Only of a file that SQLite cannot open: its pages are of no use without it, nor it to another file.
+  // A WAL is left only if SQLite cannot open the file. That WAL belongs to the replaced file and
+  // must not stay beside the new file.
   if (existsSync(walOf(file))) {
     if (kept !== undefined) linkSync(walOf(file), walOf(kept));
     rmSync(walOf(file));
@@ -234,17 +235,17 @@ function placeFile(whole: string, file: string, kept: string | undefined): void 
   syncFolderOf(file);
 }
 
-/** Has SQLite copy a WAL back that a crash has left, and remove it. */
+/** Makes SQLite checkpoint and remove a WAL that a crash has left. */
 function takeInWal(file: string): void {
   if (!existsSync(walOf(file))) return;
   try {
     markFileClosed(file);
   } catch {
-    // It is damaged: then the WAL stays beside it.
+    // The file is damaged: its WAL stays beside it.
   }
 }
 
-/** Takes the mark of an open file away from a file that nothing uses, and removes its WAL. */
+/** Removes the open mark and the WAL of a file that nothing uses. */
 function markFileClosed(file: string): void {
   const database = openConnection(file);
   try {
@@ -254,23 +255,22 @@ function markFileClosed(file: string): void {
   }
 }
 
-/** Removes a file that was not put in its place, with what SQLite has beside it. */
+/** Removes a temporary copy, together with SQLite's files beside it. */
 function removeFile(file: string): void {
   for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${end}`, { force: true });
 }
 
-/** Bytes of rows between two looks at whether the work is to go on. */
+/** Bytes of rows that are checked between two calls of `watch`. */
 const PORTION_BYTES = 8 * 1_024 * 1_024;
 
 /**
- * Reads a file that nothing writes, and that has no WAL: each page, and each row against its checksum.
- * Rejects with `UnusableFile` for the first that is not as written, and for a file that this program
- * could not serve.
+ * Checks a file that nothing writes and that has no WAL: every page, and the checksum of every row.
+ * Rejects with `UnusableFile` at the first damage, and for a file that this program cannot serve.
  */
 async function checkFile(file: string, watch: WatchWork): Promise<FileContents> {
   try {
     assertWhole(file);
-    // Immutable: SQLite leaves no files beside it.
+    // Immutable: SQLite creates no files beside the file.
     const url = pathToFileURL(file);
     url.search = 'immutable=1';
     const database = new DatabaseSync(url, { readOnly: true });
@@ -309,7 +309,7 @@ async function checked(
   };
 }
 
-/** Reads every row, and compares how many there are, and the sum of their checksums, with what is kept of it. */
+/** Checks every row. Compares the row count and the checksum total of each table with `sums`. */
 async function checkRows(
   database: DatabaseSync,
   file: string,
@@ -339,11 +339,11 @@ async function checkRows(
   }
 }
 
-/** What is kept of a table's rows; of some tables nothing is. */
+/** Row count and checksum total of a table in `sums`; `parts` is 0 for a table without sums. */
 const KEPT = `SELECT count(*) AS parts, coalesce(sum(rows), 0) AS n,
   coalesce(sum(total), 0) % ${SUM_MODULUS} AS total FROM sums WHERE name = ?`;
 
-/** Every table whose rows have a checksum: its key is first and the checksum last. */
+/** Tables with a checksum per row. The key columns come first, the checksum last. */
 function tablesIn(database: DatabaseSync) {
   const names = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   return names.flatMap(({ name }) => {

@@ -16,7 +16,7 @@ import type {
 } from '#storage/sqlite/database';
 import { bytesIn, CheckedTable, type Condition, rowPages, wholeIn } from '#storage/sqlite/tables';
 
-/** Chunks of one page: 4 MiB when every context has the largest size. */
+/** Maximum number of chunks in a page: 4 MiB if every context has the largest size. */
 const PAGE_CHUNKS = 512;
 
 /** A table of chunks and how its rows are packed. */
@@ -37,7 +37,10 @@ function chunkTable<Row>(name: string, packing: Packing<Row>): ChunkTable<Row> {
   return { name, packing, table: new CheckedTable(shape) };
 }
 
-/** Rows of one table with ordinals from `newest` downwards, at most `count`, newest first. */
+/**
+ * Rows of a table with ordinals from `newest` down, at most `count`, newest first. Throws
+ * `CorruptState` for a gap between rows.
+ */
 export async function readRows<Row extends { readonly ordinal: number }>(
   database: SqliteDatabase,
   table: ChunkTable<Row>,
@@ -60,7 +63,7 @@ export async function readRows<Row extends { readonly ordinal: number }>(
   return rows;
 }
 
-/** The chunks that end with the ordinals from `newest` down to above `after`, newest first. */
+/** Chunks whose last ordinal is above `after` and at most `newest`, newest first. */
 async function readChunks<Row>(
   database: SqliteDatabase,
   { name, packing, table }: ChunkTable<Row>,
@@ -86,7 +89,7 @@ function chunksIn<Row>(
   });
 }
 
-/** The chunks that end above the ordinal `after` and up to `newest`, oldest first, page by page. */
+/** Chunks whose last ordinal is above `after` and at most `newest`, oldest first, in pages. */
 export async function* chunkPages<Row>(
   database: SqliteDatabase,
   { name, packing, table }: ChunkTable<Row>,
@@ -110,7 +113,7 @@ export async function* chunkPages<Row>(
   }
 }
 
-/** What writes chunks, in their order: `rowsOfChunks` depends on it. */
+/** Statements that write chunks in the given order, on which `rowsOfChunks` depends. */
 export function writesOfChunks<Row>(
   { table }: ChunkTable<Row>,
   instanceId: string,
@@ -120,7 +123,7 @@ export function writesOfChunks<Row>(
   return chunks.map((chunk) => table.put([instanceId, chunk.last, encodeChunk(chunk)], { where }));
 }
 
-/** What removes every chunk of an instance. */
+/** Statement that deletes all chunks of an instance. */
 export function deletionOfChunks<Row>(
   { table }: ChunkTable<Row>,
   instanceId: string,
@@ -129,7 +132,10 @@ export function deletionOfChunks<Row>(
   return table.delete(`instance_id = ? AND ${where.condition}`, [instanceId, ...where.values]);
 }
 
-/** What removes the rows up to a floor, those among chunks that are written with it too. */
+/**
+ * Statements that delete the rows up to the ordinal `floor`. Chunks on both sides of `floor` are
+ * cut, including the chunks `written` by the same transaction.
+ */
 export async function trimOfChunks<Row extends { readonly ordinal: number }>(
   database: SqliteDatabase,
   chunkTable: ChunkTable<Row>,

@@ -4,26 +4,29 @@ export type FileIdentity = { readonly file: string; readonly wal: string };
 /** A value of a column. Whole numbers are safe integers. */
 export type SqlValue = null | number | string | Uint8Array;
 
-/** A row of an answer: its columns in the order in which the query names them. */
+/** A row of a result, with its columns in the order of the query. */
 export type Row = readonly SqlValue[];
 
 /** One statement of a transaction. */
 export type Statement = {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** Rows that must change, or nothing of the transaction is kept; absent: however many. */
+  /** Number of rows that must change, else the transaction is rolled back; absent: any number. */
   readonly changes?: number;
 };
 
-/** What is read, and how metrics name it. `isLong`: it looks at many rows, and others must not wait for it. */
+/**
+ * A query with its name in metrics. `isLong`: the query scans many rows and runs in a separate
+ * thread.
+ */
 export type Query = Pick<Statement, 'sql' | 'values'> & {
   readonly operation: string;
   readonly isLong?: boolean;
 };
 
 /**
- * What is written, and how metrics name it. `journal`: callers wait for it, so it goes first, together
- * with all of its kind that wait.
+ * A write transaction with its name in metrics. `journal`: callers wait for the append. All waiting
+ * journal transactions are committed first, as one group.
  */
 export type Transaction = {
   readonly operation: string;
@@ -33,22 +36,24 @@ export type Transaction = {
 
 /**
  * One SQLite file, as its stores use it. Methods reject with `service_unavailable` while the file
- * cannot be read or written, a full disk included; with `isOutcomeUnknown` a write may have happened or
- * may yet happen. They reject with `internal` when SQLite refuses for good or the file is damaged.
+ * cannot be read or written, for example if the disk is full. `isOutcomeUnknown`: the write may
+ * have happened or may still happen. Methods reject with `internal` if SQLite refuses the statement
+ * or the file is damaged.
  */
 export interface SqliteDatabase {
-  /** The rows of a query; every write that was answered before is seen. */
+  /** Rows of a query. A read sees every write that was answered before. */
   read(query: Query): Promise<readonly Row[]>;
   /**
-   * Runs the statements as one transaction, which is on disk when the promise fulfils. False: one of
-   * them changed another number of rows than it must, and nothing was written.
+   * Runs the statements as one transaction. The transaction is on disk when the promise fulfils.
+   * False: a statement changed another number of rows than `changes`, and nothing was written.
    */
   write(transaction: Transaction): Promise<boolean>;
 }
 
 /**
- * What a thread is started with. `opened`: identity of the file of the process that serves it. `closes`:
- * this thread closes last, and leaves a file that is not marked as open if nothing else serves it.
+ * Start parameters of a thread. `opened`: identity of the file that the serving process opened.
+ * `closes`: set for the thread that closes last. That thread removes the open mark of the file if
+ * nothing else serves it.
  */
 export type ThreadData = {
   readonly file: string;
@@ -56,25 +61,25 @@ export type ThreadData = {
   readonly closes?: 'served' | 'tool' | undefined;
 };
 
-/** What a thread is asked. */
+/** A request to a thread. */
 export type ThreadWork =
   | { readonly kind: 'read'; readonly query: Query }
   | { readonly kind: 'write'; readonly transaction: Transaction }
   | { readonly kind: 'close' };
 
-/** The same with a number that its answer has again. */
+/** A request with an id, which the answer repeats. */
 export type ThreadRequest = ThreadWork & { readonly id: number };
 
-/** What SQLite said of a failure. */
+/** Failure of a request: the error message and SQLite's result code. */
 export type ThreadFailure = {
   readonly message: string;
-  /** Primary result code of SQLite (`result-code`); undefined: the error is not SQLite's. */
+  /** Primary result code of SQLite (`failures.ts`); undefined: the error is not SQLite's. */
   readonly code: number | undefined;
-  /** Whether it may have been written all the same: its commit failed. */
+  /** Whether the transaction may be on disk nevertheless: its commit failed. */
   readonly isOutcomeUnknown: boolean;
 };
 
-/** The answer to a request. */
+/** Answer to the request with the same id. */
 export type ThreadAnswer = { readonly id: number } & (
   | { readonly kind: 'rows'; readonly rows: readonly Row[] }
   | { readonly kind: 'written'; readonly isKept: boolean }
@@ -82,7 +87,7 @@ export type ThreadAnswer = { readonly id: number } & (
   | { readonly kind: 'failed'; readonly failure: ThreadFailure }
 );
 
-/** Bytes that values take in memory, roughly; for bounds. */
+/** Approximate size of values in memory, in bytes; for limits. */
 export function bytesOf(values: readonly SqlValue[]): number {
   let bytes = 0;
   for (const value of values) {

@@ -8,21 +8,30 @@ import { FILE_MODE } from '#storage/sqlite/paths';
 const MIB = 1_024 * 1_024;
 
 /**
- * Bytes that the disk must have free, or instances are not changed: they are left to the meters, so that
- * reads are still counted, and to checkpoints, so that journals shrink. Chosen: four times the WAL.
+ * Minimum free space on the disk, in bytes: four times the WAL. With less, changes of instances are
+ * refused. Meters and checkpoints may use the rest, so that reads are counted and journals shrink.
  */
 const FREE_BYTES_MIN = 64 * MIB;
 
-/** Bytes of a file that is there only to be removed, for the same, when others have filled the disk. */
+/**
+ * Size of the reserve file, in bytes. The reserve is deleted for meters and checkpoints if other
+ * programs have filled the disk.
+ */
 const RESERVE_BYTES = 32 * MIB;
 
-/** How often the disk is looked at, in milliseconds: at 20 MB/s a third of what is left. Chosen. */
+/**
+ * Interval between two looks at the disk, in milliseconds. At 20 MB/s, an interval fills a third of
+ * `FREE_BYTES_MIN`.
+ */
 const LOOK_MS = 1_000;
 
-/** What a caller waits before the next try, in seconds. */
+/** Delay before the caller's next try, in seconds. */
 const RETRY_AFTER_S = 5;
 
-/** Whether the disk of a file has room for what callers send, and a reserve for what must go on without. */
+/**
+ * Back-pressure for a nearly full disk: refuses changes, and reserves space for meters and
+ * checkpoints.
+ */
 export class DiskRoom implements Disposable {
   readonly #file: string;
   readonly #reserve: string;
@@ -35,21 +44,21 @@ export class DiskRoom implements Disposable {
     this.#reserve = reserveOf(file);
     this.#onNotice = onNotice;
     this.#look();
-    // Not at the start, which callers wait for.
+    // The constructor does not write the reserve: callers wait for the start.
     this.#watch = every(clock, LOOK_MS, () => {
       this.#look();
       this.#reserveAgain();
     });
   }
 
-  /** Why nothing should be changed for now; undefined: there is room. */
+  /** Fault for changes while the disk is nearly full; undefined: there is room. */
   refusal(): Fault | undefined {
     if (!this.#isLow) return undefined;
     const options = { reason: 'overloaded', retryAfterS: RETRY_AFTER_S } as const;
     return new Fault('service_unavailable', 'the disk is nearly full', options);
   }
 
-  /** A write has found no room: what is reserved is given up for the next. */
+  /** Deletes the reserve after a write has found the disk full. The next write then has room. */
   release(): void {
     if (!hasReleased(this.#file)) return;
     this.#onNotice('the disk of the file is full: meters and checkpoints use what was reserved');
@@ -71,12 +80,12 @@ export class DiskRoom implements Disposable {
 
   #reserveAgain(): void {
     if (existsSync(this.#reserve) || freeBytes(this.#file) < FREE_BYTES_MIN + RESERVE_BYTES) return;
-    // Where another program was faster, what there is of it is as good.
+    // If another process creates the reserve first, that reserve serves as well.
     reserve(this.#reserve).catch(() => undefined);
   }
 }
 
-/** Gives up what is reserved beside a file; whether there was anything. */
+/** Deletes the reserve beside a file. False: there was none, or the deletion failed. */
 export function hasReleased(file: string): boolean {
   try {
     rmSync(reserveOf(file));
@@ -86,12 +95,14 @@ export function hasReleased(file: string): boolean {
   }
 }
 
-/** The file beside another one that is there only to be removed. */
+/**
+ * Path of the reserve beside a file. The reserve exists only to be deleted when the disk is full.
+ */
 export function reserveOf(file: string): string {
   return `${file}-reserve`;
 }
 
-/** Makes the file that reserves room. Zeros are written: a hole would reserve nothing. */
+/** Creates the reserve. Zeros are written, because a sparse file reserves nothing. */
 async function reserve(path: string): Promise<void> {
   await using file = await open(path, 'wx', FILE_MODE);
   const zeros = Buffer.alloc(MIB);
@@ -99,7 +110,7 @@ async function reserve(path: string): Promise<void> {
   await file.sync();
 }
 
-/** Bytes that this user may still write beside a file; 0 where the disk does not say. */
+/** Bytes that this user may still write on the disk of a file; 0 if the disk cannot be queried. */
 function freeBytes(file: string): number {
   try {
     const { bavail, bsize } = statfsSync(dirname(file));

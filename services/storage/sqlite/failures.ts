@@ -23,10 +23,10 @@ export const RESULT = {
 /** Extended code of an open file whose path leads elsewhere (SQLITE_READONLY_DBMOVED). */
 export const MOVED_RESULT = 1_032;
 
-/** Why SQLite failed, as the metric's `error_type` says it. */
+/** Type of an SQLite failure: the label `error_type` of the metric. */
 export type FileErrorType = 'full' | 'busy' | 'io' | 'corrupt' | 'refused';
 
-/** A result code: its name, its kind, and what an operator does about it. */
+/** A result code: its name, its error type, and the next step for an operator. */
 type ResultCode = readonly [name: string, type: FileErrorType, step: string];
 
 const BUG = 'report a bug of this program with this line';
@@ -34,7 +34,7 @@ const LOOK = 'see dmesg, mount and df for the disk of the file';
 const RESTORE = 'stop the process and restore the newest backup (ctl restore)';
 const OTHERS = 'end other programs that have the file open';
 
-/** Every primary result code that says of a failure. */
+/** All primary result codes that report a failure. */
 const CODES: ReadonlyMap<number, ResultCode> = new Map<number, ResultCode>([
   [1, ['SQLITE_ERROR', 'refused', BUG]],
   [2, ['SQLITE_INTERNAL', 'refused', BUG]],
@@ -84,7 +84,7 @@ export function failureLine(
   return `${file}: ${name}: ${message.replaceAll('\n', ' ')}; ${step} (docs/runbook.md#result-codes-of-sqlite)`;
 }
 
-/** The primary result code of an error; undefined: it is not SQLite's. */
+/** Primary result code of an error; undefined: the error is not SQLite's. */
 export function resultCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined;
   return Number(error.errcode) & PRIMARY;
@@ -95,7 +95,10 @@ export class UnusableFile extends Error {
   override readonly name = 'UnusableFile';
 }
 
-/** An error about a file: what the system or SQLite refuses with becomes one line, a bug stays what it is. */
+/**
+ * Converts an error of the system or of SQLite into an `UnusableFile` with one line. Other errors
+ * are bugs and stay as they are.
+ */
 export function unusable(file: string, error: unknown): unknown {
   if (error instanceof UnusableFile || !(error instanceof Error) || !('code' in error))
     return error;

@@ -3,12 +3,12 @@ import type { FileIdentity } from '#storage/sqlite/database';
 import { MOVED_RESULT } from '#storage/sqlite/failures';
 import { walOf } from '#storage/sqlite/wal';
 
-/** What lies at the path of a file, and at the path of its WAL; empty texts where nothing lies. */
+/** Device and inode at the paths of a file and of its WAL; an empty text if nothing is there. */
 export function identityAt(path: string): FileIdentity {
   return { file: inodeAt(path), wal: inodeAt(walOf(path)) };
 }
 
-/** The place of an open file: compares what is open with what lies at its path. */
+/** Compares an open file with the file at its path, to detect a move or a replacement. */
 export class FilePlace {
   readonly #path: string;
   readonly #opened: FileIdentity;
@@ -24,7 +24,10 @@ export class FilePlace {
     return this.#isAway;
   }
 
-  /** Looks; undefined: the open file and its WAL lie where they were opened. Else the difference. */
+  /**
+   * Compares the open file and its WAL with their paths. Returns the difference as a text;
+   * undefined: both are in place.
+   */
   difference(): string | undefined {
     const { file, wal } = identityAt(this.#path);
     const path = file === this.#opened.file ? walOf(this.#path) : this.#path;
@@ -36,7 +39,9 @@ export class FilePlace {
       : `${path} was replaced by another file while it is served`;
   }
 
-  /** Throws an error with a result code of SQLite where the open file is not at its path any more. */
+  /**
+   * Throws an error with the result code `MOVED_RESULT` if the open file is no longer at its path.
+   */
   assertHere(): void {
     const difference = this.difference();
     if (difference === undefined) return;

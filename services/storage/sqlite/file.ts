@@ -25,10 +25,10 @@ import {
 } from '#storage/sqlite/failures';
 import { FilePlace } from '#storage/sqlite/file-place';
 
-/** Why a request failed: name of the result code, and a line for operators. */
+/** Failure of a request: the name of the result code, and a line for operators. */
 type FileFailure = { readonly name: string; readonly line: string };
 
-/** Notified of every request: its operation, seconds, and why it failed. */
+/** Called after every request with its operation, its duration in seconds, and its failure. */
 export type ObserveRequest = (
   operation: string,
   seconds: number,
@@ -36,28 +36,31 @@ export type ObserveRequest = (
   failure?: FileFailure,
 ) => void;
 
-/** How long a look at many rows may take, in milliseconds. */
+/** Timeout of a long query, in milliseconds. */
 const LONG_MS_MAX = 5 * 60 * 1_000;
 
-/** What an open file needs. */
+/** Options for opening a file. */
 export type SqliteFileOptions = {
   readonly file: string;
   readonly clock: Clock;
   readonly observe?: ObserveRequest | undefined;
 };
 
-/** What the process that serves a file has beside its threads. */
+/** Resources that the process serving a file holds besides its threads. */
 type ServedConnection = {
   readonly opened: FileIdentity;
-  /** Closes the connection that keeps the WAL and the mark; before the threads close. */
+  /**
+   * Closes the connection that keeps the WAL and the open mark; called before the threads close.
+   */
   close(): void;
-  /** Lets others serve the file; called once nothing uses it. */
+  /** Releases the lock on the file; called after all connections are closed. */
   release(): void;
 };
 
 /**
- * A file with its threads: one that writes, one that reads, so that no read waits for an `fsync`, and one
- * for what takes long. Disposing it writes what waits and closes the file.
+ * An SQLite file with its threads: a writer, a reader, and a reader for long queries. With separate
+ * threads, no read waits for an `fsync`. Disposal commits the waiting transactions and closes the
+ * file.
  */
 export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   readonly #writer: FileThread;
@@ -67,10 +70,13 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   readonly #file: string;
   #opened: FileThread | undefined;
   readonly #served: ServedConnection | undefined;
-  /** Where the file must lie; undefined in a tool. */
+  /** Expected place of the file; undefined in a tool. */
   readonly place: FilePlace | undefined;
 
-  /** The file is there and has its tables (`open-file`); `served` for the process that serves it. */
+  /**
+   * The file must exist and have its tables (`open-file.ts`). `served`: set in the process that
+   * serves the file.
+   */
   constructor({ file, clock, observe }: SqliteFileOptions, served?: ServedConnection) {
     this.#served = served;
     const opened = served?.opened;
@@ -100,7 +106,7 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // The writer closes last: the last connection copies the WAL back and removes it.
+    // The writer closes last: the last connection checkpoints and removes the WAL.
     await using closing = new AsyncDisposableStack();
     closing.defer(() => this.#served?.release());
     for (const thread of [this.#writer, this.#reader, this.#opened]) {
@@ -111,8 +117,8 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   /**
-   * Reads every page, in a thread of its own. Rejects with `UnusableFile` where one is damaged; `work`
-   * may take minutes for a file of many gigabytes.
+   * Checks every page, in a separate thread. The check of a file of many gigabytes may take
+   * minutes. Rejects with `UnusableFile` if a page is damaged.
    */
   async check(): Promise<void> {
     const opened = this.#served?.opened;
@@ -134,7 +140,7 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
     }
   }
 
-  /** Opened by the first that needs it. */
+  /** Thread for long queries, started on first use. */
   get #longReader(): FileThread {
     const opened = this.#served?.opened;
     this.#opened ??= new FileThread({ file: this.#file, opened }, this.#clock);
@@ -166,13 +172,15 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 }
 
-/** Requests that wait for a thread at most: as many as its users may have under way, and some. Chosen. */
+/**
+ * Maximum number of requests that wait for a thread: what its users may have under way, and some.
+ */
 const WAITING_MAX = 4_096;
 
-/** How long a thread may take to answer, in milliseconds: a disk that hangs is one that fails. Chosen. */
+/** Timeout of a request, in milliseconds. A disk that hangs counts as failed. */
 const ANSWER_MS_MAX = 10_000;
 
-/** A request that failed, as SQLite said it. */
+/** Rejection of a request that failed in the thread. */
 class ThreadRefusal extends Error {
   override readonly name = 'ThreadRefusal';
   readonly failure: ThreadFailure;
@@ -183,7 +191,7 @@ class ThreadRefusal extends Error {
   }
 }
 
-/** A thread of the file, as the event loop speaks to it. */
+/** Client of a thread on the event loop: sends requests and matches answers by their ids. */
 class FileThread {
   readonly #worker: Worker;
   readonly #clock: Clock;
@@ -198,15 +206,17 @@ class FileThread {
     this.#worker.on('message', (answer: ThreadAnswer) => this.#take(answer));
     this.#worker.on('error', (error: Error) => {
       this.#end(error);
-      // A bug, or no memory: the process ends by it, and what starts it again finds all that was answered.
+      // A bug, or out of memory: the process ends, and its restart finds every answered write on
+      // disk.
       throw error;
     });
     this.#worker.on('exit', () => this.#end(new Error('the thread of the file has ended')));
   }
 
   /**
-   * The answer to a request. Rejects with `ThreadRefusal`, and with `service_unavailable` when there is
-   * none in time, or too many wait.
+   * Sends a request and returns its answer. Rejects with `ThreadRefusal` if the request fails.
+   * Rejects with `service_unavailable` without an answer in time, after the end of the thread, and
+   * if too many requests wait.
    */
   async ask(work: ThreadWork, timeoutMs: number = ANSWER_MS_MAX): Promise<ThreadAnswer> {
     if (this.#ended !== undefined) throw unanswered(false, this.#ended);
@@ -214,7 +224,7 @@ class FileThread {
     this.#lastId += 1;
     const id = this.#lastId;
     const answer = Promise.withResolvers<ThreadAnswer>();
-    // Only what waits for an answer keeps the process alive.
+    // Only waiting requests keep the process alive.
     if (this.#waiting.size === 0) this.#worker.ref();
     this.#waiting.set(id, answer);
     const request: ThreadRequest = { ...work, id };
@@ -243,15 +253,15 @@ function unanswered(isOutcomeUnknown: boolean, cause: Error): Fault {
   return new Fault('service_unavailable', 'the store gives no answer', options);
 }
 
-/** Notified of requests that failed. */
+/** Callbacks for failed requests. */
 type FailureNotices = {
   /** A request found the disk full. */
   readonly onFull: () => void;
-  /** SQLite failed with a result code of this name; the line is for operators. */
+  /** SQLite failed with the result code `name`; `line` is for operators. */
   readonly onFailure: (name: string, line: string) => void;
 };
 
-/** Times every request to a file, and passes failures on. */
+/** Returns an observer that times every request and reports failures to `notices`. */
 export function requestObserver(metrics: Metrics, notices: FailureNotices): ObserveRequest {
   const observe = statementDurations(metrics, 'sqlite');
   return (operation, seconds, errorType, failure) => {
@@ -267,14 +277,14 @@ const SAID: Record<Exclude<FileErrorType, 'corrupt' | 'refused'>, string> = {
   io: 'the file cannot be written or read',
 };
 
-/** Why a request failed. */
+/** Error type of a failure, by its result code. */
 function fileErrorType({ code }: ThreadFailure): FileErrorType {
   return explainedResult(code).type;
 }
 
 /**
- * The fault that a failure stands for: `internal` when the file is damaged or SQLite refuses the
- * statement, else `service_unavailable`.
+ * Fault for a failure: `internal` if the file is damaged or SQLite refuses the statement, else
+ * `service_unavailable`.
  */
 function faultOfFailure(file: string, failure: ThreadFailure): Fault {
   const { isOutcomeUnknown } = failure;

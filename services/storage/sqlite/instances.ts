@@ -26,7 +26,7 @@ import {
 import type { Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 import { bytesIn, CheckedTable, type Condition, rowPages, textIn } from '#storage/sqlite/tables';
 
-/** Answers of one page: 2 MiB of those of usual size. */
+/** Maximum number of answers in a page: 2 MiB of typical answers. */
 const PAGE_ANSWERS = 1_000;
 
 const HEADS = new CheckedTable({
@@ -49,8 +49,9 @@ const ANSWER_PAGE = ANSWERS.select(
 );
 
 /**
- * Instances in a file. A checkpoint of many is one transaction; of an instance it is written unless the
- * head that stands there has a higher version. Reading what is not as it was written throws `CorruptState`.
+ * Instances in an SQLite file. One transaction writes the checkpoints of many instances. The
+ * checkpoint of an instance is skipped if the stored head has a higher version. Reads throw
+ * `CorruptState` for a damaged row.
  */
 export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf): PagedInstances {
   const readHeads = async (instanceIds: readonly string[]): Promise<readonly Row[]> => {
@@ -84,7 +85,7 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
       const ids = checkpoints.map(({ instanceId }) => instanceId);
       const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
       if (bucket === undefined) return;
-      // Taken before the first wait: the caller may change its lists.
+      // Statements are built before the first wait: the caller may change its lists.
       const parts = checkpoints.map((checkpoint) => statementsOf(database, bucket, checkpoint));
       const statements = (await Promise.all(parts)).flat();
       await database.write({ operation: 'heads_write', statements });
@@ -103,7 +104,8 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     readDrift: (instanceId, newest, count) => readRows(database, DRIFT, instanceId, newest, count),
     findAnswer,
     async findAnswers(instanceId, keys, oldestMs) {
-      // One by one: a key that has changed on the disk is noticed only beside the place of each.
+      // One `find` per key: only `find` checks the neighbours of a key, and so detects a key that
+      // the disk has changed.
       const found = await Promise.all(keys.map((key) => findAnswer(instanceId, key, oldestMs)));
       return found.filter((answer) => answer !== undefined);
     },
@@ -144,7 +146,7 @@ async function* answerPages(
   }
 }
 
-/** The head in a row, or what is wrong with it. */
+/** Head in a row, or the `CorruptState` of a damaged row. */
 function decoded(row: Row): InstanceHead | CorruptState {
   return readOrCorrupt(() => {
     const [columns = []] = HEADS.rowsOf([row]);
@@ -152,7 +154,7 @@ function decoded(row: Row): InstanceHead | CorruptState {
   });
 }
 
-/** What is written of one instance: its chunks and answers, or that they are gone, then its head. */
+/** Statements for a checkpoint: chunks and answers, or their deletion, then the head. */
 async function statementsOf(
   database: SqliteDatabase,
   bucket: number,
@@ -190,18 +192,18 @@ function writesOfAnswers(
   { instanceId, version, answers }: InstanceAnswers,
   where: Condition,
 ): Statement[] {
-  // Of a key used twice in one write only the newer: both have the same version.
+  // A key may occur twice in one write, with the same version: only the newer answer is kept.
   const newest = new Map(answers.map((row): [string, AnswerRow] => [row.key, row])).values();
   return newest
     .map((answer) => {
       const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
-      // Behind all others: those that are over first stand first (expired-rows.ts).
+      // Behind all other answers: `deleteExpired` looks at the first rows only (`schema.ts`).
       return ANSWERS.putLast(row, { unlessHigher: 'version', where });
     })
     .toArray();
 }
 
-/** The head that stands there is not newer. */
+/** Condition: the stored head is not newer than `version`. */
 function notOlder(bucket: number, instanceId: string, version: number): Condition {
   return {
     condition: `NOT EXISTS (SELECT 1 FROM heads
@@ -210,7 +212,7 @@ function notOlder(bucket: number, instanceId: string, version: number): Conditio
   };
 }
 
-/** The instance has not been deleted. */
+/** Condition: the instance is not deleted. */
 function notDeleted(bucket: number, instanceId: string): Condition {
   return {
     condition: `NOT EXISTS (SELECT 1 FROM heads

@@ -30,27 +30,30 @@ const NEWEST = SLOTS.select(`WHERE incarnation = ? ORDER BY slot DESC LIMIT ${NE
 const NEWEST_ONE = SLOTS.select('WHERE incarnation = ? ORDER BY slot DESC LIMIT 1');
 const PART = SLOTS.select('WHERE incarnation = ? AND slot >= ? AND slot < ? ORDER BY slot');
 
-/** What may still be written of a journal: no slot that was deleted, and none once it is sealed. */
+/**
+ * Condition of an append: the slot is not below a newer low-water mark, and the journal has no
+ * seal.
+ */
 const IS_WANTED = `
   NOT EXISTS (SELECT 1 FROM journal WHERE incarnation = ? AND slot > ? AND low_water_mark > ?)
   AND NOT EXISTS (SELECT 1 FROM seals WHERE incarnation = ?)`;
 
-/** Slots of a journal by the table, and by the index through which they are read. */
+/** Slot counts of a journal: in the table, and in the index that reads use. */
 const COUNTS = `SELECT
   (SELECT count(*) FROM journal NOT INDEXED WHERE incarnation = ?1),
   (SELECT count(*) FROM journal INDEXED BY sqlite_autoindex_journal_1 WHERE incarnation = ?1)`;
 
 /**
- * Journals in a file. A slot is on disk, with all that waited for the same `fsync`, when its append is
- * answered. `database` stays the caller's; `isHeld`: no other process serves the file, so that what this
- * one knows of its seals holds, and a look for one costs nothing. Source: decision 191.
+ * Journals in an SQLite file. An append is answered when its slot is on disk; waiting appends share
+ * an `fsync` (group commit). `isHeld`: no other process serves the file. Then `hasSeal` answers
+ * from memory after its first read. Source: decision 191. The caller closes `database`.
  */
 export function sqliteJournalStore(
   database: SqliteDatabase,
   clock: Pick<Clock, 'wallMs'>,
   isHeld = false,
 ): JournalStore {
-  /** Journals that were looked at, and those that are sealed. */
+  /** Journals whose seal was read, and journals that are sealed. */
   const looked = new Set<string>();
   const sealed = new Set<string>();
   const change = (operation: string, ...statements: Statement[]) =>
@@ -62,7 +65,7 @@ export function sqliteJournalStore(
       change('journal_begin', JOURNALS.insert([incarnation, address, null, null])),
     async append(append) {
       if (await isAppended(database, append)) return;
-      // Sealed, it may be: the look that follows asks the file.
+      // The journal may be sealed: the next `hasSeal` reads the file.
       looked.delete(append.incarnation);
     },
     readEntry: entryOf,
@@ -72,12 +75,12 @@ export function sqliteJournalStore(
       const rows = await database.read(query);
       if (SEALS.rowsOf(rows).length > 0) sealed.add(incarnation);
       looked.add(incarnation);
-      // A seal that came meanwhile counts, which this read may not have seen.
+      // A `putSeal` during this read counts too, although the read may not have seen it.
       return sealed.has(incarnation);
     },
     async putSeal(incarnation) {
       sealed.add(incarnation);
-      // An emptied one stays so.
+      // The seal of an emptied journal stays marked as emptied.
       await change('journal_seal', SEALS.put([incarnation, 0], { unlessHigher: 'is_emptied' }));
     },
     async decideEnd(incarnation, end) {
@@ -138,7 +141,9 @@ async function slotsIn(
   return SLOTS.rowsOf(await database.read({ operation: 'journal_read', sql, values }));
 }
 
-/** Throws `CorruptState` if slots of a journal cannot be found by its index: its end would be decided wrongly. */
+/**
+ * Throws `CorruptState` if the index lacks slots of a journal: its end would be decided wrongly.
+ */
 async function assertAllFound(database: SqliteDatabase, incarnation: string): Promise<void> {
   const query = { operation: 'journal_check', sql: COUNTS, values: [incarnation] };
   const [[inTable, inIndex] = []] = await database.read(query);

@@ -8,7 +8,7 @@ import {
 import type { Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 import { CheckedTable, rowPages, textIn, wholeIn } from '#storage/sqlite/tables';
 
-/** Rows of one page: about 1 MiB. Chosen. */
+/** Maximum number of rows in a page (about 1 MiB). */
 const PAGE_ROWS = 2_000;
 
 const LISTINGS = new CheckedTable({
@@ -23,8 +23,8 @@ const PAGE = LISTINGS.select(
 );
 
 /**
- * Listings in a file. A removal stays in the place of its row, until `deleteExpired` takes it away.
- * `database` stays the caller's.
+ * Listings in an SQLite file. A removal leaves a tombstone row until `deleteExpired` deletes it.
+ * The caller closes `database`.
  */
 export function sqliteListingStore(
   database: SqliteDatabase,
@@ -61,12 +61,12 @@ export function sqliteListingStore(
   };
 }
 
-/** In the order of ids. */
+/** Listed rows of an account in pages, ordered by instance id. */
 async function* pagesOf(
   database: SqliteDatabase,
   accountId: string,
 ): AsyncGenerator<readonly ListingRow[]> {
-  // Beside the pages: of a million instances it takes as long as they do.
+  // In parallel with the pages: for a million instances, the check takes as long as the pages.
   const whole = LISTINGS.assertWhole(database, accountId);
   whole.catch(() => undefined);
   const paging = { operation: 'listing_read', sql: PAGE, pageRows: PAGE_ROWS };

@@ -25,12 +25,12 @@ const NOT_ERASED = `NOT EXISTS
 const IS_OLDER = `account_id = ? AND ends_at_ms <
   (SELECT ends_at_ms FROM meter_months ${NEWEST_FIRST} LIMIT 1 OFFSET ${MONTHS_KEPT - 1})`;
 
-/** Above every version that a meter may come to. */
+/** Version of an erased meter, above every version that a meter can reach. */
 const LAST_VERSION = Number.MAX_SAFE_INTEGER;
 
 /**
- * Meters in a file. One that was erased leaves a row without a state, of a version that none passes.
- * `database` stays the caller's. Reading what is not as it was written throws `CorruptState`.
+ * Meters in an SQLite file. An erased meter leaves a tombstone: a row without a state, with
+ * `LAST_VERSION`. Reads throw `CorruptState` for a damaged row. The caller closes `database`.
  */
 export function sqliteMeterStore(database: SqliteDatabase, bucketOf: BucketOf): ErasableMeters {
   const keyOf = (accountId: string) => [bucketOf(accountId), accountId];

@@ -16,16 +16,16 @@ import { openConnection } from '#storage/sqlite/tables';
 import { assertWalWhole, assertWhole } from '#storage/sqlite/wal';
 
 /**
- * Opens a file for the process that serves it, and holds it until it is disposed: nothing else serves
- * it meanwhile. Makes it and its folder where they are not there, for this user alone, and brings its
- * tables up to date. Throws `UnusableFile`.
+ * Opens a file for the process that serves it, and locks the file until disposal. Creates the file
+ * and its folder if missing, with access for this user alone. Migrates the tables. Throws
+ * `UnusableFile`.
  */
 export function openServedFile(options: SqliteFileOptions): SqliteFile {
   return usable(options.file, () => {
     try {
       return served(options);
     } catch (error) {
-      // A start needs a little room: it is reserved for what must go on without.
+      // The disk is full and a start needs some room: delete the reserve and try again.
       const isFull = resultCodeOf(error) === RESULT.full;
       if (!isFull || !hasReleased(options.file)) throw error;
       return served(options);
@@ -37,7 +37,7 @@ function served(options: SqliteFileOptions): SqliteFile {
   const { file, clock } = options;
   makeFolderOf(file);
   makeFile(file);
-  // SQLite would open it to read alone, and every write would be tried again and again.
+  // Without write access, SQLite would open the file read-only, and every write would be retried.
   accessSync(file, constants.R_OK | constants.W_OK);
   using taking = new DisposableStack();
   assertOneName(file);
@@ -46,7 +46,7 @@ function served(options: SqliteFileOptions): SqliteFile {
   assertWhole(file);
   assertWalWhole(file);
   versionOfFile(file);
-  // This connection closes alone: everything is in the file then, and nothing in a WAL.
+  // No other connection is open: the close checkpoints the whole WAL into the file.
   const database = openConnection(file);
   try {
     migrateFile(database, file);
@@ -69,8 +69,8 @@ function served(options: SqliteFileOptions): SqliteFile {
 }
 
 /**
- * Opens a file for a tool, beside the process that may serve it. Throws `UnusableFile`, also when it is
- * not there or has tables of another version.
+ * Opens a file for a tool, while another process may serve the file. Throws `UnusableFile`, also if
+ * the file is missing or has tables of another version.
  */
 export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
   const { file } = options;
@@ -89,7 +89,7 @@ export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
   });
 }
 
-/** What `open` answers. What the system or SQLite refuses with becomes one line. */
+/** Runs `open`. Turns an error of the system or of SQLite into one line about the file. */
 function usable(file: string, open: () => SqliteFile): SqliteFile {
   try {
     return open();

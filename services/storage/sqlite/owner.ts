@@ -6,21 +6,21 @@ import { makeFile, realFile } from '#storage/sqlite/paths';
 import { markClosed, OPEN_APPLICATION_ID } from '#storage/sqlite/schema';
 import { walOf } from '#storage/sqlite/wal';
 
-/** Who serves a file, as those who find it taken are shown. */
+/** Process that serves a file, as shown to others that find the file locked. */
 type Holder = { readonly pid: number; readonly startedAtMs: number };
 
-/** The file whose lock says that another one is served, and by whom. */
+/** Path of the lock file of `file`. Its lock marks the file as served, its row names the holder. */
 export function ownerFileOf(file: string): string {
   return `${file}-owner`;
 }
 
 /**
- * Takes a file for this process until it is disposed. The lock is SQLite's on a file beside it, so the
- * kernel drops it when the process ends, however it does. Throws `UnusableFile`, which names the holder.
+ * Locks a file for this process until disposal. SQLite locks the lock file beside it, so the kernel
+ * drops the lock however the process ends. Throws `UnusableFile`, which names the holder.
  */
 export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable {
   const lock = ownerFileOf(realFile(file));
-  // Made by SQLite it would be every user's to read.
+  // Every user could read a lock file that SQLite creates.
   makeFile(lock);
   const database = new DatabaseSync(lock);
   try {
@@ -34,7 +34,7 @@ export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
       .prepare('INSERT OR REPLACE INTO holder VALUES (1, ?, ?, ?, ?)')
       .run(process.pid, clock.wallMs(), inodeOf(file), inodeOf(lock));
     database.exec('COMMIT');
-    // Held from here on, and others can read who holds it.
+    // This open transaction is the lock. Other processes can still read the holder.
     begin(database);
     const found = holderIn(database);
     if (found?.pid !== process.pid) throw taken(file, found);
@@ -48,9 +48,9 @@ export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
 }
 
 /**
- * Throws `UnusableFile` for a file that took the place of another one while that was served: the WAL beside
- * it belongs to the other one, and SQLite would write it into this one. A folder that was copied has other
- * inodes for all of its files, and is taken.
+ * Throws `UnusableFile` for a file that replaced another file while that file was served. The WAL
+ * beside the file belongs to the replaced file, and SQLite would write that WAL into the new file.
+ * A copied folder is accepted: its lock file has another inode than the one recorded.
  */
 export function assertNotReplaced(file: string): void {
   const lock = ownerFileOf(realFile(file));
@@ -63,7 +63,7 @@ export function assertNotReplaced(file: string): void {
     const others = database.prepare(sql).all(inodeOf(lock), inodeOf(file));
     if (others.length === 0) return;
   } catch {
-    // No process has served the file, or one is beginning to.
+    // No process has served the file yet, or a process is about to.
     return;
   } finally {
     database.close();
@@ -74,8 +74,8 @@ export function assertNotReplaced(file: string): void {
 }
 
 /**
- * Closes a connection of a tool. If nothing serves the file, this may be the last connection, which
- * removes the WAL: then it takes the mark of an open file away first.
+ * Closes a connection of a tool. If nothing serves the file, this connection may be the last one,
+ * whose close removes the WAL. In that case the open mark is removed first.
  */
 export function closeBeside(database: DatabaseSync, file: string): void {
   try {
@@ -86,13 +86,13 @@ export function closeBeside(database: DatabaseSync, file: string): void {
     database.close();
   } catch (error) {
     if (!(error instanceof UnusableFile)) throw error;
-    // A process serves it, and keeps its WAL.
+    // A process serves the file and keeps its WAL.
   } finally {
     if (database.isOpen) database.close();
   }
 }
 
-/** Empty where nothing lies. */
+/** Inode at a path; empty if nothing is there. */
 function inodeOf(path: string): string {
   return `${statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? ''}`;
 }
@@ -106,7 +106,7 @@ function holderIn(database: DatabaseSync): Holder | undefined {
     const row = database.prepare('SELECT pid, started_at_ms FROM holder').get();
     return row && { pid: Number(row['pid']), startedAtMs: Number(row['started_at_ms']) };
   } catch {
-    // It is being written at this moment.
+    // Another process is writing the row at this moment.
     return undefined;
   }
 }
@@ -120,8 +120,8 @@ function taken(file: string, holder: Holder | undefined): UnusableFile {
 }
 
 /**
- * Keeps a file from being served until it is disposed. Throws `UnusableFile`, which names the process
- * that serves it and says what to do.
+ * Locks a file until disposal, so that no process can serve it. Throws `UnusableFile`, which names
+ * the serving process and the next step.
  */
 export function holdFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable {
   try {
@@ -132,7 +132,7 @@ export function holdFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
   }
 }
 
-/** The same for a file that must be there. */
+/** Locks a file that must exist, as `holdFile` does. */
 export function holdFileThere(file: string, clock: Pick<Clock, 'wallMs'>): Disposable {
   if (existsSync(file)) return holdFile(file, clock);
   throw new UnusableFile(`${file} is not there`);

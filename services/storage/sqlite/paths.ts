@@ -14,29 +14,30 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { UnusableFile } from '#storage/sqlite/failures';
 
-/** Only the user of the service enters the folder of a file, and reads it and what lies beside it. */
+/** Mode of the folder of a file: only the user of the service may enter the folder. */
 const FOLDER_MODE = 0o700;
 
-/** Rights of a file, without its type. */
+/** Permission bits of a mode, without the file type. */
 const MODE_BITS = 0o777;
 
-/** The same of a file. */
+/** Mode of a file and of the files beside it: only the user of the service may read or write. */
 export const FILE_MODE = 0o600;
 
 /**
- * Makes an empty file where there is none. To be done before anything locks it: closing a file drops
- * every lock that the process has on it.
+ * Creates an empty file if the path is free. Call it before anything locks the file: closing a file
+ * drops every lock that the process has on that file.
  */
 export function makeFile(path: string): void {
   if (existsSync(path)) return;
   closeSync(openSync(path, 'a', FILE_MODE));
-  // Of root alone: a file of another user in a folder that this user may write to stays this user's.
+  // As root only: the file goes to the owner of its folder. Otherwise the file stays this user's.
   if (process.getuid?.() === 0) giveTo(path, statSync(dirname(path)));
 }
 
 /**
- * Gives a new file the owner and the mode of the file whose place it takes; without one, the owner of
- * the folder. A program that root runs would otherwise leave what the service cannot open.
+ * Gives a new file the owner and the mode of the file that it replaces. If there is none, the new
+ * file gets the owner of the folder. Without this, a program run by root would leave a file that
+ * the service cannot open.
  */
 export function keepOwner(made: string, file: string): void {
   const replaced = statSync(file, { throwIfNoEntry: false });
@@ -49,7 +50,7 @@ function giveTo(made: string, { uid, gid }: { readonly uid: number; readonly gid
   if (own.uid !== uid || own.gid !== gid) chownSync(made, uid, gid);
 }
 
-/** Makes the folder for a file where there is none; it is still there after a power loss. */
+/** Creates the folder of a file if missing. The folder survives a power loss. */
 export function makeFolderOf(file: string): void {
   const folder = dirname(file);
   const first = mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
@@ -59,7 +60,7 @@ export function makeFolderOf(file: string): void {
   }
 }
 
-/** Returns when what was written to a file, or the names in a folder, are on the disk. */
+/** Writes the content of a file, or the names in a folder, to disk (`fsync`). */
 export function sync(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -69,14 +70,14 @@ export function sync(path: string): void {
   }
 }
 
-/** The same for the names in the folder that a file is in. */
+/** Writes the names in the folder of a file to disk. */
 export function syncFolderOf(file: string): void {
   sync(dirname(file));
 }
 
 /**
- * The path of a file with no symbolic link in it, as SQLite takes it: what lies beside the file must be
- * found by every path that leads to it. Of a file that is not there its folder's, as far as that is.
+ * Path of a file without symbolic links, as SQLite resolves it. Every path to the file must lead to
+ * the same files beside it. For a missing file, only the folder is resolved, as far as it exists.
  */
 export function realFile(file: string): string {
   return realIf(file) ?? join(realIf(dirname(file)) ?? resolve(dirname(file)), basename(file));
@@ -91,8 +92,8 @@ function realIf(path: string): string | undefined {
 }
 
 /**
- * File systems whose locks and shared memory do not hold between machines, on which SQLite's WAL loses
- * data. Source: https://www.sqlite.org/wal.html, "network filesystem".
+ * Network file systems. Locks and shared memory do not work between machines there, and SQLite's
+ * WAL loses data. Source: https://www.sqlite.org/wal.html, "network filesystem".
  */
 const NETWORK_TYPES: ReadonlySet<string> = new Set([
   ...['nfs', 'nfs4', 'cifs', 'smb3', 'smbfs', 'ncpfs', 'afs', 'ceph', 'lustre', 'gpfs', 'beegfs'],
@@ -107,10 +108,10 @@ const NETWORK_TYPES: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** Where a file system is mounted, and its type. */
+/** Mount point and type of a file system. */
 type Mount = { readonly point: string; readonly type: string };
 
-/** The mount that a path lies on, by the text of `/proc/self/mountinfo`; undefined: none is listed. */
+/** Mount that contains a path, by the text of `/proc/self/mountinfo`; undefined: none is listed. */
 export function mountOf(path: string, mountinfo: string): Mount | undefined {
   let found: Mount | undefined;
   for (const line of mountinfo.split('\n')) {
@@ -120,15 +121,16 @@ export function mountOf(path: string, mountinfo: string): Mount | undefined {
       ?.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
     const type = right.split(' ')[0] ?? '';
     if (point === undefined || !isWithin(path, point)) continue;
-    // Of two mounts at one point the later one hides the earlier.
+    // Of two mounts at one point, the later mount hides the earlier one.
     if (found === undefined || point.length >= found.point.length) found = { point, type };
   }
   return found;
 }
 
 /**
- * Throws `UnusableFile` for a file that may have another name, beside which its WAL would not be found,
- * and for a file on a network file system. `file` has no symbolic link in it (`realFile`).
+ * Throws `UnusableFile` for a file with several hard links, whose WAL SQLite would not find under
+ * another name. Also refuses a file that is mounted alone, and a file on a network file system.
+ * `file` must have no symbolic links (`realFile`).
  */
 export function assertOneName(file: string, mountinfo = ownMounts()): void {
   const found = statSync(file);
@@ -152,7 +154,7 @@ export function assertOneName(file: string, mountinfo = ownMounts()): void {
   );
 }
 
-/** Other names of a file in its folder; links may lie elsewhere too. */
+/** Other hard links of a file in its folder. More links may be elsewhere. */
 function otherNames(file: string, ino: number): string[] {
   const folder = dirname(file);
   return readdirSync(folder, { withFileTypes: true })
@@ -161,7 +163,7 @@ function otherNames(file: string, ino: number): string[] {
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.ino === ino);
 }
 
-/** Empty where the system has no such list. */
+/** Text of `/proc/self/mountinfo`; empty if the system has no such list. */
 function ownMounts(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8');

@@ -37,7 +37,7 @@ const OF_ACCOUNTS = PEOPLE.select(
   'WHERE account_id IN (SELECT value FROM json_each(?)) ORDER BY account_id',
 );
 
-/** People of accounts in a file, those of each in one row. `database` stays the caller's. */
+/** People of accounts in an SQLite file, one row per account. The caller closes `database`. */
 export function sqliteMemberStore(database: SqliteDatabase): CopiedMembers {
   const change = (accountId: string, next: (people: People) => People) =>
     changeRevised(
@@ -67,7 +67,7 @@ export function sqliteMemberStore(database: SqliteDatabase): CopiedMembers {
   };
 }
 
-/** What makes the account one of those of its new members, and of its former ones no more. */
+/** Statements that list the account under its new members, and no longer under its former ones. */
 function accountChanges(accountId: string, before: People, after: People): Statement[] {
   const usersOf = ({ members }: People) => new Set(members.map(({ userId }) => userId));
   const were = usersOf(before);
@@ -90,8 +90,8 @@ const LIST = SESSIONS.select(`WHERE ${SESSIONS_OF_USER}`);
 const ONE = SESSIONS.select(`WHERE ${SESSIONS_OF_USER} AND digest = ?`);
 
 /**
- * Sessions in a file. One whose time is over is passed over until `deleteExpired` takes it away.
- * `database` stays the caller's.
+ * Console sessions in an SQLite file. Reads skip an expired session until `deleteExpired` deletes
+ * it. The caller closes `database`.
  */
 export function sqliteSessionStore(
   database: SqliteDatabase,
@@ -114,7 +114,7 @@ export function sqliteSessionStore(
     listOf: (userId) => read(LIST, [userId, overSinceMs()]),
     async touch(session, lastSeenAtMs) {
       const { createdAtMs } = session;
-      // False: it has ended.
+      // The result is ignored. False: the session has ended.
       await change(
         SESSIONS.replace(sessionRowOf({ ...session, lastSeenAtMs }), {
           created_at_ms: createdAtMs,
@@ -139,7 +139,7 @@ function sessionRowOf(session: Session): Row {
   return [userId, digest, createdAtMs, JSON.stringify(session)];
 }
 
-/** JSON that this program wrote: the checksum of its row has shown that no byte of it has changed. */
+/** Session in a row. The row checksum has verified the JSON, which this program wrote. */
 function sessionIn(row: Row): Session {
   return JSON.parse(textIn(row, 3));
 }
@@ -148,12 +148,15 @@ const USERS = new RevisedTable<User>('users', 'user_id');
 
 const BY_EMAIL = USERS.select(`WHERE state ->> 'email' = ?`);
 
-/** Users of one page: 1 MiB. */
+/** Maximum number of users in a page (1 MiB). */
 const PAGE_USERS = 1_000;
 
 const PAGE = USERS.select(`WHERE user_id > ? ORDER BY user_id LIMIT ${PAGE_USERS}`);
 
-/** Users in a file. An index refuses a second one of an email. `database` stays the caller's. */
+/**
+ * Users in an SQLite file. A unique index refuses a second user with the same sign-in name. The
+ * caller closes `database`.
+ */
 export function sqliteUserStore(database: SqliteDatabase): PagedUsers {
   const change = (statement: Statement) =>
     database.write({ operation: 'user_change', statements: [statement] });
@@ -197,7 +200,7 @@ function storedOf({ state, revision }: Revised<User>): StoredUser {
   return { user: userOf(state), revision };
 }
 
-/** The index of addresses is one of sign-in names: the row has the name in the place of the address. */
+/** Row of a user. `email` holds the sign-in name, which the unique index covers. */
 function userRowOf(user: User): User {
   const { accountId: _, ...row } = user;
   return { ...row, email: signInName(user) };

@@ -2,18 +2,18 @@ import { Fault } from '#fault/fault';
 import type { Row, SqliteDatabase, Statement } from '#storage/sqlite/database';
 import { CheckedTable, textIn, wholeIn } from '#storage/sqlite/tables';
 
-/** What a row says, and the revision that a change of it must find again. */
+/** State of a row, and its revision for the optimistic lock. */
 export type Revised<State> = { readonly state: State; readonly revision: number };
 
-/** What becomes of a row; without `put` nothing is written. */
+/** Change of a row, and the answer to the caller. Without `put`, nothing is written. */
 export type RevisedChange<State, Answer> = {
   readonly put?: State;
-  /** What is written with it, in the same transaction. */
+  /** Further statements of the same transaction. */
   readonly also?: readonly Statement[];
   readonly answer: Answer;
 };
 
-/** A row that is changed, and how metrics name it. */
+/** A row to change, and the name of the operation in metrics. */
 type Place<State extends object | null> = {
   readonly database: SqliteDatabase;
   readonly table: RevisedTable<State>;
@@ -21,15 +21,15 @@ type Place<State extends object | null> = {
   readonly operation: string;
 };
 
-/** The revision of a row that is new. */
+/** Revision of a new row. */
 export const FIRST_REVISION = 1;
 
-/** Tries of a change that others get in front of; people and accounts change rarely. Chosen. */
+/** Maximum number of tries of a change; people and accounts rarely have two writers. */
 const TRIES_MAX = 8;
 
 /**
- * A table of rows that change as a whole, each only while it is as it was read: a key, a revision that
- * every change moves on, and a state as JSON, or none where only the key is left.
+ * A table whose rows change as a whole, under an optimistic lock. A row has a key, a revision that
+ * every change increments, and a JSON state. A null state means that only the key is left.
  */
 export class RevisedTable<State extends object | null> {
   readonly #table: CheckedTable;
@@ -45,27 +45,27 @@ export class RevisedTable<State extends object | null> {
     });
   }
 
-  /** The query for the rows that a condition names; `rowsOf` reads its answer. */
+  /** Query for the rows that match a condition; `rowsOf` decodes its result. */
   select(condition: string): string {
     return this.#table.select(condition);
   }
 
-  /** What rows say. Throws `CorruptState` for one that is not as written. */
+  /** States and revisions of rows. Throws `CorruptState` for a damaged row. */
   rowsOf(rows: readonly Row[]): Revised<State>[] {
     return this.#table.rowsOf(rows).map((row) => revisedIn<State>(row));
   }
 
-  /** Throws `CorruptState` if rows are missing or not as written. */
+  /** Throws `CorruptState` if rows are missing or damaged. */
   async assertWhole(database: SqliteDatabase): Promise<void> {
     await this.#table.assertWhole(database);
   }
 
-  /** The keys of rows. Throws `CorruptState` for one that is not as written. */
+  /** Keys of rows. Throws `CorruptState` for a damaged row. */
   keysOf(rows: readonly Row[]): string[] {
     return this.#table.rowsOf(rows).map((row) => textIn(row, 0));
   }
 
-  /** The row with a key; undefined: there is none. */
+  /** Row with a key; undefined: there is none. */
   async find(
     database: SqliteDatabase,
     operation: string,
@@ -75,19 +75,22 @@ export class RevisedTable<State extends object | null> {
     return row && revisedIn(row);
   }
 
-  /** Gives a row another state while its revision is `was`, undefined: there is none; else nothing is kept. */
+  /**
+   * Writes a state if the revision of the row is `was` (undefined: no row exists). Otherwise the
+   * transaction is rolled back.
+   */
   put(key: string, was: number | undefined, state: State): Statement {
     const text = state === null ? null : JSON.stringify(state);
     if (was === undefined) return this.#table.insert([key, FIRST_REVISION, text]);
     return this.#table.replace([key, was + 1, text], { revision: was });
   }
 
-  /** Deletes a row, of whatever revision, if it is there. */
+  /** Deletes a row of any revision, if the row exists. */
   delete(key: string): Statement {
     return this.#table.delete(`${this.#key} = ?`, [key]);
   }
 
-  /** Deletes a row while its revision is `was`; else nothing is kept. */
+  /** Deletes a row if its revision is `was`. Otherwise the transaction is rolled back. */
   remove(key: string, was: number): Statement {
     const condition = `${this.#key} = ? AND revision = ?`;
     return { ...this.#table.delete(condition, [key, was]), changes: 1 };
@@ -95,9 +98,9 @@ export class RevisedTable<State extends object | null> {
 }
 
 /**
- * Reads a row, decides and writes, again until no other writer came in between. `decide` must do
- * nothing else; what it throws is rejected with. Fulfils with its answer. Rejects with
- * `service_unavailable` when others always came first.
+ * Reads a row, decides and writes under an optimistic lock, and repeats after a conflict. `decide`
+ * must have no side effects; its errors are passed on. Fulfils with the answer of `decide`. Rejects
+ * with `service_unavailable` after `TRIES_MAX` conflicts.
  */
 export async function changeRevised<State extends object | null, Answer>(
   { database, table, key, operation }: Place<State>,
@@ -118,7 +121,7 @@ function revisedIn<State extends object | null>(row: Row): Revised<State> {
   return { state: stateIn(row), revision: wholeIn(row, 1) };
 }
 
-/** JSON that this program wrote: the checksum of its row has shown that no byte of it has changed. */
+/** State in a row. The row checksum has verified the JSON, which this program wrote. */
 function stateIn<State extends object | null>(row: Row): State {
   return JSON.parse(row[2] === null ? 'null' : textIn(row, 2));
 }

@@ -13,19 +13,19 @@ import { BUSY_MS, CheckedTable, textIn } from '#storage/sqlite/tables';
 const APPLICATION_ID = 0x4944454e;
 
 /**
- * The same of a file that is open (decision 332): "IDEO". What is committed to such a file stands in part
- * in its WAL alone.
+ * Application id of a file that is open: "IDEO" (decision 332). Some commits of such a file are
+ * only in its WAL.
  */
 export const OPEN_APPLICATION_ID = 0x4944454f;
 
-/** The versions of the tables that this program knows, oldest first. */
+/** Schema versions that this program knows, oldest first. */
 export function knownFileVersions(): SchemaVersion[] {
   return versionsIn(readFileSync(new URL('schema.sql', import.meta.url), 'utf8'));
 }
 
 /**
- * Makes the tables of a new file, or brings those of an older program up to date, in one transaction.
- * Throws `UnusableFile` for the file of another program or of a newer version of this one.
+ * Creates the tables of a new file, or migrates the tables of an older version, in one transaction.
+ * Throws `UnusableFile` for a file of another program or of a newer version.
  */
 export function migrateFile(
   database: DatabaseSync,
@@ -49,12 +49,12 @@ export function migrateFile(
   }
 }
 
-/** Statistics of `ANALYZE`, which are no part of a schema. */
+/** Statistics tables of `ANALYZE`, which are not part of a schema. */
 const STATISTICS = /^sqlite_stat[14]$/;
 
 /**
- * Throws `UnusableFile` for a file whose schema is not exactly that of its version: a trigger or a view
- * that somebody added would run with every later write.
+ * Throws `UnusableFile` if the schema of a file differs from the schema of its version. A trigger
+ * or a view that somebody added would run with every later write.
  */
 export function assertOwnSchema(
   database: DatabaseSync,
@@ -77,29 +77,29 @@ export function assertOwnSchema(
     throw new UnusableFile(`${file} is damaged: its ${missing} is missing`);
 }
 
-/** Statements of the objects in a file, by kind and name. */
+/** SQL of the objects in a schema, by type and name. */
 function objectsOf(database: DatabaseSync): ReadonlyMap<string, string> {
   const rows = database.prepare('SELECT type, name, sql FROM sqlite_schema').all();
   const own = rows.filter(({ name }) => !STATISTICS.test(String(name)));
   return new Map(own.map(({ type, name, sql }) => [`${type} ${name}`, String(sql)]));
 }
 
-/** Marks a file as open, in the file itself and not only in its WAL, which stays while others have it open. */
+/** Marks a file as open. The checkpoint copies the mark from the WAL into the file itself. */
 export function markOpen(database: DatabaseSync): void {
   database.exec(`PRAGMA application_id = ${OPEN_APPLICATION_ID}`);
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
 /**
- * Takes the mark of an open file away. The connection that closes last copies it into the file, with all
- * that stands in the WAL.
+ * Removes the open mark. The connection that closes last checkpoints this change into the file,
+ * together with the rest of the WAL.
  */
 export function markClosed(database: DatabaseSync): void {
   if (numberOf(database, 'PRAGMA application_id') !== OPEN_APPLICATION_ID) return;
   database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
 }
 
-/** Throws `UnusableFile` for tables of a version that this program does not know. */
+/** Throws `UnusableFile` for a schema version that this program does not know. */
 export function assertKnown(
   version: number,
   file: string,
@@ -112,8 +112,8 @@ export function assertKnown(
 }
 
 /**
- * The version of the tables in a file that is not open yet, which stays as it is; 0: it has none. Throws
- * `UnusableFile` if others are in it.
+ * Schema version of a file that is not open yet; 0: no tables. The file is only read. Throws
+ * `UnusableFile` for a file of another program.
  */
 export function versionOfFile(file: string): number {
   const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS });
@@ -124,7 +124,9 @@ export function versionOfFile(file: string): number {
   }
 }
 
-/** The version of the tables in a file; 0: it has none. Throws `UnusableFile` if others are in it. */
+/**
+ * Schema version of an open file; 0: no tables. Throws `UnusableFile` for another program's file.
+ */
 export function versionOf(database: DatabaseSync, file: string): number {
   const applicationId = numberOf(database, 'PRAGMA application_id');
   if (applicationId === APPLICATION_ID || applicationId === OPEN_APPLICATION_ID)
@@ -148,13 +150,13 @@ const FACTS = new CheckedTable({
   part: null,
 });
 
-/** The value of a fact; undefined: it has none yet. */
+/** Value of a cluster fact; undefined: the fact is not set. */
 export async function factOf(database: SqliteDatabase, fact: string): Promise<string | undefined> {
   const row = await FACTS.find(database, 'cluster_fact_read', [fact]);
   return row && textIn(row, 1);
 }
 
-/** The value that a fact has for good: the one that stands, or `wanted`. */
+/** Sets a cluster fact once. Returns the stored value: an earlier one, or `wanted`. */
 export async function fixFact(
   database: SqliteDatabase,
   fact: string,
@@ -169,7 +171,7 @@ export async function fixFact(
   return other;
 }
 
-/** Gives a fact a value, whatever it had. */
+/** Sets a cluster fact and overwrites an earlier value. */
 async function putFact(database: SqliteDatabase, fact: string, value: string): Promise<void> {
   await database.write({ operation: 'cluster_fact_put', statements: [FACTS.put([fact, value])] });
 }
@@ -177,7 +179,7 @@ async function putFact(database: SqliteDatabase, fact: string, value: string): P
 const FACT = 'unrecorded_reads';
 const POSSIBLE = 'possible';
 
-/** The flag of a file. `database` stays the caller's. */
+/** Dirty flag in an SQLite file. The caller closes `database`. */
 export function sqliteDirtyFlag(database: SqliteDatabase): DirtyFlag {
   return {
     async set() {
@@ -189,19 +191,24 @@ export function sqliteDirtyFlag(database: SqliteDatabase): DirtyFlag {
   };
 }
 
-/** Rows that one transaction deletes: it keeps what waits behind it some milliseconds. Chosen. */
+/**
+ * Maximum number of rows that one transaction deletes. Other writes wait for it some milliseconds.
+ */
 const PORTION_ROWS = 1_000;
 
-/** Rows that are over once a time that they have is `keptMs` ago. */
+/** Expiry rule of a table: a row expires `keptMs` after the time that it holds. */
 type Expiry = {
   readonly table: string;
   readonly key: string;
   readonly keptMs: number;
-  /** Selects the keys of up to `PORTION_ROWS` of them; it is given the time. */
+  /**
+   * Selects the keys of up to `PORTION_ROWS` expired rows; the parameter is the latest expired
+   * time.
+   */
   readonly over: string;
 };
 
-/** Of a table with an index of the time, which is empty for rows that stay. */
+/** Expiry rule with an index on the time column. A null time means that the row stays. */
 function byIndex(table: string, key: string, column: string, keptMs: number): Expiry {
   const over = `SELECT ${key} FROM ${table} WHERE ${column} <= ?
     ORDER BY ${column} LIMIT ${PORTION_ROWS}`;
@@ -209,9 +216,9 @@ function byIndex(table: string, key: string, column: string, keptMs: number): Ex
 }
 
 /**
- * Answers have no such index, which each of them would have to be entered in: they lie in the order in
- * which they came, so that it is enough to look at the first. Those of a time when the clock was ahead
- * may hold others up until they are over themselves.
+ * Expiry rule of answers. An index on the time would cost a write per answer. Answers are stored in
+ * the order of arrival instead, so that the first rows expire first. An answer from a time when the
+ * clock was ahead delays the answers behind it until its own expiry.
  */
 const ANSWERS: Expiry = {
   table: 'answers',
@@ -229,8 +236,8 @@ const EXPIRIES: readonly Expiry[] = [
 ];
 
 /**
- * Deletes the rows of all tables whose time is over at `nowMs`, a portion at a time, so that what else
- * is written goes on in between. Rejects as `SqliteDatabase.write`; then some may be left.
+ * Deletes the rows of all tables that are expired at `nowMs`. Deletes in portions, so that other
+ * writes go in between. Rejects like `SqliteDatabase.write`; some expired rows may then be left.
  */
 export async function deleteExpired(database: SqliteDatabase, nowMs: number): Promise<void> {
   for (const expiry of EXPIRIES) await deleteAll(database, expiry, nowMs - expiry.keptMs);

@@ -13,7 +13,10 @@ const SHARDS = new CheckedTable({
 
 const ALL = SHARDS.select('WHERE service = ? AND shard < ? ORDER BY shard');
 
-/** Shard rows in a file. `database` stays the caller's. Source: architecture 3. */
+/**
+ * Owner and epoch of each shard, in an SQLite file. The caller closes `database`. Source:
+ * architecture 3.
+ */
 export function sqliteShardStore(database: SqliteDatabase): ShardStore {
   async function read(service: ShardedService, shard: number): Promise<ShardRow | undefined> {
     const row = await SHARDS.find(database, 'shard_read', [service, shard]);
@@ -32,7 +35,7 @@ export function sqliteShardStore(database: SqliteDatabase): ShardStore {
       return value === undefined ? undefined : Number(value);
     },
     async load(service, count) {
-      // A shard whose row is missing would be taken for one that never had an owner.
+      // A shard with a missing row would look like a shard that never had an owner.
       await SHARDS.assertWhole(database);
       const values = [service, count];
       const rows = await database.read({ operation: 'shard_load', sql: ALL, values });

@@ -4,36 +4,36 @@ import { crc32 } from 'node:zlib';
 import { CorruptState } from '#storage/ports/bytes';
 import type { Query, Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 
-/* SQLite does not notice a byte that the disk has changed, so that every row says what it must be. */
+/* SQLite does not detect a byte that the disk has changed, so every row has a checksum. */
 
-/** What a table is called, and its columns in order, those of its key first. */
+/** Name and columns of a table, key columns first. */
 type TableShape = {
   readonly name: string;
   readonly keys: readonly string[];
   readonly others: readonly string[];
   /**
-   * The column by whose values the table `sums` has its rows in parts, `null`: it has all of them as one;
-   * absent: it has none, and a row that cannot be found is not missed.
+   * Column that partitions the totals of the table in `sums`. `null`: one total for the table.
+   * Absent: the table has no totals, and a missing row is not detected.
    */
   readonly part?: string | null;
 };
 
-/** A condition of SQL and the values of its places. */
+/** An SQL condition and the values of its parameters. */
 export type Condition = { readonly condition: string; readonly values: readonly SqlValue[] };
 
 const ALWAYS: Condition = { condition: 'true', values: [] };
 
-/** When a row is put. */
+/** Conditions of a put. */
 type Putting = {
-  /** A column: the row that has the key already is replaced unless it has more there. */
+  /** Column; an existing row with a higher value in this column is kept. */
   readonly unlessHigher?: string;
-  /** What must hold, or nothing is put. */
+  /** Condition that must hold, else nothing is put. */
   readonly where?: Condition;
 };
 
 /**
- * A table whose rows have a checksum of all their columns, the key and the table's name included, in the
- * last column, `checksum`.
+ * A table with a checksum per row. The last column, `checksum`, covers the name of the table and
+ * all other columns, keys included.
  */
 export class CheckedTable {
   readonly #name: string;
@@ -41,12 +41,12 @@ export class CheckedTable {
   readonly #keys: readonly string[];
   readonly #part: string | null | undefined;
   readonly #insert: string;
-  /** The condition that a row has a key. */
+  /** Condition that selects the row with a key. */
   readonly #isKey: string;
   readonly #one: string;
   readonly #whole: string;
   readonly #neighbours: string;
-  /** The parts of each file that were looked at. */
+  /** Checks of parts, by file. */
   readonly #looks = new WeakMap<SqliteDatabase, Map<SqlValue, Promise<void>>>();
 
   constructor({ name, keys, others, part }: TableShape) {
@@ -55,7 +55,7 @@ export class CheckedTable {
     this.#columns = [...keys, ...others];
     this.#part = part;
     const places = [...this.#columns, 'checksum'].map(() => '?').join(', ');
-    // The condition also keeps SQLite from taking ON CONFLICT for a part of a join.
+    // The WHERE also keeps SQLite from parsing ON CONFLICT as a part of a join.
     this.#insert = `INSERT INTO ${name} (${this.#columns.join(', ')}, checksum)
       SELECT ${places} WHERE `;
     this.#isKey = keys.map((key) => `${key} = ?`).join(' AND ');
@@ -73,19 +73,19 @@ export class CheckedTable {
       FROM ${name} WHERE ${part ?? '0'} = ?1`;
   }
 
-  /** The query for the rows that a condition names; `read` or `rowsOf` reads its answer. */
+  /** Query for the rows that match a condition; `read` or `rowsOf` decodes its result. */
   select(condition: string): string {
     return `SELECT ${this.#columns.join(', ')}, checksum FROM ${this.#name} ${condition}`;
   }
 
-  /** The rows that a query of `select` answers, as `rowsOf` gives them. */
+  /** Runs a query of `select` and decodes its rows, as `rowsOf` does. */
   async read(database: SqliteDatabase, query: Query): Promise<readonly Row[]> {
     return this.rowsOf(await database.read(query));
   }
 
   /**
-   * The row with a key; undefined: there is none. Throws `CorruptState` if it is not as written, or if
-   * rows are missing where it should be.
+   * Row with a key; undefined: there is none. Throws `CorruptState` if the row is damaged, or if
+   * rows are missing at its place.
    */
   async find(
     database: SqliteDatabase,
@@ -95,7 +95,7 @@ export class CheckedTable {
     const [row] = await this.read(database, { operation, sql: this.#one, values: key });
     if (row !== undefined) return row;
     if (this.#part === undefined) {
-      // A row whose key has changed stands beside the place at which it is looked for.
+      // A row whose key the disk has changed is next to its former place: check both neighbours.
       const values = [...key, ...key];
       await this.read(database, { operation, sql: this.#neighbours, values });
       return undefined;
@@ -106,8 +106,8 @@ export class CheckedTable {
   }
 
   /**
-   * Rejects with `CorruptState` if rows of a part are missing or not as written. Looks once in the life of
-   * the process: what is written from then on is not lost by it.
+   * Rejects with `CorruptState` if rows of a part are missing or damaged. Checks each part once per
+   * process. Rows that the process writes later need no check.
    */
   async assertWhole(database: SqliteDatabase, part: SqlValue = 0): Promise<void> {
     const looks = this.#looks.get(database) ?? new Map<SqlValue, Promise<void>>();
@@ -117,7 +117,7 @@ export class CheckedTable {
     try {
       await look;
     } catch (error) {
-      // Damage stays; a file that could not be read is looked at again.
+      // Damage is permanent. After another error, the next call checks again.
       if (!(error instanceof CorruptState)) looks.delete(part);
       throw error;
     }
@@ -131,17 +131,19 @@ export class CheckedTable {
     throw new CorruptState(`rows of ${this.#name} are missing or damaged (part ${part})`);
   }
 
-  /** Adds a row; where its key is taken or `where` does not hold, the transaction is not kept. */
+  /**
+   * Inserts a row. If its key is taken or `where` does not hold, the transaction is rolled back.
+   */
   insert(row: Row, where = ALWAYS): Statement {
     return { ...this.#insertion(row, where), changes: 1 };
   }
 
-  /** Adds a row unless its key is taken. */
+  /** Inserts a row unless its key is taken. */
   add(row: Row): Statement {
     return this.#insertion(row, ALWAYS);
   }
 
-  /** Adds a row or puts it in the place of that with its key. */
+  /** Inserts a row, or replaces the row with the same key. */
   put(row: Row, { unlessHigher, where = ALWAYS }: Putting = {}): Statement {
     const set = [...this.#columns.slice(this.#keys.length), 'checksum'];
     const changes = set.map((column) => `${column} = excluded.${column}`).join(', ');
@@ -153,8 +155,8 @@ export class CheckedTable {
   }
 
   /**
-   * Adds a row behind all others, in the place of that with its key, unless that has more in the column
-   * `unlessHigher`.
+   * Inserts a row behind all others and deletes the row with the same key. An existing row with a
+   * higher value in the column `unlessHigher` is kept instead.
    */
   putLast(
     row: Row,
@@ -167,7 +169,10 @@ export class CheckedTable {
     return { sql, values: [...this.#checked(row), ...where.values, ...this.#keyOf(row), higher] };
   }
 
-  /** Puts a row in the place of that with its key while columns of it are as they were; else nothing is kept. */
+  /**
+   * Replaces the row with the same key if its columns equal `was` (compare-and-set). Otherwise the
+   * transaction is rolled back.
+   */
   replace(row: Row, was: Readonly<Record<string, SqlValue>>): Statement {
     const set = [...this.#columns, 'checksum'].map((name) => `${name} = ?`).join(', ');
     const isSame = Object.keys(was).map((name) => `${name} IS ?`);
@@ -176,12 +181,14 @@ export class CheckedTable {
     return { sql, values, changes: 1 };
   }
 
-  /** Deletes the rows that a condition names, however many. */
+  /** Deletes all rows that match a condition. */
   delete(condition: string, values: readonly SqlValue[]): Statement {
     return { sql: `DELETE FROM ${this.#name} WHERE ${condition}`, values };
   }
 
-  /** The columns of rows without their checksums. Throws `CorruptState` for one that is not as written. */
+  /**
+   * Columns of rows without their checksums. Throws `CorruptState` if a checksum does not match.
+   */
   rowsOf(rows: readonly Row[]): readonly Row[] {
     return rows.map((row) => {
       const columns = row.slice(0, -1);
@@ -205,7 +212,10 @@ export class CheckedTable {
   }
 }
 
-/** Bytes by themselves: a small Buffer is a part of 64 KiB, all of which would be sent to a thread. */
+/**
+ * Bytes in a buffer of their own. A small Buffer shares 64 KiB, all of which a message to a thread
+ * would copy.
+ */
 function alone(value: SqlValue): SqlValue {
   if (!(value instanceof Uint8Array) || value.byteLength === value.buffer.byteLength) return value;
   return new Uint8Array(value);
@@ -235,8 +245,8 @@ export function bytesIn(row: Row, column: number): Buffer {
 }
 
 /**
- * What sums of checksums are kept modulo, in the table `sums` and wherever they are compared with it: a
- * number of JavaScript holds them.
+ * Modulus of checksum totals, in the table `sums` and in comparisons with it. A JavaScript number
+ * holds such a total exactly.
  */
 export const SUM_MODULUS = 2 ** 48;
 
@@ -260,18 +270,18 @@ function bytesOfNumber(value: number): Buffer {
   return bytes;
 }
 
-/** How rows of a table are gone through in the order of one of its columns. */
+/** Query and column for an iteration over a table in pages. */
 type Paging = Pick<Query, 'operation' | 'sql'> & {
-  /** The values of the query for the rows behind one. */
+  /** Values of the query for the rows after a value of the column. */
   readonly valuesAfter: (after: SqlValue) => readonly SqlValue[];
-  /** What stands before the first row in that column, and where it is in a row. */
+  /** Value below the first row, and the index of the column in a row. */
   readonly start: SqlValue;
   readonly column: number;
-  /** Rows that the query answers at most. */
+  /** Maximum number of rows that the query returns. */
   readonly pageRows: number;
 };
 
-/** The rows of a query, page by page, each as it is stored: what reads a page checks it. */
+/** Rows of a query in pages, with their checksums. The caller verifies each page. */
 export async function* rowPages(
   database: SqliteDatabase,
   { operation, sql, valuesAfter, start, column, pageRows }: Paging,
@@ -287,19 +297,19 @@ export async function* rowPages(
   }
 }
 
-/** Milliseconds for which a connection waits for another program that writes: `ctl`, say. */
+/** Maximum wait for the write lock of another program, such as `ctl`, in milliseconds. */
 export const BUSY_MS = 5_000;
 
-/** Pages in the WAL from which on the writer copies them back into the file: 16 MiB. */
+/** WAL size that triggers a checkpoint, in pages: 16 MiB. */
 const WAL_PAGES = 4_096;
 
-/** Bytes that the WAL keeps at most once it has been copied back: a backup makes it grow. */
+/** Maximum size of the WAL after a checkpoint, in bytes. A backup makes the WAL grow. */
 const WAL_BYTES_KEPT = 64 * 1_024 * 1_024;
 
 /**
- * A connection to the file whose commits are on disk when they return: in WAL, with an `fsync` for each.
- * SQL may call `row_checksum(table, columns …)` there. Throws where no file is: SQLite would make one,
- * and remove the WAL beside an empty file.
+ * Opens a connection with a WAL and an `fsync` per commit: a commit is on disk when it returns.
+ * Defines the SQL function `row_checksum(table, columns …)`. Throws for a missing file, because
+ * SQLite would create an empty file and remove the WAL beside it.
  */
 export function openConnection(file: string): DatabaseSync {
   const url = pathToFileURL(file);

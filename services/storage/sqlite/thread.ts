@@ -17,16 +17,16 @@ import { markClosed } from '#storage/sqlite/schema';
 import { openConnection } from '#storage/sqlite/tables';
 
 /*
- * What runs in a thread of the file: SQLite's calls end when the disk has answered, which must never
- * stop the event loop that callers wait for.
+ * Code of a thread of the file. A call of SQLite blocks until the disk answers, and must not block
+ * the event loop.
  */
 
-/** How often a thread that reads looks whether the file is at its path, in milliseconds. Chosen. */
+/** Interval at which a reading thread checks the path of the file, in milliseconds. */
 const LOOK_MS = 100;
 
 type Take = (request: ThreadRequest) => void;
 
-/** Serves requests with a connection of the file. */
+/** Serves requests with one connection to the file. */
 function serverOf(
   port: MessagePort,
   { file, closes }: ThreadData,
@@ -36,7 +36,7 @@ function serverOf(
   const queue = new WriteQueue(database, place);
   let lookedMs = Number.NEGATIVE_INFINITY;
   const assertHere = () => {
-    // Two calls of the system for each read would show; a write has its own look after each commit.
+    // Two system calls per read would cost too much. A write checks the path after each commit.
     const nowMs = performance.now();
     if (place === undefined || (!place.isAway && nowMs - lookedMs < LOOK_MS)) return;
     place.assertHere();
@@ -53,7 +53,7 @@ function serverOf(
     queue.writeNext();
     if (!queue.isEmpty) schedule();
   };
-  // After what else has arrived: it goes into the same transaction.
+  // Runs after the other arrived messages, so that they join the same group commit.
   const schedule = () => {
     if (!isScheduled) setImmediate(drain);
     isScheduled = true;
@@ -94,14 +94,14 @@ function failureOf(error: unknown, isOutcomeUnknown: boolean): ThreadFailure {
 }
 
 /**
- * Opens the file and serves requests. A file that cannot be opened, or that is not the one that the
- * process serves, refuses each request; the next request tries again.
+ * Opens the file and serves requests. A request fails if the file cannot be opened or is not the
+ * file that the process serves. The next request tries again.
  */
 function start(port: MessagePort, data: ThreadData): void {
   const place = data.opened && new FilePlace(data.file, data.opened);
   let serving: Take | undefined;
   const open = (): Take => {
-    // SQLite would take the WAL of the served file for that of the file at the path.
+    // SQLite would apply the WAL of the served file to another file at the path.
     place?.assertHere();
     return serverOf(port, data, place, openConnection(data.file));
   };
@@ -126,32 +126,32 @@ function start(port: MessagePort, data: ThreadData): void {
   try {
     serving = open();
   } catch {
-    // The first request says why.
+    // The first request tries again and reports the error.
   }
 }
 
-/** A transaction that waits, and who is answered. */
+/** A waiting transaction and the callbacks for its outcome. */
 type Waiting = {
   readonly transaction: Transaction;
-  /** It is on disk, or, `false`, nothing of it was kept. */
+  /** The transaction is on disk; `false`: it was rolled back. */
   readonly written: (isKept: boolean) => void;
-  /** With whether it may be on disk all the same. */
+  /** The transaction failed. `isOutcomeUnknown`: it may be on disk nevertheless. */
   readonly failed: (error: unknown, isOutcomeUnknown: boolean) => void;
 };
 
-/** Bytes of transactions that go together besides the journals': a few milliseconds of work. Chosen. */
+/** Maximum size of the group of other transactions, in bytes: a few milliseconds of work. */
 const OTHERS_BYTES_MAX = 256 * 1_024;
 
-/** What became of one transaction among those that went together. */
+/** Outcome of one transaction in a group commit. */
 type Outcome =
   | { readonly isKept: boolean }
   | { readonly error: unknown; readonly isOutcomeUnknown: boolean };
 
 /**
- * Writes what waits, many transactions in one of the file, so that one `fsync` makes all of them durable
- * (group commit): first those of the journals, then others, of which no more than what takes a
- * few milliseconds, for which the journals wait. Each stands or falls by itself, as long as the file can
- * be written.
+ * Queue of waiting transactions. Group commit: one `fsync` makes many transactions durable. All
+ * journal transactions form the first group. The second group takes a few milliseconds of other
+ * transactions, because new journal transactions wait for it. Each transaction succeeds or fails by
+ * itself, as long as the file can be written.
  */
 export class WriteQueue {
   readonly #database: DatabaseSync;
@@ -160,7 +160,10 @@ export class WriteQueue {
   #journal: Waiting[] = [];
   readonly #others: Waiting[] = [];
 
-  /** `place`: where the file must lie for a transaction to be answered; undefined: anywhere. */
+  /**
+   * `place`: expected place of the file, checked before transactions are answered; undefined: no
+   * check.
+   */
   constructor(database: DatabaseSync, place?: FilePlace) {
     this.#database = database;
     this.#place = place;
@@ -176,7 +179,7 @@ export class WriteQueue {
     else this.#others.push(waiting);
   }
 
-  /** Writes the journals' part and some of the others, and answers each. */
+  /** Commits all journal transactions, then some of the others, and answers each. */
   writeNext(): void {
     const journal = this.#journal;
     this.#journal = [];
@@ -206,7 +209,7 @@ export class WriteQueue {
   }
 
   #transact(together: readonly Waiting[]): readonly Outcome[] {
-    // A commit whose `fsync` fails may be found again after a crash.
+    // A commit whose `fsync` failed may be on disk after a crash.
     let isOutcomeUnknown = false;
     try {
       if (this.#place?.isAway) this.#place.assertHere();
@@ -214,17 +217,19 @@ export class WriteQueue {
       const outcomes = together.map(({ transaction }) => this.#attempt(transaction));
       isOutcomeUnknown = true;
       this.#run('COMMIT');
-      // Once for a group, and two calls of the system beside its `fsync`.
+      // One check per group: two system calls besides the `fsync`.
       this.#place?.assertHere();
       return outcomes;
     } catch (error) {
-      // A full disk may have rolled it back already.
+      // SQLite may have rolled back already, for example on a full disk.
       if (this.#database.isTransaction) this.#run('ROLLBACK');
       return together.map(() => ({ error, isOutcomeUnknown }));
     }
   }
 
-  /** Runs one transaction. Throws where the whole is lost, because the file cannot be written. */
+  /**
+   * Runs one transaction. Throws if the whole group is lost, because the file cannot be written.
+   */
   #attempt({ statements }: Transaction): Outcome {
     this.#run('SAVEPOINT one');
     try {
@@ -242,20 +247,22 @@ export class WriteQueue {
     }
   }
 
-  /** Rows that a statement changes. */
+  /** Runs a statement and returns the number of rows that it changed. */
   #run(sql: string, values: readonly SqlValue[] = []): number {
     const statement = this.#statements.of(sql);
     return Number(statement.run(...(values as readonly SQLInputValue[])).changes);
   }
 }
 
-/** What a statement is to blame for, and not the file. */
+/** Result codes whose cause is a statement and not the file; undefined: not an error of SQLite. */
 const OF_STATEMENT: readonly (number | undefined)[] = [
   undefined,
   ...[RESULT.error, RESULT.tooBig, RESULT.constraint, RESULT.mismatch, RESULT.range],
 ];
 
-/** The statements of a connection, each prepared once: there are as many as the stores have texts. */
+/**
+ * Prepared statements of a connection, by SQL text. The number of texts in the stores is the bound.
+ */
 class PreparedStatements {
   readonly #database: DatabaseSync;
   readonly #bySql = new Map<string, StatementSync>();
@@ -264,7 +271,7 @@ class PreparedStatements {
     this.#database = database;
   }
 
-  /** The statement of a text; its rows are lists of columns. */
+  /** Statement for an SQL text; its rows are arrays of columns. */
   of(sql: string): StatementSync {
     let statement = this.#bySql.get(sql);
     if (statement === undefined) {

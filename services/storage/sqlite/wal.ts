@@ -5,18 +5,18 @@ import { UnusableFile } from '#storage/sqlite/failures';
 import { OPEN_APPLICATION_ID } from '#storage/sqlite/schema';
 
 /*
- * SQLite takes the frames of a WAL up to the first one whose checksum is wrong, and silently leaves out
- * the rest: right after a crash, when the rest was never on disk, and wrong when the disk has changed a
- * byte, because the rest are commits that were answered. https://www.sqlite.org/fileformat2.html#walformat
+ * SQLite reads the frames of a WAL up to the first wrong checksum and silently ignores the rest.
+ * After a crash this is right, because the rest was never on disk. If the disk has changed a byte,
+ * the rest contains commits that were answered. https://www.sqlite.org/fileformat2.html#walformat
  */
 
 const WAL_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-/** Where a header says how large pages are, and where its salts and its checksum stand. */
+/** Offsets in the WAL header: page size, salts, checksum. */
 const PAGE_BYTES_AT = 8;
 const SALTS_AT = 16;
 const HEADER_SUM_AT = 24;
-/** The same of a frame: pages of the file after a commit, 0 in other frames. */
+/** Offsets in a frame header: page count of the file after a commit (else 0), salts, checksum. */
 const COMMIT_AT = 4;
 const FRAME_SALTS_AT = 8;
 const FRAME_SUM_AT = 16;
@@ -28,9 +28,10 @@ const WORD_BYTES = 4;
 type Sum = readonly [number, number];
 
 /**
- * Whether a WAL, read as a whole, has lost commits to damage. A frame that continues the checksum of a
- * commit was written when that commit was durable; if the commit cannot be reached from the beginning,
- * something before it has changed. Damage to the frames of the last commit looks as a crash in it does.
+ * Whether a WAL has lost commits to damage; `wal` is the whole file. A frame that continues the
+ * checksum of a commit was written after that commit was durable. If reading from the beginning
+ * does not reach the commit, bytes before it have changed. Damage in the last commit looks like a
+ * crash and is not detected.
  */
 export function isWalDamaged(wal: Uint8Array): boolean {
   const bytes = Buffer.from(wal.buffer, wal.byteOffset, wal.byteLength);
@@ -45,10 +46,10 @@ export function isWalDamaged(wal: Uint8Array): boolean {
 class Frames {
   readonly #bytes: Buffer;
   readonly #pageBytes: number;
-  /** The same bytes in the order in which checksums add them. */
+  /** The same bytes as words, in the byte order of the checksums. */
   readonly #words: Uint32Array;
   readonly #isHeaderWhole: boolean;
-  /** Of this WAL: frames with others are of an earlier one that it was written over. */
+  /** Salts of this WAL. Frames with other salts remain from an earlier, overwritten WAL. */
   readonly #salts: Buffer;
   readonly count: number;
 
@@ -64,7 +65,7 @@ class Frames {
       : this.#saltsOf(0);
   }
 
-  /** How many frames SQLite takes. */
+  /** Number of frames that SQLite reads. */
   reached(): number {
     let sum = this.#headerSum;
     if (!this.#isHeaderWhole) return 0;
@@ -80,7 +81,7 @@ class Frames {
     return this.#bytes.readUInt32BE(this.#at(frame) + COMMIT_AT) !== 0;
   }
 
-  /** Whether the next frame was written behind this one. */
+  /** Whether the next frame continues the checksum of this frame. */
   isContinued(frame: number): boolean {
     if (!this.#isOwn(frame) || !this.#isOwn(frame + 1)) return false;
     return isSame(this.#sumAfter(frame + 1, this.#sumOf(frame)), this.#sumOf(frame + 1));
@@ -94,7 +95,7 @@ class Frames {
     return this.#sum([0, 0], 0, HEADER_SUM_AT);
   }
 
-  /** The checksum that a frame says it has, with all before it. */
+  /** Checksum that a frame stores: over the frame and all frames before it. */
   #sumOf(frame: number): Sum {
     return sumAt(this.#bytes, this.#at(frame) + FRAME_SUM_AT);
   }
@@ -130,7 +131,7 @@ class Frames {
   }
 }
 
-/** Words of four bytes in the order of bytes that the magic number names by its lowest bit. */
+/** Words of four bytes, in the byte order that the lowest bit of the magic number selects. */
 function wordsOf(bytes: Buffer): Uint32Array {
   const isBigEndian = (bytes.readUInt8(3) & 1) === 1;
   const copy = Buffer.from(bytes.subarray(0, bytes.length - (bytes.length % WORD_BYTES)));
@@ -146,27 +147,28 @@ function isSame(one: Sum, other: Sum): boolean {
   return one[0] === other[0] && one[1] === other[1];
 }
 
-/** Where the header of a SQLite file says how large its pages are, and how many there are. */
+/** Offsets in the header of an SQLite file: page size, page count, application id. */
 const FILE_HEADER_BYTES = 100;
 const PAGE_SIZE_AT = 16;
 const PAGE_COUNT_AT = 28;
 const APPLICATION_ID_AT = 68;
-/** What stands there for pages of 65,536 bytes, which two bytes cannot say. */
+/** Stored value for pages of 65,536 bytes, a size that does not fit into two bytes. */
 const LARGEST_PAGE = 1;
 
-/** How every file of SQLite begins. */
+/** First bytes of every SQLite file. */
 const BEGINNING = 'SQLite format 3\0';
 
 /**
- * Throws `UnusableFile` for a file that is none of SQLite, or cut off, or marked as open without its WAL
- * unless `isWithoutWal`. While a file has a WAL, pages of it may stand there.
+ * Throws `UnusableFile` for a file that is not SQLite's, that is cut off, or that is marked as open
+ * without its WAL (allowed with `isWithoutWal`). The size of a file with a WAL is not checked,
+ * because pages may be in the WAL.
  */
 export function assertWhole(file: string, isWithoutWal = false): void {
   const found = statSync(file);
-  // Opening a pipe would wait for its writer without end.
+  // Opening a pipe would block until a writer opens it.
   if (found.isFIFO()) throw new UnusableFile(`${file} is not a regular file`);
   const { size } = found;
-  // A new one has no bytes; SQLite would take one of a few for new too, and write over it.
+  // A new file is empty. SQLite would take a file of a few bytes for new too, and overwrite it.
   if (size === 0) {
     assertNew(file);
     return;
@@ -190,7 +192,10 @@ export function assertWhole(file: string, isWithoutWal = false): void {
   throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
 }
 
-/** Throws `UnusableFile` for an empty file beside which lies what only one with tables gets. */
+/**
+ * Throws `UnusableFile` for an empty file with a WAL or a reserve beside it: the file had tables
+ * before.
+ */
 function assertNew(file: string): void {
   const left = [walOf(file), reserveOf(file)].find((path) => bytesOf(path) > 0);
   if (left === undefined) return;
@@ -199,12 +204,12 @@ function assertNew(file: string): void {
   );
 }
 
-/** Where SQLite keeps what is committed to a file and not copied back into it. */
+/** Path of the WAL: commits that are not yet checkpointed into the file. */
 export function walOf(file: string): string {
   return `${file}-wal`;
 }
 
-/** 0 where there is none. */
+/** Size of a file in bytes; 0 if missing. */
 function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -217,7 +222,7 @@ function headerOf(file: string): Buffer {
   return header;
 }
 
-/** Throws `UnusableFile` for a file whose WAL has lost commits: SQLite would go on without them. */
+/** Throws `UnusableFile` if the WAL has lost commits, which SQLite would silently ignore. */
 export function assertWalWhole(file: string): void {
   const wal = walOf(file);
   if (!existsSync(wal) || !isWalDamaged(readFileSync(wal))) return;
