@@ -13,7 +13,7 @@ import {
 
 type Row = { account: Account; keys: ApiKeyRecord[] };
 
-/** Accounts of a process that forgets them when it ends (interface 1.8). */
+/** Accounts in memory, lost when the process ends (interface 1.8). */
 export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccounts {
   const rows = new Map<string, Row>();
   const deleted = new Set<string>();
@@ -55,7 +55,7 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccount
 
 type Rows = Map<string, Row>;
 
-/** How accounts go for good. */
+/** Deletion of accounts. */
 function lifeOf(
   rows: Rows,
   deleted: Set<string>,
@@ -92,7 +92,7 @@ function changedIn(rows: Rows, accountId: string, change: (was: Account) => Acco
   return structuredClone(row.account);
 }
 
-/** Last uses that are forgotten when the process ends (interface 1.8). */
+/** Last uses of keys in memory, lost when the process ends (interface 1.8). */
 export function memoryKeyUseStore(): KeyUseStore {
   const accounts = new Map<string, Map<string, KeyUse>>();
   const erased = new Set<string>();

@@ -21,14 +21,14 @@ import { DRIFT_EVENTS, OBSERVATIONS, type Packing, type RowReading } from '#stor
 type Stored = {
   /** Undefined: only answers have been stored so far. */
   head: InstanceHead | undefined;
-  /** By their last ordinals, ascending. */
+  /** Ordered by their last ordinals, ascending. */
   history: Chunk[] | undefined;
   drift: Chunk[] | undefined;
-  /** By key, each with the version that it was stored with. */
+  /** Answers by key, each with the version of its write. */
   answers: Map<string, StoredAnswer> | undefined;
 };
 
-/** Instances that are forgotten when the process ends (interface 1.8). */
+/** Instances in memory, lost when the process ends (interface 1.8). */
 export function memoryInstanceStore(): PagedInstances {
   const instances = new Map<string, Stored>();
 
@@ -82,7 +82,7 @@ function rowOf({ version: _, ...row }: StoredAnswer): AnswerRow {
   return row;
 }
 
-/** Everything lies in the one bucket that there is. */
+/** Iteration for tools. All instances are in bucket 0. */
 function pagesOf(
   instances: ReadonlyMap<string, Stored>,
 ): Pick<PagedInstances, 'headPages' | 'answerPages' | 'chunkPages'> {
@@ -138,7 +138,7 @@ function nothingStored(): Stored {
   return { head: undefined, history: undefined, drift: undefined, answers: undefined };
 }
 
-/** Chunks with others added at their places; most instances have none, and then no list either. */
+/** Inserts chunks at their places. Most instances have no chunks, and then no list. */
 function placed(chunks: Chunk[] | undefined, added: readonly Chunk[]): Chunk[] | undefined {
   if (added.length === 0) return chunks;
   const all = chunks ?? [];
@@ -149,7 +149,7 @@ function placed(chunks: Chunk[] | undefined, added: readonly Chunk[]): Chunk[] |
   return all;
 }
 
-/** What is left of chunks above a floor; nothing where none is. */
+/** Chunks cut to the rows above a floor; undefined if no chunk is left. */
 function above<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   instanceId: string,
@@ -162,7 +162,7 @@ function above<Row extends { readonly ordinal: number }>(
     : placed(left, chunksAbove(packing, instanceId, left, floor));
 }
 
-/** Where the first chunk stands that ends at an ordinal or above. */
+/** Index of the first chunk whose last ordinal is at least `ordinal`. */
 function placeOf(chunks: readonly Chunk[], ordinal: number): number {
   let low = 0;
   let high = chunks.length;
@@ -186,13 +186,13 @@ function rowsOf<Row extends { readonly ordinal: number }>(
   return rowsOfChunks(packing, instanceId, chunks.slice(from, to).reverse(), newest, count);
 }
 
-/** Adds answers, oldest first, and drops those that have expired. */
+/** Adds answers, oldest first, and drops expired answers. */
 function keep(stored: Stored, added: readonly AnswerRow[], version: number): void {
   if (added.length === 0) return;
   stored.answers ??= new Map();
   for (const row of added) {
     if ((stored.answers.get(row.key)?.version ?? 0) > version) continue;
-    // A key that is used again goes to the young end.
+    // A reused key moves to the newest end of the map.
     stored.answers.delete(row.key);
     stored.answers.set(row.key, { ...row, version });
   }
@@ -205,7 +205,10 @@ function keep(stored: Stored, added: readonly AnswerRow[], version: number): voi
 
 type Account = { readonly rows: Map<string, ListingRow>; readonly removed: Map<string, number> };
 
-/** Listings that are forgotten when the process ends (interface 1.8). Rows are shared: they never change. */
+/**
+ * Listings in memory, lost when the process ends (interface 1.8). Rows are shared, because they
+ * never change.
+ */
 export function memoryListingStore(): PagedListings {
   const accounts = new Map<string, Account>();
   const accountOf = (accountId: string): Account => {

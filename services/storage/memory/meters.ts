@@ -13,7 +13,10 @@ type StoredMonth = { readonly version: number; readonly month: FinishedMonth };
 
 type Stored = { readonly version: number; readonly row: MeterRow };
 
-/** Meters that are forgotten when the process ends (interface 1.8). Kept as rows, which are small copies. */
+/**
+ * Meters in memory, lost when the process ends (interface 1.8). Kept as rows, which are small
+ * copies.
+ */
 export function memoryMeterStore(): ErasableMeters {
   const meters = new Map<string, Stored>();
   /** By account, newest first. */
@@ -56,7 +59,7 @@ export function memoryMeterStore(): ErasableMeters {
   };
 }
 
-/** Audit trails that are forgotten when the process ends (interface 1.8). */
+/** Audit trails in memory, lost when the process ends (interface 1.8). */
 export function memoryAuditStore(): AuditStore {
   const accounts = new Map<string, Map<string, StoredAuditLine[]>>();
   const linesOf = (accountId: string, month: string) => accounts.get(accountId)?.get(month) ?? [];
@@ -91,7 +94,7 @@ export function memoryAuditStore(): AuditStore {
   };
 }
 
-/** Billing of a process that forgets it when it ends (interface 1.8). */
+/** Billing records in memory, lost when the process ends (interface 1.8). */
 export function memoryBillingStore(): BillingStore {
   const records = new Map<string, StoredBilling>();
   const accounts = new Map<string, string>();
@@ -119,8 +122,8 @@ export function memoryBillingStore(): BillingStore {
 }
 
 /**
- * The journal of a process that forgets everything when it dies (interface 1.8): no process could ever read
- * a record back, so none is kept, and what is appended is as durable as it will get at once.
+ * Journal of a process without storage (interface 1.8). No other process could read a record, so
+ * the journal keeps none and reports every append as durable at once.
  */
 export function memoryJournal(): Journal {
   return { isLasting: false, isOnlyWriter: true, append: () => undefined };

@@ -17,7 +17,7 @@ import {
   type StoredUser,
 } from '#storage/ports/people';
 
-/** People of a process that forgets them when it ends (interface 1.8). */
+/** People of accounts in memory, lost when the process ends (interface 1.8). */
 export function memoryMemberStore(): CopiedMembers {
   const rows = new Map<string, People>();
 
@@ -39,7 +39,7 @@ export function memoryMemberStore(): CopiedMembers {
   };
 }
 
-/** Sessions of a process that forgets them when it ends (interface 1.8). */
+/** Sessions in memory, lost when the process ends (interface 1.8). */
 export function memorySessionStore(clock: Pick<Clock, 'wallMs'>): SessionStore {
   const rows = new Map<string, Map<string, Session>>();
 
@@ -80,11 +80,11 @@ export function memorySessionStore(clock: Pick<Clock, 'wallMs'>): SessionStore {
   };
 }
 
-/** Users of a process that forgets them when it ends (interface 1.8). */
+/** Users in memory, lost when the process ends (interface 1.8). */
 export function memoryUserStore(): PagedUsers {
   const rows = new Map<string, StoredUser>();
 
-  /** What stands where `was` was read, if it is that. */
+  /** Whether a user is still stored as it was read. */
   const unchanged = ({ user, revision }: StoredUser): boolean =>
     rows.get(signInName(user))?.revision === revision &&
     rows.get(signInName(user))?.user.id === user.id;

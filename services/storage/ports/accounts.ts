@@ -11,47 +11,46 @@ import type { PlanSetting, Retention } from '#accounts/plan';
 import { withPlan } from '#accounts/plan-change';
 import { Fault } from '#fault/fault';
 
-/** The most accounts that one page of a listing may hold: about 200 KiB. */
+/** Maximum number of accounts in one page of a listing: about 200 KiB. */
 export const ACCOUNTS_PAGE_MAX = 1_000;
 
 /**
- * Accounts and their keys. Every write is durable when its promise fulfils and is seen by every
- * later read. What goes in and comes out is a copy. Every method rejects with
- * `service_unavailable` when the store cannot be reached; then a write may have happened.
- * An account that was deleted is one that does not exist, except that its id stays taken.
+ * Accounts and their keys. A write is durable when its promise fulfils, and every later read sees
+ * the write. Arguments and results are copies. Methods reject with `service_unavailable` if the
+ * store cannot be reached; a write may then have happened. A deleted account does not exist for any
+ * method, but its id stays taken.
  */
 export interface AccountStore {
   /** Adds an account without keys. Rejects with `conflict` if its id is taken: nothing changes. */
   create(account: Account): Promise<void>;
 
   /**
-   * An account with its keys, oldest first; undefined if there is none. A key that expired 90 days
-   * ago is gone, for every method but `changeKeys` and whether it was revoked or not (`isKept`).
+   * Account with its keys, oldest first; undefined if there is none. Keys that expired 90 days ago
+   * are left out, revoked or not (`isKept`). Only `changeKeys` still sees such keys.
    */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
 
   /**
-   * Up to `limit` accounts in the order of their ids, from the first one behind `afterId`
-   * (undefined: from the start). Throws no fault for an id that does not exist.
+   * Up to `limit` accounts ordered by id, starting after `afterId` (undefined: from the start). An
+   * account with the id `afterId` need not exist.
    */
   list(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
 
   /**
-   * Gives an account another plan with its limits, and the one that follows at a time or none,
-   * instead of the one that was to follow. Rejects with `not_found`, and with `conflict` while the
-   * account is imported or deleted.
+   * Sets the plan of an account with its limits, and the plan that follows at a later time, or
+   * none. Rejects with `not_found`, and with `conflict` while the account is imported or deleted.
    */
   setPlan(accountId: string, setting: PlanSetting): Promise<Account>;
 
   /**
-   * Chooses the model of an account's instances, undefined: none; the same again changes nothing.
-   * Rejects as `setPlan`.
+   * Sets the model of an account's instances; undefined: none. The same model again changes
+   * nothing. Rejects as `setPlan`.
    */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
 
   /**
-   * Gives an account a retention of its own, undefined: that of its plan again; the same again
-   * changes nothing. Rejects as `setPlan`.
+   * Sets the account's own retention; undefined: the retention of its plan. The same retention
+   * again changes nothing. Rejects as `setPlan`.
    */
   setRetention(accountId: string, own: Retention | undefined): Promise<Account>;
 
@@ -59,13 +58,14 @@ export interface AccountStore {
   setStatus(accountId: string, status: SetStatus): Promise<Account>;
 
   /**
-   * Changes the keys of an account as `decide` says: what it puts replaces the key of the same id,
-   * or is added as the newest, all of it or nothing. `decide` is given every key that is stored,
-   * oldest first, also those that this clock takes for gone, because the clock may be wrong. It is
-   * called again when another writer came first, must do nothing else, and what it throws is
-   * rejected with. Fulfils with its answer. Rejects with `not_found` if there is no such account,
-   * and with `conflict` if a new key has the digest of another, or something is put while the
-   * account is being deleted.
+   * Changes the keys of an account, all or nothing. A key that `decide` puts replaces the stored
+   * key with the same id, or is added as the newest key. `decide` gets every stored key, oldest
+   * first. These include keys that expired long ago by this clock, because the clock may be wrong.
+   * After a conflict with another writer, `decide` is called again. It must have no side effects,
+   * and its errors are passed on. Fulfils with the answer of `decide`.
+   *
+   * Rejects with `not_found` if there is no such account. Rejects with `conflict` if a new key has
+   * the digest of another key, or if `decide` puts a key while the account is being deleted.
    */
   changeKeys<Answer>(
     accountId: string,
@@ -73,41 +73,45 @@ export interface AccountStore {
   ): Promise<Answer>;
 }
 
-/** What becomes of an account's keys; nothing is written where nothing is put. */
+/** Change of an account's keys. If `put` is empty, nothing is written. */
 export type KeyChange<Answer> = {
   readonly put: readonly ApiKeyRecord[];
   readonly answer: Answer;
 };
 
-/** Accounts with what only tools do to them. */
+/** Accounts with the operations that only tools use. */
 export interface ManagedAccounts extends AccountStore {
   /**
-   * Revokes every key of an account for good and refuses every change of it from then on. May be
-   * repeated: answers what has become of it. Rejects with `not_found` if it never was.
+   * Revokes every key of an account permanently and refuses all later changes of the account. May
+   * be repeated: returns the progress of the deletion. Rejects with `not_found` if the account
+   * never existed.
    */
   beginDeletion(accountId: string, revokedAtMs: number): Promise<'deleting' | 'deleted'>;
 
   /**
-   * Forgets an account whose deletion has begun: all but its id goes.
-   * May be repeated. Rejects with `not_found` if it never was and with `conflict` if it lives.
+   * Erases an account whose deletion has begun; only its id stays. May be repeated. Rejects with
+   * `not_found` if the account never existed, and with `conflict` if its deletion has not begun.
    */
   endDeletion(accountId: string): Promise<void>;
 
   /**
-   * Opens an imported account to its callers, as it is given: an earlier try may have begun it
-   * otherwise. Rejects with `conflict` if it is not being imported.
+   * Opens an imported account to its callers, with the given fields. An earlier try may have
+   * created the account with other fields. Rejects with `conflict` if the account is not being
+   * imported.
    */
   endImport(account: Account): Promise<Account>;
 
-  /** The ids of accounts that were deleted, page by page, in no particular order. */
+  /** Ids of deleted accounts in pages, in no particular order. */
   deletedIds(): AsyncIterable<readonly string[]>;
 }
 
-/* What may be done to an account, by its status; every `AccountStore` does and refuses the same. */
+/*
+ * Rules for changes of an account by its status. All implementations of `AccountStore` share them.
+ */
 
 /**
- * The changes of an account's fields, by a way to change one account while it is as it was read. That
- * need not write an account that is the same object again.
+ * Builds the changes of an account's fields. `change` applies `next` to an account under an
+ * optimistic lock. If `next` returns the same object, `change` need not write.
  */
 export function fieldChangesOf(
   change: (accountId: string, next: (account: Account) => Account) => Promise<Account>,
@@ -162,8 +166,8 @@ function assertImporting({ status }: Account): void {
 }
 
 /**
- * Which of the keys that are put are new, the others being in `keys`. Throws `conflict` for one
- * with the digest of another key, by which callers are recognised.
+ * Keys in `put` whose ids are not in `keys`. Throws `conflict` for a new key with the digest of
+ * another key, because digests identify callers.
  */
 export function newOnes(
   keys: readonly ApiKeyRecord[],
@@ -180,8 +184,8 @@ export function newOnes(
 }
 
 /**
- * The keys of an account with those that are put, as `AccountStore.changeKeys` says; what expired long
- * ago makes room for what comes. Throws as `newOnes`.
+ * Keys of an account after a put (`AccountStore.changeKeys`). If keys are added, keys that expired
+ * long ago are dropped. Throws as `newOnes`.
  */
 export function withKeys(
   keys: readonly ApiKeyRecord[],
@@ -195,28 +199,28 @@ export function withKeys(
   return [...keys.filter(isLeft).map((key) => byId.get(key.id) ?? key), ...added];
 }
 
-/** When and from where a key was used last, as of a minute. */
+/** Last use of a key: the minute and the caller. */
 export type KeyUse = {
-  /** Of the key. */
+  /** Digest of the key. */
   readonly digest: string;
   /** Unix time in whole minutes. */
   readonly minute: number;
-  /** Where the call came from, as `addressText` writes it; undefined: it was no address. */
+  /** Address of the caller, as `addressText` writes it; undefined: not an address. */
   readonly address: string | undefined;
-  /** The program that called, as it called itself; undefined: it did not. */
+  /** Name that the calling program gave itself; undefined: none. */
   readonly client: string | undefined;
 };
 
 /**
- * The last uses of keys. Of two notes on a key the later minute wins, whatever comes late or twice;
- * of two in the same minute one stays, whole. Every method rejects with `service_unavailable` when
- * the store cannot be reached; then a note may have been made.
+ * Last uses of keys. The later minute wins, even if notes arrive late or twice. Of two notes in the
+ * same minute, one is kept whole. Methods reject with `service_unavailable` if the store cannot be
+ * reached; the note may then have been stored.
  */
 export interface KeyUseStore {
-  /** Notes a use. */
+  /** Stores a use. */
   note(accountId: string, use: KeyUse): Promise<void>;
-  /** The last use of every key of an account that has been used, in no order. */
+  /** Last uses of all keys of an account that were ever used, in no order. */
   find(accountId: string): Promise<readonly KeyUse[]>;
-  /** Removes those of an account for good: what is noted later is dropped. May be repeated. */
+  /** Erases the uses of an account permanently. Later notes are dropped. May be repeated. */
   erase(accountId: string): Promise<void>;
 }

@@ -1,48 +1,52 @@
-/** Lines of one part of an account's month: a partition of about 6 MB. Fixed: it says where rows lie. */
+/**
+ * Maximum number of lines in a part of an account's month: a partition of about 6 MB. Never change
+ * it: the part number is in the storage key.
+ */
 export const AUDIT_PART_LINES = 16_384;
 
-/** Lines that one append or read takes at most: some 60 kB. */
+/** Maximum number of lines in an append or a read: about 60 kB. */
 export const AUDIT_LINES_MAX = 128;
 
-/** How far the chain of an account's month has come. */
+/** Head of the hash chain of an account's month. */
 export type AuditHead = {
   /** UTC month, `2026-11`. */
   readonly month: string;
   readonly lines: number;
-  /** Of the last line, or what the chain begins with; base64url. */
+  /** Hash of the last line, or the initial hash of the chain; base64url. */
   readonly hash: string;
 };
 
 /** A line as the store keeps it. */
 export type StoredAuditLine = {
-  /** Counts the lines of the account's month from 1. */
+  /** Number of the line in the account's month, from 1. */
   readonly seq: number;
   readonly text: string;
   readonly hash: string;
 };
 
 /**
- * The audit trails of all accounts: one chain of lines for each account and month, only ever appended
- * to. Methods reject with `service_unavailable`.
+ * Audit trails of all accounts: one append-only chain of lines per account and month. Methods
+ * reject with `service_unavailable`.
  */
 export interface AuditStore {
-  /** The months of an account that have lines, oldest first; one more may have none, where an append failed. */
+  /** Months of an account, oldest first. A month may have no lines, after a failed append. */
   months(accountId: string): Promise<readonly string[]>;
-  /** How far a month has come, every append that was ever applied included; undefined: no line. */
+  /** Head of a month, including every applied append; undefined: no line. */
   head(accountId: string, month: string): Promise<AuditHead | undefined>;
   /**
-   * Adds 1 to `AUDIT_LINES_MAX` lines behind `after`, all or none of them, durably. False: the month
-   * has come further, or not so far, and nothing was added. The lines must not cross a border of parts.
-   * After a rejection with an unknown outcome `head` says whether it happened, for good.
+   * Appends 1 to `AUDIT_LINES_MAX` lines after the head `after`, durably, all or nothing. False:
+   * the month has another head, and nothing was appended. The lines must not cross a border of
+   * parts (`linesToBorder`). After a rejection with an unknown outcome, `head` shows definitively
+   * whether the append happened.
    */
   append(accountId: string, after: AuditHead, lines: readonly StoredAuditLine[]): Promise<boolean>;
-  /** Lines of a month with numbers from `newest` downwards, at most `count`, newest first. */
+  /** Lines of a month with numbers from `newest` down, at most `count`, newest first. */
   read(accountId: string, month: string, newest: number, count: number): Promise<StoredAuditLine[]>;
-  /** Removes a month for good. May be repeated. Nothing may be appended to it any more. */
+  /** Erases a month permanently. May be repeated. No append may follow. */
   erase(accountId: string, month: string): Promise<void>;
 }
 
-/** How many more lines fit the part that the next line goes to. */
+/** Number of further lines that fit into the part of the next line. */
 export function linesToBorder(lines: number): number {
   return AUDIT_PART_LINES - (lines % AUDIT_PART_LINES);
 }

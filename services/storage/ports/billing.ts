@@ -1,4 +1,4 @@
-/** The plans that are bought; free is what an account has without. */
+/** Plans that can be bought. An account without a bought plan has the free plan. */
 export type BoughtPlan = 'indie' | 'pro';
 
 /**
@@ -51,7 +51,7 @@ export type InvoiceFact = {
   readonly lines: readonly InvoiceLine[];
 };
 
-/** What the provider reported about one subscription at one moment. */
+/** Report of the payment provider about one subscription at one moment. */
 export type SubscriptionFact = DescriptionFact | InvoiceFact;
 
 /** All facts about one subscription: a set, in the order of time and event id. */
@@ -61,8 +61,8 @@ export type BilledSubscription = {
 };
 
 /**
- * The payment of an invoice was taken back (a full refund, a dispute whose funds were withdrawn), or
- * given back to the seller (a dispute that was won).
+ * Return of an invoice's payment. `taken`: a full refund, or a dispute with withdrawn funds.
+ * `reinstated`: a dispute that the seller won.
  */
 export type ReturnFact = {
   readonly eventId: string;
@@ -71,12 +71,12 @@ export type ReturnFact = {
   readonly outcome: 'taken' | 'reinstated';
 };
 
-/** A customer of the provider, and when it was last heard of. */
+/** A customer of the provider, and the time of the provider's last report about the customer. */
 export type BilledCustomer = { readonly id: string; readonly atMs: number };
 
-/** What the payment provider has said of an account. A value: nothing changes one. */
+/** All reports of the payment provider about an account. Immutable. */
 export type BillingRecord = {
-  /** Newest first: what is bought next, is bought as the first of them. */
+  /** Newest first. The next purchase uses the first customer. */
   readonly customers: readonly BilledCustomer[];
   /** In the order of their ids. */
   readonly subscriptions: readonly BilledSubscription[];
@@ -84,28 +84,28 @@ export type BillingRecord = {
   readonly returns: readonly ReturnFact[];
 };
 
-/** A record and the revision that a change of it must find again. */
+/** A record, and its revision for the optimistic lock. */
 export type StoredBilling = { readonly record: BillingRecord; readonly revision: number };
 
 /**
- * What the payment provider has said of accounts. Every write is durable when its promise fulfils
- * and is seen by every later read. Every method rejects with `service_unavailable` when the store
- * cannot be reached; then a write may have happened.
+ * Reports of the payment provider, by account. A write is durable when its promise fulfils, and
+ * every later read sees the write. Methods reject with `service_unavailable` if the store cannot be
+ * reached; a write may then have happened.
  */
 export interface BillingStore {
-  /** What is known of an account; undefined: nothing. */
+  /** Record of an account; undefined: none. */
   find(accountId: string): Promise<StoredBilling | undefined>;
 
-  /** The account that a customer was first stored with; undefined: none. */
+  /** Account with which a customer was first stored; undefined: none. */
   accountOf(customerId: string): Promise<string | undefined>;
 
   /**
-   * Stores a record with the next revision, if the stored one still has `revision`; 0: if there is
-   * none. Answers whether it did. Its customers lead to the account from then on, except those that
-   * lead to another one already.
+   * Stores a record if the stored record still has `revision` (0: no record exists). Returns
+   * whether the record was stored. Links its customers to the account, except customers that are
+   * linked to another account.
    */
   put(accountId: string, revision: number, record: BillingRecord): Promise<boolean>;
 
-  /** Forgets an account and its customers. May be repeated. */
+  /** Erases the record and the customers of an account. May be repeated. */
   erase(accountId: string): Promise<void>;
 }

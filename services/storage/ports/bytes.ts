@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 
-/** Bytes of the checksum at the end. */
+/** Size of the checksum at the end of a value, in bytes. */
 const CHECKSUM_BYTES = 4;
 
-/** A stored value that is not what was written, or was written by a newer version of this program. */
+/** A stored value that differs from the written value, or that a newer program version wrote. */
 export class CorruptState extends Error {
   override readonly name = 'CorruptState';
 }
 
-/** What `read` answers, or the `CorruptState` that it throws: others of the same read are as they should be. */
+/**
+ * Result of `read`, or the `CorruptState` that it throws. One damaged value then does not fail the
+ * other values of the same read.
+ */
 export function readOrCorrupt<Value>(read: () => Value): Value | CorruptState {
   try {
     return read();
@@ -20,8 +23,8 @@ export function readOrCorrupt<Value>(read: () => Value): Value | CorruptState {
 }
 
 /**
- * A reader of a whole value, after a look at its checksum and format. Throws `CorruptState`. `what`
- * is how errors name the value: `the head of inst_1`.
+ * Returns a reader of a whole value after checking its checksum and its format. Throws
+ * `CorruptState`. `what` names the value in errors: `the head of inst_1`.
  */
 export function readerOf(bytes: unknown, format: number, what: string): ByteReader {
   if (!Buffer.isBuffer(bytes)) throw new CorruptState(`${what} is not there`);
@@ -38,8 +41,8 @@ export function readerOf(bytes: unknown, format: number, what: string): ByteRead
 }
 
 /**
- * Reads back what a `ByteWriter` wrote. Every method throws `CorruptState`, which names the value,
- * when the bytes are not what they should be.
+ * Reads what a `ByteWriter` wrote. Methods throw `CorruptState`, which names the value, if the
+ * bytes are damaged.
  */
 export class ByteReader {
   readonly #bytes: Buffer;
@@ -61,7 +64,7 @@ export class ByteReader {
     return this.#bytes.readUInt8(this.#advance(1));
   }
 
-  /** A byte of flags, of which no other bits than `known` may be set. */
+  /** A byte of flags. Throws if bits other than `known` are set. */
   flags(known: number): number {
     const flags = this.byte();
     if ((flags & ~known) === 0) return flags;
@@ -73,7 +76,7 @@ export class ByteReader {
     return this.#bytes.readUInt32LE(this.#advance(4));
   }
 
-  /** A whole number of as many bytes as it takes. */
+  /** A whole number of variable length. */
   whole(): number {
     let value = 0;
     for (let unit = 1; ; unit *= 128) {
@@ -93,7 +96,7 @@ export class ByteReader {
     return this.#bytes.readDoubleLE(this.#advance(8));
   }
 
-  /** Numbers behind their count. */
+  /** A count, then as many numbers. */
   numbers(): Float64Array {
     const count = this.count();
     const start = this.#advance(8 * count);
@@ -102,24 +105,24 @@ export class ByteReader {
     );
   }
 
-  /** A text behind the count of its bytes. */
+  /** A byte count, then a text. */
   text(): string {
     return this.#textOf(this.count());
   }
 
-  /** A text behind the short count of its bytes. */
+  /** A byte count of variable length, then a text. */
   shortText(): string {
     return this.#textOf(this.whole());
   }
 
-  /** A part of the value, a character for each byte. */
+  /** A part of the value, as a string with one character per byte. */
   part(): string {
     const length = this.count();
     const start = this.#advance(length);
     return this.#bytes.toString('latin1', start, start + length);
   }
 
-  /** Asserts that everything has been read. */
+  /** Throws `CorruptState` unless everything has been read. */
   end(): void {
     if (this.isAtEnd) return;
     throw new CorruptState(`${this.#what} has ${this.#bytes.length - this.#at} bytes too many`);
@@ -130,7 +133,7 @@ export class ByteReader {
     return this.#bytes.toString('utf8', start, start + length);
   }
 
-  /** Takes `count` bytes: where they begin. */
+  /** Skips `count` bytes and returns their start. */
   #advance(count: number): number {
     const start = this.#at;
     if (start + count > this.#bytes.length) {
@@ -141,23 +144,23 @@ export class ByteReader {
   }
 }
 
-/** Room for nearly every value; it grows for the rest. Bytes. */
+/** Initial size of the buffer, in bytes: enough for nearly every value. */
 const ROOM = 16_384;
 
 /**
- * Writes one value at a time as bytes: numbers as doubles, texts as UTF-8 behind their length, and
- * at the end a CRC-32 of all before. One buffer serves every value, because writing never waits.
+ * Encodes one value at a time: numbers as doubles, texts as UTF-8 after their length, and a CRC-32
+ * at the end. One buffer serves all values, because encoding never waits.
  */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafe(ROOM);
   #length = 0;
 
-  /** Begins a value with the number of its format. */
+  /** Starts a value with its format number. */
   begin(format: number): this {
     return this.beginPart().byte(format);
   }
 
-  /** Begins what is a part of another value, and so has no format of its own. */
+  /** Starts a part of another value. A part has no format number of its own. */
   beginPart(): this {
     this.#length = 0;
     return this;
@@ -177,7 +180,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A whole number from 0 to 2^53 - 1: seven bits a byte, so that small ones are short. */
+  /** A whole number from 0 to 2^53 - 1, with seven bits per byte. Small numbers are short. */
   whole(value: number): this {
     assert(Number.isSafeInteger(value) && value >= 0, `${value} is not a whole number`);
     let rest = value;
@@ -199,7 +202,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** Numbers behind their count. */
+  /** A count, then the numbers. */
   numbers(values: Float64Array): this {
     this.count(values.length);
     this.#reserve(8 * values.length);
@@ -207,7 +210,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A text behind the count of its bytes. */
+  /** A byte count, then the text. */
   text(value: string): this {
     // UTF-8 takes at most three bytes for each of UTF-16's units.
     this.#reserve(4 + 3 * value.length);
@@ -217,7 +220,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A text behind the count of its bytes, which is short for a short one. */
+  /** A byte count of variable length, then the text. */
   shortText(value: string): this {
     this.whole(Buffer.byteLength(value));
     this.#reserve(3 * value.length);
@@ -225,7 +228,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A part as `endPart` gave it, behind the count of its bytes. */
+  /** A byte count, then a part that `endPart` returned. */
   part(bytes: string): this {
     this.count(bytes.length);
     this.#reserve(bytes.length);
@@ -233,7 +236,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** Ends the value with its checksum: a copy of its own. */
+  /** Ends the value with its checksum and returns a copy. */
   end(): Buffer {
     this.#reserve(CHECKSUM_BYTES);
     const checksum = crc32(this.#bytes.subarray(0, this.#length));
@@ -241,7 +244,7 @@ export class ByteWriter {
     return Buffer.from(this.#bytes.subarray(0, this.#length));
   }
 
-  /** Ends a part: a character for each byte, as actors in memory keep it (`PackedRows`). */
+  /** Ends a part and returns it as a string with one character per byte (`PackedRows`). */
   endPart(): string {
     return this.#bytes.toString('latin1', 0, this.#length);
   }

@@ -18,21 +18,24 @@ import {
 } from '#storage/ports/rows';
 
 /*
- * Chunks and answers as one value each, without what stands in their keys: a cell costs the server
- * more than the bytes in it, and one value cannot be half of one write and half of another.
+ * Chunks and answers are stored as one value each, without their keys. A cell costs the server more
+ * than the bytes in it. One value also cannot mix the bytes of two writes.
  */
 
-/** What the first byte of every stored row says. A change of a layout below is another format. */
+/**
+ * Format number in the first byte of every stored row. A change of a layout below needs a new
+ * format.
+ */
 const FORMAT = 2;
 
 const writer = new ByteWriter();
 
-/** A chunk as it is stored, without its last ordinal: what its rows take and 17 bytes. */
+/** Encodes a chunk without its last ordinal: the bytes of its rows and 17 more. */
 export function encodeChunk({ first, rows }: Chunk): Buffer {
   return writer.begin(FORMAT).number(first).part(rows).end();
 }
 
-/** A chunk from its stored bytes; `name` is what its rows are called. Throws `CorruptState`. */
+/** Decodes a stored chunk; `name` is the name of its rows. Throws `CorruptState`. */
 export function decodeChunk(name: string, instanceId: string, last: number, bytes: unknown): Chunk {
   const what = `the chunk of ${name}s up to ${last} of ${instanceId}`;
   const reader = readerOf(bytes, FORMAT, what);
@@ -41,7 +44,7 @@ export function decodeChunk(name: string, instanceId: string, last: number, byte
   return chunk;
 }
 
-/** A stored answer without its key. */
+/** Encodes an answer without its key. */
 export function encodeAnswerRow(row: AnswerRow): Buffer {
   return writer
     .begin(FORMAT)
@@ -52,7 +55,7 @@ export function encodeAnswerRow(row: AnswerRow): Buffer {
     .end();
 }
 
-/** A stored answer from its bytes. Throws `CorruptState`. */
+/** Decodes a stored answer. Throws `CorruptState`. */
 export function decodeAnswerRow(instanceId: string, key: string, bytes: unknown): AnswerRow {
   const reader = readerOf(bytes, FORMAT, `the answer to ${key} of ${instanceId}`);
   const row: AnswerRow = {
@@ -66,19 +69,20 @@ export function decodeAnswerRow(instanceId: string, key: string, bytes: unknown)
   return row;
 }
 
-/** How far above a row its chunk may end. */
+/** Maximum distance of a row from the end of its chunk, in rows. */
 export const ROWS_BEYOND_MAX = CHUNK_ROWS_MAX - 1;
 
 /**
- * Of chunks, the highest `last` first, the rows with ordinals from `newest` downwards, at most
- * `count`, newest first.
+ * Rows with ordinals from `newest` down, at most `count`, newest first. `chunks` must have the
+ * highest `last` first.
  *
- * Chunks may overlap: a node that ended between a chunk and its head leaves one that its successor
- * writes again, and a successor of another version of this program may cut elsewhere. Each row is
- * taken from the first chunk that has it, because the content of an ordinal is the same in all. None
- * is missing: who writes the chunk up to `last` has had everything below its `first` confirmed, so
- * that a chunk in whose place it comes, which began earlier, held nothing that no other has, unless
- * it was trimmed (`chunksAbove`): then nothing below its first is asked for.
+ * Chunks may overlap. If a node stops between a chunk and its head, its successor writes the rows
+ * again. A successor of another program version may use other borders. Each row is taken from the
+ * first chunk that has the row, because the content of an ordinal is always the same.
+ *
+ * No row is missing. A writer of a chunk up to `last` has a confirmation for all rows below its
+ * `first`. A replaced chunk that began earlier therefore held no row that no other chunk has.
+ * Trimmed chunks are the exception (`chunksAbove`): nobody asks for rows below their `first`.
  */
 export function rowsOfChunks<Row extends { readonly ordinal: number }>(
   packing: RowReading<Row>,
@@ -102,7 +106,7 @@ export function rowsOfChunks<Row extends { readonly ordinal: number }>(
   return found;
 }
 
-/** The rows of a head, oldest first; `last` is how many the instance ever had. */
+/** Rows of a head, oldest first; `last` is the number of rows that the instance ever had. */
 export function newestRows<Row>(
   packing: RowReading<Row>,
   instanceId: string,
@@ -112,7 +116,7 @@ export function newestRows<Row>(
   return unpacked(packing, instanceId, rows, after + 1, last);
 }
 
-/** What is left of such rows when those up to the ordinal `floor` go. */
+/** Newest rows without the rows up to the ordinal `floor`. */
 export function newestAbove<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   instanceId: string,
@@ -125,7 +129,7 @@ export function newestAbove<Row extends { readonly ordinal: number }>(
   return { after: floor, rows: packedAbove(packing, rows, floor) };
 }
 
-/** Of chunks those that hold rows on both sides of `floor`, without the ones below it. */
+/** Chunks with rows on both sides of `floor`, cut to the rows above `floor`. */
 export function chunksAbove<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   instanceId: string,
@@ -152,12 +156,12 @@ function packedAbove<Row extends { readonly ordinal: number }>(
     .join('');
 }
 
-/** Which rows are wanted: with ordinals from `newest` downwards, at most `count`. */
+/** Range of wanted rows: ordinals from `newest` down, at most `count`. */
 type Wanted = { readonly newest: number; readonly count: number };
 
 /**
- * Stored observations of an instance, newest first: those of its head, and what of the others is in
- * chunks. Rejects as the store does.
+ * Stored observations of an instance, newest first: the rows of its head, then rows of chunks.
+ * Rejects as the store does.
  */
 export async function storedHistory(
   store: Pick<InstanceStore, 'readHistory'>,
@@ -171,7 +175,7 @@ export async function storedHistory(
   );
 }
 
-/** The same of drift events. */
+/** Stored drift events of an instance, as `storedHistory` returns observations. */
 export async function storedDrift(
   store: Pick<InstanceStore, 'readDrift'>,
   instanceId: string,

@@ -1,64 +1,68 @@
 /** The services whose actors are sharded. */
 export type ShardedService = 'engine' | 'limiter';
 
-/** Who owns a shard. Source: architecture 3. */
+/** Owner of a shard. Source: architecture 3. */
 export type ShardRow = {
   readonly shard: number;
-  /** The incarnation that owns it. */
+  /** Incarnation that owns the shard. */
   readonly owner: string;
-  /** Grows by one with every change of the owner. */
+  /** Fencing epoch: increases by one with every change of the owner. */
   readonly epoch: number;
 };
 
-/** A change of owner under the condition that the row still is what the writer believes. */
+/** Change of a shard's owner by compare-and-set: applied if the stored row still equals `from`. */
 export type ShardChange = {
   readonly service: ShardedService;
   readonly shard: number;
   /** Undefined: the shard has never had an owner. */
   readonly from: ShardRow | undefined;
-  /** The new owner; the epoch becomes one more than `from`'s, or 1. */
+  /** New owner. Its epoch is the epoch of `from` plus one, or 1. */
   readonly owner: string;
 };
 
 /**
- * Who owns which shard: one row a shard, changed only by compare and set. Methods reject with
- * `service_unavailable` when the store gives no answer; with `isOutcomeUnknown` a change may have
- * happened or may yet happen.
+ * Owners of shards: one row per shard, changed only by compare-and-set. Methods reject with
+ * `service_unavailable` if the store gives no answer. With `isOutcomeUnknown`, a change may have
+ * happened or may still happen.
  */
 export interface ShardStore {
-  /** The id of the cluster whose tables these are: the one that stands, or `wanted` for good. */
+  /** Sets the id of the cluster once. Returns the stored id: an earlier id, or `wanted`. */
   fixCluster(wanted: string): Promise<string>;
   /**
-   * The number of shards of a service: the one that stands, or `wanted`, which then stands for
-   * good. Several callers at once get the same number.
+   * Sets the shard count of a service once. Returns the stored count: an earlier count, or
+   * `wanted`. Concurrent callers get the same count.
    */
   fixCount(service: ShardedService, wanted: number): Promise<number>;
-  /** The number of shards of a service that stands; undefined before a first node has asked. */
+  /** Stored shard count of a service; undefined until a first node has set it. */
   countOf(service: ShardedService): Promise<number | undefined>;
-  /** The rows of all shards that ever had an owner; may lag behind changes under way. */
+  /** Rows of all shards that ever had an owner. May miss changes in flight. */
   load(service: ShardedService, count: number): Promise<ShardRow[]>;
-  /** One row, seen after every change that was applied. */
+  /** Row of a shard. The read sees every applied change. */
   read(service: ShardedService, shard: number): Promise<ShardRow | undefined>;
-  /** Changes the owner. Not applied: `row` is what stands there. */
+  /** Changes the owner. If the change is not applied, `row` is the stored row. */
   change(change: ShardChange): Promise<{ isApplied: boolean; row: ShardRow | undefined }>;
 }
 
-/** The clocks of the servers that keep the data. */
+/** Clocks of the database servers. */
 export interface ServerClocks {
   /**
-   * What each server shows that is up and answers in time, in Unix milliseconds. Rejects with
-   * `service_unavailable` when none can be asked.
+   * Time on each server that is up and answers in time, in Unix milliseconds. Rejects with
+   * `service_unavailable` if no server can be asked.
    */
   read(): Promise<readonly number[]>;
 }
 
 /**
- * Remembers, beside the data of its only process and beyond that one's end, whether calls may have been
- * granted without a record. Methods reject with `service_unavailable` when nothing can be written.
+ * Durable flag of a deployment with one process: calls may have been granted without a record. The
+ * flag is stored beside the data and survives the process. Methods reject with
+ * `service_unavailable` if nothing can be written.
  */
 export interface DirtyFlag {
-  /** Sets the flag, durably. Answers whether it was set: an earlier process has not cleared it. */
+  /**
+   * Sets the flag durably. Returns whether it was already set: an earlier process has not cleared
+   * it.
+   */
   set(): Promise<boolean>;
-  /** Says that nothing of the kind still counts. */
+  /** Clears the flag: no call without a record counts any more. */
   clear(): Promise<void>;
 }

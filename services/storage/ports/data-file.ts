@@ -1,42 +1,48 @@
-/** Notified between portions of long work of how many bytes are done; what it throws ends the work. */
+/**
+ * Called between portions of long work with the bytes done so far. An error that it throws ends the
+ * work.
+ */
 export type WatchWork = (work: 'copied' | 'checked', doneBytes: number, allBytes: number) => void;
 
-/** What a whole file holds. */
+/** Contents of a data file. */
 export type FileContents = {
   readonly accounts: number;
-  /** Those that are stored; the newest may stand in the journals alone. */
+  /** Stored instances. The newest instances may be in the journals only. */
   readonly instances: number;
   /** Groups of records in the journals. */
   readonly journalGroups: number;
   readonly bytes: number;
 };
 
-/** A backup that is copied and checked, and not in its place yet. Disposing it removes the copy. */
+/** A copied and checked backup that is not in its place yet. Disposal removes the copy. */
 export interface CheckedBackup extends AsyncDisposable {
   readonly contents: FileContents;
-  /** Whether it takes the place of another file. */
+  /** Whether the backup replaces another file. */
   readonly replaces: boolean;
-  /** Puts it in its place; fulfils with the path under which the file that was there is kept. */
+  /** Puts the backup in its place. Fulfils with the path under which the replaced file is kept. */
   place(): Promise<string | undefined>;
 }
 
 /**
- * The file that one process keeps all data in, as a whole. Methods reject with an error whose message is
- * one line about the file.
+ * The file that holds all data of one process. Methods reject with an error whose message is one
+ * line about the file.
  */
 export interface DataFile {
   readonly path: string;
   /**
-   * Writes all that is committed at one moment into a file that is there and empty, while the service
-   * goes on, and checks every page and row of it. Rejects when something is damaged.
+   * Writes the committed state of one moment into the empty file `target`, while the service runs.
+   * Then checks every page and every row of the copy. Rejects if something is damaged.
    */
   backup(target: string, watch: WatchWork): Promise<FileContents>;
   /**
-   * Copies a backup beside the file and checks it; the file is kept from being served until the answer
-   * is disposed. Rejects while a process serves it, and for what is no sound backup, with nothing changed.
-   * `isWithoutWal`: takes a copy of an open file that lacks its WAL, without what was committed last.
+   * Copies a backup beside the file and checks the copy. No process can serve the file until the
+   * result is disposed. Rejects while a process serves the file, and for a damaged backup; nothing
+   * changes then. `isWithoutWal`: accepts a copy of an open file without its WAL; the last commits
+   * are then missing.
    */
   openBackup(backup: string, watch: WatchWork, isWithoutWal?: boolean): Promise<CheckedBackup>;
-  /** Writes the file again without the room that deleted rows left. Rejects while a process serves it. */
+  /**
+   * Rewrites the file without the space of deleted rows. Rejects while a process serves the file.
+   */
   vacuum(watch: WatchWork): Promise<{ readonly before: number; readonly after: number }>;
 }

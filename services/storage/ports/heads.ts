@@ -9,10 +9,13 @@ import {
   type RecentCall,
 } from '#storage/ports/instances';
 
-/** What the first byte of a stored head says. A change of the layout below is another format. */
+/**
+ * Format number in the first byte of a stored head. A change of the layout below needs a new
+ * format.
+ */
 const FORMAT = 2;
 
-/** Which of the optional fields follow. */
+/** Flags for the optional fields that follow. */
 const HAS_DELETED_AT = 1;
 const HAS_OBSERVED_AT = 2;
 const HAS_FLOOR = 4;
@@ -21,8 +24,8 @@ const FLAGS = HAS_DELETED_AT | HAS_OBSERVED_AT | HAS_FLOOR;
 const writer = new ByteWriter();
 
 /**
- * A head as it is stored: 752 bytes of doubles, about 170 others, and at most 6 KiB of rows; with a floor
- * 796 more.
+ * Encodes a head: 752 bytes of doubles, about 170 other bytes, and at most 6 KiB of rows. A floor
+ * adds 796 bytes.
  */
 export function encodeHead(head: InstanceHead): Buffer {
   const { deletedAtMs, observedAtMs, floor } = head;
@@ -60,7 +63,7 @@ export function encodeHead(head: InstanceHead): Buffer {
   return writer.end();
 }
 
-/** The head of an instance from its stored bytes. Throws `CorruptState`. */
+/** Decodes the stored head of an instance. Throws `CorruptState`. */
 export function decodeHead(instanceId: string, bytes: unknown): InstanceHead {
   const reader = readerOf(bytes, FORMAT, `the head of ${instanceId}`);
   const has = reader.flags(FLAGS);
@@ -119,13 +122,13 @@ function recentCallsFrom(reader: ByteReader): RecentCall[] {
   return calls;
 }
 
-/** Reads of heads of one bucket that go together, by the instance that they are for. */
+/** Waiting reads of heads in one bucket, by instance id. One read serves them all. */
 type Gathering = Map<string, PromiseWithResolvers<InstanceHead | undefined>>;
 
 /**
- * The same store, whose reads of single heads go together: those of one bucket that begin in the same
- * task are one read, of at most `HEADS_MAX`. For take-overs and listing pages, which need many at
- * once. Each has the deadline and the faults of that read; a damaged head fails alone.
+ * A store that batches reads of single heads. Reads of one bucket that begin in the same task
+ * become one read of at most `HEADS_MAX` heads. Take-overs and listing pages need many heads at
+ * once. A batched read shares the deadline and the faults of its batch; a damaged head fails alone.
  */
 export function gatheredHeads(store: InstanceStore): InstanceStore {
   const gatherings = new Map<number, Gathering>();

@@ -3,7 +3,7 @@ import { hashText } from '#platform/hash';
 
 /** One processed observation. Source: interface 2.7. */
 export type HistoryRow = {
-  /** Counts the instance's observations for life, from 1: the place of the row in the whole history. */
+  /** Number of the observation in the whole history of the instance, from 1. */
   readonly ordinal: number;
   readonly generation: number;
   readonly cycle: number;
@@ -18,7 +18,7 @@ export type HistoryRow = {
 
 /** One cycle whose drift level was not D0. Source: interface 2.7, model 3.5. */
 export type DriftRow = {
-  /** Counts the instance's drift events for life, from 1. */
+  /** Number of the drift event in the life of the instance, from 1. */
   readonly ordinal: number;
   readonly generation: number;
   readonly cycle: number;
@@ -29,16 +29,16 @@ export type DriftRow = {
   readonly timestampMs: number;
 };
 
-/** How long a stored answer is given again. Source: decision 22. */
+/** Time for which a stored answer is repeated, in milliseconds. Source: decision 22. */
 export const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * How long the marker of a deleted instance stays, and that of its removal from a listing: journals may
- * hold records of it. Architecture 3.2.
+ * Time for which the marker of a deleted instance stays, and the marker of its removed listing, in
+ * milliseconds. Journals may still hold records of the instance. Source: architecture 3.2.
  */
 export const MARKER_AGE_MS = 40 * 24 * 60 * 60 * 1_000;
 
-/** How long an answer is stored: an hour longer, for a checkpoint that comes late. */
+/** Time for which an answer is stored, in milliseconds: an hour longer, for a late checkpoint. */
 export const ANSWER_STORED_MS = ANSWER_AGE_MS + 60 * 60 * 1_000;
 
 /** The stored answer to a call with an `Idempotency-Key`. Source: decision 22. */
@@ -48,23 +48,25 @@ export type AnswerRow = {
   readonly fingerprint: string;
   readonly body: string;
   readonly etag: string;
-  /** When the first call was committed, in Unix milliseconds; kept for 24 h. */
+  /** Commit time of the first call in Unix milliseconds; kept for 24 h. */
   readonly atMs: number;
 };
 
 /**
- * Rows one behind the other, oldest first, as bytes: a character each. They stand so in heads, in
- * chunks and in the memory of every idle instance, where a text of n bytes takes n + 16 and a
- * buffer n + 540. A row follows from nothing before it, so that more are added behind the last.
+ * Rows one after the other, oldest first, as a string with one character per byte. Heads, chunks
+ * and the memory of every idle instance hold rows in this form. A string of n bytes takes n + 16
+ * bytes of memory, a buffer n + 540. No row depends on earlier rows, so new rows can be appended.
  */
 export type PackedRows = string;
 
-/** Rows of one chunk at most: a reader looks so far beyond the newest row that it wants. */
+/**
+ * Maximum number of rows in a chunk. Readers look this far beyond the newest row that they want.
+ */
 export const CHUNK_ROWS_MAX = 32;
 
 /**
- * Rows that the store keeps as one, with the ordinals from `first` to `last`. They never change: rows
- * that are stored again, by a recovery, may stand in chunks of other borders, but with the same content.
+ * Rows that the store keeps as one value, with ordinals from `first` to `last`. A chunk never
+ * changes. A recovery may store rows again in chunks with other borders, but with the same content.
  */
 export type Chunk = {
   readonly first: number;
@@ -72,10 +74,10 @@ export type Chunk = {
   readonly rows: PackedRows;
 };
 
-/** The rows that no chunk holds: all with ordinals above `after`. */
+/** Rows that no chunk holds: all rows with ordinals above `after`. */
 export type NewestRows = { readonly after: number; readonly rows: PackedRows };
 
-/** Of an instance that never had any. */
+/** Newest rows of an instance that never had rows. */
 export const NO_ROWS: NewestRows = { after: 0, rows: '' };
 
 /** A committed call that may yet be retried. Source: architecture 3.5. */
@@ -87,8 +89,8 @@ export type RecentCall = {
 };
 
 /**
- * Everything of an instance but the rows that are in chunks, as of one version. Content is unique per
- * (id, version). A value: neither the store nor its user ever changes one, the model vector included.
+ * State of an instance at one version, without the rows in chunks. Content is unique per (id,
+ * version). Immutable: neither the store nor its user changes a head or its model vector.
  */
 export type InstanceHead = {
   readonly version: number;
@@ -97,24 +99,24 @@ export type InstanceHead = {
   readonly description: string;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** Set when the instance was deleted: then the head is only a marker (architecture 3.2). */
+  /** Set if the instance was deleted: the head is then only a marker (architecture 3.2). */
   readonly deletedAtMs: number | undefined;
-  /** From when the first interval is counted: creation or the last reset. */
+  /** Start of the first interval: creation or the last reset. */
   readonly originMs: number;
   /** Time of the last accepted observation of this generation. */
   readonly observedAtMs: number | undefined;
   readonly generation: number;
-  /** Observations of all generations, and how many of them lie before the current one. */
+  /** Observations of all generations, and the observations before the current generation. */
   readonly historyCount: number;
   readonly historyStart: number;
   readonly driftCount: number;
   readonly driftStart: number;
-  /** The observations from the last chunk up to `historyCount`, and the drift events likewise. */
+  /** Observations from the last chunk up to `historyCount`, and the drift events likewise. */
   readonly newestHistory: NewestRows;
   readonly newestDrift: NewestRows;
-  /** Absent: every row is still there. */
+  /** Absent: no rows were trimmed. */
   readonly floor?: Floor;
-  /** The model that the vector belongs to (model 9): a replay needs the same one. */
+  /** Model of the vector (model 9). A replay needs the same model. */
   readonly modelVersion: string;
   /** The model's state vector (model 9: doubles, never rounded). */
   readonly model: Float64Array;
@@ -122,68 +124,77 @@ export type InstanceHead = {
   readonly recentCalls: readonly RecentCall[];
 };
 
-/** What one checkpoint of an instance stores. */
+/** Data that one checkpoint of an instance stores. */
 export type InstanceCheckpoint = {
   readonly instanceId: string;
   readonly head: InstanceHead;
-  /** Oldest first; what the head of the checkpoint before had in it, and has no more. */
+  /** Chunks of rows that left the head since the checkpoint before, oldest first. */
   readonly history: readonly Chunk[];
   readonly drift: readonly Chunk[];
   readonly answers: readonly AnswerRow[];
-  /** What had been trimmed by the checkpoint before, where the head's floor has moved since. */
+  /** Rows trimmed by the checkpoint before; set if the floor of the head has moved since. */
   readonly trimmedFrom?: RowCounts | undefined;
 };
 
-/** Answers of an instance without a checkpoint, and a version that none of them is newer than. */
+/** Answers of an instance without a checkpoint. No answer is newer than `version`. */
 export type InstanceAnswers = {
   readonly instanceId: string;
   readonly version: number;
   readonly answers: readonly AnswerRow[];
 };
 
-/** Heads that one call reads or stores at most: 64 of 2 kB are half of what one batch may hold. */
+/** Maximum number of heads that one call reads or stores. 64 heads of 2 kB fill half a batch. */
 export const HEADS_MAX = 64;
 
-/** Bytes of heads that one batch stores. Cassandra takes 16 MiB; much less keeps it even. Chosen. */
+/**
+ * Maximum size of the heads in one batch, in bytes. Cassandra takes 16 MiB; small batches keep its
+ * load even.
+ */
 export const HEADS_BYTES_MAX = 256 * 1_024;
 
-/** Where instances rest when they are not in memory. Methods throw `service_unavailable`. */
+/** Store of instances that are not in memory. Methods reject with `service_unavailable`. */
 export interface InstanceStore {
-  /** Instances with the same bucket are read and stored together; fixed for each. */
+  /**
+   * Bucket of an instance. Instances of a bucket are read and stored together. The bucket never
+   * changes.
+   */
   bucketOf(instanceId: string): number;
   /** The head of the highest version ever stored, or undefined. */
   readHead(instanceId: string): Promise<InstanceHead | undefined>;
   /**
-   * The heads of at most `HEADS_MAX` instances of one bucket, in one read; without those that have
-   * none. An `Error` stands where a head cannot be decoded: it says why, and the others are read.
+   * Heads of at most `HEADS_MAX` instances of one bucket, in one read. Instances without a head are
+   * left out. For a head that cannot be decoded, the map has an `Error` with the reason.
    */
   readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
   /**
-   * Stores at most `HEADS_MAX` checkpoints of instances of one bucket: chunks, in their order, and
-   * answers, each confirmed, then the heads, all of them or none while they have no more than
-   * `HEADS_BYTES_MAX` together. May be repeated and may come late, in any order: a version below the
-   * stored one changes nothing. A head that is deleted takes all rows with it. Chunks may overlap what
-   * is stored, with other borders: every row above the floor stays readable. Where the floor has moved,
-   * the rows up to it go, those in a chunk with later ones too; the head is stored after that.
+   * Stores at most `HEADS_MAX` checkpoints of instances of one bucket. First writes the chunks, in
+   * their order, and the answers, each confirmed. Then writes the heads: all or none, if they have
+   * at most `HEADS_BYTES_MAX` together.
+   *
+   * A checkpoint may be repeated and may arrive late, in any order: a version below the stored
+   * version changes nothing. The head of a deleted instance deletes all its rows. Chunks may
+   * overlap stored chunks with other borders; every row above the floor stays readable. If the
+   * floor has moved, rows up to the floor are deleted before the head is stored, also from chunks
+   * with later rows.
    */
   checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
   /**
-   * Stores answers of instances of one bucket before the checkpoints that they belong to, however many.
-   * May be repeated and may come late; those of a deleted instance go with it.
+   * Stores answers of instances of one bucket before the checkpoints that they belong to, in any
+   * number. May be repeated and may arrive late. The deletion of an instance deletes its answers.
    */
   storeAnswers(parts: readonly InstanceAnswers[]): Promise<void>;
   /**
-   * Of the observations in chunks those with ordinals from `newest` downwards, at most `count`, newest
-   * first. Throws `CorruptState` when a chunk is not what was written; `readDrift` does too.
+   * Observations in chunks with ordinals from `newest` down, at most `count`, newest first. Throws
+   * `CorruptState` for a damaged chunk.
    */
   readHistory(instanceId: string, newest: number, count: number): Promise<HistoryRow[]>;
-  /** The same of drift events. */
+  /** Drift events in chunks, as `readHistory` reads observations. */
   readDrift(instanceId: string, newest: number, count: number): Promise<DriftRow[]>;
-  /** The stored answer for a key, unless it is older than `oldestMs`. */
+  /** Stored answer for a key; undefined if there is none or the answer is older than `oldestMs`. */
   findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;
   /**
-   * The same of several keys, in any order and without those that have no answer: at most 100, each named
-   * once, in one read if the store can.
+   * Stored answers for at most 100 distinct keys, in any order. Keys without an answer are left
+   * out. `oldestMs` as in `findAnswer`. One read, if the store supports it.
    */
   findAnswers(
     instanceId: string,
@@ -192,25 +203,25 @@ export interface InstanceStore {
   ): Promise<readonly AnswerRow[]>;
 }
 
-/** A stored answer, and whose it is. */
+/** A stored answer and its instance. */
 export type InstanceAnswer = { readonly instanceId: string; readonly answer: AnswerRow };
 
-/** Instances as tools go through them: everything, as it is stored. */
+/** Instances for tools, which iterate over everything as it is stored. */
 export interface PagedInstances extends InstanceStore {
   /**
-   * Every head of a bucket, markers of deleted instances included, at most `HEADS_MAX` in a page, in
-   * an order that is always the same. An `Error` stands where a head cannot be decoded. What is stored
-   * meanwhile may be missing.
+   * All heads of a bucket with the markers of deleted instances, at most `HEADS_MAX` in a page, in
+   * a stable order. A head that cannot be decoded is an `Error`. Heads stored during the iteration
+   * may be missing.
    */
   headPages(bucket: number): AsyncIterable<ReadonlyMap<string, InstanceHead | Error>>;
   /**
-   * Every answer of at most `HEADS_MAX` instances of one bucket, page by page, in an order that is
-   * always the same. Throws `CorruptState`.
+   * All answers of at most `HEADS_MAX` instances of one bucket, in pages, in a stable order. Throws
+   * `CorruptState`.
    */
   answerPages(instanceIds: readonly string[]): AsyncIterable<readonly InstanceAnswer[]>;
   /**
-   * The chunks of an instance with last ordinals above `after` up to `newest`, the lowest first.
-   * Throws `CorruptState`.
+   * Chunks of an instance with last ordinals above `after` and up to `newest`, lowest first. Throws
+   * `CorruptState`.
    */
   chunkPages(
     table: 'history' | 'drift',
@@ -221,32 +232,35 @@ export interface PagedInstances extends InstanceStore {
 }
 
 /**
- * The bucket in which the stored state of an actor lies: what is in one bucket is stored in one
- * write and read in one read. The same for ever: it says where stored states lie.
+ * Bucket of an actor's stored state. States of one bucket are stored in one write and read in one
+ * read. The bucket of an actor never changes: it is in the storage key.
  */
 export type BucketOf = (actorId: string) => number;
 
 /**
- * Buckets of a shard. 64 shards then make 1,024 buckets: of 10,000,000 instances 10,000 heads of
- * 2 kB, 20 MB, lie in one. More would leave too few dirty actors for one write. Fixed for ever.
+ * Buckets per shard. 64 shards have 1,024 buckets. With 10,000,000 instances, each bucket has
+ * 10,000 heads of 2 kB (20 MB). With more buckets, one write would have too few dirty actors. Never
+ * change it.
  */
 const BUCKETS_PER_SHARD = 16;
 
 /**
- * The buckets of a cluster with that many shards. They use the hash that gives actors their shards,
- * so that all of a bucket lies in one shard, and has one owner.
+ * Buckets of a cluster with `shardCount` shards. Buckets and shards use the same hash, so each
+ * bucket lies in one shard and has one owner.
  */
 export function bucketsOf(shardCount: number): BucketOf {
   const count = bucketCountOf(shardCount);
   return (actorId) => hashText(actorId) % count;
 }
 
-/** How many buckets there are then: their numbers count from 0. */
+/** Number of buckets of a cluster. Buckets are numbered from 0. */
 export function bucketCountOf(shardCount: number): number {
   return shardCount * BUCKETS_PER_SHARD;
 }
 
-/** The bucket that all of these actors lie in, of which there are at most `max`; undefined for none. */
+/**
+ * Bucket that all given actors share; undefined for no actors. There may be at most `max` actors.
+ */
 export function onlyBucketOf(
   bucketOf: BucketOf,
   actorIds: readonly string[],
@@ -258,39 +272,43 @@ export function onlyBucketOf(
   return bucket;
 }
 
-/** How many of an instance's oldest rows are meant, in each of the tables: counted for life. */
+/** Numbers of an instance's oldest rows in each table, counted for life. */
 export type RowCounts = { readonly history: number; readonly drift: number };
 
-/** Of an instance that still has all its rows. */
+/** Row counts of an instance that still has all its rows. */
 export const NO_ROWS_TRIMMED: RowCounts = { history: 0, drift: 0 };
 
 /**
- * Below which rows an instance has none any more, because they were older than its account keeps them
- * (decision 234): the observations up to the ordinal `history`, and the drift events that they brought.
+ * Floor of an instance's rows (decision 234). Rows up to the floor were trimmed, because they were
+ * older than the account's retention: the observations up to the ordinal `history`, and their drift
+ * events.
  */
 export type Floor = RowCounts & {
-  /** Of the last observation below the floor: its generation, cycle and time. */
+  /** Generation, cycle and time of the last observation below the floor. */
   readonly generation: number;
   readonly cycle: number;
   readonly timestampMs: number;
   /**
-   * The model's state after that observation (`packedState`), from which the rows above can be run
-   * again; undefined where it was not known.
+   * Model state after that observation (`packedState`). The rows above can be replayed from this
+   * state. Undefined: the state is unknown.
    */
   readonly state: string | undefined;
 };
 
-/** Bytes of one number of a state. */
+/** Size of one number of a state, in bytes. */
 const NUMBER_BYTES = 8;
 
-/** A model's state as a text of a character for each byte, which takes less memory than an array. */
+/**
+ * Packs a model state into a string with one character per byte, which takes less memory than an
+ * array.
+ */
 export function packedState(state: Float64Array): string {
   const bytes = Buffer.alloc(NUMBER_BYTES * state.length);
   for (const [place, value] of state.entries()) bytes.writeDoubleLE(value, NUMBER_BYTES * place);
   return bytes.toString('latin1');
 }
 
-/** The state of such a text. */
+/** Unpacks a state that `packedState` packed. */
 export function unpackedState(packed: string): Float64Array {
   const bytes = Buffer.from(packed, 'latin1');
   assert(bytes.length % NUMBER_BYTES === 0, 'a state is whole numbers of eight bytes');
@@ -299,7 +317,7 @@ export function unpackedState(packed: string): Float64Array {
   );
 }
 
-/** The rows of an instance that are gone. */
+/** Numbers of an instance's trimmed rows. */
 export function trimmedOf({ floor }: { readonly floor?: Floor | undefined }): RowCounts {
   return floor ?? NO_ROWS_TRIMMED;
 }

@@ -8,7 +8,7 @@ export type JournalRecord = {
   readonly actorId: string;
   /** Grows by one per committed event of the actor, for life. */
   readonly version: number;
-  /** The call that committed it, 0 for none: a retry must find it after a crash too. */
+  /** Call that committed the event; 0: none. A retry must find the call after a crash too. */
   readonly callId: number;
   /** Server time of the commit in Unix milliseconds. */
   readonly atMs: number;
@@ -16,21 +16,26 @@ export type JournalRecord = {
   readonly event: unknown;
 };
 
-/** What has happened, in the order in which it did. One writer. */
+/** Log of committed events in commit order. A journal has one writer. */
 export interface Journal {
   /** Whether records outlive this process. */
   readonly isLasting: boolean;
-  /** Whether no other node can take its actors over while this process lives. */
+  /** Whether no other node can take over its actors while this process lives. */
   readonly isOnlyWriter: boolean;
-  /** Why nothing more should be committed for now, although what is appended may still be; absent: nothing. */
+  /**
+   * Returns a fault while nothing more should be committed, although appends still succeed. Absent:
+   * commits are never refused.
+   */
   readonly refusal?: (() => Fault | undefined) | undefined;
   /**
-   * Makes a group of records, each as one line of JSON, durable as one unit. Returns undefined when
-   * it is durable at once, else a promise that fulfils when it is and no other writer could take its
-   * actors over before this call; it rejects with `service_unavailable` when this writer must stop.
-   * Groups may be under way side by side, and are durable in order. Groups before the one at the
-   * low-water mark (from 0, in the order of the calls) are not needed any more. `traceparent` is of the
-   * append's own span, if it has one.
+   * Appends a group of records, each as one line of JSON, as one durable unit. Returns undefined if
+   * the group is durable at once. Otherwise the promise fulfils when the group is durable and no
+   * other writer could take over its actors before this call. The promise rejects with
+   * `service_unavailable` when this writer must stop.
+   *
+   * Several groups may be in flight; they become durable in order. Groups below `lowWaterMark`
+   * (numbered from 0 in the order of the calls) are not needed any more. `traceparent`: the span of
+   * this append, if there is one.
    */
   append(
     lines: readonly string[],
@@ -39,115 +44,125 @@ export interface Journal {
   ): Promise<void> | undefined;
 }
 
-/** What is known of a journal from outside. Source: decision 191. */
+/** State of a journal, as other processes see it. Source: decision 191. */
 export type JournalHead = {
-  /** `host:port` of the process that writes it. */
+  /** `host:port` of the process that writes the journal. */
   readonly address: string;
-  /** The slot after the newest that was found; once the journal's end is decided, that end. */
+  /** Slot after the newest slot found; once the end of the journal is decided, that end. */
   readonly next: number;
-  /** Slots below are not needed any more. */
+  /** Low-water mark: slots below it are not needed any more. */
   readonly lowWaterMark: number;
-  /** Whether nothing more can be acknowledged. */
+  /** Whether the journal has a seal: nothing more can be acknowledged. */
   readonly isSealed: boolean;
 };
 
-/** One slot as its writer sends it, first and every time again: a slot's bytes never change. */
+/** A slot, as its writer sends it. Every retry sends the same bytes. */
 export type Append = {
   readonly incarnation: string;
   readonly slot: number;
   readonly records: Uint8Array;
-  /** Slots below are not needed any more. At most `slot`. */
+  /** Low-water mark: slots below it are not needed any more. At most `slot`. */
   readonly lowWaterMark: number;
   /**
-   * Slots below are deleted along with this write; undefined deletes none, as most do: each is a
-   * tombstone. At most a mark that an acknowledged slot names, so that no reader finds the deletion
-   * without finding a mark as high.
+   * Slots below this slot are deleted by the same write. Undefined, as in most writes, deletes
+   * none: each deletion is a tombstone. At most a low-water mark that an acknowledged slot names. A
+   * reader that finds the deletion then also finds a mark at least as high.
    */
   readonly deleteBelow: number | undefined;
 };
 
-/** A group as it stands in its slot. */
+/** A group of records in its slot. */
 export type JournalSlot = { readonly slot: number; readonly records: Uint8Array };
 
 /**
- * What came of a conditional write. `head` is what stands there after a refusal, undefined when
- * there is no such journal.
+ * Result of a conditional write. `head`: the stored head after a refusal; undefined if there is no
+ * such journal.
  */
 export type Conditional =
   | { readonly isApplied: true }
   | { readonly isApplied: false; readonly head: JournalHead | undefined };
 
 /**
- * The journals of all incarnations. A slot is written plainly, by its only writer, which
- * acknowledges it once a look that began after the write's answer has found no seal; a node that seals
- * a journal then finds the slot (decision 191). Methods reject with `service_unavailable` when the
- * store gives no answer; with `isOutcomeUnknown` a write may have happened or may yet happen, at
- * any later time, in a part of the replicas. They reject with `internal` when the store refuses for
- * good (too large, a broken query).
+ * Journals of all incarnations. A slot is written by its only writer, without a condition. The
+ * writer acknowledges the slot after a look for a seal that began after the write was answered and
+ * found none. A node that seals the journal later therefore finds the slot (decision 191).
+ *
+ * Methods reject with `service_unavailable` if the store gives no answer. With `isOutcomeUnknown`,
+ * a write may have happened, or may still happen at any later time on some replicas. Methods reject
+ * with `internal` if the store refuses for good (too large, a broken query).
  */
 export interface JournalStore {
-  /** Begins a journal at slot 0, not sealed. Not applied when the incarnation has one. */
+  /** Creates a journal at slot 0, not sealed. Not applied if the incarnation has a journal. */
   begin(incarnation: string, address: string): Promise<Conditional>;
-  /** Writes a slot, of which a quorum has it then. May be repeated, with the same bytes. */
+  /** Writes a slot to a quorum. May be repeated with the same bytes. */
   append(append: Append): Promise<void>;
-  /** Whether there is a seal: true for good after a `seal` was fulfilled that ended before this began. */
+  /** Whether there is a seal. True for good once a `seal` has fulfilled before this call began. */
   isSealed(incarnation: string): Promise<boolean>;
   /**
-   * Seals a journal and decides its end, once: no slot from there on was or will be acknowledged,
-   * and all between the low-water mark and the end can be read. Not applied when the end was decided
-   * already or there is no such journal.
+   * Seals a journal and decides its end, once. No slot from the end on was or will be acknowledged.
+   * All slots from the low-water mark to the end can be read. Not applied if the end is already
+   * decided or there is no such journal.
    */
   seal(incarnation: string): Promise<Conditional>;
   /**
-   * The head now: `serial` sees every journal that was begun and every end that was decided;
-   * `quorum` is cheap and may lag behind those under way.
+   * Present head of a journal. `serial` sees every created journal and every decided end. `quorum`
+   * is cheap and may miss changes in flight.
    */
   readHead(incarnation: string, read: 'serial' | 'quorum'): Promise<JournalHead | undefined>;
-  /** The slots `from` to before `to` that are there, in ascending order. */
+  /** Existing slots from `from` up to, but without, `to`, in ascending order. */
   readSlots(incarnation: string, from: number, to: number): Promise<JournalSlot[]>;
-  /** Every incarnation that has a journal, and since when its end is decided (Unix milliseconds). */
+  /**
+   * Every incarnation that has a journal, and the time at which its end was decided (Unix
+   * milliseconds).
+   */
   list(): Promise<{ incarnation: string; sealedAtMs: number | undefined }[]>;
-  /** Takes a journal away whose end is decided, with all that is left in it; else does nothing. */
+  /** Deletes a journal whose end is decided, with all its slots. Otherwise does nothing. */
   empty(incarnation: string): Promise<void>;
 }
 
-/** Slots that a writer has under way at once, at most: a sealer relies on it. */
+/** Maximum number of slots that a writer has in flight. A sealer relies on this bound. */
 export const SLOTS_UNDER_WAY_MAX = 4;
 
-/** Slots up to the newest that a sealer looks at: more than may be under way. */
+/** Number of newest slots that a sealer reads: more than a writer has in flight. */
 export const NEWEST_SLOTS = 8;
 
-/** The newest slot of a journal, whether or not its bytes are there. */
+/** Newest slot of a journal, with or without its bytes. */
 export type NewestSlot = { readonly slot: number; readonly lowWaterMark: number };
 
-/** A journal from the newest slot down, as one read finds it. */
+/** Newest slots of a journal, from a single read. */
 export type NewestSlots = NewestSlot & {
-  /** Those of the newest `NEWEST_SLOTS` that are there with their bytes. */
+  /** Slots among the newest `NEWEST_SLOTS` that have their bytes. */
   readonly whole: readonly number[];
 };
 
-/** What is written conditionally of a journal: where its writer is, and the decided end. */
+/**
+ * Part of a journal that is written conditionally: the address of its writer and the decided end.
+ */
 export type JournalEntry = { readonly address: string; readonly end: number | undefined };
 
-/** The single steps of sealing, as a store of journals does them. Each may be repeated. */
+/** Steps of sealing, which each journal store implements. Each step may be repeated. */
 export type SealSteps = {
-  /** The entry of a journal, serially: every end that was decided is seen. */
+  /** Reads the entry of a journal serially: the read sees every decided end. */
   readonly readEntry: (incarnation: string) => Promise<JournalEntry | undefined>;
-  /** Puts the seal there; fulfils when a quorum has it. */
+  /** Writes the seal. Fulfils when a quorum has the seal. */
   readonly putSeal: (incarnation: string) => Promise<void>;
-  /** The newest slots in one read of a quorum, which has them, bytes and all, when it answers. */
+  /**
+   * Reads the newest slots from a quorum in one read. After the answer, a quorum has these slots
+   * with their bytes.
+   */
   readonly readNewestSlots: (incarnation: string) => Promise<NewestSlots | undefined>;
-  /** Decides the end unless it is decided; whether this call did. */
+  /** Decides the end unless it is decided. Returns whether this call decided it. */
   readonly decideEnd: (incarnation: string, end: number) => Promise<boolean>;
   readonly readHead: (incarnation: string, read: 'serial') => Promise<JournalHead | undefined>;
 };
 
 /**
- * Seals a journal and decides its end: see `JournalStore.seal`. First the seal, then the look at the
- * slots: a writer whose look afterwards finds no seal has written its slot before this reads, so it
- * is found (Gafni and Lamport, Disk Paxos, 2000). What is found of slots that no answer was given
- * for may be more or less each time, hence one decided end that all go by (decision 192). Rejects
- * with an Error when more is missing than a writer has under way: then it decides nothing.
+ * Seals a journal and decides its end: see `JournalStore.seal`. Writes the seal first and reads the
+ * slots afterwards. A writer that finds no seal after its write has written its slot before this
+ * read, so this read finds the slot (Gafni and Lamport, Disk Paxos, 2000). Slots without an answer
+ * may be found in one read and not in the next, so all nodes use one decided end (decision 192).
+ * Rejects with an Error, and decides nothing, if more slots are missing than a writer has in
+ * flight.
  */
 export async function sealJournal(steps: SealSteps, incarnation: string): Promise<Conditional> {
   const entry = await steps.readEntry(incarnation);
@@ -161,10 +176,11 @@ export async function sealJournal(steps: SealSteps, incarnation: string): Promis
 }
 
 /**
- * The first slot that is missing. A writer has few slots under way and begins none before all but
- * these are answered, so that a gap can only be among the newest; what is above it was never
- * acknowledged. What is below the low-water mark is no gap: it was deleted. A row without bytes is
- * one that read repair has made: its slot was begun, so it counts as the newest, and as a gap.
+ * First missing slot. A writer has few slots in flight and begins no slot before all but these are
+ * answered. A gap can therefore only be among the newest slots, and no slot above the gap was
+ * acknowledged. Slots below the low-water mark are no gap, because they were deleted. Read repair
+ * can make a row without bytes. The slot of such a row was begun, so the row counts as the newest
+ * slot and as a gap.
  */
 function endOf(newest: NewestSlots | undefined): number {
   if (newest === undefined) return 0;
@@ -177,7 +193,7 @@ function endOf(newest: NewestSlots | undefined): number {
   return end;
 }
 
-/** The head of a journal from its three parts, each as it was read. */
+/** Head of a journal, combined from its three parts. */
 function headFrom(
   { address, end }: JournalEntry,
   isSealed: boolean,
@@ -188,33 +204,36 @@ function headFrom(
 }
 
 /**
- * Bytes of one group that are sent at all. Cassandra refuses what is over half a commit-log segment
- * (8 MiB of 16), but answers as if the outcome were open. Eight times the largest group.
+ * Maximum size of a group, in bytes: eight times the largest group. Cassandra refuses more than
+ * half a commit-log segment (8 MiB of 16), but reports an unknown outcome.
  */
 const GROUP_BYTES_MAX = 4 * 1_024 * 1_024;
 
-/** How an entry is read: see `JournalStore.readHead`. */
+/** Consistency for reading an entry: see `JournalStore.readHead`. */
 export type HeadRead = Parameters<JournalStore['readHead']>[1];
 
-/** The single calls that a store of journals is made of, whatever keeps the rows. */
+/** Primitive operations of a journal store, whatever database keeps the rows. */
 export type JournalSteps = Pick<JournalStore, 'append' | 'readSlots' | 'list'> &
   Pick<SealSteps, 'putSeal' | 'readNewestSlots' | 'decideEnd'> & {
-    /** Makes the entry of a journal; whether this call did. */
+    /** Creates the entry of a journal. Returns whether this call created it. */
     readonly begin: (incarnation: string, address: string) => Promise<boolean>;
     readonly readEntry: (incarnation: string, read: HeadRead) => Promise<JournalEntry | undefined>;
-    /** Whether a quorum knows of a seal. */
+    /** Whether a quorum has a seal. */
     readonly hasSeal: (incarnation: string) => Promise<boolean>;
     readonly readNewestSlot: (incarnation: string) => Promise<NewestSlot | undefined>;
-    /** Deletes every slot, those included that come later. */
+    /** Deletes every slot, including slots that arrive later. */
     readonly deleteSlots: (incarnation: string) => Promise<void>;
     /** Deletes an entry whose end is decided. */
     readonly deleteEntry: (incarnation: string) => Promise<void>;
   };
 
-/** The port made of these calls: the one way of reading heads, sealing and emptying. */
+/**
+ * Builds a journal store from its primitive operations. All stores share the reading of heads,
+ * sealing and emptying.
+ */
 export function journalStoreOf(steps: JournalSteps): JournalStore {
   const readEntry = (incarnation: string) => steps.readEntry(incarnation, 'serial');
-  /** The parts are read side by side: each alone is true, and no user needs more. */
+  /** Reads the parts in parallel. Each part is true by itself, and no caller needs more. */
   const readHead = async (
     incarnation: string,
     read: HeadRead,
@@ -243,14 +262,14 @@ export function journalStoreOf(steps: JournalSteps): JournalStore {
     async empty(incarnation) {
       const entry = await readEntry(incarnation);
       if (entry?.end === undefined) return;
-      // The slots first: without its entry nothing would ever look for them again.
+      // Slots first: without the entry, nothing would find the slots again.
       await steps.deleteSlots(incarnation);
       await steps.deleteEntry(incarnation);
     },
   };
 }
 
-/** Throws for what no writer may send, and `internal` for a group that no store should be burdened with. */
+/** Asserts a valid append. Throws `internal` for a group above `GROUP_BYTES_MAX`. */
 function assertSound({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
   assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
   assert(deleteBelow <= lowWaterMark, 'what is needed is never deleted');
@@ -259,7 +278,7 @@ function assertSound({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): 
   throw new Fault('internal', `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`);
 }
 
-/** A begin that was refused is of no use without the head: its node has to look again. */
+/** Replaces the error of an unreadable head after a refused `begin`: the node has to look again. */
 function notSaid(cause: unknown): never {
   throw new Fault('service_unavailable', 'the store does not say what stands there', {
     isOutcomeUnknown: true,

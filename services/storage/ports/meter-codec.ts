@@ -9,18 +9,21 @@ import {
   type StoredReservation,
 } from '#storage/ports/meters';
 
-/** What the first byte of a stored meter says. A change of its row or of the layout is another format. */
+/**
+ * Format number in the first byte of a stored meter. A change of its row or of the layout needs a
+ * new format.
+ */
 const FORMAT = 1;
 
 const writer = new ByteWriter();
 
-/** A head as it is stored: its version and, as JSON, the row that the journal has too; about 80 bytes. */
+/** Encodes a head: its version, and the row of the journal as JSON; about 80 bytes. */
 export function encodeMeter(head: MeterHead): Buffer {
   const json = JSON.stringify(rowOfMeter(head));
   return writer.begin(FORMAT).number(head.version).text(json).end();
 }
 
-/** The head of an account's meter from its stored bytes. Throws `CorruptState`. */
+/** Decodes the stored head of an account's meter. Throws `CorruptState`. */
 export function decodeMeter(accountId: string, bytes: unknown): MeterHead {
   const what = `the meter of ${accountId}`;
   const reader = readerOf(bytes, FORMAT, what);
@@ -30,7 +33,7 @@ export function decodeMeter(accountId: string, bytes: unknown): MeterHead {
   return { version, ...recordOf(json, what) };
 }
 
-/** A finished month as it is stored: as JSON, the row that heads have of it too. */
+/** Encodes a finished month: its row as JSON, as in a head. */
 export function encodeMonth(month: FinishedMonth): Buffer {
   return writer
     .begin(FORMAT)
@@ -38,7 +41,7 @@ export function encodeMonth(month: FinishedMonth): Buffer {
     .end();
 }
 
-/** A finished month of an account from its stored bytes. Throws `CorruptState`. */
+/** Decodes a stored finished month of an account. Throws `CorruptState`. */
 export function decodeMonth(accountId: string, bytes: unknown): FinishedMonth {
   const what = `a month of ${accountId}`;
   const reader = readerOf(bytes, FORMAT, what);
@@ -66,11 +69,11 @@ function recordOf(json: string, what: string): MeterRecord {
 }
 
 /*
- * What stands in an object at the end of a meter's row: only what may be lost, because a release that does
- * not know it leaves it out (decision 240).
+ * The object at the end of a meter's row. It holds only data that may be lost: a release that does
+ * not know the object leaves it out (decision 240).
  */
 
-/** A key: its prefix, its cycles, and the days of these behind them. */
+/** A key: its prefix, its cycles, and the days of the cycles. */
 type KeyRow = readonly (string | number)[];
 
 /** A finished month: its end, its cycles, their days, and its keys. */
@@ -81,11 +84,11 @@ type MonthRow = readonly [
   keys: readonly KeyRow[],
 ];
 
-/** The object, with no more than there is. */
+/** The object at the end of a row. Empty parts are left out. */
 type MeterAddition = {
   readonly days?: readonly number[];
   readonly keys?: readonly KeyRow[];
-  /** Of each reservation the place of its key in `keys`; -1: it has none. */
+  /** Index in `keys` of each reservation's key; -1: no key. */
   readonly of?: readonly number[];
   readonly finished?: readonly MonthRow[];
   readonly unrecorded?: number;
@@ -94,12 +97,12 @@ type MeterAddition = {
 /** Days of the longest month. */
 const DAYS_MAX = 31;
 
-/** Keys of one list: more than a meter counts. */
+/** Maximum number of keys in a list: more than a meter counts. */
 const KEYS_MAX = 256;
 
 const PREFIX = new RegExp(`^[\\w-]{${KEY_PREFIX_LENGTH}}$`);
 
-/** The addition of a record; undefined: there is nothing to add. */
+/** Addition of a record; undefined: there is nothing to add. */
 function additionOf({
   days,
   keys,
@@ -120,7 +123,7 @@ function additionOf({
   };
 }
 
-/** What an addition says of a record, of each part as far as it makes sense. */
+/** Reads the fields of a record from an addition. Invalid parts are left out. */
 function readAddition(
   addition: object | undefined,
   { cyclesUsed, windowWatermark }: Pick<MeterRecord, 'cyclesUsed' | 'windowWatermark'>,
@@ -139,7 +142,7 @@ function readAddition(
   };
 }
 
-/** The reservations, each with the key that an addition says it is of. */
+/** Reservations with the keys that an addition names for them. */
 function withKeys(
   reservations: readonly StoredReservation[],
   addition: object | undefined,
@@ -153,7 +156,7 @@ function withKeys(
   });
 }
 
-/** Whether a value is a whole number from 0 on. */
+/** Whether a value is a safe integer from 0 on. */
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
@@ -162,12 +165,12 @@ function rowOfKey({ prefix, cycles, days = [] }: KeyCycles): KeyRow {
   return [prefix, cycles, ...days];
 }
 
-/** A finished month as rows have it. */
+/** Row of a finished month. */
 function rowOfMonth({ endsAtMs, cyclesUsed, days, keys }: FinishedMonth): MonthRow {
   return [endsAtMs, cyclesUsed, days, keys.map(rowOfKey)];
 }
 
-/** The finished month that a row is; undefined: it is none. */
+/** Finished month in a row; undefined: the row is not valid. */
 function monthOf(row: unknown): FinishedMonth | undefined {
   if (!Array.isArray(row)) return undefined;
   const [endsAtMs, cyclesUsed, someDays, someKeys]: readonly unknown[] = row;
@@ -181,7 +184,9 @@ function partsOf(addition: object = {}): Readonly<Partial<Record<keyof MeterAddi
   return addition;
 }
 
-/** Keys that have used no more than all of it; undefined where they are none. */
+/**
+ * Distinct keys in rows that use no more than `used` together; undefined: the rows are not valid.
+ */
 function keysOf(rows: unknown, used: number): readonly KeyCycles[] | undefined {
   if (!Array.isArray(rows)) return undefined;
   const keys = listOf(rows, keyOf, KEYS_MAX);
@@ -200,7 +205,7 @@ function keyOf(row: unknown): KeyCycles | undefined {
   return days && { prefix, cycles, days };
 }
 
-/** All of them; undefined where one is none, or they are too many. */
+/** Items of all rows; undefined if a row is not valid or there are more than `max`. */
 function listOf<Item>(
   rows: readonly unknown[],
   read: (row: unknown) => Item | undefined,
@@ -210,7 +215,7 @@ function listOf<Item>(
   return items.length === rows.length && items.length <= max ? items : undefined;
 }
 
-/** Ascending counts behind the index of a day; undefined where they are none. */
+/** Index of the first day, then ascending counts; undefined if `days` is not valid. */
 function daysOf(days: unknown, used: number): readonly number[] | undefined {
   if (!Array.isArray(days) || days.length === 0 || days.length > DAYS_MAX) return undefined;
   const [first, ...ends]: readonly unknown[] = days;
@@ -223,13 +228,13 @@ function daysOf(days: unknown, used: number): readonly number[] | undefined {
 }
 
 /**
- * Reservations of one record: as many as a meter may have open, though a closing record takes fewer
- * along. Each is some 30 characters of a row, a keyed one some 50, and 120 if its numbers are the
- * largest that there are.
+ * Maximum number of reservations in a record: as many as a meter may have open. A closing record
+ * takes fewer. A reservation takes about 30 characters of a row, with a call tag about 50, and at
+ * most 120.
  */
 export const STORED_RESERVATIONS_MAX = 16_384;
 
-/** What a row begins with, in this order. A change of it is another format wherever rows lie. */
+/** First fields of a row, in this order. A change needs a new format wherever rows are stored. */
 const COUNTS = [
   'monthEndsAtMs',
   'monthWatermark',
@@ -240,20 +245,21 @@ const COUNTS = [
   'windowWatermark',
 ] as const satisfies readonly (keyof MeterRecord)[];
 
-/** Numbers of one reservation behind the counts, the tag of a keyed call not counted. */
+/** Numbers of one reservation in a row, without the tag of a keyed call. */
 const RESERVATION_NUMBERS = 6;
 
-/** A record as one list: its numbers, and at its end what may be lost, if there is any. */
+/** A record as a list: its numbers, then the addition, if there is one. */
 export type MeterRow = readonly (number | MeterAddition)[];
 
 /**
- * A record as one list of numbers, for journals and heads: the counts, then six for each
- * reservation. Before those of a keyed call stands its tag, negative: nothing else is, so rows from
- * before there were tags read as what they are. The two times are differences, because they are large and nearly alike: how long
- * before the record's month its own ended, and how long after the one before it expires. At the end stands
- * the addition, if there is any.
+ * Encodes a record as a list of numbers, for journals and heads: the counts, then six numbers per
+ * reservation. The tag of a keyed call precedes its six numbers as a negative number. No other
+ * number is negative, so older rows without tags can be read. The two times of a reservation are
+ * large and similar, so differences are stored. The first is the distance of its month end from the
+ * record's month end. The second is the distance of its expiry from the previous expiry. The
+ * addition, if any, comes last.
  *
- * Throws an Error for a record that `meterOfRow` would refuse: once it is durable it is too late.
+ * Throws an Error for a record that `meterOfRow` would refuse, before the record is durable.
  */
 export function rowOfMeter(record: MeterRecord): MeterRow {
   assertSensible(record);
@@ -270,9 +276,8 @@ export function rowOfMeter(record: MeterRecord): MeterRow {
 }
 
 /**
- * The record that a row is. Of an object at its end is taken what makes sense; the rest is what a later
- * release adds, and passed over. Throws an Error, which names what is wrong, when the row
- * makes no sense.
+ * Decodes a row into a record. Valid parts of the addition are read; a later release may have added
+ * other parts, which are skipped. Throws an Error that names the problem if the row is not valid.
  */
 export function meterOfRow(row: unknown): MeterRecord {
   const { list, addition } = dividedRow(row);

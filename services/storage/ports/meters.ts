@@ -1,80 +1,83 @@
 /**
- * Characters of a key's digest, from its beginning, that name it within its account: 48 bits, so that no
- * two of its keys are ever taken for one.
+ * Length of a key prefix: the first characters of a key's digest, which name the key within its
+ * account. With 48 bits, no two keys of an account share a prefix.
  */
 export const KEY_PREFIX_LENGTH = 8;
 
-/** Finished months of an account that are kept. */
+/** Number of finished months that are kept per account. */
 export const MONTHS_KEPT = 12;
 
-/** What one key has used of a month. */
+/** Usage of one API key in a month. */
 export type KeyCycles = {
-  /** The first `KEY_PREFIX_LENGTH` characters of its digest. */
+  /** First `KEY_PREFIX_LENGTH` characters of the key's digest. */
   readonly prefix: string;
   readonly cycles: number;
-  /** Which day they are of (`month-days`); absent: there are none. */
+  /** Days of the cycles (`MonthDays` in `limiter/meter/usage.ts`); absent: no cycles. */
   readonly days?: readonly number[];
 };
 
-/** A month that is over: all that was used in it. */
+/** Usage of an account in a finished month. */
 export type FinishedMonth = {
-  /** Unix ms. */
+  /** Unix milliseconds. */
   readonly endsAtMs: number;
   readonly cyclesUsed: number;
-  /** Which day they are of (`month-days`). */
+  /** Days of the cycles (`MonthDays`). */
   readonly days: readonly number[];
-  /** Of them; what is missing in their sum is of no key that is known. */
+  /** Cycles by key. Cycles of unknown keys are missing. */
   readonly keys: readonly KeyCycles[];
 };
 
-/** Cycles held for a call, as they outlive the process that holds them. */
+/** Cycles reserved for a call, as stored for the time after the process. */
 export type StoredReservation = {
   readonly callId: number;
-  /** What a keyed call has besides its id, else 0: another call of the same id has another tag. */
+  /** Tag of a keyed call, which distinguishes calls with the same id; 0 for other calls. */
   readonly callTag: number;
   readonly cycles: number;
-  /** The most that any of its calls reported. */
+  /** Highest usage that any of the calls reported. */
   readonly used: number;
   /** Calls admitted under this id that no settlement has reached. */
   readonly callsOpen: number;
-  /** Which month the cycles were granted in: Unix ms of its end. */
+  /** End of the month in which the cycles were granted, in Unix milliseconds. */
   readonly monthEndsAtMs: number;
-  /** Unix ms after which it counts as used. */
+  /** Time after which the reservation counts as used, in Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** The prefix of the key that it is charged to, one of the record's; absent: to none. */
+  /** Prefix of the charged key, which is one of the record's keys; absent: no key. */
   readonly key?: string;
 };
 
 /**
- * What records hold of a meter; nothing else of it outlives a crash (architecture 4). A value:
- * neither the store nor its user ever changes one.
+ * Durable state of a meter: nothing else survives a crash (architecture 4). Immutable: neither the
+ * store nor its user changes a record.
  */
 export type MeterRecord = {
-  /** Unix ms at which the month that is counted ends; 0: none has been counted. */
+  /** End of the counted month, in Unix milliseconds; 0: no month was counted. */
   readonly monthEndsAtMs: number;
   /**
-   * The month's durable watermark: cycles that may be granted; the next owner takes them as used.
+   * Durable watermark of the month: cycles that may be granted. The next owner counts all of them
+   * as used.
    */
   readonly monthWatermark: number;
-  /** Of those, used for certain at the time of the record. */
+  /** Cycles of the watermark that were used for certain at the time of the record. */
   readonly cyclesUsed: number;
-  /** Of the used ones, cycles of reservations that expired. */
+  /** Used cycles of expired reservations. */
   readonly cyclesExpired: number;
-  /** Of the used ones, cycles that crashes may have cost. */
+  /** Used cycles that crashes may have cost. */
   readonly cyclesLost: number;
-  /** Unix ms at which the last window ends; 0: none. */
+  /** End of the last window, in Unix milliseconds; 0: none. */
   readonly windowEndsAtMs: number;
-  /** The durable watermark of that window: requests that may be granted. */
+  /** Durable watermark of that window: requests that may be granted. */
   readonly windowWatermark: number;
-  /** Of that, requests that were granted without a record, or count as if they had been; absent: none. */
+  /**
+   * Requests of that watermark that were granted without a record, or count as if; absent: none.
+   */
   readonly unrecorded?: number;
-  /** Which day the used cycles are of (`month-days`); absent: not known, or none were used. */
+  /** Days of the used cycles (`MonthDays`); absent: not known, or none were used. */
   readonly days?: readonly number[];
-  /** Of the used ones, what each key has used; absent: none is known. */
+  /** Used cycles by key; absent: no key is known. */
   readonly keys?: readonly KeyCycles[];
-  /** Months that are over and may not be stored by themselves yet, oldest first; absent: none. */
+  /** Finished months that may not be stored separately yet, oldest first; absent: none. */
   readonly finished?: readonly FinishedMonth[];
-  /** Only a closing record has any, oldest first. */
+  /** Reservations of a closing record, oldest first; empty in other records. */
   readonly reservations: readonly StoredReservation[];
 };
 
@@ -88,33 +91,36 @@ export type MeterHead = MeterRecord & {
 export type MeterCheckpoint = { readonly accountId: string; readonly head: MeterHead };
 
 /**
- * The meters' states while they are not in memory. Versioned like `InstanceStore` (architecture
- * 3.2): of two heads the higher version wins, whatever comes late or twice. Methods throw
+ * Store of meters that are not in memory. Heads have versions as in `InstanceStore` (architecture
+ * 3.2): the higher version wins, even if writes arrive late or twice. Methods reject with
  * `service_unavailable`.
  */
 export interface MeterStore {
-  /** Meters of accounts with the same bucket are stored together; fixed for each. */
+  /**
+   * Bucket of an account's meter. Meters of a bucket are stored together. The bucket never changes.
+   */
   bucketOf(accountId: string): number;
   /** The head of the highest version ever stored, or undefined. */
   readHead(accountId: string): Promise<MeterHead | undefined>;
   /**
-   * Stores at most `HEADS_MAX` heads of one bucket, as `InstanceStore` stores its heads, and by
-   * themselves the finished months that they name. May be repeated and may come late, in any order: a
-   * version below the stored one changes nothing.
+   * Stores at most `HEADS_MAX` heads of one bucket, as `InstanceStore` stores its heads. Stores
+   * their finished months separately. May be repeated and may arrive late, in any order: a version
+   * below the stored version changes nothing.
    */
   checkpoint(checkpoints: readonly MeterCheckpoint[]): Promise<void>;
 }
 
-/** Months that are over, as `MeterStore` keeps them by themselves. Throws `service_unavailable`. */
+/** Finished months, which `MeterStore` stores separately. Rejects with `service_unavailable`. */
 export interface MonthStore {
-  /** Those of an account that were ever stored, newest first, at most `MONTHS_KEPT`. */
+  /** Stored months of an account, newest first, at most `MONTHS_KEPT`. */
   readMonths(accountId: string): Promise<readonly FinishedMonth[]>;
 }
 
-/** Meters and months as tools end them. */
+/** Meters and months for tools that erase accounts. */
 export interface ErasableMeters extends MeterStore, MonthStore {
   /**
-   * Removes an account's meter and its finished months for good: what is stored of it later is dropped. May be repeated.
+   * Erases an account's meter and its finished months permanently. Later writes are dropped. May be
+   * repeated.
    */
   erase(accountId: string): Promise<void>;
 }

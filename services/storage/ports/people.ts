@@ -15,13 +15,13 @@ import {
 } from '#accounts/people';
 import { Fault, faultFor } from '#fault/fault';
 
-/** A user as it stands, and the revision that a change of it must find again. */
+/** A user, and its revision for the optimistic lock. */
 export type StoredUser = { readonly user: User; readonly revision: number };
 
 /**
- * The people who sign in. Every write is durable when its promise fulfils and is seen by every later
- * read. Every method rejects with `service_unavailable` when the store cannot be reached; then a write
- * may have happened. Ids are drawn at random and never come back. Source: decision 245.
+ * Users, who sign in. A write is durable when its promise fulfils, and every later read sees the
+ * write. Methods reject with `service_unavailable` if the store cannot be reached; a write may then
+ * have happened. Ids are random and never reused. Source: decision 245.
  */
 export interface UserStore {
   /** Adds a user. Rejects with `conflict` if a user has the same `signInName`: nothing changes. */
@@ -30,26 +30,31 @@ export interface UserStore {
   /** The user with this id; undefined if there is none. */
   find(userId: string): Promise<StoredUser | undefined>;
 
-  /** The user of this address that the account made; without an account, the one that none made. */
+  /**
+   * User with this email that the account created; without an account, the user that no account
+   * created.
+   */
   findByEmail(email: string, accountId?: string): Promise<StoredUser | undefined>;
 
   /**
-   * Puts `user` in the place of what was read; id, email and account stay. Rejects with `conflict` if it was
-   * changed or removed since: nothing changes.
+   * Replaces a user that was read; id, email and account stay. Rejects with `conflict` if the user
+   * was changed or removed since; nothing changes then.
    */
   replace(was: StoredUser, user: User): Promise<StoredUser>;
 
-  /** Forgets a user, unless it was changed since it was read: answers whether it is gone. */
+  /** Removes a user unless the user was changed since. Returns whether the user was removed. */
   remove(was: StoredUser): Promise<boolean>;
 }
 
-/** Users as tools go through them. */
+/** Users for tools, in pages. */
 export interface PagedUsers extends UserStore {
-  /** Every user, page by page, in no particular order. What is stored meanwhile may be missing. */
+  /**
+   * All users in pages, in no particular order. Users stored during the iteration may be missing.
+   */
   pages(): AsyncIterable<readonly User[]>;
 }
 
-/** Who enters by which link, and when. */
+/** A user who enters an account by a link, and the time. */
 type Entry = {
   readonly accountId: string;
   readonly digest: string;
@@ -57,75 +62,80 @@ type Entry = {
   readonly atMs: number;
 };
 
-/** The address of a member, whose open invitations go with the membership or with the right to invite. */
+/**
+ * Email of a member. Open invitations of this address end with the membership or with the right to
+ * invite.
+ */
 export type Leaving = { readonly email?: string };
 
-/** `lastOwnerToo`: whether a membership goes although no owner is left then. */
+/** `lastOwnerToo`: whether to remove a membership even if no owner is left. */
 type Removal = Leaving & { readonly lastOwnerToo?: boolean };
 
 /**
- * Who may do what in which account, and the links by which others enter. All of one account changes as
- * a whole, so a link is used once, and an account that has an owner keeps one, however many write at
- * the same time. Durability and faults are those of `UserStore`. Source: decision 245.
+ * Members of accounts with their roles, and the links by which users enter. All people of an
+ * account change as a whole, under an optimistic lock. Therefore a link is used once, and an
+ * account with an owner keeps an owner, even with concurrent writers. Durability and faults are
+ * those of `UserStore`. Source: decision 245.
  */
 export interface MemberStore {
-  /** The people of an account; of one that is not known `NO_PEOPLE`. */
+  /** People of an account; `NO_PEOPLE` for an unknown account. */
   find(accountId: string): Promise<People>;
 
-  /** The memberships of a user, by account id. */
+  /** Memberships of a user, ordered by account id. */
   accountsOf(userId: string): Promise<Membership[]>;
 
   /**
-   * Adds a link. Rejects with `conflict` if the account is closed or has `LINKS_MAX` links. An earlier
-   * invitation of the same address, or an earlier set-up link, is no longer one.
+   * Adds a link. Rejects with `conflict` if the account is closed or has `LINKS_MAX` links. The
+   * link replaces an earlier invitation of the same address, or an earlier set-up link.
    */
   addLink(link: EntryLink): Promise<void>;
 
-  /** Takes a link back. Rejects with `not_found` if there is none. */
+  /** Revokes a link. Rejects with `not_found` if there is none. */
   dropLink(accountId: string, digest: string): Promise<void>;
 
   /**
-   * Makes a user a member by a link, which is used by that. Rejects with `not_found`
-   * (`link_not_usable`) if there is no such link or its time is over, and with `conflict` if the user
-   * is a member or the account has `MEMBERS_MAX`; then the link stays.
+   * Makes a user a member by a link, which is then used up. Rejects with `not_found`
+   * (`link_not_usable`) if there is no such link or it has expired. Rejects with `conflict` if the
+   * user is a member or the account has `MEMBERS_MAX` members; the link then stays.
    */
   enter(entry: Entry): Promise<Membership>;
 
   /**
-   * Gives a member another role. Where the member may invite no more, `linksLeft` holds. Rejects with `not_found` if there is none, and with `conflict`
+   * Changes the role of a member. If the new role may not invite, links are dropped as in
+   * `linksLeft`. Rejects with `not_found` if there is no such member, and with `conflict`
    * (`last_owner`) if no owner were left.
    */
   setRole(accountId: string, userId: string, role: Role, leaving?: Leaving): Promise<Membership>;
 
   /**
-   * Takes a membership away, and links as in `linksLeft`. Rejects as `setRole`; with `lastOwnerToo` not for the last owner: then a
-   * set-up link lets another one in.
+   * Removes a membership, and links as in `linksLeft`. Rejects as `setRole`. With `lastOwnerToo`,
+   * the last owner can be removed too; a set-up link then lets another owner in.
    */
   remove(accountId: string, userId: string, options?: Removal): Promise<void>;
 
   /**
-   * Takes everyone and every link out of an account that is being deleted, for good: no one enters any
-   * more. Answers who was a member. May be repeated.
+   * Removes all members and links of an account that is being deleted, permanently: nobody can
+   * enter any more. Returns the user ids of the former members. May be repeated.
    */
   close(accountId: string): Promise<string[]>;
 }
 
-/** Members as tools bring them from another store. */
+/** Members for tools that copy them from another store. */
 export interface CopiedMembers extends MemberStore {
   /**
-   * Gives an account its people, as a whole; the same again changes nothing. Rejects with `conflict`
-   * if it has others.
+   * Sets all people of an account. The same people again change nothing. Rejects with `conflict` if
+   * the account has other people.
    */
   put(accountId: string, people: People): Promise<void>;
 }
 
-/** Sessions of one user that are read at once; more are ended by a sign-in. Chosen. */
+/** Maximum number of sessions of a user that are read at once. A sign-in ends further sessions. */
 export const SESSIONS_MAX = 30;
 
 /**
- * Sessions of the console, by user and digest. A session is gone for good 12 h after it was made
- * (`SESSION_MS_MAX`) at the latest; a reader looks at its times all the same. Durability and
- * faults are those of `UserStore`. Source: decision 245.
+ * Sessions of the console, by user and digest. A session is deleted at most 12 h after its creation
+ * (`SESSION_MS_MAX`). Readers check its times nevertheless. Durability and faults are those of
+ * `UserStore`. Source: decision 245.
  */
 export interface SessionStore {
   /** Adds a session. Rejects with `conflict` if there is one with its digest. */
@@ -137,22 +147,25 @@ export interface SessionStore {
   /** All sessions of a user, in no order. */
   listOf(userId: string): Promise<Session[]>;
 
-  /** Notes when a session was last seen. One that has ended stays ended. */
+  /** Stores when a session was last seen. An ended session stays ended. */
   touch(session: Session, lastSeenAtMs: number): Promise<void>;
 
   /**
-   * Puts a session in the place of another one of the same user, as one step. Rejects with `conflict`
-   * if that one has ended: nothing changes.
+   * Replaces a session of a user with another one, atomically. Rejects with `conflict` if the
+   * replaced session has ended; nothing changes then.
    */
   renew(wasDigest: string, session: Session): Promise<void>;
 
-  /** Ends sessions of a user; those that have ended are passed over. */
+  /** Ends sessions of a user. Ended sessions are skipped. */
   end(userId: string, digests: readonly string[]): Promise<void>;
 }
 
-/* What may be done to the people of an account; every `MemberStore` does and refuses the same. */
+/* Rules for changes of an account's people. All implementations of `MemberStore` share them. */
 
-/** The changes of an account's people, by a way to change them as a whole while they are as they were read. */
+/**
+ * Builds the changes of an account's people. `change` applies `next` to all people of an account
+ * under an optimistic lock.
+ */
 export function memberChangesOf(
   change: (
     accountId: string,
@@ -182,7 +195,7 @@ export function memberChangesOf(
   };
 }
 
-/** With one more link. Links that replace or outlive nothing any more go. */
+/** Adds a link. Replaced and expired links are dropped. */
 function withLink(people: People, link: EntryLink): People {
   if (people.isClosed) throw new Fault('conflict', 'the account is closed');
   const kept = people.links.filter(
@@ -199,7 +212,7 @@ function isReplaced(other: EntryLink, link: EntryLink): boolean {
   return other.email === link.email;
 }
 
-/** Without a link. */
+/** Removes a link. Throws `not_found` if there is none. */
 function withoutLink(people: People, digest: string): People {
   const links = people.links.filter((link) => link.digest !== digest);
   if (links.length === people.links.length) {
@@ -208,7 +221,7 @@ function withoutLink(people: People, digest: string): People {
   return { ...people, links };
 }
 
-/** With the member that a link makes, which is used by that. */
+/** Adds the member that a link admits. The link is used up. */
 function entered(people: People, { digest, userId, accountId, atMs }: Entry): People {
   const link = people.links.find((known) => known.digest === digest);
   if (people.isClosed || link === undefined || !isUsable(link, people, atMs)) {
@@ -227,7 +240,7 @@ function entered(people: People, { digest, userId, accountId, atMs }: Entry): Pe
   return { ...people, members, links };
 }
 
-/** With another role of a member. */
+/** Changes the role of a member. */
 function withRole(people: People, userId: string, role: Role, { email }: Leaving): People {
   const was = memberOf(people, userId);
   const links = mayDo(role, 'members') ? people.links : linksLeft(people.links, was, email);
@@ -235,7 +248,7 @@ function withRole(people: People, userId: string, role: Role, { email }: Leaving
   return withOwner({ ...people, members, links });
 }
 
-/** Without a member. */
+/** Removes a member. */
 function withoutMember(people: People, userId: string, removal: Removal = {}): People {
   const links = linksLeft(people.links, memberOf(people, userId), removal.email);
   const members = people.members.filter((each) => each.userId !== userId);
@@ -244,8 +257,9 @@ function withoutMember(people: People, userId: string, removal: Removal = {}): P
 }
 
 /**
- * The links that stay when a member may invite no more: none that the member made, none of the member's
- * own address, and, of one who could invite, none without a recorded maker.
+ * Links that stay when a member may invite no more. Links that the member made and links for the
+ * member's own address are dropped. If the member could invite, links without a recorded maker are
+ * dropped too. Set-up links stay.
  */
 function linksLeft(
   links: readonly EntryLink[],
@@ -260,20 +274,20 @@ function linksLeft(
   });
 }
 
-/** Without anyone, for good. */
+/** Removes all people and closes the account permanently. */
 function closed(people: People): People {
   const isEmpty = people.members.length === 0 && people.links.length === 0;
   return people.isClosed && isEmpty ? people : { isClosed: true, members: [], links: [] };
 }
 
-/** With the people of another store, where there are none. */
+/** Takes the people of another store, if there are none yet. */
 function copiedFrom(was: People, people: People): People {
   if (was.members.length === 0 && was.links.length === 0 && !was.isClosed) return people;
   if (isDeepStrictEqual(inOrder(was), inOrder(people))) return was;
   throw new Fault('conflict', 'the account has other people');
 }
 
-/** By what names each: stores keep them in orders of their own. */
+/** People in a fixed order, because each store has its own order. */
 function inOrder({ isClosed, members, links }: People): unknown {
   return {
     isClosed,
@@ -294,7 +308,7 @@ function withOwner(people: People): People {
   throw faultFor('last_owner', 'an account keeps one owner at least');
 }
 
-/** Where people are stored. */
+/** Stores of users, members and sessions. */
 export type PeopleStores = {
   readonly users: UserStore;
   readonly members: MemberStore;
@@ -302,9 +316,9 @@ export type PeopleStores = {
 };
 
 /**
- * Takes everyone out of an account that is being deleted: sessions in it, users who are in no other
- * account, memberships and links. What names the others goes last, so that it goes on where it was
- * cut when it is run again. Answers how many users are gone. Source: decision 245.
+ * Removes all people of an account that is being deleted: sessions in the account, users of no
+ * other account, memberships and links. The members name the other data and go last, so an
+ * interrupted run can be repeated. Returns the number of removed users. Source: decision 245.
  */
 export async function forgetPeople(stores: PeopleStores, accountId: string): Promise<number> {
   const before = await stores.members.find(accountId);
@@ -312,7 +326,7 @@ export async function forgetPeople(stores: PeopleStores, accountId: string): Pro
   let gone = 0;
   for (const userId of known) if (await hasForgotten(stores, accountId, userId)) gone += 1;
   const last = await stores.members.close(accountId);
-  // Who entered meanwhile; from here on no one does.
+  // Users who entered meanwhile. After `close`, nobody can enter.
   for (const userId of last.filter((id) => !known.includes(id))) {
     if (await hasForgotten(stores, accountId, userId)) gone += 1;
   }
@@ -320,9 +334,10 @@ export async function forgetPeople(stores: PeopleStores, accountId: string): Pro
 }
 
 /**
- * Ends a user's sessions in an account, and forgets a user who is in no other one. Who enters another
- * account meanwhile has their revision moved on once they are in (`console/people/entry`): either that is
- * seen here, or that step finds the user gone.
+ * Ends a user's sessions in an account, and removes a user of no other account. If the user enters
+ * another account meanwhile, that step increments the user's revision afterwards
+ * (`console/people/entry.ts`). Either the removal here sees the new revision and fails, or that
+ * step finds no user.
  */
 async function hasForgotten(
   { users, members, sessions }: PeopleStores,

@@ -2,21 +2,24 @@ import assert from 'node:assert/strict';
 import { ByteReader, ByteWriter, CorruptState } from '#storage/ports/bytes';
 import type { DriftRow, HistoryRow, PackedRows } from '#storage/ports/instances';
 
-/** How packed rows of one table are read. */
+/** Decoder for the packed rows of a table. */
 export type RowReading<Row> = {
-  /** What one row is called; several have an s behind. */
+  /** Name of one row, in errors; the plural ends with s. */
   readonly name: string;
   /** The next row. Throws `CorruptState`. */
   readonly read: (reader: ByteReader, ordinal: number) => Row;
 };
 
-/** How the rows of one table are packed. */
+/** Encoder and decoder for the rows of a table. */
 export type Packing<Row> = RowReading<Row> & {
-  /** A row as bytes, without its ordinal: that follows from its place. */
+  /** Packs a row without its ordinal, which follows from its place. */
   readonly pack: (row: Row) => PackedRows;
 };
 
-/** Signals and confidences are mostly decimals of few places: a count of these takes two bytes. */
+/**
+ * Scale for signals and confidences. Most are decimals with few places; as a count of 1/10,000 they
+ * take two bytes.
+ */
 const FRACTIONS = 10_000;
 
 const MODE_BITS = 0b111;
@@ -31,7 +34,7 @@ const IS_ROLLED_BACK = 1 << 0;
 const IS_SHORTENED = 1 << 1;
 const DRIFT_FLAGS = IS_ROLLED_BACK | IS_SHORTENED | IS_TIME_WHOLE;
 
-/** What most contexts are. */
+/** Content of most contexts. */
 const NO_CONTEXT = '{}';
 
 const writer = new ByteWriter();
@@ -69,7 +72,7 @@ export const OBSERVATIONS: Packing<HistoryRow> = {
   },
 };
 
-/** Drift events: a quarter of their texts. */
+/** Drift events, packed to a quarter of their texts. */
 export const DRIFT_EVENTS: Packing<DriftRow> = {
   name: 'drift event',
   pack({ generation, cycle, level, deviationJson, affectedModesJson, isRolledBack, timestampMs }) {
@@ -107,8 +110,8 @@ export const DRIFT_EVENTS: Packing<DriftRow> = {
 };
 
 /**
- * Packed rows of an instance, oldest first; `first` is the ordinal of the first and `last` that of
- * the last. Throws `CorruptState` when that is not how many there are.
+ * Unpacks rows of an instance, oldest first. `first` and `last` are the ordinals of the first and
+ * of the last row. Throws `CorruptState` if the number of rows is different.
  */
 export function unpacked<Row>(
   { name, read }: RowReading<Row>,
@@ -127,7 +130,7 @@ export function unpacked<Row>(
 }
 
 function isFraction(value: number): boolean {
-  // The sum makes 0 of -0, which is another number.
+  // Adding 0 turns -0 into 0, which is another number.
   const count = Math.round(value * FRACTIONS) + 0;
   return count >= 0 && count <= 0xffff && Object.is(count / FRACTIONS, value);
 }
@@ -155,8 +158,8 @@ function timeFrom(reader: ByteReader, isWholeTime: boolean): number {
 }
 
 /**
- * What stands again and again in the texts of drift events, the longer before its parts. A place in
- * this list is a byte of stored rows: words may be added at the end, none may be changed or moved.
+ * Dictionary of frequent phrases in drift events, with longer phrases before their parts. The index
+ * of a phrase is a byte in stored rows. Append phrases; never change or move a phrase.
  */
 const PHRASES: readonly string[] = [
   '{"description":"The present state departs from the set-point.","reason":"situational_departure","distance":',
@@ -189,11 +192,13 @@ const PHRASES: readonly string[] = [
   '","composite":null}',
 ];
 
-/** A character that JSON never holds as it is: it would be escaped. */
+/** Control characters, which JSON always escapes. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what stands for phrases
 const CONTROL = /[\u0000-\u001f]/;
 
-/** JSON with a character for each phrase; undefined when it holds such characters already. */
+/**
+ * Replaces each phrase in JSON by one character; undefined if the JSON has such characters already.
+ */
 function shortened(json: string): string | undefined {
   if (CONTROL.test(json)) return undefined;
   return PHRASES.reduce(
@@ -202,7 +207,7 @@ function shortened(json: string): string | undefined {
   );
 }
 
-/** The JSON that was shortened. */
+/** Restores the JSON that `shortened` shortened. */
 function lengthened(short: string): string {
   return PHRASES.reduce(
     (json, phrase, place) => json.replaceAll(String.fromCharCode(place), phrase),

@@ -1,19 +1,23 @@
 import type { Metrics } from '#platform/metrics';
 
-/** What one version of the schema adds. */
+/** Statements of one version of the schema. */
 export type SchemaVersion = {
   readonly version: number;
   readonly statements: readonly string[];
-  /** A program that knows the versions up to this one bears it; absent: only one that knows it. */
+  /**
+   * Programs that know the versions up to this one can use the tables; absent: only programs that
+   * know `version`.
+   */
   readonly programsFrom?: number;
 };
 
 const VERSION_LINE = /^-- version (\d+)(?:, for programs from (\d+))?$/;
 
 /**
- * The versions that a text of CQL or SQL defines: a line `-- version N` begins one, with
- * `, for programs from K` behind it where programs bear it that know less; numbers count up from 1,
- * and every statement ends with a semicolon at the end of a line. Throws an Error for other text.
+ * Parses the schema versions in a text of CQL or SQL. A line `-- version N` begins a version. The
+ * line ends with `, for programs from K` if programs that know fewer versions can use the tables.
+ * Versions count up from 1, and every statement ends with a semicolon at the end of a line. Throws
+ * an Error for other texts.
  */
 export function versionsIn(text: string): SchemaVersion[] {
   const versions: (SchemaVersion & { readonly statements: string[] })[] = [];
@@ -38,7 +42,7 @@ export function versionsIn(text: string): SchemaVersion[] {
   return versions;
 }
 
-/** The version that a line begins; undefined: it begins none. */
+/** Version that a line begins; undefined: none. */
 function versionOf(line: string): Omit<SchemaVersion, 'statements'> | undefined {
   const [, number, from] = VERSION_LINE.exec(line) ?? [];
   if (number === undefined) return undefined;
@@ -46,10 +50,16 @@ function versionOf(line: string): Omit<SchemaVersion, 'statements'> | undefined 
   return from === undefined ? { version } : { version, programsFrom: Number(from) };
 }
 
-/** Notified of every statement: its operation, its seconds, and why it failed if it did. */
+/**
+ * Called after every statement with its operation, its duration in seconds, and the type of its
+ * error.
+ */
 type ObserveDuration = (operation: string, seconds: number, errorType: string | undefined) => void;
 
-/** Times every statement; labels are bound once each, because that costs more than the rest. */
+/**
+ * Returns an observer of statement durations. Labels are bound once per combination, because
+ * binding costs more than the rest.
+ */
 export function statementDurations(
   metrics: Metrics,
   system: 'cassandra' | 'sqlite',

@@ -172,9 +172,7 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 }
 
-/**
- * Maximum number of requests that wait for a thread: what its users may have under way, and some.
- */
+/** Maximum number of requests that wait for a thread: more than its users have under way. */
 const WAITING_MAX = 4_096;
 
 /** Timeout of a request, in milliseconds. A disk that hangs counts as failed. */
