@@ -5,7 +5,7 @@ import { defined } from '#platform/defined';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import type { KeyUse, KeyUseStore } from '#storage/ports/accounts';
 
-/** What stands for `none` in the column of days, which are at least 1. */
+/** Column value for the retention `none`; other values are at least 1. */
 const FOR_EVER_DAYS = 0;
 
 /** The columns of a key, in the order of `keyColumns`. */
@@ -19,8 +19,8 @@ export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, reque
   next_plan_at_ms, key_position, ${KEY_COLUMNS}`;
 
 /**
- * Name, plan, status, the three limits, model, retention and the time of creation, and then the
- * plan that follows, as statements take them.
+ * Values of an account for statements: name, plan, status, the three limits, model, retention,
+ * creation time, and then the plan that follows.
  */
 export function accountColumns(account: Account): unknown[] {
   const { name, plan, status, limits, modelVersion = null, retention, createdAtMs } = account;
@@ -40,10 +40,10 @@ function planChangeColumns(change: PlanChange | undefined): unknown[] {
   return [change.plan, change.from, ...numbers.map(BigInt)];
 }
 
-/** The status of an account of which nothing but its id is left. */
+/** Status of an erased account, of which only the id is left. */
 export const TOMBSTONE_STATUS = 'deleted';
 
-/** What stands in the columns of such an account, in the order of `accountColumns`. */
+/** Column values of an erased account, in the order of `accountColumns`. */
 export const TOMBSTONE_COLUMNS: readonly unknown[] = [
   ...['', 'free', TOMBSTONE_STATUS],
   ...[0n, 0n, 0n],
@@ -51,7 +51,7 @@ export const TOMBSTONE_COLUMNS: readonly unknown[] = [
   ...planChangeColumns(undefined),
 ];
 
-/** The account that a row of its partition bears. */
+/** Account in a row of its partition. */
 export function accountFrom(row: types.Row): Account {
   const modelVersion: string | null = row['model_version'];
   const days: number | null = row['retention_days'];
@@ -84,21 +84,21 @@ function planChangeFrom(row: types.Row): Pick<Account, 'planChange'> {
   return { planChange: { plan, limits, atMs, from: row['next_plan_from'] } };
 }
 
-/** An account without a number of its own has what its plan says. */
+/** Instance limit of an account. A row without a number has the limit of its plan. */
 function instancesOf(row: types.Row): number {
   const instances: bigint | null = row['instances'];
   return instances === null ? INSTANCES_OF[row['plan'] as Plan] : Number(instances);
 }
 
 /**
- * What stands in the column of the scope while a key may do less than its scope says: a program of
- * release 1.0 refuses the keys of a scope that it does not know. Source: decisions 240 and 242.
+ * Value in the column `scope` while a key may do less than its scope allows. Programs of release
+ * 1.0 refuse keys with an unknown scope. Source: decisions 240 and 242.
  */
 const LIMITED_SCOPE = 'limited';
 
 /**
- * A key as statements take it. Null makes a column empty that may have had a value; undefined leaves
- * one unset that never has.
+ * Values of a key for statements. Null clears a column that may have had a value. Undefined leaves
+ * a column unset that never has a value.
  */
 export function keyColumns(key: ApiKeyRecord): unknown[] {
   const { id, digest, scope, name, hint, networks, replacedBy, disabledAtMs = null } = key;
@@ -115,7 +115,7 @@ export function keyColumns(key: ApiKeyRecord): unknown[] {
   ];
 }
 
-/** The key that a row is. A column that the row does not have is null. */
+/** Key in a row. A column without a value is null. */
 export function keyFrom(row: types.Row): ApiKeyRecord {
   const text = (column: string): string | undefined => row[column] ?? undefined;
   const time = (column: string): number | undefined => {
@@ -139,7 +139,7 @@ export function keyFrom(row: types.Row): ApiKeyRecord {
   });
 }
 
-/** Undefined stays undefined: the driver leaves such a column unset. */
+/** Converts a number. Undefined stays undefined, so that the driver leaves the column unset. */
 function bigintOf(value: number | undefined): bigint | undefined {
   return value === undefined ? undefined : BigInt(value);
 }
@@ -149,10 +149,13 @@ const NOTE = `INSERT INTO key_uses (account_id, digest, minute, caller) VALUES (
   USING TIMESTAMP ?`;
 const ERASE = 'DELETE FROM key_uses USING TIMESTAMP ? WHERE account_id = ?';
 
-/** Above every minute. */
+/** Timestamp above every minute. */
 const LAST_MINUTE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Last uses in Cassandra. Every write carries its minute as its timestamp, so the later one wins. */
+/**
+ * Last use of each API key, in Cassandra. The timestamp of a write is its minute, so the later
+ * minute wins.
+ */
 export function cassandraKeyUseStore(session: CassandraSession): KeyUseStore {
   return {
     async note(accountId, { digest, minute, address = null, client = null }) {

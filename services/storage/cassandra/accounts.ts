@@ -30,13 +30,13 @@ import {
   newOnes,
 } from '#storage/ports/accounts';
 
-/** Tries of a change that others get in front of; administration is rarer than that. */
+/** Maximum number of tries of a change; accounts rarely have two administrators at a time. */
 const TRIES_MAX = 8;
 
-/** Accounts read at once for a listing. */
+/** Maximum number of accounts that a listing reads in parallel. */
 const READS_IN_FLIGHT_MAX = 16;
 
-/** A conditional write goes through four round trips between servers. Milliseconds. */
+/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
 const CHANGE_MS_MAX = 5_000;
 
 const FIND = `SELECT ${SELECTED_COLUMNS} FROM accounts WHERE account_id = ?`;
@@ -54,10 +54,10 @@ type AccountPorts = {
 };
 
 /**
- * Accounts in Cassandra, one partition each, changed only under the condition that no other writer
- * did. A key's row lives at least as long as the key is kept, and a read passes over it from then
- * on. Only the servers drop a row, by a span that was fixed when its key was made: a process whose
- * clock is years ahead must not take keys away.
+ * Accounts in Cassandra, one partition per account, changed under an optimistic lock. The row of a
+ * key lives at least as long as the key is kept; later reads skip the row. Only the servers delete
+ * a row, by a TTL that is fixed when the key is created. A process whose clock is years ahead must
+ * not delete keys.
  */
 export function cassandraAccountStore(
   session: CassandraSession,
@@ -67,7 +67,7 @@ export function cassandraAccountStore(
   return {
     async create(account) {
       const { id } = account;
-      // First, so that every account is listed; an id without an account is passed over.
+      // The id goes first, so that every account is listed. Listings skip an id without an account.
       const options: StatementOptions = { kind: 'write', operation: 'account_id_write' };
       await session.execute(ADD_ID, [id], options);
       const isApplied = await conditional(session, [
@@ -110,13 +110,14 @@ async function find(
   let stored: StoredAccount | undefined;
   for await (const page of session.pages(FIND, [accountId], options)) {
     for (const row of page) {
-      // The order of keys is their age, and the rows of some may be gone: behind the last one.
+      // Keys are ordered by age, and rows of old keys may be deleted. The next key goes behind the
+      // last.
       const nextPosition = (row['key_position'] ?? -1) + 1;
       const account = stored?.account ?? accountFrom(row);
       const isDeleted = row['status'] === TOMBSTONE_STATUS;
       const revision: number = row['revision'];
       stored = { revision, account, isDeleted, kept, passedOver, nextPosition };
-      // An account without keys is one row with nothing but the columns all share.
+      // An account without keys has one row, with static columns only.
       if (row['key_id'] === null) continue;
       const key = keyFrom(row);
       const place = isKept(key, nowMs) ? kept : passedOver;
@@ -126,7 +127,7 @@ async function find(
   return stored;
 }
 
-/** Ids that were taken, in their order, from the first one behind `after`. */
+/** Taken ids in their order, starting after `after`. */
 async function idsAfter(
   { session }: AccountPorts,
   after: string,
@@ -160,7 +161,7 @@ async function list(ports: AccountPorts, afterId: string, limit: number): Promis
   return accounts;
 }
 
-/** The accounts with these ids, in their order, without those that are not there (any more). */
+/** Accounts with these ids in the same order, without missing and deleted accounts. */
 async function findAll(ports: AccountPorts, ids: readonly string[]): Promise<Account[]> {
   const found = await findEach(ports, ids);
   return found.flatMap((stored) =>
@@ -168,7 +169,7 @@ async function findAll(ports: AccountPorts, ids: readonly string[]): Promise<Acc
   );
 }
 
-/** What is stored under each id, in their order. */
+/** Stored accounts for ids, in the same order; undefined for an unknown id. */
 async function findEach(
   ports: AccountPorts,
   ids: readonly string[],
@@ -211,7 +212,7 @@ async function changeKeys<Answer>(
   return decided.answer;
 }
 
-/** Reads, decides and writes, again until no other writer came in between. */
+/** Reads, decides and writes under an optimistic lock, and repeats after a conflict. */
 async function change(
   ports: AccountPorts,
   accountId: string,
@@ -244,7 +245,9 @@ async function conditional(
   return conditionalAnswerOf(await session.batch(statements, options)).isApplied;
 }
 
-/** The longest that Cassandra takes, 20 years. The row of a key that lives longer has no end. */
+/**
+ * Maximum TTL in Cassandra, in seconds (20 years). The row of a key with a longer life has no TTL.
+ */
 const TTL_S_MAX = 630_720_000;
 
 const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?,
@@ -256,37 +259,35 @@ const PUT_KEY = `INSERT INTO accounts (account_id, key_position, ${KEY_COLUMNS})
   VALUES (?, ?, ${KEY_COLUMNS.split(',').map(() => '?')}) USING TTL ?`;
 const DROP_KEY = 'DELETE FROM accounts WHERE account_id = ? AND key_position = ?';
 
-/** A key, and where in its partition it is. */
+/** A key and its position in the partition. */
 type PlacedKey = { readonly key: ApiKeyRecord; readonly position: number };
 
-/** An account as it stands, and the revision that a change of it must find again. */
+/** A stored account, and its revision for the optimistic lock. */
 type StoredAccount = {
   readonly revision: number;
   readonly account: Account;
   /** Whether only its id is left. */
   readonly isDeleted: boolean;
   readonly kept: readonly PlacedKey[];
-  /** Those that this process's clock takes for long expired, until a server drops them. */
+  /** Keys that expired long ago by this process's clock, until a server deletes their rows. */
   readonly passedOver: readonly PlacedKey[];
-  /** Where the next key goes, behind those that are passed over as well. */
+  /** Position of the next key, behind `passedOver` keys too. */
   readonly nextPosition: number;
 };
 
-/**
- * What a change makes of an account: its fields, keys at their positions, or nothing but its id.
- */
+/** Change of an account: its fields, keys at their positions, or a tombstone with only the id. */
 type AccountChange =
   | { readonly account: Account; readonly keys?: readonly PlacedKey[] }
   | 'tombstone';
 
-/** Every key that is stored, oldest first. */
+/** All stored keys, oldest first. */
 function storedKeysOf({ kept, passedOver }: StoredAccount): readonly PlacedKey[] {
   return [...kept, ...passedOver].toSorted((one, other) => one.position - other.position);
 }
 
 /**
- * Keys that are put, those of a known id in their place and new ones behind all others. Throws
- * `conflict` as `AccountStore.changeKeys`.
+ * Keys in `put` with their positions. A known id keeps its position; new keys go behind all others.
+ * Throws `conflict` as `AccountStore.changeKeys`.
  */
 function placedKeys(stored: StoredAccount, put: readonly ApiKeyRecord[]): readonly PlacedKey[] {
   const placed = storedKeysOf(stored);
@@ -300,8 +301,8 @@ function placedKeys(stored: StoredAccount, put: readonly ApiKeyRecord[]): readon
 }
 
 /**
- * What the deletion of an account begins with: its keys are revoked. Undefined where it has begun:
- * then they are, and none was added since.
+ * First change of a deletion, which revokes all keys. Undefined if the deletion has begun: the keys
+ * are revoked, and none was added since.
  */
 function deletionOf(stored: StoredAccount, revokedAtMs: number): AccountChange | undefined {
   const { account } = stored;
@@ -312,7 +313,7 @@ function deletionOf(stored: StoredAccount, revokedAtMs: number): AccountChange |
   return { account: { ...account, status: 'deleting' }, keys };
 }
 
-/** A change as one batch, under the condition that the account is as it was read. */
+/** Statements of a change for one batch, on condition that the revision is unchanged. */
 function statementsOf(stored: StoredAccount, decided: AccountChange): Statement[] {
   const { revision, account } = stored;
   const { id } = account;
@@ -333,9 +334,8 @@ function statementsOf(stored: StoredAccount, decided: AccountChange): Statement[
 }
 
 /**
- * Seconds after which the server drops a key's row by itself; 0: never. By the whole life of the
- * key, also when its row is written again: what is left of it only a clock could say, which may be
- * wrong.
+ * TTL of a key's row, in seconds; 0: no TTL. Every write uses the whole life of the key, also a
+ * later one. The remaining life would depend on a clock, which may be wrong.
  */
 function ttlOf({ createdAtMs, expiresAtMs }: ApiKeyRecord): number {
   if (expiresAtMs === undefined) return 0;

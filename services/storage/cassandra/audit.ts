@@ -10,10 +10,10 @@ import {
   type StoredAuditLine,
 } from '#storage/ports/audit';
 
-/** A conditional write goes through four round trips between servers. Milliseconds. */
+/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
 const APPEND_MS_MAX = 5_000;
 
-/** Above every time of a server, so that nothing that comes late brings a month back. */
+/** Timestamp above every time of a server: a late write cannot restore an erased month. */
 const FOR_EVER = BigInt(Number.MAX_SAFE_INTEGER);
 
 const MONTHS = 'SELECT month, parts FROM audit_months WHERE account_id = ?';
@@ -31,9 +31,9 @@ const ERASE_PART = `DELETE FROM audit USING TIMESTAMP ? WHERE ${PART}`;
 const ERASE_MONTH = `DELETE FROM audit_months USING TIMESTAMP ? WHERE account_id = ? AND month = ?`;
 
 /**
- * Audit trails in Cassandra: the parts of an account's month are partitions, each with the head of the
- * chain in its static columns. Lines are added under the condition that the head is where it was
- * thought to be, in the same batch that moves it.
+ * Audit trails in Cassandra. Each part of an account's month is a partition, with the head of the
+ * chain in static columns. An append is one conditional batch: it moves the head by compare-and-set
+ * and adds the lines.
  */
 export function cassandraAuditStore(session: CassandraSession): AuditStore {
   return {
@@ -68,7 +68,7 @@ export function cassandraAuditStore(session: CassandraSession): AuditStore {
   };
 }
 
-/** The part in which a line lies. */
+/** Part of a line. */
 function partOf(seq: number): number {
   return Math.floor((seq - 1) / AUDIT_PART_LINES);
 }
@@ -86,7 +86,7 @@ async function append(
   const key = [accountId, month, part];
   const isFirst = count === part * AUDIT_PART_LINES;
   if (isFirst) {
-    // First, so that every part is found; one without lines is passed over.
+    // The part is announced first, so that every part is found. Readers skip a part without lines.
     const options: StatementOptions = { kind: 'write', operation: 'audit_months_write' };
     await session.execute(ADD_PART, [accountId, month, part + 1, BigInt(part + 1)], options);
   }
@@ -115,7 +115,7 @@ async function partsOf(
   return rows[0]?.['parts'] ?? 0;
 }
 
-/** The newest part may have been announced by an append that never came. */
+/** Head of a month. Skips announced parts whose append never happened. */
 async function head(
   session: CassandraSession,
   accountId: string,

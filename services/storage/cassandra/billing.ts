@@ -11,22 +11,22 @@ const ACCOUNT_OF = 'SELECT account_id FROM billing_customers WHERE customer_id =
 const LINK = 'INSERT INTO billing_customers (customer_id, account_id) VALUES (?, ?) IF NOT EXISTS';
 const UNLINK = 'DELETE FROM billing_customers WHERE customer_id = ? IF account_id = ?';
 
-/** A conditional write goes through four round trips between servers. Milliseconds. */
+/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
 const CHANGE_MS_MAX = 5_000;
 
-/** The version of the text in `state`. Fields are only ever added to it (decision 239). */
+/** Version of the JSON in `state`. Changes may only add fields (decision 239). */
 const VERSION = 1;
 
 type StoredText = BillingRecord & { readonly version: number };
 
-/** Billing in Cassandra, a partition for each account and for each customer. */
+/** Billing records in Cassandra: one partition per account and one per customer. */
 export function cassandraBillingStore(session: CassandraSession): BillingStore {
   async function change(operation: string, { query, params }: Statement): Promise<boolean> {
     const options = { kind: 'conditional', operation, timeoutMs: CHANGE_MS_MAX } as const;
     return conditionalAnswerOf(await session.execute(query, params, options)).isApplied;
   }
 
-  // Serial: what a conditional write whose answer was lost has done is seen.
+  // A serial read sees the effect of a conditional write whose answer was lost.
   async function find(accountId: string): Promise<StoredBilling | undefined> {
     const options = { kind: 'serial_read', operation: 'billing_read' } as const;
     const [row] = (await session.execute(FIND, [accountId], options)).rows;
@@ -42,7 +42,7 @@ export function cassandraBillingStore(session: CassandraSession): BillingStore {
       return row?.['account_id'];
     },
     async put(accountId, revision, record) {
-      // First: a customer without a record is found later, a record's customer at once.
+      // Links go first, so that the customers of a stored record are found at once.
       for (const { id } of record.customers) {
         await change('billing_customer_link', { query: LINK, params: [id, accountId] });
       }
@@ -55,7 +55,7 @@ export function cassandraBillingStore(session: CassandraSession): BillingStore {
       );
     },
     async erase(accountId) {
-      // The record goes last: it names what else there is to erase.
+      // The record goes last, because it names the customers to erase.
       for (const { id } of (await find(accountId))?.record.customers ?? []) {
         await change('billing_customer_erase', { query: UNLINK, params: [id, accountId] });
       }

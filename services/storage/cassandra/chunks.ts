@@ -17,16 +17,18 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/ports/rows';
 
-/** Chunks of one page of a read: 4 MiB when every context has the largest size. */
+/** Maximum number of chunks in a page: 4 MiB if every context has the largest size. */
 const PAGE_CHUNKS = 512;
 
-/** Deletions of buckets under way at once, of which an old instance may have hundreds. */
+/**
+ * Maximum number of parallel deletions of buckets; an old instance may have hundreds of buckets.
+ */
 const DELETIONS_IN_FLIGHT_MAX = 8;
 
 /** The table of observations. */
 export const HISTORY = chunkTable<HistoryRow>('history', OBSERVATIONS);
 
-/** The table of drift events: the same but for its name and what its rows are. */
+/** The table of drift events, with the same statements for another name. */
 export const DRIFT = chunkTable<DriftRow>('drift', DRIFT_EVENTS);
 
 type ChunkTable<Row> = Statements & { readonly packing: Packing<Row> };
@@ -56,7 +58,7 @@ function chunkTable<Row>(table: string, packing: Packing<Row>): ChunkTable<Row> 
   };
 }
 
-/** Rows of one table with ordinals from `newest` downwards, at most `count`, newest first. */
+/** Rows of a table with ordinals from `newest` down, at most `count`, newest first. */
 export async function readRows<Row extends { readonly ordinal: number }>(
   session: CassandraSession,
   table: ChunkTable<Row>,
@@ -65,7 +67,7 @@ export async function readRows<Row extends { readonly ordinal: number }>(
   count: number,
 ): Promise<Row[]> {
   if (newest <= 0 || count <= 0) return [];
-  // The chunk with the newest row may end as far above it as chunks are long.
+  // The chunk with the newest row may end up to `ROWS_BEYOND_MAX` rows above that row.
   const chunks = await readChunks(
     session,
     table,
@@ -76,7 +78,7 @@ export async function readRows<Row extends { readonly ordinal: number }>(
   return rowsOfChunks(table.packing, instanceId, chunks, newest, count);
 }
 
-/** The chunks that end with the ordinals from `newest` downwards, at most `count`, newest first. */
+/** Chunks whose last ordinal is among the `count` ordinals from `newest` down, newest first. */
 async function readChunks<Row>(
   session: CassandraSession,
   { read, table, packing }: ChunkTable<Row>,
@@ -92,7 +94,7 @@ async function readChunks<Row>(
   return chunks;
 }
 
-/** The chunks that end above the ordinal `after` and up to `newest`, oldest first, page by page. */
+/** Chunks whose last ordinal is above `after` and at most `newest`, oldest first, in pages. */
 export async function* chunkPages<Row>(
   session: CassandraSession,
   { readUp, table, packing }: ChunkTable<Row>,
@@ -125,7 +127,7 @@ async function* chunksIn<Row>(
   }
 }
 
-/** Writes chunks of both tables, each in their order: `rowsOfChunks` depends on it. */
+/** Writes chunks of both tables in the given order, on which `rowsOfChunks` depends. */
 export async function writeChunks(
   session: CassandraSession,
   instanceId: string,
@@ -154,7 +156,7 @@ async function writeTo(
   await writeRows(session, writes, { kind: 'write', operation: `${table}_write` });
 }
 
-/** Removes every chunk of a deleted instance, as of the version of its deletion. */
+/** Deletes all chunks of a deleted instance, with the version of the deletion as timestamp. */
 export async function deleteChunks(
   session: CassandraSession,
   instanceId: string,
@@ -172,7 +174,10 @@ export async function deleteChunks(
   ]);
 }
 
-/** Removes the rows up to the floor of a head, as of its version; those up to `from` are gone. */
+/**
+ * Deletes the rows up to the floor of a head, with the head's version as timestamp. Rows up to
+ * `from` are deleted already.
+ */
 export async function trimChunks(
   session: CassandraSession,
   instanceId: string,
@@ -229,22 +234,22 @@ async function deleteAll(session: CassandraSession, all: readonly Deletion[]): P
   await allDone(Array.from({ length: DELETIONS_IN_FLIGHT_MAX }, worker));
 }
 
-/** Rows of one partition of history or drift. Fixed: it says where stored rows lie. */
+/** Rows per partition of history or drift. Never change it: the bucket is in the storage key. */
 export const BUCKET_ROWS = 4_096;
 
-/** The bucket in which the row with this ordinal lies; ordinals begin at 1, buckets at 0. */
+/** Bucket of the row with this ordinal. Ordinals begin at 1, buckets at 0. */
 export function bucketOf(ordinal: number): number {
   return Math.floor((ordinal - 1) / BUCKET_ROWS);
 }
 
-/** A part of one bucket: ordinals above `after` up to `newest`. */
+/** Range of ordinals in one bucket: above `after`, up to `newest`. */
 type BucketRange = {
   readonly bucket: number;
   readonly newest: number;
   readonly after: number;
 };
 
-/** The buckets in which the `count` ordinals from `newest` downwards lie, newest first. */
+/** Ranges of the `count` ordinals from `newest` down, one per bucket, newest first. */
 export function rangesOf(newest: number, count: number): BucketRange[] {
   const last = Math.max(0, newest - Math.max(0, count));
   const ranges: BucketRange[] = [];

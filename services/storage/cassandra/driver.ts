@@ -3,13 +3,21 @@ import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/certificates';
 import type { Reloadable } from '#platform/files';
 
-/** Between tries to reach a server again; the default grows to 10 min. Source: architecture 6. */
+/**
+ * Interval between reconnection attempts, in milliseconds; the default grows to 10 minutes. Source:
+ * architecture 6.
+ */
 const RECONNECT_MS = 500;
 
-/** How long a repeatable statement waits for one server before another is asked too. Ms. Decision 220. */
+/**
+ * Delay before a repeatable statement also goes to a second server, in milliseconds. Source:
+ * decision 220.
+ */
 const SECOND_SERVER_MS = 100;
 
-/** Tries once more, on another server if there is one; only for what may be repeated. */
+/**
+ * Retry policy with one retry, on another server if there is one; only for repeatable statements.
+ */
 class OneMoreTry extends policies.retry.RetryPolicy {
   override onRequestError(
     ...[info, consistency, error]: Parameters<policies.retry.RetryPolicy['onRequestError']>
@@ -19,44 +27,45 @@ class OneMoreTry extends policies.retry.RetryPolicy {
   }
 }
 
-/** For statements that may be repeated. */
+/** Retry policy of repeatable statements. */
 export const ONE_MORE_TRY: policies.retry.RetryPolicy = new OneMoreTry();
 
-/** For all others: they are sent once. */
+/** Retry policy of all other statements: no retry. */
 export const ONE_TRY: policies.retry.RetryPolicy = new policies.retry.FallthroughRetryPolicy();
 
-/** Which server the driver sends a statement to, when it sends one again, and to whom. */
+/** Policies of the driver: load balancing, reconnection, retries and speculative execution. */
 export function driverPolicies(localDc: string): NonNullable<ClientOptions['policies']> {
   const { loadBalancing, reconnection, speculativeExecution } = policies;
   return {
-    // Not as the client's own option: when that names no data center, the driver gives up without
-    // closing its connection, and the process never ends.
+    // The client's own option for the data center is not used. If no server is in that data center,
+    // the driver gives up without closing its connection, and the process never ends.
     loadBalancing: new loadBalancing.DefaultLoadBalancingPolicy({ localDc }),
     reconnection: new reconnection.ConstantReconnectionPolicy(RECONNECT_MS),
     retry: ONE_TRY,
-    // One more server, only for what is marked as idempotent: the first answer counts.
+    // Speculative execution on one more server, only for idempotent statements: the first answer
+    // counts.
     speculativeExecution: new speculativeExecution.ConstantSpeculativeExecutionPolicy(
       SECOND_SERVER_MS,
       1,
     ),
-    // A timestamp is the statement's own or the server's, never that of this process's clock.
-    // The driver takes null for none; its types have only the generator.
+    // Timestamps come from the statement or from the server, never from this process's clock. The
+    // driver accepts null for no generator; its types do not.
     timestampGeneration: null as unknown as policies.timestampGeneration.TimestampGenerator,
   };
 }
 
-/** Why a statement failed, as the metric's `error_type` says it. */
+/** Error type of a failed statement: the label `error_type` of the metric. */
 export type StoreErrorType = 'timeout' | 'unavailable' | 'connection' | 'refused';
 
-/** A failed statement: what the caller gets, and what the metric counts. */
+/** Failure of a statement: the fault for the caller, and the error type for the metric. */
 type StoreFailure = { readonly fault: Fault; readonly errorType: StoreErrorType };
 
-/** What a statement does, as far as its repetition and its loss matter. */
+/** Effect of a statement. The outcome of a `change` is unknown if its answer is lost. */
 export type StatementEffect = 'none' | 'change';
 
 const { responseErrorCodes: code } = types;
 
-/** The server looked at the statement and will never take it; nothing was written. */
+/** Error codes of a server that refuses a statement for good. Nothing was written. */
 const REFUSALS: ReadonlySet<number> = new Set([
   code.protocolError,
   code.badCredentials,
@@ -67,13 +76,13 @@ const REFUSALS: ReadonlySet<number> = new Set([
   code.alreadyExists,
 ]);
 
-/** The replicas did not answer the coordinator in time. */
+/** Error codes for replicas that did not answer the coordinator in time. */
 const TIMEOUTS: ReadonlySet<number> = new Set([code.readTimeout, code.writeTimeout]);
 
 /**
- * The fault that an error of the driver stands for: `internal` when the server refuses for good,
- * else `service_unavailable`. A change whose request may have reached a server has
- * `isOutcomeUnknown`: it may have happened, or happen yet (architecture 3.1).
+ * Converts an error of the driver into a fault: `internal` if the server refuses for good, else
+ * `service_unavailable`. A change whose request may have reached a server has `isOutcomeUnknown`:
+ * the change may have happened or may still happen (architecture 3.1).
  */
 export function failureOf(error: unknown, effect: StatementEffect): StoreFailure {
   const errorType = errorTypeOf(error);
@@ -96,11 +105,11 @@ function errorTypeOf(error: unknown): StoreErrorType {
   if (error instanceof errors.OperationTimedOutError) return 'timeout';
   if (isSocketError(error)) return 'connection';
   if (error instanceof errors.NoHostAvailableError) return 'unavailable';
-  // What is left comes from encoding the statement: a wrong type, a missing parameter.
+  // Other errors come from encoding the statement: a wrong type, a missing parameter.
   return error instanceof errors.DriverInternalError ? 'unavailable' : 'refused';
 }
 
-/** Whether no server can have seen the request, so that nothing can come of it. */
+/** Whether no server can have received the request, so that the request has no effect. */
 function wasNeverSent(error: unknown): boolean {
   if (error instanceof errors.NoHostAvailableError) {
     return Object.values<unknown>(error.innerErrors ?? {}).every(wasNotTried);
@@ -108,12 +117,15 @@ function wasNeverSent(error: unknown): boolean {
   return isSocketError(error) && error.requestNotWritten === true;
 }
 
-/** Whether the driver sent a statement to a server in vain, by what it notes of that server. */
+/**
+ * Whether the driver sent a statement to a server without success; `inner` is its note on the
+ * server.
+ */
 export function hasFailed(inner: unknown): boolean {
   return !wasNotTried(inner);
 }
 
-/** Hosts that were skipped bear a text, a busy connection or nothing at all. */
+/** Whether the driver skipped a host: the note is a text, a busy connection, or missing. */
 function wasNotTried(inner: unknown): boolean {
   if (!(inner instanceof Error)) return true;
   if (inner instanceof errors.BusyConnectionError) return true;
@@ -121,29 +133,35 @@ function wasNotTried(inner: unknown): boolean {
   return !(inner instanceof errors.ResponseError || inner instanceof errors.OperationTimedOutError);
 }
 
-/** The driver marks what the socket failed with properties that its types do not name. */
+/** Whether an error is a failure of the socket. The driver's types lack these properties. */
 function isSocketError(
   error: unknown,
 ): error is Error & { isSocketError: true; requestNotWritten?: boolean } {
   return error instanceof Error && 'isSocketError' in error && error.isSocketError === true;
 }
 
-/** Encryption, and the DNS name in the certificates of all servers; their addresses without one. */
+/**
+ * TLS settings. `serverName`: DNS name in the certificates of all servers; undefined: their
+ * addresses.
+ */
 export type SessionTls = {
   readonly client: Reloadable<ClientTls>;
   readonly serverName: string | undefined;
 };
 
-/** Who calls, for a server that asks. */
+/** Credentials for servers that require authentication. */
 export type UserAndPassword = { readonly username: string; readonly password: string };
 
-/** Options of the driver, which keeps this object and reads its fields whenever it connects. */
+/**
+ * TLS options of the driver. The driver keeps this object and reads its fields whenever it
+ * connects.
+ */
 export function sslOptions({ client, serverName }: SessionTls) {
   const named = serverName === undefined ? {} : { servername: serverName };
   return Object.assign(tlsOptionsOf(client), named) as NonNullable<ClientOptions['sslOptions']>;
 }
 
-/** Shows user and password as they are when a connection is made. */
+/** Authentication with the credentials that are current when a connection opens. */
 export function currentPassword(credentials: Reloadable<UserAndPassword>): auth.AuthProvider {
   return new CurrentPassword(credentials);
 }
@@ -162,17 +180,17 @@ class CurrentPassword extends auth.PlainTextAuthProvider {
   }
 }
 
-/** What the driver keeps to itself of how it finds servers. Version 4.10.0, which is pinned. */
+/** Private part of the driver that discovers servers. The version 4.10.0 is pinned. */
 type ControlConnection = { _refresh: (hostsLeft?: unknown) => Promise<void> };
 
-/** Pause before a search that has failed in an unforeseen way is made again, in milliseconds. */
+/** Pause before the next discovery after an unexpected failure, in milliseconds. */
 const SEARCH_AGAIN_MS = 500;
 
 /**
- * Makes the driver search for servers once at a time. After an outage two searches may run side by
- * side and take each other's connection away: then one connection stays open for ever, or the search
- * rejects in a timer of the driver's own, which ends the process. Throws an Error for a driver that
- * is made otherwise.
+ * Limits the driver to one server discovery at a time. After an outage, two discoveries may run in
+ * parallel and replace each other's connection. Then a connection stays open for ever, or a
+ * rejection in a timer of the driver ends the process. Throws an Error for a driver with another
+ * structure.
  */
 export function searchOnceAtATime(client: Client): void {
   const control: ControlConnection | undefined = Reflect.get(client, 'controlConnection');
@@ -182,11 +200,11 @@ export function searchOnceAtATime(client: Client): void {
   const refresh = control._refresh.bind(control);
   let search: Promise<void> | undefined;
   control._refresh = (hostsLeft) => {
-    // A search goes on with the servers that it has left by calling itself.
+    // A discovery calls itself for the servers that it has left.
     if (hostsLeft !== undefined) return refresh(hostsLeft);
     search ??= refresh()
       .catch(() => {
-        // When the session is closed meanwhile the next search ends at once.
+        // If the session was closed meanwhile, the next discovery ends at once.
         setTimeout(() => void control._refresh(), SEARCH_AGAIN_MS).unref();
       })
       .finally(() => {

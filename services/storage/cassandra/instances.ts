@@ -28,7 +28,10 @@ import {
   type PagedInstances,
 } from '#storage/ports/instances';
 
-/** Instances of one checkpoint whose rows are written at once: what appends leave. Chosen. */
+/**
+ * Maximum number of instances of a checkpoint whose rows are written in parallel. Small, to leave
+ * capacity for appends.
+ */
 const ROWS_IN_FLIGHT_MAX = 4;
 
 const READ_HEAD = 'SELECT state FROM heads WHERE bucket = ? AND instance_id = ?';
@@ -39,9 +42,9 @@ const WRITE_HEAD = `INSERT INTO heads (bucket, instance_id, state) VALUES (?, ?,
 const WRITE_MARKER = `${WRITE_HEAD} AND TTL ${MARKER_AGE_MS / 1_000}`;
 
 /**
- * Instances in Cassandra. Every write carries the checkpoint's version as its timestamp, so that
- * the higher version wins whatever comes late or twice (architecture 3.2). Reading what is not as
- * it was written throws `CorruptState`.
+ * Instances in Cassandra. The timestamp of a write is the checkpoint's version. The higher version
+ * therefore wins, even if writes arrive late or twice (architecture 3.2). Reads throw
+ * `CorruptState` for a damaged value.
  */
 export function cassandraInstanceStore(
   session: CassandraSession,
@@ -66,7 +69,7 @@ export function cassandraInstanceStore(
       const ids = checkpoints.map(({ instanceId }) => instanceId);
       const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
       if (bucket === undefined) return;
-      // Taken before the first wait: the caller may change its lists.
+      // Parts are built before the first wait: the caller may change its lists.
       const parts = checkpoints.map((checkpoint) => partOf(session, bucket, checkpoint));
       const waiting = parts.values();
       const answers = writeAnswers(session, bucket, checkpoints.flatMap(answersOf));
@@ -116,17 +119,17 @@ async function* headPages(
   }
 }
 
-/** The answers of an instance that lives on. */
+/** Answers in the checkpoint of an instance; none if the instance is deleted. */
 function answersOf({ instanceId, head, answers }: InstanceCheckpoint): InstanceAnswers[] {
   return head.deletedAtMs === undefined ? [{ instanceId, version: head.version, answers }] : [];
 }
 
-/** The head in a row, or what is wrong with it. */
+/** Head in a row, or the `CorruptState` of a damaged row. */
 function decoded(row: types.Row): InstanceHead | CorruptState {
   return readOrCorrupt(() => decodeHead(row['instance_id'], row['state']));
 }
 
-/** What is written of one instance: its chunks, or that some or all are gone, and then its head. */
+/** Writes of one instance's checkpoint: chunks, trims or deletions, and then the head. */
 function partOf(session: CassandraSession, bucket: number, checkpoint: InstanceCheckpoint) {
   const { instanceId, head, trimmedFrom } = checkpoint;
   const history = [...checkpoint.history];
@@ -150,7 +153,7 @@ function partOf(session: CassandraSession, bucket: number, checkpoint: InstanceC
   };
 }
 
-/** Answers of one page: 2 MiB of those of usual size. */
+/** Maximum number of answers in a page: 2 MiB of typical answers. */
 const PAGE_ANSWERS = 1_000;
 
 const READ = `SELECT answer FROM answers
@@ -163,7 +166,7 @@ const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VAL
   USING TIMESTAMP ? AND TTL ${ANSWER_STORED_MS / 1_000}`;
 const DELETE = 'DELETE FROM answers USING TIMESTAMP ? WHERE bucket = ? AND instance_id = ?';
 
-/** The stored answer for a key, if there is one. */
+/** Stored answer for a key; undefined: none. */
 async function readAnswer(
   session: CassandraSession,
   bucket: number,
@@ -175,7 +178,7 @@ async function readAnswer(
   return rows[0] === undefined ? undefined : decodeAnswerRow(instanceId, key, rows[0]['answer']);
 }
 
-/** The stored answers for keys of an instance, all from one partition. */
+/** Stored answers for keys of an instance, from one partition. */
 async function readAnswers(
   session: CassandraSession,
   bucket: number,
@@ -187,7 +190,7 @@ async function readAnswers(
   return rows.map((row) => decodeAnswerRow(instanceId, row['answer_key'], row['answer']));
 }
 
-/** Every answer of instances of one bucket, page by page. */
+/** All answers of instances of one bucket, in pages. */
 async function* answerPages(
   session: CassandraSession,
   bucket: number,
@@ -205,13 +208,13 @@ async function* answerPages(
   }
 }
 
-/** Writes the answers of instances of one bucket, each confirmed, as many in a batch as it takes. */
+/** Writes answers of instances of one bucket, each confirmed, in batches as large as allowed. */
 async function writeAnswers(
   session: CassandraSession,
   bucket: number,
   parts: readonly InstanceAnswers[],
 ): Promise<void> {
-  // Of a key used twice in one write only the newer: both would have the same timestamp.
+  // A key may occur twice in one write, with the same timestamp: only the newer answer is kept.
   const newest = parts.map(({ instanceId, version, answers }) => {
     return { instanceId, version, rows: new Map(answers.map((row) => [row.key, row])).values() };
   });
@@ -219,7 +222,7 @@ async function writeAnswers(
   await writeRows(session, writesOf(bucket, newest), options);
 }
 
-/** Removes the answers of a deleted instance, as of the version of its deletion. */
+/** Deletes the answers of a deleted instance, with the version of the deletion as timestamp. */
 async function deleteAnswers(
   session: CassandraSession,
   bucket: number,
@@ -230,7 +233,7 @@ async function deleteAnswers(
   await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
 }
 
-/** One after the other: of a hot instance there are thousands. */
+/** Generates writes one by one, because a hot instance has thousands. */
 function* writesOf(
   bucket: number,
   parts: readonly (Omit<InstanceAnswers, 'answers'> & { readonly rows: Iterable<AnswerRow> })[],

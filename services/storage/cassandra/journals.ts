@@ -14,20 +14,22 @@ import {
   type NewestSlots,
 } from '#storage/ports/journal';
 
-/** Slots of one page: as many as a caller asks for at once, which knows how large they are. */
+/**
+ * Maximum number of slots in a page. Callers know the size of slots and ask for no more at once.
+ */
 const PAGE_SLOTS = 512;
 
-/** A deletion at this timestamp covers every slot there ever may be: slots are safe integers. */
+/** Timestamp of a deletion that covers every possible slot: slots are safe integers. */
 const ABOVE_EVERY_SLOT = BigInt(Number.MAX_SAFE_INTEGER);
 
 const BEGIN = 'INSERT INTO journals (incarnation, address) VALUES (?, ?) IF NOT EXISTS';
 
-// The timestamp is the slot's own: a write that comes late or twice is the same write.
+// The slot determines the timestamp: a late or repeated write is the same write.
 const APPEND = `
   INSERT INTO journal (incarnation, slot, low_water_mark, records) VALUES (?, ?, ?, ?)
   USING TIMESTAMP ?`;
 
-// One mutation of one partition: the slot and the deletion are there together or not at all.
+// One mutation of one partition: the slot and the deletion are applied together or not at all.
 const APPEND_AND_TRUNCATE = `
   BEGIN UNLOGGED BATCH
     INSERT INTO journal (incarnation, slot, low_water_mark, records) VALUES (?, ?, ?, ?)
@@ -35,8 +37,8 @@ const APPEND_AND_TRUNCATE = `
     DELETE FROM journal USING TIMESTAMP ? WHERE incarnation = ? AND slot < ?;
   APPLY BATCH`;
 
-// Constant: every sealer writes the same cell, and nothing ever deletes it, so that a writer that
-// was suspended for a year finds its journal sealed.
+// Every sealer writes the same cell, and nothing ever deletes the cell. A writer that was suspended
+// for a year therefore finds its journal sealed.
 const PUT_SEAL = 'INSERT INTO seals (incarnation, is_sealed) VALUES (?, true) USING TIMESTAMP 1';
 
 const DECIDE_END = `
@@ -47,9 +49,9 @@ const DELETE_SLOTS = 'DELETE FROM journal USING TIMESTAMP ? WHERE incarnation = 
 const DELETE_ENTRY = 'DELETE FROM journals WHERE incarnation = ? IF end_slot >= 0';
 
 /**
- * Journals on Cassandra, in three tables with a way of writing each: `journals` only conditionally,
- * `seals` once, `journal` plainly with the slot as its timestamp. `session` stays the caller's.
- * Source: decision 191.
+ * Journals in Cassandra, in three tables. `journals` has only conditional writes. `seals` is
+ * written once per journal. `journal` has plain writes, whose timestamps follow from the slots. The
+ * caller closes `session`. Source: decision 191.
  */
 export function cassandraJournalStore(
   session: CassandraSession,
@@ -72,7 +74,7 @@ export function cassandraJournalStore(
   });
 }
 
-/** What is written conditionally, and read of it. */
+/** Steps on the table `journals`: conditional writes and the reads that see them. */
 function entrySteps(session: CassandraSession) {
   const change = (operation: string, query: string, params: readonly unknown[]) =>
     isApplied(session, operation, query, params);
@@ -116,14 +118,14 @@ function appendStatement(append: Append): Statement {
 }
 
 /*
- * What is read of journals. Read repair gives a replica only the columns and the range that a read
- * asks for (decision 192).
+ * Reads of journals. Read repair gives a replica only the columns and the range of the read
+ * (decision 192).
  */
 
-/** How long a page of slots or of journals may take. Milliseconds. Chosen: a page is a MiB, rarely many. */
+/** Timeout of a page of slots or journals, in milliseconds. A page has a MiB, rarely many. */
 const PAGE_MS_MAX = 5_000;
 
-/** Journals of one page. Chosen: 100 bytes each. */
+/** Maximum number of journals in a page (100 bytes each). */
 const PAGE_JOURNALS = 1_000;
 
 const READ_SEAL = 'SELECT is_sealed FROM seals WHERE incarnation = ?';
@@ -134,7 +136,7 @@ const READ_ENTRY = 'SELECT address, end_slot FROM journals WHERE incarnation = ?
 const READ_NEWEST_SLOTS = `
   SELECT slot, low_water_mark, records FROM journal WHERE incarnation = ? AND slot >= ?`;
 
-// One row: with more, a journal that is nearly empty is searched for them among all deleted slots.
+// One row: a higher limit makes the read of a nearly empty journal scan all deleted slots.
 const READ_NEWEST_SLOT = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT 1';
 
 const READ_SLOTS = `
@@ -144,7 +146,7 @@ const READ_SLOTS = `
 const LIST = `
   SELECT incarnation, end_slot, WRITETIME(end_slot) AS end_decided_us FROM journals`;
 
-/** The entry of a journal, if it was begun. */
+/** Entry of a journal; undefined: no such journal. */
 async function readEntry(
   session: CassandraSession,
   incarnation: string,
@@ -160,7 +162,7 @@ async function readEntry(
   return { address, end: end === null ? undefined : Number(end) };
 }
 
-/** Whether there is a seal. */
+/** Whether the journal has a seal. */
 async function hasSeal(session: CassandraSession, incarnation: string): Promise<boolean> {
   const { rows } = await session.execute(READ_SEAL, [incarnation], {
     kind: 'read',
@@ -169,7 +171,7 @@ async function hasSeal(session: CassandraSession, incarnation: string): Promise<
   return rows.length > 0;
 }
 
-/** The newest slot. */
+/** Newest slot of a journal; undefined: none. */
 async function readNewestSlot(
   session: CassandraSession,
   incarnation: string,
@@ -186,7 +188,10 @@ function newestSlotOf(row: types.Row): NewestSlot {
   return { slot: Number(row['slot']), lowWaterMark: lowWaterMarkOf(row) };
 }
 
-/** The newest slots, from one below the newest on, whatever has become the newest by then: one read. */
+/**
+ * Newest slots of a journal in one read, from `NEWEST_SLOTS` below the newest on. Slots written
+ * meanwhile are included.
+ */
 async function readNewestSlots(
   session: CassandraSession,
   incarnation: string,
@@ -204,19 +209,24 @@ async function readNewestSlots(
   return { ...newestSlotOf(row), whole };
 }
 
-/** A row without its bytes is one that read repair has made of a slot that was never acknowledged. */
+/**
+ * Whether a row has its bytes. Read repair may make a row without bytes for an unacknowledged slot.
+ */
 function hasRecords(row: types.Row): boolean {
   return row['records'] !== null;
 }
 
-/** Every read repairs the mark along, so none is missing. */
+/** Low-water mark of a row. Every read repairs the mark too, so no row lacks it. */
 function lowWaterMarkOf(row: types.Row): number {
   const lowWaterMark: bigint | null = row['low_water_mark'];
   assert(lowWaterMark !== null, `slot ${row['slot']} of a journal names no low-water mark`);
   return Number(lowWaterMark);
 }
 
-/** Reads from the newest slot down, as they are stored, in pages of `pageSlots`. */
+/**
+ * Reads slots from the newest down, in the stored order and in pages of `pageSlots`. Returns them
+ * in ascending order.
+ */
 async function readSlots(
   session: CassandraSession,
   incarnation: string,
@@ -232,7 +242,7 @@ async function readSlots(
     for (const row of result.rows.filter(hasRecords)) {
       const slot: bigint = row['slot'];
       const records: Buffer = row['records'];
-      // A copy: the driver's buffer would hold on to the whole page.
+      // A copy: a view would keep the driver's whole page in memory.
       slots.push({ slot: Number(slot), records: new Uint8Array(records) });
     }
     if (result.rows.length < pageSlots) break;
@@ -241,7 +251,7 @@ async function readSlots(
   return slots.reverse();
 }
 
-/** Every journal, and since when its end is decided. */
+/** All journals, and the times at which their ends were decided. */
 async function list(session: CassandraSession) {
   const journals: { incarnation: string; sealedAtMs: number | undefined }[] = [];
   const pages = session.pages(LIST, [], {

@@ -10,13 +10,16 @@ import {
   type PagedListings,
 } from '#storage/ports/listings';
 
-/** Partitions of one account's listing. Fixed: it says where stored rows lie. Architecture 3.6. */
+/**
+ * Partitions of an account's listing. Never change it: the bucket is in the storage key. Source:
+ * architecture 3.6.
+ */
 const BUCKETS = 64;
 
-/** Buckets read at once: an account of 200,000 instances has 3,000 rows in each. */
+/** Maximum number of buckets read in parallel. With 200,000 instances, a bucket has 3,000 rows. */
 const READS_IN_FLIGHT_MAX = 8;
 
-/** Rows of one page: about 1 MiB. */
+/** Maximum number of rows in a page (about 1 MiB). */
 const PAGE_ROWS = 2_000;
 
 const READ_OPTIONS: StatementOptions = {
@@ -35,8 +38,8 @@ const WRITE = `INSERT INTO listings (account_id, bucket, ${COLUMNS}) VALUES (?, 
 const WRITE_REMOVED = `${WRITE} AND TTL ${MARKER_AGE_MS / 1_000}`;
 
 /**
- * Listings in Cassandra. Every write carries the instance's version as its timestamp, so that the
- * higher version wins whatever comes late or twice (architecture 3.2).
+ * Listings in Cassandra. The timestamp of a write is the instance's version. The higher version
+ * therefore wins, even if writes arrive late or twice (architecture 3.2).
  */
 export function cassandraListingStore(session: CassandraSession): PagedListings {
   return {
@@ -81,7 +84,7 @@ async function write(
   await session.execute(query, [...key, timestamp, ...values, timestamp], options);
 }
 
-/** Bucket after bucket, in each by id. */
+/** Rows of an account, bucket by bucket, in each bucket ordered by id. */
 async function* pagesOf(
   session: CassandraSession,
   accountId: string,
@@ -123,7 +126,7 @@ function listedFrom(row: types.Row): ListedInstance {
   };
 }
 
-/** Spreads an account's instances evenly over its partitions; ids need not be random for it. */
+/** Bucket of an instance. The hash spreads instances evenly; ids need not be random. */
 function bucketOf(instanceId: string): number {
   return hash('sha1', instanceId, 'buffer').readUInt8(0) % BUCKETS;
 }

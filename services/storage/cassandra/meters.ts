@@ -10,7 +10,7 @@ const WRITE = `INSERT INTO meters (bucket, account_id, state) VALUES (?, ?, ?)
   USING TIMESTAMP ?`;
 const READ_MONTHS = `SELECT state FROM meter_months WHERE bucket = ? AND account_id = ?
   LIMIT ${MONTHS_KEPT}`;
-/** Seconds for which a month is kept at the least: 12 months and some days. */
+/** Minimum time for which a month is kept, in seconds: 12 months and some days. */
 const MONTH_TTL_S = 400 * 24 * 60 * 60;
 const WRITE_MONTH = `INSERT INTO meter_months (bucket, account_id, ends_at_ms, state)
   VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ${MONTH_TTL_S}`;
@@ -18,13 +18,13 @@ const ERASE_MONTHS = `DELETE FROM meter_months USING TIMESTAMP ?
   WHERE bucket = ? AND account_id = ?`;
 const ERASE = 'DELETE FROM meters USING TIMESTAMP ? WHERE bucket = ? AND account_id = ?';
 
-/** Above every version that a meter may come to. */
+/** Timestamp of an erasure, above every version that a meter can reach. */
 const LAST_VERSION = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * Meters in Cassandra. Every write carries the head's version as its timestamp, so that the higher
- * version wins whatever comes late or twice (architecture 3.2). Reading what is not as it was
- * written throws `CorruptState`.
+ * Meters in Cassandra. The timestamp of a write is the head's version. The higher version therefore
+ * wins, even if writes arrive late or twice (architecture 3.2). Reads throw `CorruptState` for a
+ * damaged value.
  */
 export function cassandraMeterStore(session: CassandraSession, bucketOf: BucketOf): ErasableMeters {
   async function writeMonths(checkpoints: readonly MeterCheckpoint[]): Promise<void> {
@@ -57,7 +57,7 @@ export function cassandraMeterStore(session: CassandraSession, bucketOf: BucketO
     },
     async checkpoint(checkpoints) {
       assert(checkpoints.length <= HEADS_MAX, `more than ${HEADS_MAX} meters at once`);
-      // First: once a head is stored, the next one need not name its finished months any more.
+      // Months go first: once a head is stored, the next head need not name its finished months.
       await writeMonths(checkpoints);
       const writes = checkpoints.map(({ accountId, head }): RowWrite => {
         const partition = bucketOf(accountId);

@@ -12,34 +12,34 @@ import {
 import { conditionalAnswerOf } from '#storage/cassandra/statements';
 import { type SchemaVersion, versionsIn } from '#storage/ports/schema-versions';
 
-/** How many servers hold a copy of everything. Source: architecture 6. */
+/** Replication of the keyspace. Source: architecture 6. */
 type Replication =
-  /** The same number whatever the data center: for a single node. */
+  /** One factor for all data centers: for a single node. */
   | { readonly kind: 'simple'; readonly factor: number }
-  /** A number for each data center by its name: for production. */
+  /** A factor per data center, by name: for production. */
   | { readonly kind: 'by_data_center'; readonly factors: Readonly<Record<string, number>> };
 
-/** What a migration needs besides the session. */
+/** Dependencies of a migration besides the session. */
 export type MigrationPorts = {
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Hears of each step in a few words. */
+  /** Prints each step in a few words. */
   readonly print: (text: string) => void;
-  /** For tests; undefined: those of schema.cql. */
+  /** Schema versions for tests; undefined: the versions in schema.cql. */
   readonly versions?: readonly SchemaVersion[];
 };
 
-/** How long to wait for another process that migrates. Milliseconds. */
+/** Maximum wait for another process that migrates, in milliseconds. */
 const LOCK_WAIT_MS_MAX = 120_000;
 
-/** Letters, digits and underscores: anything else would have to be quoted everywhere. */
+/** Names that need no quotes anywhere: letters, digits and underscores. */
 const NAME = /^[a-z][a-z0-9_]{0,47}$/;
 
 const CREATE_VERSIONS = `CREATE TABLE IF NOT EXISTS schema_versions (
   component text, version int, programs_from int, lock_holder text STATIC,
   PRIMARY KEY (component, version)
 ) WITH id = `;
-// For tables from before there was the column.
+// Tables of old versions lack the column.
 const ADD_PROGRAMS = 'ALTER TABLE schema_versions ADD IF NOT EXISTS programs_from int';
 const FIND_VERSIONS = `SELECT table_name FROM system_schema.tables
   WHERE keyspace_name = ? AND table_name = 'schema_versions'`;
@@ -48,13 +48,13 @@ const READ_VERSIONS = 'SELECT * FROM schema_versions WHERE component = ?';
 const ADD_VERSION = `INSERT INTO schema_versions (component, version, programs_from)
   VALUES (?, ?, ?) IF NOT EXISTS`;
 
-/** What counts the versions of today's tables, and what counted those before the first release. */
+/** Component that counts the versions of the tables, and the component before the first release. */
 const COMPONENT = 'tables';
 const COMPONENT_BEFORE = 'storage';
 
 /**
- * Makes the keyspace unless it is there; an existing one keeps its replication. `session` has none.
- * Throws a RangeError for a name or a data center that cannot be one.
+ * Creates the keyspace if missing; an existing keyspace keeps its replication. `session` has no
+ * keyspace. Throws a RangeError for an invalid name, data center or factor.
  */
 export async function createKeyspace(
   session: CassandraSession,
@@ -68,10 +68,10 @@ export async function createKeyspace(
 }
 
 /**
- * Brings the tables of the session's keyspace to the newest version that this program knows. May be
- * repeated, and be ended at any point; of two at once, one waits for the other. Tables of a newer
- * version that this program bears stay as they are. Rejects with `conflict` when it does not bear
- * them, or when another process is at it for too long.
+ * Migrates the tables of the session's keyspace to the newest version that this program knows. May
+ * be repeated, and may be interrupted at any point. Concurrent migrations wait for each other
+ * (schema lock). Tables of a newer version stay as they are if they allow this program. Rejects
+ * with `conflict` if they do not, or if another process holds the lock for too long.
  */
 export async function migrate(session: CassandraSession, ports: MigrationPorts): Promise<void> {
   const known = ports.versions ?? knownVersions();
@@ -95,9 +95,9 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
 }
 
 /**
- * Makes sure that the session's keyspace has the tables that this program needs, for a process that
- * starts. Tables of a newer version are fine if they say that this program bears them
- * (decision 239). Rejects with `conflict` and one line that says what to do. `known`: for tests.
+ * Checks at the start of a process that the keyspace has the tables that this program needs. Tables
+ * of a newer version are accepted if they allow this program (decision 239). Rejects with
+ * `conflict` and one line that names the next step. `known`: for tests.
  */
 export async function assertSchema(
   session: CassandraSession,
@@ -123,7 +123,7 @@ async function applyVersion(
   }
 }
 
-/** The newest version of the tables, 0 when there are none, and which programs bear it. */
+/** Newest version of the tables (0: no tables), and the oldest program version that they allow. */
 type Tables = { readonly version: number; readonly programsFrom: number };
 
 async function presentTables(
@@ -143,22 +143,22 @@ async function presentTables(
   assertNotBefore(session.keyspace, before?.rows ?? []);
   const rows = now?.rows ?? [];
   const versions = rows.map((row) => Number(row['version']));
-  // Versions from before the column were borne by none that did not know them.
+  // Versions without this column allow only programs that know them.
   const bounds = rows.map((row) => Number(row['programs_from'] ?? row['version']));
   return { version: Math.max(0, ...versions), programsFrom: Math.max(0, ...bounds) };
 }
 
 /**
- * The id of the first table, from the keyspace's name: two processes that make it at once through
- * different servers then make the same table. Ids of all tables of a cluster must differ.
+ * Id of the first table, derived from the name of the keyspace. Two processes that create the table
+ * at once through different servers then create the same table. Table ids of a cluster must differ.
  */
 function tableIdOf(keyspace: string): string {
   const hex = hash('sha256', `schema_versions of ${keyspace}`);
-  // The marks of a UUID of version 8, one by a rule of its own.
+  // Version and variant digits of a UUID of version 8 (a custom UUID).
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** Tables from before the first release are not migrated: nothing that was released ever made them. */
+/** Refuses tables from before the first release: no release ever made them. */
 function assertNotBefore(keyspace: string, rows: readonly types.Row[]): void {
   if (rows.every((row) => row['version'] === null)) return;
   const what = `keyspace ${keyspace} holds tables from before the first release`;
@@ -172,7 +172,7 @@ function assertBorne({ version, programsFrom }: Tables, known: number): void {
   throw new Fault('conflict', `${text}: run a newer one`);
 }
 
-/** Runs a change of the schema and waits until all servers have it. */
+/** Runs a schema change and waits until all servers have the new schema. */
 async function applied(session: CassandraSession, statement: string): Promise<void> {
   const options: StatementOptions = {
     kind: 'schema',
@@ -180,7 +180,7 @@ async function applied(session: CassandraSession, statement: string): Promise<vo
     timeoutMs: SCHEMA_MS_MAX,
   };
   const { info } = await session.execute(statement, [], options);
-  // Set after every change of the schema, though the driver's types do not name it.
+  // The driver sets this field after every schema change, but its types lack it.
   if (Reflect.get(info, 'isSchemaInAgreement') === true) return;
   throw new Fault('service_unavailable', 'the servers do not agree on the schema', {
     retryAfterS: 10,
@@ -207,16 +207,16 @@ function count(factor: number): number {
   throw new RangeError(`${factor} cannot be a number of copies`);
 }
 
-/** How long a lock stands: longer than renewing it and a change of the schema take. Seconds. */
+/** Lifetime of the lock, in seconds: longer than a renewal and a schema change take. */
 const LOCK_SECONDS = 90;
 
 /**
- * How long a statement of a migration may take. Milliseconds. A server that has just made tables is
- * busy with them, and only its caller waits.
+ * Timeout of a statement of a migration, in milliseconds. A server that has just made tables is
+ * busy with them, and only the migration waits.
  */
 const SCHEMA_MS_MAX = 30_000;
 
-/** Between two looks at a lock that another holds. Milliseconds. */
+/** Interval between looks at a lock that another process holds, in milliseconds. */
 const LOOK_MS = 500;
 
 const TAKE = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder = ?
@@ -226,13 +226,13 @@ const RENEW = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder 
 const RELEASE = `DELETE lock_holder FROM schema_versions WHERE component = 'tables'
   IF lock_holder = ?`;
 
-/** What only one process at a time may hold; it falls to the next when its holder dies. */
+/** Lock of the schema: one process holds it at a time. The lock expires if its holder dies. */
 type SchemaLock = AsyncDisposable & {
-  /** Makes sure that the lock is still held. Rejects with `conflict` when it is not. */
+  /** Renews the lock. Rejects with `conflict` if the lock was lost. */
   renew(): Promise<void>;
 };
 
-/** Waits for the lock, at most `waitMs`; then rejects with `conflict`. */
+/** Waits at most `waitMs` for the lock, then rejects with `conflict`. */
 async function takeSchemaLock(
   session: CassandraSession,
   clock: Clock,
@@ -243,7 +243,7 @@ async function takeSchemaLock(
     conditional(session, query, params);
   const renewed = () => isApplied(RENEW, [holder, holder]);
   const endMs = clock.monotonicMs() + waitMs;
-  // A try whose answer got lost may have taken it: then it is there to be renewed.
+  // A try whose answer was lost may have taken the lock: then the renewal succeeds.
   while (!((await isApplied(TAKE, [holder])) || (await renewed()))) {
     if (clock.monotonicMs() >= endMs) throw held('another process is changing the schema');
     await sleep(clock, LOOK_MS);
@@ -275,7 +275,7 @@ function held(text: string): Fault {
   return new Fault('conflict', text, { retryAfterS: LOCK_SECONDS });
 }
 
-/** The versions that this program knows, oldest first: the text of schema.cql. */
+/** Schema versions that this program knows, oldest first: the text of schema.cql. */
 export function knownVersions(): SchemaVersion[] {
   return versionsIn(readFileSync(new URL('schema.cql', import.meta.url), 'utf8'));
 }

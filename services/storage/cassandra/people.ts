@@ -24,13 +24,13 @@ import {
   type StoredUser,
 } from '#storage/ports/people';
 
-/** Tries of a change that others get in front of; people of one account rarely change. */
+/** Maximum number of tries of a change; the people of an account rarely change. */
 const TRIES_MAX = 8;
 
-/** Accounts of a user that are read at once. */
+/** Maximum number of a user's accounts that are read in parallel. */
 const READS_IN_FLIGHT_MAX = 8;
 
-/** A conditional write goes through four round trips between servers. Milliseconds. */
+/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
 const CHANGE_MS_MAX = 5_000;
 
 const FIND_MEMBERS = `SELECT account_id, kind, id, revision, is_closed, email, role, created_at_ms,
@@ -40,7 +40,7 @@ const CHANGE_MEMBERS = `UPDATE account_people SET revision = ?, is_closed = ? WH
 const ADD_ACCOUNT = 'INSERT INTO user_accounts (user_id, account_id) VALUES (?, ?)';
 const FIND_ACCOUNTS = 'SELECT account_id FROM user_accounts WHERE user_id = ?';
 
-/** People of accounts in Cassandra: a partition each, changed only while it is as it was read. */
+/** People of accounts in Cassandra: one partition per account, changed under an optimistic lock. */
 export function cassandraMemberStore(session: CassandraSession): CopiedMembers {
   const changes = memberChangesOf((accountId, next) => changed(session, accountId, next));
 
@@ -60,8 +60,8 @@ export function cassandraMemberStore(session: CassandraSession): CopiedMembers {
 }
 
 /**
- * Before the membership itself, so that every one is found from its user; one that does not come is
- * passed over.
+ * Indexes an account under a user. The index goes before the membership, so that every membership
+ * is found from its user. Readers skip an account without the membership.
  */
 async function addAccount(
   session: CassandraSession,
@@ -81,7 +81,7 @@ async function read(session: CassandraSession, accountId: string): Promise<Store
   return { people: peopleFrom(rows), revision: rows[0]?.['revision'] ?? null };
 }
 
-/** Reads, decides and writes, again until no other writer came in between. */
+/** Reads, decides and writes under an optimistic lock, and repeats after a conflict. */
 async function changed(
   session: CassandraSession,
   accountId: string,
@@ -125,14 +125,14 @@ const PUT = `INSERT INTO account_people (account_id, kind, id, email, role, crea
   expires_at_ms, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
 const DROP = 'DELETE FROM account_people WHERE account_id = ? AND kind = ? AND id = ?';
 
-/** A row, by its key and with what stands in it. */
+/** A row: its key and its values. */
 type PersonRow = {
   readonly kind: string;
   readonly id: string;
   readonly values: readonly unknown[];
 };
 
-/** The people that the rows of a partition are. */
+/** People in the rows of a partition. */
 function peopleFrom(rows: readonly types.Row[]): People {
   const members: Membership[] = [];
   const links: EntryLink[] = [];
@@ -157,7 +157,9 @@ function peopleFrom(rows: readonly types.Row[]): People {
   return { isClosed: rows[0]?.['is_closed'] === true, members, links };
 }
 
-/** What makes the rows of an account those of `next`: those that are new, changed or gone. */
+/**
+ * Statements that turn the rows of `was` into the rows of `next`: new, changed and deleted rows.
+ */
 function rowChanges(accountId: string, was: People, next: People): Statement[] {
   const before = new Map(rowsOf(was).map((row) => [`${row.kind} ${row.id}`, row]));
   const after = new Map(rowsOf(next).map((row) => [`${row.kind} ${row.id}`, row]));
@@ -170,7 +172,7 @@ function rowChanges(accountId: string, was: People, next: People): Statement[] {
   return [...puts, ...drops];
 }
 
-/** Of a link the server keeps a row no longer than any clock may take it for good. */
+/** Rows of people. The row of a link has a TTL: the longest time for which a link is valid. */
 function rowsOf({ members, links }: People): PersonRow[] {
   return [
     ...members.map(({ userId, role, createdAtMs }) => {
@@ -204,7 +206,7 @@ const TOUCH = `UPDATE console_sessions USING TTL ${TTL_S} SET last_seen_at_ms = 
   WHERE user_id = ? AND digest = ? IF created_at_ms = ?`;
 const END = 'DELETE FROM console_sessions WHERE user_id = ? AND digest = ? IF EXISTS';
 
-/** Sessions in Cassandra: those of a user in one partition, so that one is renewed in one step. */
+/** Sessions in Cassandra: one partition per user, so that a renewal is one conditional batch. */
 export function cassandraSessionStore(session: CassandraSession): SessionStore {
   const change = async (...statements: readonly Statement[]): Promise<boolean> => {
     const options: StatementOptions = {
@@ -278,7 +280,7 @@ const CHANGE_USER = `UPDATE users SET revision = ?, name = ?, password_hash = ?,
   created_at_ms = ? WHERE email = ? IF revision = ? AND user_id = ?`;
 const REMOVE = 'DELETE FROM users WHERE email = ? IF revision = ? AND user_id = ?';
 
-/** Users in Cassandra, one row each, changed only while it is as it was read. */
+/** Users in Cassandra: one row per user, changed under an optimistic lock. */
 export function cassandraUserStore(session: CassandraSession): PagedUsers {
   const conditional = async (query: string, params: readonly unknown[]): Promise<boolean> => {
     const options: StatementOptions = {
@@ -301,7 +303,7 @@ export function cassandraUserStore(session: CassandraSession): PagedUsers {
     findByEmail: (email, accountId) =>
       findByName(signInName(accountId === undefined ? { email } : { email, accountId })),
     async create(user) {
-      // First, so that every user is found by its id.
+      // The index goes first, so that every user is found by id.
       const name = signInName(user);
       await plain(ADD_EMAIL, [user.id, name]);
       if (!(await conditional(CREATE_USER, [name, user.id, ...columnsOf(user)]))) {
@@ -339,7 +341,7 @@ export function cassandraUserStore(session: CassandraSession): PagedUsers {
   };
 }
 
-/** The columns of `COLUMNS`, as statements take them. */
+/** Values of a user for statements, in the order of `USER_COLUMNS`. */
 function columnsOf(user: User): unknown[] {
   const { state = null, sealedSecret = null, lastStep } = user.secondFactor ?? {};
   return [

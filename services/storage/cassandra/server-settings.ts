@@ -1,7 +1,7 @@
 import type { types } from 'cassandra-driver';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 
-/** What the servers must be set to, and what happens otherwise. Source: architecture 6. */
+/** Required settings of the servers, and the reason for each. Source: architecture 6. */
 export const NEEDED_SETTINGS: Record<string, { readonly value: string; readonly reason: string }> =
   {
     paxos_variant: {
@@ -15,7 +15,7 @@ export const NEEDED_SETTINGS: Record<string, { readonly value: string; readonly 
     },
   };
 
-/** Copies with which the loss of one server stops nothing. */
+/** Minimum number of copies with which the loss of one server stops nothing. */
 export const SAFE_REPLICATION = 3;
 
 const READ_SETTINGS = 'SELECT name, value FROM system_views.settings WHERE name IN ?';
@@ -25,13 +25,12 @@ const READ_TABLES = `
 const READ_REPLICATION =
   'SELECT replication, durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?';
 
-/** Tables whose readers must find again what any reader before them has found (decision 191). */
+/** Tables whose readers must find everything that an earlier reader has found (decision 191). */
 const REPAIRED_TABLES: readonly unknown[] = ['journal', 'seals', 'heads', 'meters'];
 
 /**
- * What is not as safety needs it, a line each: the settings of every server that is up, how many
- * copies the keyspace keeps in `dataCenter`, and what was changed of its tables by hand. Rejects with
- * `service_unavailable`.
+ * Problems of the setup, one line each: settings of every server that is up, the number of copies
+ * in `dataCenter`, and manual changes of the tables. Rejects with `service_unavailable`.
  */
 export async function serverProblems(
   session: CassandraSession,

@@ -17,36 +17,36 @@ import {
   type UserAndPassword,
 } from '#storage/cassandra/driver';
 
-/** A statement with its parameters: `bigint` for `bigint` columns; undefined leaves a column unset. */
+/** A statement and its parameters. `bigint` columns take `bigint`; undefined leaves a column unset. */
 export type Statement = { readonly query: string; readonly params: readonly unknown[] };
 
 /**
- * What a statement is. `read`: `LOCAL_QUORUM`. `serial_read`: sees every conditional write that was
- * applied. `write`: unconditional and repeatable, because it carries its own timestamp or content that
- * never changes. These three are sent to a second server too when the first is slow.
- * `conditional`: sent once, never repeated by the driver. `schema`: changes tables.
+ * Kind of a statement. `read`: `LOCAL_QUORUM`. `serial_read`: sees every applied conditional write.
+ * `write`: unconditional and repeatable, with its own timestamp or content that never changes.
+ * Statements of these three kinds also go to a second server if the first is slow. `conditional`:
+ * sent once, never repeated by the driver. `schema`: changes tables.
  */
 type StatementKind = 'read' | 'serial_read' | 'write' | 'conditional' | 'schema';
 
-/** How a statement is sent. */
+/** Options for sending a statement. */
 export type StatementOptions = {
   readonly kind: StatementKind;
   /** What the statement does, for the metric: `journal_append`. A closed set. */
   readonly operation: string;
-  /** How long one try may take; undefined: `STATEMENT_MS_MAX`. Reads and writes have two tries. */
+  /** Timeout of one try; undefined: `STATEMENT_MS_MAX`. Reads and writes have two tries. */
   readonly timeoutMs?: number;
-  /** Rows of one page; undefined: 5,000, the driver's default. */
+  /** Maximum number of rows in a page; undefined: 5,000, the driver's default. */
   readonly pageRows?: number;
-  /** Where the next page begins: `pageState` of the page before. */
+  /** Start of the next page: `pageState` of the page before. */
   readonly pageState?: string;
 };
 
-/** Why a second server was asked: the first was slow (decision 220), or gave an error. */
+/** Reason for a second server: the first was slow (decision 220), or returned an error. */
 type SecondServerReason = 'slow' | 'error';
 
 /**
- * Hears of every statement: how long it took, why it failed, if it did, and why an answered one was
- * sent to a second server, if it was.
+ * Called after every statement with its duration in seconds and its error type. `secondServer`: the
+ * reason why an answered statement also went to a second server.
  */
 export type ObserveStatement = (
   operation: string,
@@ -55,37 +55,40 @@ export type ObserveStatement = (
   secondServer?: SecondServerReason,
 ) => void;
 
-/** Where the servers are and how this process speaks to them. */
+/** Addresses of the servers and settings of the connections. */
 export type SessionOptions = {
-  /** `host:port` of some servers; the rest is found through them. All listen on the same port. */
+  /** `host:port` of some servers, which name the others. All servers listen on the same port. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
-  /** Undefined: none yet, for the caller that creates it. */
+  /** Undefined: no keyspace, for the caller that creates it. */
   readonly keyspace: string | undefined;
-  /** Shown by each new connection; those there are last. */
+  /** Credentials for each new connection. Open connections keep their credentials. */
   readonly credentials?: Reloadable<UserAndPassword> | undefined;
-  /** Plain text without it. */
+  /** If set, all connections use TLS; otherwise plain text. */
   readonly tls?: SessionTls | undefined;
   readonly clock: Clock;
   readonly observe?: ObserveStatement;
 };
 
-/** How long one try of a statement may take unless it says otherwise. Milliseconds. */
+/** Default timeout of one try of a statement, in milliseconds. */
 export const STATEMENT_MS_MAX = 2_000;
 
-/** How long a connection may take to open. Milliseconds. */
+/** Timeout for opening a connection, in milliseconds. */
 const CONNECT_MS_MAX = 5_000;
 
 /**
- * Unanswered statements after which a connection is closed and opened again: a half-open one would
- * otherwise swallow everything for long (the default is 64).
+ * Number of unanswered statements after which a connection is closed and opened again. A half-open
+ * connection would otherwise swallow statements for long (the default is 64).
  */
 const UNANSWERED_MAX = 4;
 
-/** An idle connection is probed this often, so that a dead one is found before it is needed. */
+/**
+ * Heartbeat interval of an idle connection, in milliseconds: finds a dead connection before it is
+ * needed.
+ */
 const HEARTBEAT_MS = 5_000;
 
-/** Where servers listen unless the contact point says otherwise. */
+/** Port of the servers, unless the contact point names another port. */
 const PORT = 9042;
 
 const { localQuorum, localSerial } = types.consistencies;
@@ -109,28 +112,28 @@ const EFFECT: Record<StatementKind, StatementEffect> = {
 };
 
 /**
- * A process's connection to Cassandra. Methods reject with `service_unavailable` when no answer
- * comes in time, with `isOutcomeUnknown` when a change may have happened or happen yet, and with
- * `internal` when the server refuses for good: a broken statement, or one too large.
+ * Connection of a process to Cassandra. Methods reject with `service_unavailable` if no answer
+ * comes in time. With `isOutcomeUnknown`, a change may have happened or may still happen. Methods
+ * reject with `internal` if the server refuses for good: the statement is broken or too large.
  */
 export class CassandraSession implements AsyncDisposable {
   readonly #client: Client;
   readonly #clock: Clock;
   readonly #observe: ObserveStatement | undefined;
 
-  /** For `openSession`, which connects first. */
+  /** Called by `openSession`, which connects first. */
   constructor(client: Client, { clock, observe }: Pick<SessionOptions, 'clock' | 'observe'>) {
     this.#client = client;
     this.#clock = clock;
     this.#observe = observe;
   }
 
-  /** The keyspace whose tables statements name; empty: none. */
+  /** Keyspace of the tables in statements; empty: none. */
   get keyspace(): string {
     return this.#client.keyspace ?? '';
   }
 
-  /** Sends one statement, prepared on first use. Answers one page of rows. */
+  /** Sends one statement, prepared on first use. Returns one page of rows. */
   execute(
     query: string,
     params: readonly unknown[],
@@ -142,8 +145,8 @@ export class CassandraSession implements AsyncDisposable {
   }
 
   /**
-   * Sends statements as one unlogged batch: one unit, if all are of one partition. Of several
-   * partitions it is refused above 50 KiB (architecture 3.2).
+   * Sends statements as one unlogged batch, which is atomic if all are in one partition. Above 50
+   * KiB, Cassandra refuses a batch of several partitions (architecture 3.2).
    */
   batch(statements: readonly Statement[], options: StatementOptions): Promise<types.ResultSet> {
     const queries = statements.map(({ query, params }) => ({ query, params: [...params] }));
@@ -152,7 +155,7 @@ export class CassandraSession implements AsyncDisposable {
     );
   }
 
-  /** All rows of a read, page by page; each page has the statement's deadline. */
+  /** All rows of a read, in pages. The timeout of the statement applies to each page. */
   async *pages(
     query: string,
     params: readonly unknown[],
@@ -171,8 +174,8 @@ export class CassandraSession implements AsyncDisposable {
   }
 
   /**
-   * Sends a read to every server that is up, to all at once: for tables that each server has of its
-   * own. Answers what became of each.
+   * Sends a read to all servers that are up, in parallel: for tables that each server has of its
+   * own. Returns the outcome on each server.
    */
   async executeOnEach(
     query: string,
@@ -191,7 +194,7 @@ export class CassandraSession implements AsyncDisposable {
     );
   }
 
-  /** Closes every connection; what is under way ends with `service_unavailable`. */
+  /** Closes every connection. Statements in flight reject with `service_unavailable`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client.shutdown();
   }
@@ -214,7 +217,9 @@ export class CassandraSession implements AsyncDisposable {
   }
 }
 
-/** Connects. Rejects with `service_unavailable` when no contact point answers or lets us in. */
+/**
+ * Connects. Rejects with `service_unavailable` if no contact point answers or accepts the login.
+ */
 export async function openSession(options: SessionOptions): Promise<CassandraSession> {
   const client = new Client(clientOptions(options));
   client.on('hostRemove', closeReplaced);
@@ -230,7 +235,10 @@ export async function openSession(options: SessionOptions): Promise<CassandraSes
   return new CassandraSession(client, options);
 }
 
-/** Of the servers that the driver names, those that were skipped count for nothing. */
+/**
+ * Reason for a second server of an answered statement. Servers that the driver skipped do not
+ * count.
+ */
 function secondServerReasonOf({ info }: types.ResultSet): SecondServerReason | undefined {
   const { speculativeExecutions = 0, triedHosts = {} } = info ?? {};
   if (speculativeExecutions > 0) return 'slow';
@@ -238,7 +246,7 @@ function secondServerReasonOf({ info }: types.ResultSet): SecondServerReason | u
   return tried.length > 1 && tried.some(hasFailed) ? 'error' : undefined;
 }
 
-/** What the driver met, in one line: of several servers what the first said. */
+/** Error of the driver in one line; of several servers, the error of the first. */
 function refusalText(error: unknown): string {
   const { message, innerErrors } = error as Error & { innerErrors?: Record<string, Error> };
   const [inner] = Object.values(innerErrors ?? {});
@@ -246,12 +254,13 @@ function refusalText(error: unknown): string {
 }
 
 /**
- * After an outage of every contact point the driver discovers each server again, and forgets to close
- * what it knew before: that would connect again too, and never let the process end.
+ * Closes a host that the driver has replaced. After an outage of every contact point, the driver
+ * discovers each server again and does not close the earlier hosts. Their connections would reopen
+ * and keep the process alive.
  */
 function closeReplaced(host: Host & { shutdown?: (isDrained: boolean) => Promise<void> }): void {
   host.shutdown?.(false).catch(() => {
-    // It is closed all the same.
+    // The host is closed nevertheless.
   });
 }
 
@@ -271,7 +280,7 @@ function clientOptions(options: SessionOptions): ConstructorParameters<typeof Cl
     ...(keyspace === undefined ? {} : { keyspace }),
     ...(credentials === undefined ? {} : { authProvider: currentPassword(credentials) }),
     ...(tls === undefined ? {} : { sslOptions: sslOptions(tls) }),
-    // Other servers are known by address alone, and taken to listen on this port.
+    // The driver knows other servers by address only, and assumes this port for them.
     protocolOptions: { port },
     policies: driverPolicies(localDataCenter),
     pooling: { heartBeatInterval: HEARTBEAT_MS },

@@ -8,7 +8,7 @@ const READ_FACT = 'SELECT value FROM cluster_facts WHERE fact = ?';
 
 const FIX_FACT = 'INSERT INTO cluster_facts (fact, value) VALUES (?, ?) IF NOT EXISTS';
 
-// The table is small (some hundred rows), and a scan is one read where partitions would be many.
+// A scan: the table has some hundred rows, and one read is cheaper than one per partition.
 const LOAD = 'SELECT service, shard, owner, epoch FROM shards';
 
 const READ_SHARD = 'SELECT shard, owner, epoch FROM shards WHERE service = ? AND shard = ?';
@@ -21,8 +21,8 @@ const NEXT_OWNER = `
   IF owner = ? AND epoch = ?`;
 
 /**
- * Shard rows on Cassandra: one partition a shard, changed only by lightweight transaction and never
- * deleted. `session` stays the caller's. Source: architecture 3.
+ * Owners of shards in Cassandra: one partition per shard, changed only by lightweight transaction
+ * and never deleted. The caller closes `session`. Source: architecture 3.
  */
 export function cassandraShardStore(session: CassandraSession): ShardStore {
   const write = async (operation: string, { query, params }: Statement) => {
@@ -30,7 +30,7 @@ export function cassandraShardStore(session: CassandraSession): ShardStore {
     return conditionalAnswerOf(await session.execute(query, params, options));
   };
 
-  /** The value that a fact of the cluster has for good: the one that stands, or `wanted`. */
+  /** Sets a cluster fact once. Returns the stored value: an earlier value, or `wanted`. */
   async function fix(fact: string, wanted: string): Promise<string> {
     const answer = await write('cluster_fact_fix', { query: FIX_FACT, params: [fact, wanted] });
     return answer.isApplied ? wanted : String(answer.row?.['value']);
@@ -95,10 +95,10 @@ function rowOf(shard: number, row: types.Row): ShardRow {
   return { shard, owner, epoch: Number(row['epoch']) };
 }
 
-// Each server answers from a table of its own, with its own clock.
+// Each server answers from its own table, with its own clock.
 const READ_CLOCK = 'SELECT toTimestamp(now()) AS shown FROM system.local';
 
-/** The clocks of the Cassandra servers that answer. `session` stays the caller's. */
+/** Clocks of the Cassandra servers that answer. The caller closes `session`. */
 export function cassandraServerClocks(session: CassandraSession): ServerClocks {
   return {
     async read() {

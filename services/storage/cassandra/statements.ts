@@ -10,12 +10,12 @@ import type {
 } from '#storage/cassandra/session';
 import { statementDurations } from '#storage/ports/schema-versions';
 
-/** Why a second server answered; each is counted from 0 on, so that its first rise is seen. */
+/** Reasons for a second server. Each counter starts at 0, so that its first increase is seen. */
 const REASONS = ['slow', 'error'] as const satisfies readonly Parameters<ObserveStatement>[3][];
 
 /**
- * Times every statement, counts those that a second server answered, and reports outages: a statement
- * that Cassandra refuses is answered.
+ * Returns an observer that times every statement, counts uses of a second server, and reports
+ * outages. A statement that Cassandra refuses counts as answered.
  */
 export function statementObserver(metrics: Metrics, dependency: Dependency): ObserveStatement {
   const observe = statementDurations(metrics, 'cassandra');
@@ -34,15 +34,18 @@ export function statementObserver(metrics: Metrics, dependency: Dependency): Obs
   };
 }
 
-/** What a conditional statement did; a refusal shows the columns of its condition, if there is a row. */
+/**
+ * Result of a conditional statement. `row`: columns of the condition after a refusal, if there is a
+ * row.
+ */
 type ConditionalAnswer =
   | { readonly isApplied: true }
   | { readonly isApplied: false; readonly row: types.Row | undefined };
 
 /**
- * Reads the answer of a conditional statement from its `[applied]` column: the driver's
- * `wasApplied()` is also true of an answer without rows. Throws `service_unavailable` with
- * `isOutcomeUnknown` when the column is missing.
+ * Reads the result of a conditional statement from its column `[applied]`. The driver's
+ * `wasApplied()` is also true for an answer without rows. Throws `service_unavailable` with
+ * `isOutcomeUnknown` if the column is missing.
  */
 export function conditionalAnswerOf(result: types.ResultSet): ConditionalAnswer {
   const row = result.rows[0];
@@ -56,10 +59,13 @@ export function conditionalAnswerOf(result: types.ResultSet): ConditionalAnswer 
   });
 }
 
-/** A batch to one partition may be larger; kept small all the same. Bytes. Source: architecture 3.2. */
+/**
+ * Maximum size of a batch, in bytes. A batch for one partition could be larger. Source:
+ * architecture 3.2.
+ */
 const BATCH_BYTES_MAX = 60 * 1_024;
 
-/** What a row takes in a batch besides its value: key, timestamp, statement id. Bytes. */
+/** Size of a row in a batch besides its value, in bytes: key, timestamp, statement id. */
 const ROW_BYTES = 96;
 
 /** A statement that writes one row, the partition it goes to, and the bytes of its value. */
@@ -70,9 +76,9 @@ export type RowWrite = {
 };
 
 /**
- * Writes rows in their order, each confirmed: as many of one partition in a batch as its bound
- * allows, one batch after the other. Rejects with the first fault; then some may be written. Rows
- * are taken as they are needed, so that a long list costs the event loop a batch at a time.
+ * Writes rows in their order, each confirmed. Rows of one partition share a batch up to `bytesMax`,
+ * and the batches go one after the other. Rejects with the first fault; some rows may then be
+ * written. Reads `writes` batch by batch, so that a long list does not block the event loop.
  */
 export async function writeRows(
   session: CassandraSession,
@@ -88,7 +94,7 @@ export async function writeRows(
   }
 }
 
-/** Neighbours of one partition together, up to the bound; a row above it goes alone. */
+/** Batches of adjacent rows of one partition, up to `bytesMax`. A larger row goes alone. */
 export function* batchesOf(
   writes: Iterable<RowWrite>,
   bytesMax = BATCH_BYTES_MAX,
@@ -107,7 +113,7 @@ export function* batchesOf(
   if (open !== undefined) yield open.statements;
 }
 
-/** Like `Promise.all`, but nothing is under way any more when it rejects. */
+/** Like `Promise.all`, but rejects only after all promises have settled. */
 export async function allDone(pending: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(pending)) {
     if (outcome.status === 'rejected') throw outcome.reason;
