@@ -68,7 +68,7 @@ export function cassandraAuditStore(session: CassandraSession): AuditStore {
   };
 }
 
-/** Part of a line. */
+/** Index of the part that contains a line. */
 function partOf(seq: number): number {
   return Math.floor((seq - 1) / AUDIT_PART_LINES);
 }

@@ -42,7 +42,7 @@ export function cassandraBillingStore(session: CassandraSession): BillingStore {
       return row?.['account_id'];
     },
     async put(accountId, revision, record) {
-      // Links go first, so that the customers of a stored record are found at once.
+      // Links go first, so that every customer of a stored record leads to its account.
       for (const { id } of record.customers) {
         await change('billing_customer_link', { query: LINK, params: [id, accountId] });
       }

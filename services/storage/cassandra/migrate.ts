@@ -123,7 +123,10 @@ async function applyVersion(
   }
 }
 
-/** Newest version of the tables (0: no tables), and the oldest program version that they allow. */
+/**
+ * Newest version of the tables (0: no tables), and the lowest version that a program must know to
+ * use the tables.
+ */
 type Tables = { readonly version: number; readonly programsFrom: number };
 
 async function presentTables(

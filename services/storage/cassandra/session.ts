@@ -17,7 +17,7 @@ import {
   type UserAndPassword,
 } from '#storage/cassandra/driver';
 
-/** A statement and its parameters. `bigint` columns take `bigint`; undefined leaves a column unset. */
+/** A statement and its parameters. `bigint` columns take `bigint`; undefined leaves one unset. */
 export type Statement = { readonly query: string; readonly params: readonly unknown[] };
 
 /**

@@ -159,10 +159,10 @@ export type SealSteps = {
 /**
  * Seals a journal and decides its end: see `JournalStore.seal`. Writes the seal first and reads the
  * slots afterwards. A writer that finds no seal after its write has written its slot before this
- * read, so this read finds the slot (Gafni and Lamport, Disk Paxos, 2000). Slots without an answer
- * may be found in one read and not in the next, so all nodes use one decided end (decision 192).
- * Rejects with an Error, and decides nothing, if more slots are missing than a writer has in
- * flight.
+ * read, so this read finds the slot. Source: Gafni and Lamport, Disk Paxos, 2000. A slot that was
+ * never acknowledged may be found in one read and not in the next. All nodes therefore use one
+ * decided end (decision 192). Rejects with an Error, and decides nothing, if more slots are missing
+ * than a writer has in flight.
  */
 export async function sealJournal(steps: SealSteps, incarnation: string): Promise<Conditional> {
   const entry = await steps.readEntry(incarnation);

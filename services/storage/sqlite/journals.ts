@@ -53,7 +53,7 @@ export function sqliteJournalStore(
   clock: Pick<Clock, 'wallMs'>,
   isHeld = false,
 ): JournalStore {
-  /** Journals whose seal was read, and journals that are sealed. */
+  /** Journals whose seal was looked for, and journals that are sealed. */
   const looked = new Set<string>();
   const sealed = new Set<string>();
   const change = (operation: string, ...statements: Statement[]) =>

@@ -9,7 +9,7 @@ import type { SqliteDatabase } from '#storage/sqlite/database';
 import { UnusableFile } from '#storage/sqlite/failures';
 import { BUSY_MS, CheckedTable, textIn } from '#storage/sqlite/tables';
 
-/** Application id in SQLite's header of a file of this program: "IDEN". */
+/** Application id of this program's files in SQLite's header: "IDEN". */
 const APPLICATION_ID = 0x4944454e;
 
 /**
@@ -156,7 +156,7 @@ export async function factOf(database: SqliteDatabase, fact: string): Promise<st
   return row && textIn(row, 1);
 }
 
-/** Sets a cluster fact once. Returns the stored value: an earlier one, or `wanted`. */
+/** Sets a cluster fact once. Returns the stored value: an earlier value, or `wanted`. */
 export async function fixFact(
   database: SqliteDatabase,
   fact: string,
