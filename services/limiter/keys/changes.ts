@@ -5,30 +5,29 @@ import { USABLE_KEYS_MAX } from '#limiter/bounds';
 import type { KeyChange } from '#storage/ports/accounts';
 
 /*
- * What may become of an account's keys, as functions of the keys and the time, for
- * `AccountStore.changeKeys`. Each answers the key as it then is, changes nothing where it is so
- * already, and throws `not_found` for a key that is not there and `conflict` for a change that makes
- * no sense. Source: decision 242.
+ * Changes of an account's keys as functions of keys and time, for `AccountStore.changeKeys`. Each
+ * function answers the resulting key and changes nothing if the key is already so. Throws
+ * `not_found` for an unknown key and `conflict` for an invalid change. Source: decision 242.
  */
 
 type Keys = readonly ApiKeyRecord[];
 
-/** What a rotation makes: the key, and what becomes of the one whose place it takes. */
+/** Result of a rotation: the new key, and the replaced key with its new end. */
 export type Rotation = { readonly made: ApiKeyRecord; readonly replaced: ApiKeyRecord };
 
-/** A key more. Throws `conflict` if the account has as many as it may have. */
+/** Adds a key. Throws `conflict` if the account has the maximum number of usable keys. */
 export function withKey(keys: Keys, key: ApiKeyRecord, nowMs: number): KeyChange<ApiKeyRecord> {
   assertRoom(keys, nowMs);
   return { put: [key], answer: key };
 }
 
-/** A key with another name, whatever has become of it: it is still listed. */
+/** Renames a key, including a revoked or expired key, because lists still show it. */
 export function withName(keys: Keys, keyId: string, name: string): KeyChange<ApiKeyRecord> {
   const key = keyIn(keys, keyId);
   return key.name === name ? unchanged(key) : changed({ ...key, name });
 }
 
-/** A key with another scope, while the key has not come to its end. */
+/** Changes the scope of a key. Throws `conflict` if the key is revoked or has expired. */
 export function withScope(
   keys: Keys,
   keyId: string,
@@ -39,30 +38,30 @@ export function withScope(
   return key.scope === scope ? unchanged(key) : changed({ ...key, scope });
 }
 
-/** A revoked key, for good. One that is revoked already keeps its first time. */
+/** Revokes a key for good. A key that is already revoked keeps its first time. */
 export function withRevoked(keys: Keys, keyId: string, nowMs: number): KeyChange<ApiKeyRecord> {
   const key = keyIn(keys, keyId);
   if (key.revokedAtMs !== undefined) return unchanged(key);
   return changed({ ...key, revokedAtMs: nowMs });
 }
 
-/** A key that is refused until it is enabled. One that is disabled already keeps its first time. */
+/** Disables a key: calls are refused until it is enabled. A disabled key keeps its first time. */
 export function withDisabled(keys: Keys, keyId: string, nowMs: number): KeyChange<ApiKeyRecord> {
   const key = livingKeyIn(keys, keyId, nowMs);
   if (key.disabledAtMs !== undefined) return unchanged(key);
   return changed({ ...key, disabledAtMs: nowMs });
 }
 
-/** A key that is no longer disabled. */
+/** Enables a disabled key. */
 export function withEnabled(keys: Keys, keyId: string, nowMs: number): KeyChange<ApiKeyRecord> {
   const { disabledAtMs, ...enabled } = livingKeyIn(keys, keyId, nowMs);
   return disabledAtMs === undefined ? unchanged(enabled) : changed(enabled);
 }
 
 /**
- * A key that takes the place of another one: with its name, scope and networks, and with the same
- * length of life if that has an end. The other one is let in for `graceMs` more, and no longer than
- * it would be anyway; without a grace period it is revoked.
+ * Replaces a key by a new key with the same name, scope and networks, and the same lifetime if
+ * limited. The replaced key stays usable for `graceMs`, but never beyond its own end. Without a
+ * grace period the replaced key is revoked.
  */
 export function withRotated(
   keys: Keys,
@@ -98,7 +97,7 @@ function unchanged(key: ApiKeyRecord): KeyChange<ApiKeyRecord> {
   return { put: [], answer: key };
 }
 
-// Disabled ones count: enabling one must not need room.
+// Disabled keys count: enabling a key must not fail for lack of room.
 function assertRoom(keys: Keys, nowMs: number): void {
   if (keys.filter((key) => keyEndsAtMs(key) > nowMs).length < USABLE_KEYS_MAX) return;
   throw new Fault('conflict', `the account has ${USABLE_KEYS_MAX} usable keys; revoke one`);
@@ -110,7 +109,7 @@ function keyIn(keys: Keys, keyId: string): ApiKeyRecord {
   return found;
 }
 
-/** A key that has not come to its end. */
+/** A key that is neither revoked nor expired. */
 function livingKeyIn(keys: Keys, keyId: string, nowMs: number): ApiKeyRecord {
   const key = keyIn(keys, keyId);
   if (nowMs < keyEndsAtMs(key)) return key;

@@ -7,28 +7,27 @@ import type { Instant } from '#platform/clock';
 import { contains, type IpNetwork, readAddress, readNetwork } from '#platform/network';
 import type { AdmitCall } from '#wire/limiter-messages';
 
-/** What a meter keeps of a key that may still be used. */
+/** A usable key as a meter keeps it in memory. */
 export type HeldKey = {
   readonly digest: string;
   readonly scope: KeyScope;
-  /** Undefined: never. */
+  /** Unix milliseconds; undefined: never. */
   readonly expiresAtMs: number | undefined;
-  /** Where it may be used from; undefined: anywhere. */
+  /** Networks that calls may come from; undefined: any address. */
   readonly networks: readonly IpNetwork[] | undefined;
 };
 
 /** Characters of a SHA-256 in base64url. */
 const DIGEST_LENGTH = 43;
 
-// Digests stay strings, and are laid side by side here to be compared: a Buffer for every key of
-// every account would cost more memory than the rest of its meter.
+// Buffers for comparing digests. Digests stay strings: a Buffer per key would cost more memory than
+// the rest of the meter.
 const presented = Buffer.alloc(DIGEST_LENGTH);
 const known = Buffer.alloc(DIGEST_LENGTH);
 
 /**
- * The keys that may be used at `nowMs`: neither revoked nor expired nor disabled, and of a scope that
- * this release knows. A later one may store keys that may do less, and must not find them let in by
- * this one.
+ * The keys that may be used at `nowMs`: not revoked, expired or disabled, and with a known scope. A
+ * later release may store narrower scopes, which this release must not accept.
  */
 export function keyRing(keys: readonly ApiKeyRecord[], nowMs: number): readonly HeldKey[] {
   return keys
@@ -41,14 +40,14 @@ export function keyRing(keys: readonly ApiKeyRecord[], nowMs: number): readonly 
     }));
 }
 
-/** A text that is no network lets nothing in. */
+/** Parsed networks. An invalid text is dropped and admits no address. */
 function parsed(networks: readonly string[]): readonly IpNetwork[] {
   return networks.map(readNetwork).filter((network) => network !== undefined);
 }
 
 /**
- * Whether a key is bound to networks and a call does not say where it comes from. An edge of
- * release 1.0 says it of no call and does not know the verdict on its address (decision 242).
+ * Whether a key is bound to networks and the call has no address. An edge of release 1.0 sends no
+ * address and cannot handle the address verdict (decision 242).
  */
 export function isUnplaced({ networks }: HeldKey, address = ''): boolean {
   return networks !== undefined && address === '';
@@ -75,25 +74,26 @@ export function firstExpiryOf(ring: readonly HeldKey[]): number | undefined {
   return first;
 }
 
-/**
- * The key with this digest, or undefined if there is none. How long a comparison takes reveals
- * nothing of how much of a digest was right.
- */
+/** The key with this digest; undefined if there is none. The comparison takes constant time. */
 export function keyInRing(ring: readonly HeldKey[], digest: string): HeldKey | undefined {
   if (digest.length !== DIGEST_LENGTH) return undefined;
   presented.write(digest, 'latin1');
   for (const key of ring) {
     known.write(key.digest, 'latin1');
-    // Latin-1 keeps the low byte of a character alone; what this reveals is known already.
+    // Latin-1 keeps only the low byte of a character: compare the strings after the timing-safe
+    // match.
     if (timingSafeEqual(presented, known)) return key.digest === digest ? key : undefined;
   }
   return undefined;
 }
 
-/** Limits of an account that does not exist; no answer shows them. */
+/** Limits of an unknown account; no answer shows them. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 };
 
-/** What a member may do, whose role the console has looked at: all that the account may (decision 253). */
+/**
+ * Rights of a signed-in member: all rights of the account. The console has already checked the
+ * member's role (decision 253).
+ */
 const OF_MEMBER: HeldKey = {
   digest: '',
   scope: 'full',
@@ -107,21 +107,23 @@ const KEY_BYTES = 168;
 /** Bytes per network of a key: its numbers. */
 const NETWORK_BYTES = 160;
 
-/** A meter's copy of its account, and how old it is. */
+/** A meter's cached copy of its account, with its age. */
 export class CachedAccount {
   isSuspended = false;
   limits = NOTHING;
-  /** The model that the account has chosen for its instances. */
+  /** The model that the account selected for its instances. */
   modelVersion: string | undefined;
-  /** Grows with every refresh and invalidation: what was read before one of them is recognised. */
+  /** Grows with every refresh and invalidation, so that an older read is detected and dropped. */
   edition = 0;
   #keys: readonly HeldKey[] = [];
-  /** When the first of the keys expires; undefined: none does. */
+  /** Unix milliseconds at which the first key expires; undefined if none does. */
   #keyExpiresAtMs: number | undefined;
-  /** The plan that follows; undefined: none is to come. */
+  /** The scheduled change of plan; undefined if there is none. */
   #planChange: PlanChange | undefined;
   #isInvalid = false;
-  /** When the account's read began, by the monotonic clock, rounded down: stale early, never late. */
+  /**
+   * Start of the account's read in monotonic milliseconds, rounded down: stale early, never late.
+   */
   #readAtMs = 0;
 
   constructor(account: AccountWithKeys | undefined, readAt: Instant) {
@@ -129,8 +131,8 @@ export class CachedAccount {
   }
 
   /**
-   * Takes the account as a read found it that began at `readAt`: what changed after that moment may
-   * be missing, however long the read took and whenever the account is next asked for.
+   * Takes the account from a read that began at `readAt`. Changes after `readAt` may be missing, so
+   * the age counts from then.
    */
   refresh(account: AccountWithKeys | undefined, readAt: Instant): void {
     this.edition += 1;
@@ -144,39 +146,39 @@ export class CachedAccount {
     this.#hold(keyRing(account?.keys ?? [], readAt.wallMs));
   }
 
-  /** Goes over to the later plan at its time, without a read and without an announcement. */
+  /** Applies a scheduled change of plan at its time, without a read or an announcement. */
   bringUpTo(nowMs: number): void {
     if (this.#planChange === undefined || nowMs < this.#planChange.atMs) return;
     this.limits = this.#planChange.limits;
     this.#planChange = undefined;
   }
 
-  /** Whether there is no such account. */
+  /** Whether the account does not exist. */
   get isAbsent(): boolean {
     return this.limits === NOTHING;
   }
 
-  /** The account has changed: until it has been read again nothing may be decided. */
+  /** Marks the account as changed: the meter must read it again before the next decision. */
   invalidate(): void {
     this.edition += 1;
     this.#isInvalid = true;
   }
 
-  /** Whether the account must be read again: it has changed, or was read more than `ageMs` ago. */
+  /** Whether the account must be read again: it was invalidated, or is older than `ageMs`. */
   isStale(now: Instant, ageMs: number): boolean {
     return this.#isInvalid || now.monotonicMs - this.#readAtMs > ageMs;
   }
 
   /**
-   * What a call may do by the key with its digest, or a member of the account by whatever there is;
-   * undefined: there is no such key, or no longer, or no account.
+   * The rights of a call: from the key with its digest, or for a member all rights of the account.
+   * Undefined if the key or account does not exist, or the key has expired.
    */
   holderOf({ keyDigest, isOfMember }: AdmitCall, nowMs: number): HeldKey | undefined {
     if (isOfMember !== true) return this.keyWith(keyDigest, nowMs);
     return this.isAbsent ? undefined : OF_MEMBER;
   }
 
-  /** The key with this digest; undefined: there is no such key, or no longer. */
+  /** The key with this digest; undefined if there is none or it has expired. */
   keyWith(digest: string, nowMs: number): HeldKey | undefined {
     if (this.#keyExpiresAtMs !== undefined && nowMs >= this.#keyExpiresAtMs) {
       this.#hold(usableOf(this.#keys, nowMs));
@@ -184,7 +186,7 @@ export class CachedAccount {
     return keyInRing(this.#keys, digest);
   }
 
-  /** Bytes held in memory by its keys, estimated. */
+  /** Estimated bytes of the keys in memory. */
   get keyBytes(): number {
     let bytes = this.#keys.length * KEY_BYTES;
     for (const { networks } of this.#keys) bytes += (networks?.length ?? 0) * NETWORK_BYTES;

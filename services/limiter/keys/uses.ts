@@ -17,14 +17,14 @@ const MINUTE_MS = 60_000;
 type Noted = { readonly accountId: string; readonly use: KeyUse };
 
 /**
- * Notes when and from where keys are used, and stores the notes in the background, a bounded number
- * of them a second. No call waits for a note: one that finds no room, or no store, is dropped, and a
- * crash loses those that are not stored yet.
+ * Records when and from where keys are used. A background loop stores a bounded number of notes a
+ * second, and no call waits for it. Notes are dropped if there is no room or the store fails; a
+ * crash loses unsaved notes.
  */
 export class KeyUses implements AsyncDisposable {
   readonly #store: Pick<KeyUseStore, 'note'>;
   readonly #clock: Clock;
-  /** By key digest, the oldest first. */
+  /** Notes by key digest, oldest first. */
   readonly #noted = new Map<string, Noted>();
   #timer: Disposable | undefined;
   #isClosed = false;
@@ -34,7 +34,9 @@ export class KeyUses implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /** Takes an admitted call that names its client; the newest of a key replaces the others. */
+  /**
+   * Takes an admitted call that names its client. The newest note of a key replaces older notes.
+   */
   note({ accountId, keyDigest: digest, address: from = '', client = '' }: AdmitCall): void {
     if (this.#isClosed) return;
     if (this.#noted.size >= KEY_USES_MAX && !this.#noted.has(digest)) return;
@@ -49,7 +51,7 @@ export class KeyUses implements AsyncDisposable {
     this.#timer ??= this.#clock.after(KEY_USES_FLUSH_MS, () => this.#flush());
   }
 
-  /** Takes no more notes and stores those that it has, as far as there is time. */
+  /** Takes no more notes and stores the remaining ones within `KEY_USES_END_MS_MAX`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#timer?.[Symbol.dispose]();

@@ -1,10 +1,10 @@
 import { RAISE_MIN, RAISE_OF_USE_MS, RAISED_STEPS } from '#limiter/bounds';
 
 /**
- * The durable upper bound of what has been counted, of a month's cycles or of a window's requests
- * (architecture 4). The meter raises it ahead of need and never above the limit. What lies between
- * count and watermark is the pre-allocated allowance: it is granted without another append, and it
- * is what a crash costs.
+ * Durable upper bound of a count: the cycles of a month or the requests of a window
+ * (architecture 4). The meter raises the watermark ahead of need and never above the limit. The
+ * difference between count and watermark is the pre-allocated allowance. The meter grants the
+ * allowance without another append; a crash loses the allowance.
  */
 export class DurableWatermark {
   /** The watermark before the last raise, and the log offset of its record. */
@@ -12,17 +12,17 @@ export class DurableWatermark {
   #offsetBefore = 0;
   #value = 0;
   #offset = 0;
-  /** What was granted in the present tenth of a second, and in the one before. */
+  /** Amount granted in the present tenth of a second, and in the tenth before. */
   #tenth = 0;
   #use = 0;
   #useBefore = 0;
 
-  /** The count up to which calls may be admitted, as the newest record says. */
+  /** The count up to which calls may be admitted, according to the newest record. */
   get value(): number {
     return this.#value;
   }
 
-  /** Takes the value that the record at `offset` says; offset 0: it was durable from the beginning. */
+  /** Takes the value of the record at `offset`. Offset 0: the value was durable from the start. */
   set(value: number, offset: number): void {
     this.#valueBefore = Math.min(this.#value, value);
     this.#offsetBefore = this.#offset;
@@ -31,58 +31,64 @@ export class DurableWatermark {
   }
 
   /**
-   * Lowers the watermark to `value`, which a record says that counts everything granted. A grant up
-   * to there depends on what it depended on before.
+   * Lowers the watermark to `value`, after a record that covers everything granted so far. Grants
+   * up to `value` keep depending on the same records as before.
    */
   lower(value: number): void {
     this.#valueBefore = Math.min(this.#valueBefore, value);
     this.#value = Math.min(this.#value, value);
   }
 
-  /** Log offset of the record that a grant of everything up to `count` depends on. */
+  /** Log offset of the record that must be durable before grants up to `count` are valid. */
   offsetOf(count: number): number {
     return count <= this.#valueBefore ? this.#offsetBefore : this.#offset;
   }
 
-  /** Notes a grant. */
+  /** Adds a grant to the recent use, which sets the step size. */
   noteUse(amount: number, monotonicMs: number): void {
     this.#turnTo(monotonicMs);
     this.#use += amount;
   }
 
-  /** Whether it is to be raised before, or while, `count` is granted in all. */
+  /** Whether the watermark must be raised before, or while, the total granted becomes `count`. */
   isLow(count: number, amount: number, limit: number, monotonicMs: number): boolean {
     if (count > this.#value) return true;
     if (this.#value >= limit) return false;
     return this.#value - count < this.#allowanceFor(amount, monotonicMs) / 2;
   }
 
-  /** Whether so much has been given back that a crash would cost more than two steps. */
+  /** Whether refunds left so much allowance that a crash would lose more than two steps. */
   isHigh(count: number, monotonicMs: number): boolean {
     return this.#value - count > 2 * this.#stepAt(monotonicMs);
   }
 
-  /** The value that it is raised to when `count` is granted in all: never lower than it is. */
+  /**
+   * The value to raise the watermark to when the total granted is `count`; never below the present
+   * value.
+   */
   raisedFor(count: number, amount: number, limit: number, monotonicMs: number): number {
     const target = Math.min(limit, count - amount + this.#allowanceFor(amount, monotonicMs));
     return Math.max(this.#value, count, target);
   }
 
-  /** The value that it is lowered to when `count` is granted in all. */
+  /** The value to lower the watermark to when the total granted is `count`. */
   loweredFor(count: number, monotonicMs: number): number {
     return Math.min(this.#value, count + this.#allowanceFor(0, monotonicMs));
   }
 
   /**
-   * The allowance that a raise pre-allocates, the call's own amount included: twice that amount, so
-   * that there is as much left when the call gives all of it back, or the steps of use.
+   * The allowance that a raise pre-allocates, including the call's own `amount`. At least twice
+   * `amount`: if the call refunds everything, `amount` is still left.
    */
   #allowanceFor(amount: number, monotonicMs: number): number {
     const ofUse = Math.ceil(RAISED_STEPS * this.#stepAt(monotonicMs));
     return Math.max(2 * amount, ofUse);
   }
 
-  /** Ten, or what was granted in the present or the last tenth of a second. */
+  /**
+   * The step: the amount granted in the present or the last tenth of a second, at least
+   * `RAISE_MIN`.
+   */
   #stepAt(monotonicMs: number): number {
     this.#turnTo(monotonicMs);
     return Math.max(RAISE_MIN, this.#use, this.#useBefore);

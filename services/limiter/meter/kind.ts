@@ -12,21 +12,27 @@ import type { MeterCheckpoint, MeterRecord, MeterStore } from '#storage/ports/me
 import type { MeterUsage } from '#wire/admin';
 import type { LimiterAnswer, MeteredCall } from '#wire/limiter-messages';
 
-/** What goes into a meter. */
+/** A call to a meter. */
 export type MeterCall = ActorCall &
   (
     | { readonly kind: 'limit'; readonly call: MeteredCall }
-    /** The account or one of its keys has changed: nothing is decided before it is read again. */
+    /**
+     * The account or one of its keys has changed: the meter reads the account before its next
+     * decision.
+     */
     | { readonly kind: 'invalidate' }
     | { readonly kind: 'usage' }
-    /** The meter's month is wrong, says an operator. */
+    /** An operator resets the meter's month, because the month is wrong. */
     | { readonly kind: 'reset' }
   );
 
-/** A limiter's answer to `limit`, the account's usage (undefined: no such account) to the rest. */
+/** A limiter's answer to `limit`. All other calls return the account's usage. */
 export type MeterAnswer = LimiterAnswer | UsageAnswer;
 
-/** What a meter answers to `usage`, `invalidate` and `reset`. */
+/**
+ * Answer of a meter to `usage`, `invalidate` and `reset`. `usage` is undefined for an unknown
+ * account.
+ */
 type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
 
 type MeterPorts = {
@@ -36,18 +42,18 @@ type MeterPorts = {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
 };
 
-/** Over how many steps the meters spread reading their accounts again. */
+/** Number of different refresh ages, so that meters do not read their accounts at the same time. */
 const OLD_STEPS = 32;
 
-/** Bytes of a record until it is stored: its numbers and their array. */
+/** Bytes of a record in memory until it is stored: its numbers and their array. */
 const RECORD_BYTES = 200;
 
 /** Bytes of a reservation in a closing record. */
 const STORED_RESERVATION_BYTES = 100;
 
 /**
- * The meter of an account as a durable actor (architecture 4): what it commits are its
- * watermarks, raised ahead of need, and when it is deactivated its exact counts.
+ * The meter of an account as a durable actor (architecture 4). The meter commits its watermarks,
+ * raised ahead of need. On deactivation the meter commits its exact counts.
  */
 export class MeterKind
   implements
@@ -67,7 +73,7 @@ export class MeterKind
     const { accounts, meters, events } = this.#ports;
     const readAt = instantOf(this.#ports.clock);
     const account = await accounts.find(accountId);
-    // A forged key may name an account that does not exist: nothing more is read for it.
+    // A forged key may name an account that does not exist: read nothing more.
     const head = account === undefined ? undefined : await meters.readHead(accountId);
     const state = new Meter(accountId, account, readAt, head, events);
     return { state, version: head?.version ?? 0, recentCalls: [] };
@@ -128,7 +134,7 @@ export class MeterKind
     return RECORD_BYTES + reservations.length * STORED_RESERVATION_BYTES + counted;
   }
 
-  /** A meter's newest record is all of it. */
+  /** The newest record of a meter contains its whole state. */
   sizeOfUnstored({ head }: Meter): number {
     return head === undefined ? 0 : this.sizeOfRecord(head);
   }
@@ -139,7 +145,7 @@ export class MeterKind
 
   /**
    * Reads the account again in the background. A read that began before the last invalidation is
-   * dropped; one that fails is repeated when the account must be read.
+   * dropped. A failed read is repeated when the account must be read.
    */
   #refresh(meter: Meter): void {
     if (this.#refreshing.has(meter)) return;
@@ -156,8 +162,8 @@ export class MeterKind
   }
 
   /**
-   * Reads the account before the call is answered. If it cannot be read the next call tries again,
-   * so that a revoked key never outlives a store that was down.
+   * Reads the account before the call is answered. If the read fails, the next call tries again. A
+   * revoked key therefore stays refused after an outage of the store.
    */
   async #reload(meter: Meter): Promise<void> {
     const readAt = instantOf(this.#ports.clock);
@@ -165,7 +171,9 @@ export class MeterKind
   }
 }
 
-/** The age from which an account is read again: different for each account, always the same for one. */
+/**
+ * The age from which an account is read again: varies between accounts, constant for one account.
+ */
 function oldAgeMsOf({ accountId }: Meter): number {
   const last = accountId.charCodeAt(accountId.length - 1);
   return ACCOUNT_OLD_MS + (last % OLD_STEPS) * (ACCOUNT_OLD_SPREAD_MS / OLD_STEPS);
@@ -173,7 +181,7 @@ function oldAgeMsOf({ accountId }: Meter): number {
 
 function answerOf(meter: Meter, call: MeterCall, turn: Turn<MeterRecord>): MeterAnswer {
   if (call.kind === 'limit') return meter.answer(call.call, turn);
-  // What a reset commits must be durable before it is acknowledged; a question commits nothing.
+  // A reset must be durable before it is acknowledged; reading usage commits nothing.
   if (call.kind === 'reset') meter.resetMonth(turn);
   else turn.dependOn(0);
   return { verdict: 'usage', usage: meter.usage(turn) };

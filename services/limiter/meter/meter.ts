@@ -21,40 +21,40 @@ import type {
   Verdict,
 } from '#wire/limiter-messages';
 
-/** The answer to a key that does not exist, and to every key of an account that does not. */
+/** The answer to an unknown key, and to every key of an unknown account. */
 export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
 
-/** Bytes of a meter without its keys and reservations; measured in `test/limiter/memory.test.ts`. */
+/** Bytes of a meter without keys and reservations; measured in `test/limiter/memory.test.ts`. */
 const METER_BYTES = 880;
 
 /** Bytes per open reservation: record, map entry and numbers. */
 const RESERVATION_BYTES = 160;
 
 /**
- * Counts one account's requests and cycles and decides who may go on. Synchronous and without
- * timers: every call brings the time. It grants only what a durable record allows (architecture 4):
- * counts live in memory, watermarks in the journal.
+ * Counts one account's requests and cycles and decides which calls are admitted. The meter is
+ * synchronous and has no timers: every call passes the time. The meter grants only what a durable
+ * record allows: counts live in memory, watermarks in the journal.
  *
- * Source: architecture 4; the order of checks is `#verdictOn`.
+ * Source: architecture 4; `#verdictOn` has the order of checks.
  */
 export class Meter {
   readonly accountId: string;
   readonly account: CachedAccount;
   readonly #minute = new Minute();
   readonly #month: Month;
-  /** The stored record to continue from, then the newest record until it is stored. */
+  /** The stored record to continue from; later the newest record until it is stored. */
   #head: MeterHead | undefined;
-  /** Whether the counts continue the newest record; before the first turn they do not. */
+  /** Whether the counts continue the newest record; false before the first turn. */
   #hasBegun = false;
-  /** Whether the newest record says all that this meter knows. */
+  /** Whether the newest record contains the whole state of this meter. */
   #isRecorded = true;
 
   constructor(
     accountId: string,
     account: AccountWithKeys | undefined,
-    /** When the read that found the account began. */
+    /** Start of the read that found the account. */
     readAt: Instant,
     head: MeterHead | undefined,
     events: MeterEvents,
@@ -71,8 +71,8 @@ export class Meter {
   }
 
   /**
-   * The store has `head`: unless there is a newer one, nothing of it is needed any more, once the
-   * counts go on from it. A recovered meter may be stored before its first turn.
+   * Releases data that the store now has, up to the record `head`. A recovered meter may be stored
+   * before its first turn: the meter keeps `head` until the counts continue it.
    */
   forget(head: MeterHead | undefined): void {
     if (this.#hasBegun) {
@@ -89,17 +89,20 @@ export class Meter {
     return METER_BYTES + this.account.keyBytes + counted;
   }
 
-  /** Takes a record that has been committed, here or by an earlier owner of the account. */
+  /** Takes a record that this node or an earlier owner of the account has committed. */
   take(record: MeterRecord, version: number): void {
     this.#head = { ...record, version };
     if (!this.#hasBegun || record.monthWatermark > this.#month.used + this.#month.reserved) return;
-    // A closing record: what comes after it must raise the watermarks again.
+    // A closing record lowers the watermarks: the next grants must raise them again.
     this.#month.watermark.lower(record.monthWatermark);
     this.#minute.watermark.lower(record.windowWatermark);
     this.#isRecorded = true;
   }
 
-  /** The record of all that is known, for the account's next owner; undefined: the newest one is. */
+  /**
+   * The record of the whole state, for the account's next owner. Undefined if the newest record is
+   * already complete.
+   */
   closing(now: Instant): MeterRecord | undefined {
     this.#bringUpTo(now);
     if (this.#isRecorded) return undefined;
@@ -109,8 +112,8 @@ export class Meter {
   }
 
   /**
-   * Decides an admission or takes a settlement. Throws `service_unavailable` at a bound and when
-   * the journal takes no record that is needed; then nothing has been counted.
+   * Decides an admission or takes a settlement. Throws `service_unavailable` at a bound, or if the
+   * journal rejects a required record; then nothing has been counted.
    */
   answer(call: MeteredCall, turn: Turn<MeterRecord>): LimiterAnswer {
     switch (call.kind) {
@@ -121,7 +124,7 @@ export class Meter {
     }
   }
 
-  /** What has been used so far. Undefined if there is no such account. */
+  /** Present usage of the account; undefined if the account does not exist. */
   usage(now: Instant): MeterUsage | undefined {
     if (this.account.isAbsent) return undefined;
     this.#bringUpTo(now);
@@ -136,9 +139,9 @@ export class Meter {
   }
 
   /**
-   * Begins the present month, with nothing used, where the meter is in another one: a wrong clock
-   * had moved it. Throws `service_unavailable` if this limiter's clock is wrong, or the journal
-   * takes no record.
+   * Begins the present month with no usage if the meter is in another month, after a wrong clock.
+   * Throws `service_unavailable` if this limiter's clock is wrong or the journal rejects the
+   * record.
    */
   resetMonth(turn: Turn<MeterRecord>): void {
     this.#bringUpTo(turn);
@@ -168,7 +171,7 @@ export class Meter {
       if (unrecorded?.grant(call, this.#minute.unrecorded, this.account.limits, turn) === true) {
         this.#minute.countUnrecorded();
       } else {
-        // A reservation that it shares may depend on a record that is not durable yet.
+        // A shared reservation may depend on a record that is not durable yet.
         const isOfCycles = isAdmitted && call.cycles > 0;
         turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
         this.#minute.count(turn);
@@ -179,14 +182,14 @@ export class Meter {
     return { verdict, allowance: this.#allowance(turn) };
   }
 
-  /** Requests of the window that may have been granted without a record, by what is no more. */
+  /** Upper bound of requests in the window that an earlier process granted without a record. */
   #forgotten(now: Instant): number {
     return this.#month.events.unrecorded?.forgotten(this.account.limits, now) ?? 0;
   }
 
-  // The minute comes first and counts whatever passes it, so that no kind of refusal can be had
-  // more often than the plan's requests; then what only the account's owner can change; the month
-  // last, because only a call that may be made at all needs cycles.
+  // Order of checks: the minute is first, and counts every call that passes it. Every refusal is
+  // therefore limited to the plan's request rate. Next come checks that only the account's owner
+  // can fix. The month is last, because only an otherwise admissible call needs cycles.
   #verdictOn(call: AdmitCall, key: HeldKey, missing: number, now: Instant): Verdict {
     if (this.#minute.requests(now) >= this.account.limits.requestsPerMinute) return 'rate_limited';
     if (!mayComeFrom(key, call.address)) return 'address_not_allowed';
@@ -205,9 +208,9 @@ export class Meter {
   }
 
   /**
-   * Pre-allocates one request and these cycles more: raises both watermarks when one of them is
-   * low. Returns the offset of the record that this grant depends on, and if it `isOfCycles`
-   * everything that is reserved already.
+   * Pre-allocates one more request and `cycles` more cycles, and raises both watermarks if either
+   * is low. Returns the offset of the record that this grant depends on. If `isOfCycles`, the
+   * offset also covers all cycles reserved so far.
    */
   #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
     const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
@@ -232,7 +235,7 @@ export class Meter {
     return Math.max(window.offsetOf(requests), monthOffset);
   }
 
-  /** Lowers the month's watermark: a crash must not cost what was released beyond what it may anyway. */
+  /** Lowers the month's watermark after refunds, so that a crash loses no more than two steps. */
   #lower(turn: Turn<MeterRecord>): void {
     const month = this.#month.watermark;
     const used = this.#month.used + this.#month.reserved;
@@ -241,7 +244,7 @@ export class Meter {
     try {
       turn.commit(this.#record(monthWatermark, this.#minute.watermark.value, turn));
     } catch (refusal) {
-      // The settlement is taken all the same; the next one tries again.
+      // The settlement still counts; the next settlement tries again to lower the watermark.
       if (refusal instanceof Fault) return;
       throw refusal;
     }
@@ -262,14 +265,17 @@ export class Meter {
     if (this.#month.bringUpTo(now)) this.#isRecorded = false;
   }
 
-  /** Continues the stored record, in the first turn: its window and reservations end by the time now. */
+  /**
+   * Continues the stored record in the first turn, with its window and reservations limited by the
+   * present time.
+   */
   #begin(now: Instant): void {
     this.#hasBegun = true;
     if (this.#head === undefined) return;
     this.#minute.restore(this.#head, now, this.#forgotten(now));
     const before = this.#head.cyclesLost;
     this.#month.restore(this.#head, now);
-    // Else a meter that no call reaches would lose the same cycles in each of its lives.
+    // Otherwise a meter without calls would lose the same cycles at every activation.
     if (this.#month.lost > before) this.#isRecorded = false;
     const tolerable = this.account.limits.cyclesPerMonth * LOST_SHARE_TOLERABLE;
     const isNew = before <= tolerable && this.#month.lost > tolerable;

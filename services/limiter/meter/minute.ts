@@ -3,26 +3,26 @@ import { DurableWatermark } from '#limiter/meter/durable-watermark';
 import type { Instant } from '#platform/clock';
 import type { MeterRecord } from '#storage/ports/meters';
 
-/** The window of a record. */
+/** The part of a record about the window. */
 type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'unrecorded'>;
 
 /**
- * The requests of one account's window, which begins with the first request after the last one
- * ended and is measured by the monotonic clock (decision 25, interface 8.1).
+ * The requests of one account's window of one minute. A window begins with the first request after
+ * the previous window ended. The monotonic clock measures the window (decision 25, interface 8.1).
  */
 export class Minute {
-  /** How many requests of the present window records allow. */
+  /** Durable upper bound of requests in the present window. */
   readonly watermark = new DurableWatermark();
-  /** By the monotonic clock, rounded up: a window is never shorter than it should be. */
+  /** Monotonic milliseconds, rounded up: a window is never shorter than a minute. */
   #endsAtMs = 0;
   #resetAtS = 0;
   #requests = 0;
-  /** Those of them that are in no record. */
+  /** Counted requests of the window that no record covers. */
   #unrecorded = 0;
 
   /**
-   * Continues the window of a record: all that it allowed counts as requested, and what is `forgotten`, as
-   * far as the record has not counted it.
+   * Continues the window of a record. All requests that the watermark allowed count as made.
+   * Requests in `forgotten` also count, unless the record includes them in `unrecorded`.
    */
   restore(
     { windowEndsAtMs, windowWatermark, unrecorded = 0 }: RecordedWindow,
@@ -38,7 +38,7 @@ export class Minute {
     this.watermark.set(windowWatermark, 0);
   }
 
-  /** Requests in the window that is open now; 0 between two. */
+  /** Requests in the open window; 0 if no window is open. */
   requests(now: Instant): number {
     return this.isOpen(now) ? this.#requests : 0;
   }
@@ -48,7 +48,9 @@ export class Minute {
     return now.monotonicMs < this.#endsAtMs;
   }
 
-  /** Opens a window if none is open; what is `forgotten` of an earlier one counts as requested. */
+  /**
+   * Opens a window if none is open, with the `forgotten` requests of an earlier process counted.
+   */
   open(now: Instant, forgotten = 0): void {
     if (this.isOpen(now)) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + WINDOW_MS);
@@ -58,7 +60,7 @@ export class Minute {
     this.watermark.set(0, 0);
   }
 
-  /** The window as a record says it that allows requests up to a watermark. */
+  /** The record of the window with this watermark. */
   recorded(windowWatermark: number, now: Instant): RecordedWindow {
     const window = { windowEndsAtMs: this.endsAtWallMs(now), windowWatermark };
     const isAllOfIt = windowWatermark >= this.#requests && this.isOpen(now);
@@ -71,18 +73,18 @@ export class Minute {
     this.watermark.noteUse(1, now.monotonicMs);
   }
 
-  /** How many requests of the open window have been counted that no record may allow. */
+  /** Number of counted requests in the open window that may have no record. */
   get unrecorded(): number {
     return this.#unrecorded;
   }
 
-  /** Counts one more of those. */
+  /** Counts a request without a record. */
   countUnrecorded(): void {
     this.#requests += 1;
     this.#unrecorded += 1;
   }
 
-  /** Unix second at which the window ends, or one that began now would. */
+  /** Unix second at which the open window ends, or at which a window that began now would end. */
   resetAtS(now: Instant): number {
     this.#resetAtS = this.isOpen(now)
       ? resetOfRunningWindow(this.#resetAtS, this.#endsAtMs, now)
@@ -90,7 +92,7 @@ export class Minute {
     return this.#resetAtS;
   }
 
-  /** Unix milliseconds at which the open window ends; 0 between two. */
+  /** Unix milliseconds at which the open window ends; 0 if no window is open. */
   endsAtWallMs(now: Instant): number {
     if (!this.isOpen(now)) return 0;
     return Math.round(now.wallMs + this.#endsAtMs - now.monotonicMs);

@@ -3,7 +3,7 @@ import { cyclesByDay } from '#limiter/meter/usage';
 import { type FinishedMonth, MONTHS_KEPT } from '#storage/ports/meters';
 import type { MeterUsage, MonthUsage } from '#wire/admin';
 
-/** What a meter says of its month, but for the account's limits. */
+/** Usage of a meter's month, without the account's limits and window. */
 export function usageOfMonth(
   month: Month,
 ): Omit<MeterUsage, 'limits' | 'requestsInWindow' | 'windowResetAtS' | 'windowWatermark'> {
@@ -22,8 +22,8 @@ export function usageOfMonth(
 }
 
 /**
- * The months of an account, newest first: the present one, and those that are over as the meter has them
- * or else as they are stored.
+ * The months of an account, newest first: the present month and finished months. For a finished
+ * month, the meter's copy takes precedence over the stored copy.
  */
 export function monthsOf(usage: MeterUsage, stored: readonly FinishedMonth[]): MonthUsage[] {
   const { cyclesByDay: byDay, keys, finishedMonths } = usage;
@@ -36,7 +36,7 @@ export function monthsOf(usage: MeterUsage, stored: readonly FinishedMonth[]): M
   return [present, ...over.slice(0, MONTHS_KEPT)];
 }
 
-/** A month with the cycles of each of its days; none where none were used. */
+/** A month with the cycles of each day; an empty list if no cycles were used. */
 function usageOf({ endsAtMs, cyclesUsed, days, keys }: FinishedMonth): MonthUsage {
   return {
     endsAtMs,

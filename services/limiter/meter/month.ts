@@ -17,28 +17,28 @@ import type { CallName } from '#wire/limiter-messages';
 const NO_MONTHS: readonly FinishedMonth[] = [];
 const NO_KEYS: FinishedMonth['keys'] = [];
 
-/** What a record says of a month but for its reservations. */
+/** The part of a record about the month, without its reservations. */
 type MonthRecord = Omit<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'reservations'>;
 
 /**
- * The cycles of one account's UTC month: used, and reserved until their calls are settled. A
+ * The cycles of one account's UTC month: used, or reserved until their calls are settled. A
  * reservation belongs to the month in which it was granted (decision 25).
  */
 export class Month {
-  /** How many cycles of the present month records allow. */
+  /** Durable upper bound of cycles in the present month. */
   readonly watermark = new DurableWatermark();
   #endsAtMs = 0;
   readonly #cycles = new DailyCycles();
-  /** Of the used ones, those of each key. */
+  /** Used cycles of each key. */
   readonly #keys = new KeyCounts();
   #reserved = 0;
   #expired = 0;
   #lost = 0;
-  /** The UTC day that is counted, in days since 1970: a clock that steps back stays in it. */
+  /** The current UTC day, in days since 1970. The day never goes back when the clock does. */
   #day = 0;
-  /** Its index in the month. */
+  /** Index of `#day` in the month. */
   #today = 0;
-  /** Months that are over and may not be stored by themselves yet. */
+  /** Finished months that may not be stored separately yet. */
   #finished = NO_MONTHS;
   readonly #reservations = new Reservations();
   readonly events: MeterEvents;
@@ -47,7 +47,7 @@ export class Month {
     this.events = events;
   }
 
-  /** Unix milliseconds at which the month ends; it names the month. */
+  /** Unix milliseconds at which the month ends; also the identifier of the month. */
   get endsAtMs(): number {
     return this.#endsAtMs;
   }
@@ -60,22 +60,22 @@ export class Month {
     return this.#reserved;
   }
 
-  /** Of the used ones: reserved and never settled. */
+  /** Used cycles from reservations that expired without a settlement. */
   get expired(): number {
     return this.#expired;
   }
 
-  /** Of the used ones: may have been lost in crashes. */
+  /** Used cycles that may have been lost in crashes. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** Bytes of what is counted for each key, estimated. */
+  /** Estimated bytes of the counts of keys. */
   get keyBytes(): number {
     return this.#keys.bytes;
   }
 
-  /** Months that are over and may not be stored by themselves yet, oldest first. */
+  /** Finished months that may not be stored separately yet, oldest first. */
   get finished(): readonly FinishedMonth[] {
     return this.#finished;
   }
@@ -86,14 +86,14 @@ export class Month {
   }
 
   /**
-   * Continues the month of a record: what its watermark allowed counts as used, except for the
-   * reservations that it lists.
+   * Continues the month of a record. The cycles that its watermark allowed count as used, except
+   * for the listed reservations.
    */
   restore(record: MeterRecord, now: Instant): void {
     this.#endsAtMs = record.monthEndsAtMs;
     this.#finished = record.finished ?? NO_MONTHS;
     this.#beginDay(now);
-    // What was used by the time of the record was so on its day or before; what was lost is today's.
+    // Used cycles of the record belong to the record's day or before; lost cycles belong to today.
     this.#cycles.restore(record.days, record.cyclesUsed, this.#today);
     this.#keys.restore(record.keys, this.#today);
     for (const stored of record.reservations) {
@@ -112,9 +112,9 @@ export class Month {
   }
 
   /**
-   * Turns to the present month, if the clock can be trusted for that, and takes reservations that
-   * have expired as used. The month never goes back: a wall clock that steps back over its end must
-   * not open the same quota twice. Returns whether anything has expired.
+   * Starts the present month if the clock is trusted, and charges expired reservations as used. The
+   * month never goes back: a wall clock that steps back over its end must not grant the same quota
+   * twice. Returns whether a reservation expired.
    */
   bringUpTo(now: Instant): boolean {
     if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) {
@@ -132,7 +132,7 @@ export class Month {
     return expired.length > 0;
   }
 
-  /** Begins the present month with nothing used, whichever it was before. */
+  /** Begins the present month with no usage, whatever the month was before. */
   begin(now: Instant): void {
     this.#endsAtMs = monthEndOf(now.wallMs);
     this.#beginDay(now);
@@ -144,7 +144,7 @@ export class Month {
     this.watermark.set(0, 0);
   }
 
-  /** What a record says of it. */
+  /** The record of the month with this watermark. */
   recorded(monthWatermark: number): MonthRecord {
     const { days } = this.#cycles;
     const keys = this.#keys.stored;
@@ -160,25 +160,25 @@ export class Month {
     };
   }
 
-  /** The month as it stands. */
+  /** Present usage of the month. */
   get present(): FinishedMonth {
     const { used: cyclesUsed, days = [this.#today] } = this.#cycles;
     return { endsAtMs: this.#endsAtMs, cyclesUsed, days, keys: this.#keys.stored ?? NO_KEYS };
   }
 
-  /** These are stored by themselves now. */
+  /** Drops finished months that the store now has. */
   forgetFinished(stored: readonly FinishedMonth[] = NO_MONTHS): void {
     if (stored.length === 0) return;
     const left = this.#finished.filter((month) => !stored.includes(month));
     this.#finished = left.length === 0 ? NO_MONTHS : left;
   }
 
-  /** Throws `service_unavailable` while there is no month to count in: the clock was never trusted. */
+  /** Throws `service_unavailable` until a trusted clock has set the first month. */
   assertBegun(): void {
     if (this.#endsAtMs === 0) throw wrongClock();
   }
 
-  /** Throws `service_unavailable` while the clock may not begin any month. */
+  /** Throws `service_unavailable` while the clock is not trusted to begin a month. */
   assertTrusted(): void {
     if (this.events.mayTurn?.('first') === false) throw wrongClock();
   }
@@ -187,14 +187,14 @@ export class Month {
     return this.events.mayTurn?.(monthStepOf(this.endsAtMs, wallMs)) ?? true;
   }
 
-  /** Throws `service_unavailable` if a call would need a reservation more than there may be. */
+  /** Throws `service_unavailable` if the call needs a reservation and the bound is reached. */
   assertRoomFor(call: CallName): void {
     this.#reservations.assertRoomFor(call);
   }
 
   /**
-   * How many cycles a call needs beyond what it has reserved already: of all calls with one name at
-   * most one is ever committed, so they share one reservation.
+   * Number of cycles that a call needs beyond its open reservation. Calls with the same name share
+   * one reservation, because at most one of them commits.
    */
   missingFor(call: CallName, cycles: number): number {
     const open = this.#reservations.find(call);
@@ -202,7 +202,7 @@ export class Month {
     return Math.max(0, cycles - held);
   }
 
-  /** Admits a call, and reserves what it is `missing`, for a key by its digest; empty: for none. */
+  /** Admits a call and reserves the `missing` cycles. `keyDigest` is empty if no key is charged. */
   reserve(call: CallName, cycles: number, missing: number, keyDigest: string, now: Instant): void {
     const key = missing > 0 && keyDigest !== '' ? this.#keys.of(keyDigest) : undefined;
     if (missing > 0) {
@@ -224,9 +224,9 @@ export class Month {
   }
 
   /**
-   * Commits the cycles that a call used of its reservation. The rest is released only when every
-   * call that shares the reservation has reported: the refusal or replay of one must not release
-   * what another is using. Returns false when the call has no reservation: that changes nothing.
+   * Commits the cycles that a call used of its reservation. The rest is refunded when every call
+   * that shares the reservation has reported. Otherwise a refusal or replay would refund cycles
+   * that another call is using. Returns false, and changes nothing, if the call has no reservation.
    */
   settle(call: CallName, cyclesUsed: number): boolean {
     const open = this.#reservations.find(call);
@@ -239,12 +239,12 @@ export class Month {
     return true;
   }
 
-  /** The open reservations as a closing record lists them: the newest, as many as it may hold. */
+  /** The newest open reservations for a closing record, at most `CLOSING_RESERVATIONS_MAX`. */
   stored(now: Instant): StoredReservation[] {
     return this.#reservations.stored(now, CLOSING_RESERVATIONS_MAX);
   }
 
-  /** Frees what nothing needs while no call is open. */
+  /** Frees memory that is only needed while calls are open. */
   shrink(): void {
     this.#reservations.shrink();
   }
@@ -260,15 +260,17 @@ export class Month {
     this.#today = dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
   }
 
-  /** Keeps what the month has used, now that it is over. */
+  /** Keeps the usage of the month that has ended. */
   #finish(): void {
     if (this.used === 0) return;
-    // One that a wrong clock had ended before is over once more.
+    // A wrong clock may have ended this month before: replace that entry.
     const others = this.#finished.filter(({ endsAtMs }) => endsAtMs !== this.#endsAtMs);
     this.#finished = [...others, this.present].slice(-MONTHS_KEPT);
   }
 
-  /** Turns reserved into used cycles; what a past month's calls used or left is not this month's. */
+  /**
+   * Turns reserved into used cycles. Reservations of a past month do not change the present month.
+   */
   #charge(reservation: Reservation, used: number): void {
     if (reservation.monthEndsAtMs !== this.endsAtMs) return;
     this.#reserved -= reservation.cycles;

@@ -7,50 +7,50 @@ import { NumberMap } from '#platform/number-map';
 import type { StoredReservation } from '#storage/ports/meters';
 import type { CallName } from '#wire/limiter-messages';
 
-/** Cycles that are held for a call until it reports how many it used. */
+/** Cycles held for a call until the call reports how many it used. */
 export type Reservation = {
   readonly callId: number;
   readonly callTag: number;
   cycles: number;
-  /** The most that any of its calls reported. */
+  /** The most cycles that any call of this reservation reported. */
   used: number;
-  /** Calls admitted under this name that have not been settled. */
+  /** Admitted calls with this name that are not settled. */
   callsOpen: number;
-  /** Which month the cycles were granted in: Unix milliseconds of its end. */
+  /** Unix milliseconds at which the month of the grant ends. */
   monthEndsAtMs: number;
-  /** What counts its cycles besides the month; undefined: nothing does. */
+  /** Count of the key that is charged besides the month; undefined if no key is. */
   key: KeyCount | undefined;
   readonly expiresAtMs: number;
 };
 
 const NONE: readonly Reservation[] = [];
 
-/** Reservations expire at whole tenths of a second: all are scanned at most ten times a second. */
+/** Granularity of expiry, in milliseconds: limits scans to ten a second. */
 const EXPIRY_GRAIN_MS = 100;
 
 /**
- * The open reservations of one account by call id. Nothing runs on a timer: those that are too old
- * are found when the meter is next looked at.
+ * The open reservations of one account by call id. There is no timer: the meter removes expired
+ * reservations at its next call.
  */
 export class Reservations {
   #open: NumberMap<Reservation> | undefined;
-  /** Nothing expires before this monotonic time. */
+  /** Monotonic milliseconds before which no reservation expires. */
   #nextExpiryMs = 0;
 
-  /** How many are open. */
+  /** Number of open reservations. */
   get size(): number {
     return this.#open?.size ?? 0;
   }
 
-  /** The open reservation of a call. */
+  /** The open reservation of a call; undefined if there is none with its id and tag. */
   find({ callId, callTag }: CallName): Reservation | undefined {
     const open = this.#open?.get(callId);
     return open?.callTag === callTag ? open : undefined;
   }
 
   /**
-   * Throws `service_unavailable` if a call would need a reservation more than there may be, or of
-   * an id that another call has: what is shared is charged once (decision 146).
+   * Throws `service_unavailable` if the call needs a reservation and the bound is reached. Also
+   * throws if another call has the same id: a shared reservation is charged once (decision 146).
    */
   assertRoomFor({ callId, callTag }: CallName): void {
     const open = this.#open?.get(callId);
@@ -73,13 +73,13 @@ export class Reservations {
     this.#add({ callId, callTag, cycles, used: 0, callsOpen: 1, monthEndsAtMs, key, expiresAtMs });
   }
 
-  /** Restores one that another node opened, until `expiresAtMs` (monotonic). */
+  /** Restores a reservation of another node, until `expiresAtMs` (monotonic). */
   restore(stored: StoredReservation, key: KeyCount | undefined, expiresAtMs: number): void {
     const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
     this.#add({ callId, callTag, cycles, used, callsOpen, monthEndsAtMs, key, expiresAtMs });
   }
 
-  /** The newest `count` for the account's next owner, oldest first. */
+  /** The newest `count` reservations for the account's next owner, oldest first. */
   stored(now: Instant, count: number): StoredReservation[] {
     const oldestFirst = this.#all().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
     return oldestFirst.slice(-count).map((reservation) => {
@@ -91,7 +91,7 @@ export class Reservations {
     });
   }
 
-  /** Forgets a reservation. */
+  /** Removes a reservation. */
   close(callId: number): void {
     this.#open?.delete(callId);
   }
@@ -114,7 +114,7 @@ export class Reservations {
     return expired;
   }
 
-  /** Frees the place of reservations when none is open. */
+  /** Frees the map when no reservation is open. */
   shrink(): void {
     if (this.size === 0) this.#open = undefined;
   }

@@ -10,33 +10,37 @@ import type { AdmitCall } from '#wire/limiter-messages';
 type RecordingLog = Pick<CommitLog, 'isHeldUp'>;
 
 /**
- * The part of each window that calls which only read are granted without a record, while the only
- * limiter of a file cannot write one. A crash forgets that they were, so for a minute after one every
- * window begins as if all of that part had been granted. Source: decision 277.
+ * Grants read calls without a record, up to a share of each window. This is used while the only
+ * limiter of a file cannot write records. A crash loses the count of such grants. For one minute
+ * after a crash, every window therefore starts with the whole share counted as granted. Source:
+ * decision 277.
  */
 export class UnrecordedReads {
   readonly #isFlagged: boolean;
   #log: RecordingLog | undefined;
-  /** Since when it is not known what was granted before (monotonic). */
+  /** Monotonic milliseconds since which earlier grants are unknown. */
   #unknownSinceMs: number;
   #grantedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `isFlagged`: whether the next process will know that there may be some, or none are granted;
-   * `isUnknown`: whether an earlier process may have granted some.
+   * `isFlagged`: the flag is stored, so that the next process learns of possible grants; without
+   * the flag nothing is granted. `isUnknown`: an earlier process may have made grants.
    */
   constructor(isFlagged: boolean, isUnknown: boolean, nowMs: number) {
     this.#isFlagged = isFlagged;
     this.#unknownSinceMs = isUnknown ? nowMs : Number.NEGATIVE_INFINITY;
   }
 
-  /** The log that records go to from now on; what was granted beside an earlier one is forgotten. */
+  /** Takes the log for records from now on. Grants made beside an earlier log count as unknown. */
   recordTo(log: RecordingLog, nowMs: number): void {
     if (this.#log !== undefined && this.areRecent(nowMs)) this.#unknownSinceMs = nowMs;
     this.#log = log;
   }
 
-  /** Grants a call without a record if it may be, after `granted` others of its window; else answers false. */
+  /**
+   * Grants a call without a record if allowed, after `granted` others of its window. Returns
+   * whether the call was granted.
+   */
   grant({ scope, cycles }: AdmitCall, granted: number, limits: Limits, now: Instant): boolean {
     if ((scope !== 'read' && scope !== 'any') || cycles > 0 || this.#log?.isHeldUp !== true)
       return false;
@@ -45,12 +49,14 @@ export class UnrecordedReads {
     return true;
   }
 
-  /** How many requests of a window that begins or goes on now may have been granted, and are forgotten. */
+  /** Upper bound of unknown grants for a window that begins or is restored now. */
   forgotten(limits: Limits, now: Instant): number {
     return now.monotonicMs - this.#unknownSinceMs < WINDOW_MS ? partOf(limits) : 0;
   }
 
-  /** Whether a process that begins now must count with some: a window they belong to may go on. */
+  /**
+   * Whether a window with such grants may still be open, so that the next process must count them.
+   */
   areRecent(nowMs: number): boolean {
     return nowMs - Math.max(this.#grantedAtMs, this.#unknownSinceMs) < WINDOW_MS;
   }
@@ -60,7 +66,7 @@ function partOf({ requestsPerMinute }: Limits): number {
   return Math.floor(requestsPerMinute * UNRECORDED_SHARE);
 }
 
-/** Those of a process that begins. Where nothing can be written, it grants none. */
+/** Starts the grants of a new process. If the flag cannot be written, the process makes none. */
 export async function beginUnrecorded(
   flag: DirtyFlag,
   clock: Pick<Clock, 'monotonicMs'>,
@@ -69,7 +75,10 @@ export async function beginUnrecorded(
   return new UnrecordedReads(isUnknown !== undefined, isUnknown ?? true, clock.monotonicMs());
 }
 
-/** The process ends, and grants nothing any more. The flag stays set where the next one must count with some. */
+/**
+ * Ends the grants of a process. The flag stays set while recent grants may matter to the next
+ * process.
+ */
 export async function endUnrecorded(
   reads: UnrecordedReads,
   flag: DirtyFlag,

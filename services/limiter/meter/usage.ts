@@ -2,19 +2,22 @@ import { COUNTED_KEYS_MAX } from '#limiter/bounds';
 import { KEY_PREFIX_LENGTH, type KeyCycles } from '#storage/ports/meters';
 
 /*
- * Which day of a month its used cycles are of, as a list that is short where little was used: the index
- * of the first day with any, then for that day and each day after it, up to yesterday, how many cycles
- * of the month were used at its end. What was used since is today's: the days always add up to the month.
+ * A month's used cycles by day, as a short list. The first element is the index of the first day
+ * with usage. Then follows, for that day and each later day up to yesterday, the total used by the
+ * end of that day. All later usage belongs to today, so the days always add up to the month.
  */
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 const NO_ENDS: readonly number[] = [];
 
-/** Such a list; undefined: nothing was used yet. */
+/** Such a list; undefined if nothing was used yet. */
 export type MonthDays = readonly number[] | undefined;
 
-/** The index of the UTC day of a month that ends at `monthEndsAtMs`, from 0; never one outside of it. */
+/**
+ * Index of the UTC day of `wallMs` in the month that ends at `monthEndsAtMs`, from 0. Times outside
+ * the month give its first or last day.
+ */
 export function dayOfMonth(monthEndsAtMs: number, wallMs: number): number {
   const last = new Date(monthEndsAtMs - DAY_MS).getUTCDate() - 1;
   const left = Math.floor((monthEndsAtMs - 1 - wallMs) / DAY_MS);
@@ -26,15 +29,15 @@ export function dayAt(wallMs: number): number {
   return Math.floor(wallMs / DAY_MS);
 }
 
-/** Unix milliseconds at which such a day begins. */
+/** Unix milliseconds at which a UTC day (in days since 1970) begins. */
 export function timeOfDay(day: number): number {
   return day * DAY_MS;
 }
 
-/** An account's cycles of a month, or a key's of them, with the days that they are of. */
+/** Cycles that an account or a key used in a month, by day. */
 export class DailyCycles {
   #used = 0;
-  /** `days` in two parts, without a list for the many that were used on one day; -1: on none. */
+  /** `days` in two parts, to save the list if all cycles were used on one day; -1: no cycles. */
   #firstDay = -1;
   #dayEnds: readonly number[] = NO_ENDS;
 
@@ -42,17 +45,17 @@ export class DailyCycles {
     return this.#used;
   }
 
-  /** How many days have ended since the first with any. */
+  /** Number of days that have ended since the first day with usage. */
   get dayCount(): number {
     return this.#dayEnds.length;
   }
 
-  /** Which day they are of, as records have it; undefined: there are none. */
+  /** Used cycles by day as in records; undefined if there are none. */
   get days(): MonthDays {
     return this.#firstDay < 0 ? undefined : [this.#firstDay, ...this.#dayEnds];
   }
 
-  /** Continues what a record has: what was used by its time was so on its day or before. */
+  /** Continues the counts of a record. Its cycles belong to the record's day or before. */
   restore(days: MonthDays, used: number, today: number): void {
     this.#used = used;
     this.#keep(days);
@@ -65,7 +68,7 @@ export class DailyCycles {
     if (this.#firstDay < 0 && this.#used > 0) this.#firstDay = today;
   }
 
-  /** What is added from now on is of `today`. */
+  /** Starts the day `today`: cycles added later belong to it. */
   turnDay(today: number): void {
     this.#keep(daysUntil(this.days, this.#used, today));
   }
@@ -77,15 +80,15 @@ export class DailyCycles {
   }
 }
 
-/** The list on the day `today`, `used` being all that the month has used so far. */
+/** The list extended to the day `today`; `used` is the month's total so far. */
 export function daysUntil(days: MonthDays, used: number, today: number): MonthDays {
-  // Of what was used before there was a list, or by a release that keeps none, the day is not known.
+  // Cycles counted without a list, as by older releases, have no known day: count them as today's.
   if (days === undefined) return used === 0 ? undefined : [today];
   const missing = today - dayOf(days);
   return missing > 0 ? [...days, ...Array<number>(missing).fill(used)] : days;
 }
 
-/** The cycles of each day, from the first day of the month to the day that the list is of. */
+/** The cycles of each day, from the first day of the month to the day of the list. */
 export function cyclesByDay(days: MonthDays, used: number): number[] {
   if (days === undefined) return [];
   const [first = 0, ...ends] = days;
@@ -96,7 +99,7 @@ export function cyclesByDay(days: MonthDays, used: number): number[] {
   ];
 }
 
-/** The day that a list is of. */
+/** The present day of a list. */
 function dayOf(days: readonly number[]): number {
   return (days[0] ?? 0) + days.length - 1;
 }
@@ -104,12 +107,12 @@ function dayOf(days: readonly number[]): number {
 /** Bytes of a counted key: its prefix and numbers; measured in `test/limiter/memory.test.ts`. */
 const COUNTED_KEY_BYTES = 136;
 
-/** Bytes of a day's end. */
+/** Bytes of one entry of `#dayEnds`. */
 const DAY_BYTES = 8;
 
-/** What one key has used of a month. */
+/** Usage of one API key in a month. */
 export class KeyCount extends DailyCycles {
-  /** The beginning of its digest. */
+  /** The first characters of the key's digest. */
   readonly prefix: string;
 
   constructor(prefix: string) {
@@ -121,8 +124,8 @@ export class KeyCount extends DailyCycles {
 const NONE: readonly KeyCount[] = [];
 
 /**
- * What each key of an account has used of a month. What the month has used beyond their sum is of no key
- * that is known: nothing is counted twice, and nothing can be missing (decision 259).
+ * Usage of each key of an account in a month. The month's total may exceed the sum of its keys: the
+ * difference belongs to no known key (decision 259).
  */
 export class KeyCounts {
   #counts = NONE;
@@ -132,7 +135,7 @@ export class KeyCounts {
     return this.#counts.reduce((sum, { dayCount }) => sum + bytesOf(dayCount), 0);
   }
 
-  /** As records have them, in the order in which the keys were first used; undefined: none was. */
+  /** Counts as in records, in the order of first use; undefined if no key was used. */
   get stored(): readonly KeyCycles[] | undefined {
     if (this.#counts.length === 0) return undefined;
     return this.#counts.map(({ prefix, used: cycles, days }) =>
@@ -140,7 +143,7 @@ export class KeyCounts {
     );
   }
 
-  /** The count of the key with this digest, or of which this is the prefix. */
+  /** The count of a key, by its digest or digest prefix. Creates the count if missing. */
   of(digest: string): KeyCount {
     for (const count of this.#counts) if (digest.startsWith(count.prefix)) return count;
     const count = new KeyCount(digest.slice(0, KEY_PREFIX_LENGTH));
@@ -148,7 +151,7 @@ export class KeyCounts {
     return count;
   }
 
-  /** Continues what a record has. */
+  /** Continues the counts of a record. */
   restore(keys: readonly KeyCycles[] = [], today: number): void {
     this.#counts = keys.map(({ prefix, cycles, days }) => {
       const count = new KeyCount(prefix);
@@ -157,23 +160,23 @@ export class KeyCounts {
     });
   }
 
-  /** What is counted from now on is of `today`. */
+  /** Starts the day `today`: cycles counted later belong to it. */
   turnDay(today: number): void {
     for (const count of this.#counts) count.turnDay(today);
   }
 
-  /** Begins with nothing used. */
+  /** Removes all counts. */
   clear(): void {
     this.#counts = NONE;
   }
 }
 
-/** Bytes of a key's count with `dayCount` days, estimated; those of a record are much the same. */
+/** Estimated bytes of a key's count with `dayCount` days, in memory or in a record. */
 export function bytesOf(dayCount: number): number {
   return COUNTED_KEY_BYTES + DAY_BYTES * dayCount;
 }
 
-/** Without the least used one where there is no room for another: what it used is of no known key then. */
+/** Drops the least used key if the list is full. Its cycles then belong to no known key. */
 function withRoom(counts: readonly KeyCount[]): readonly KeyCount[] {
   if (counts.length < COUNTED_KEYS_MAX) return counts;
   const least = counts.reduce((low, count) => (count.used < low.used ? count : low));
