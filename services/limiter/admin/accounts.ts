@@ -19,48 +19,51 @@ import type { AccountStore, KeyChange, KeyUse, KeyUseStore } from '#storage/port
 import type { MonthStore } from '#storage/ports/meters';
 import type { MeterUsage, MonthUsage } from '#wire/admin';
 
-/** Characters of an account id and of a key id behind its prefix. Source: decision 41; interface 2.2. */
+/**
+ * Characters of an account id, and of a key id after its prefix. Source: decision 41;
+ * interface 2.2.
+ */
 const ACCOUNT_ID_LENGTH = 12;
 const KEY_ID_LENGTH = 16;
 
 /**
- * Keeps accounts and their keys. Every change is stored and announced when its promise fulfils.
- * Rejects with `not_found` for an unknown account or key, and with `service_unavailable` when store
- * or meter cannot be reached: then the change may have been stored, and making it again is harmless
- * except for `createAccount`, `createKey` and `rotateKey`.
+ * Administers accounts and their keys. Every change is stored and announced when its promise
+ * resolves. Rejects with `not_found` for an unknown account or key, and with `service_unavailable`
+ * if the store or meter cannot be reached. After `service_unavailable` the change may have been
+ * stored. Retries are safe except for `createAccount`, `createKey` and `rotateKey`.
  */
 export interface AccountAdmin {
-  /** An id that no account has. */
+  /** A random account id. */
   newAccountId(): string;
-  /** An account with its keys; undefined: there is none. */
+  /** An account with its keys; undefined if the account does not exist. */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
-  /** `id`: instead of a random one; rejects with `conflict` if there is an account with it. */
+  /** `id` replaces the random id. Rejects with `conflict` if an account with this id exists. */
   createAccount(request: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
-  /** Gives the account a plan; with `later`, and another one at a time. */
+  /** Sets the account's plan, and with `later` a change of plan at a later time. */
   setPlan(
     accountId: string,
     choice: PlanChoice,
     later?: { readonly choice: PlanChoice; readonly atMs: number },
   ): Promise<Account>;
   setStatus(accountId: string, status: SetStatus): Promise<Account>;
-  /** Chooses the model of the account's instances; undefined: none. */
+  /** Selects the model of the account's instances; undefined removes the selection. */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
-  /** Gives the account a retention of its own; undefined: that of its plan. */
+  /** Sets the account's own retention; undefined restores the plan's retention. */
   setRetention(accountId: string, own: Retention | undefined): Promise<Account>;
   /**
-   * Makes a key and answers it this once: it cannot be derived from what is kept.
-   * Rejects with `conflict` if the account has as many usable keys as it may have.
+   * Creates a key and answers the key once: the store keeps only its digest. Rejects with
+   * `conflict` if the account has the maximum number of usable keys.
    */
   createKey(accountId: string, request: KeyRequest): Promise<NewKey>;
   /** Every key of the account with its last use, oldest first. */
   listKeys(accountId: string): Promise<readonly UsedKey[]>;
   renameKey(accountId: string, keyId: string, name: string): Promise<ApiKeyRecord>;
-  /** Gives a key another scope. Rejects with `conflict` if the key has come to its end. */
+  /** Changes the scope of a key. Rejects with `conflict` if the key is revoked or has expired. */
   setKeyScope(accountId: string, keyId: string, scope: KeyScope): Promise<ApiKeyRecord>;
   /**
-   * Makes a key that takes the place of another one, which is let in for `graceMs` more: see
-   * `withRotated`, also for what is refused with `conflict`.
+   * Replaces a key by a new key; the old key stays usable for `graceMs`. Rejects like
+   * `withRotated`.
    */
   rotateKey(
     accountId: string,
@@ -68,49 +71,52 @@ export interface AccountAdmin {
     graceMs: number,
     createdBy?: Creator,
   ): Promise<NewKey & Rotated>;
-  /** Has a key refused until it is enabled. Rejects with `conflict` if it has come to its end. */
+  /**
+   * Disables a key until it is enabled. Rejects with `conflict` if the key is revoked or has
+   * expired.
+   */
   disableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
-  /** Rejects as `disableKey`. */
+  /** Enables a disabled key. Rejects like `disableKey`. */
   enableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   revokeKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   usage(accountId: string): Promise<MeterUsage>;
-  /** What was used in the present month and in the last twelve that are over, newest first. */
+  /** Usage of the present month and the last twelve finished months, newest first. */
   months(accountId: string): Promise<readonly MonthUsage[]>;
   /**
-   * Begins the present month, with nothing used, where the account's meter is in another one; else
-   * changes nothing. Answers the usage as it then is.
+   * Begins the present month with no usage if the account's meter is in another month. Otherwise
+   * changes nothing. Answers the resulting usage.
    */
   resetUsage(accountId: string): Promise<MeterUsage>;
 }
 
-/** What a key shall be. Source: decision 242. */
+/** Properties of a new key. Source: decision 242. */
 type KeyRequest = {
   readonly name?: string | undefined;
   readonly scope: KeyScope;
   readonly expiresAtMs?: number | undefined;
-  /** As `networkText` writes them; empty: anywhere. */
+  /** As `networkText` writes networks; empty: any address. */
   readonly networks?: readonly string[] | undefined;
-  /** Undefined: the service itself. */
+  /** Undefined: the service itself creates the key. */
   readonly createdBy?: Creator | undefined;
 };
 
-/** A key that has just been made, with its secret, this once. */
+/** A new key with its secret, which is answered once. */
 type NewKey = { readonly key: string; readonly record: ApiKeyRecord };
 
-/** The key that a rotation replaced, as it is now. */
+/** The key that a rotation replaced, as stored now. */
 type Rotated = { readonly replaced: ApiKeyRecord };
 
-/** A key and its last use, as far as is known. */
+/** A key with its last recorded use, if any. */
 export type UsedKey = { readonly record: ApiKeyRecord; readonly lastUse: KeyUse | undefined };
 
-/** What administration needs: the store, the meters, time and randomness. */
+/** Ports of account administration: store, meters, time and randomness. */
 type AccountAdminPorts = {
   readonly accounts: AccountStore;
   readonly keyUses: Pick<KeyUseStore, 'find'>;
   readonly months: MonthStore;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Announces to all who cache the account that it has changed. */
+  /** Announces a changed account to all processes that cache it. */
   readonly announce: (accountId: string) => Promise<void>;
   readonly usage: (accountId: string) => Promise<MeterUsage | undefined>;
   readonly resetUsage: (accountId: string) => Promise<MeterUsage | undefined>;
@@ -159,7 +165,7 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
     usage: async (accountId) => present(await ports.usage(accountId)),
 
     async months(accountId) {
-      // In this order: what a meter has not to keep any more is stored.
+      // Usage first: a finished month leaves the meter only after it is stored.
       const usage = present(await ports.usage(accountId));
       return monthsOf(usage, await ports.months.readMonths(accountId));
     },
@@ -168,10 +174,10 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
   };
 }
 
-/** Fulfils with what a change answers, once it is announced. */
+/** Awaits a change, announces it, and answers its result. */
 type Announced = <T>(accountId: string, change: Promise<T>) => Promise<T>;
 
-/** What administrators do with API keys; each change is announced when it is stored. */
+/** Administration of API keys. Each change is stored, then announced. */
 export type KeyAdmin = Pick<
   AccountAdmin,
   | 'createKey'

@@ -6,24 +6,24 @@ import type { FaultCode } from '#fault/error-codes';
 import { invalid, toFault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/admin/accounts';
 
-/** A request to the admin port, read whole. */
+/** A request to the admin port, with its whole body. */
 export type AdminRequest = {
   readonly method: string;
   readonly url: URL;
-  /** The parsed JSON body; undefined if there was none. */
+  /** The parsed JSON body; undefined without a body. */
   readonly body: unknown;
-  /** Who asks, as records of what is made keep it. */
+  /** The requester, as stored in the records that the request creates. */
   readonly by: Creator;
 };
 
-/** What changes something has a name for the log, or does not compile. */
+/** Method of a route. The type forces every changing route to have a name for the log. */
 type SideEffect =
   | { readonly method: 'GET'; readonly change?: undefined }
   | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly change: string };
 
 /** One route of the admin port. */
 export type Route = SideEffect & {
-  /** Groups are the ids in the path. */
+  /** The path. Named groups are the ids in it. */
   readonly path: RegExp;
   readonly answer: (
     admin: AccountAdmin,
@@ -33,7 +33,7 @@ export type Route = SideEffect & {
   ) => Promise<unknown>;
 };
 
-/** `value` as the schema reads it; throws `invalid_request` that names the first wrong field. */
+/** `value` parsed by the schema. Throws `invalid_request` with the first invalid field. */
 export function read<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -47,55 +47,60 @@ export function read<Schema extends z.ZodType>(
   throw invalid(reason, field, field === undefined ? text : `${field}: ${text}`);
 }
 
-/** Header in which `ctl` says for which user it runs. */
+/** Header in which `ctl` sends the name of its user. */
 export const ADMIN_USER_HEADER = 'x-admin-user';
 
-/** What is accepted as the name of a user. */
+/** Pattern of accepted user names. */
 export const USER_NAME = /^[\w.@+\\-]{1,64}$/;
 
-/** Who asked the admin port for something, as far as is known. */
+/** The sender of an admin request, as far as known. */
 export type Administrator = {
-  /** Names the token that was shown; see `adminTokenId`. */
+  /** Id of the presented token; see `adminTokenId`. */
   readonly tokenId: string;
-  /** The user that `ctl` says it runs for. Not proven. */
+  /** The user name that `ctl` sent. Not proven. */
   readonly claimedUser: string | undefined;
   /** `address:port` of the connection. */
   readonly address: string;
 };
 
-/** A change that was asked for over the admin port, and what became of it. */
+/** A requested change over the admin port, with its outcome. */
 type AdminChange = {
-  /** `account.create`, `key.revoke`. */
+  /** Name of the change, such as `account.create` or `key.revoke`. */
   readonly change: string;
   readonly accountId: string | undefined;
   readonly keyId: string | undefined;
-  /** The body of the request, where it was understood. Never a key. */
+  /** The request's body, if valid. Never contains a key. */
   readonly requested: unknown;
-  /** Anything but `done` is a refusal; after `service_unavailable` it may have happened. */
+  /**
+   * Values other than `done` are refusals. After `service_unavailable` the change may have
+   * happened.
+   */
   readonly outcome: 'done' | FaultCode;
 };
 
-/** Called for every change when it is done or refused. */
+/** Called after every change, successful or refused. */
 export type AdminAudit = (change: AdminChange, by: Administrator) => void;
 
-/** What is about to be changed. */
+/** A change before it is made. */
 type IntendedChange = Pick<AdminChange, 'change' | 'accountId' | 'keyId' | 'requested'> & {
-  /** As the admin port shows it; undefined: it is not there, or is a list. */
+  /**
+   * Present state as the admin port shows it; undefined if the target does not exist or is a list.
+   */
   readonly before: Shown | undefined;
 };
 
-/** A view of the admin port: JSON data. */
+/** JSON object that the admin port shows. */
 type Shown = Readonly<Record<string, unknown>>;
 
-/** Makes a change between its two lines, and answers what it answers. */
+/** Makes a change between its two audit lines, and answers the change's result. */
 export type MakeChange = <Made>(
   intended: IntendedChange,
   act: () => Promise<Made>,
 ) => Promise<Made>;
 
 /**
- * Makes changes with their lines in the audit trail of their account (decision 249) and hears of their
- * outcomes. One whose account does not exist has no trail: it is refused, and only heard of.
+ * Makes changes with lines in the audit trail of their account (decision 249) and reports each
+ * outcome to `heard`. An unknown account has no trail: its change is refused and only reported.
  */
 export function makerOf(trail: AuditTrail, heard: AdminAudit, by: Administrator): MakeChange {
   return async (intended, act) => {
@@ -114,14 +119,14 @@ export function makerOf(trail: AuditTrail, heard: AdminAudit, by: Administrator)
       heard({ ...named, keyId: keyId ?? newKeyIn(action, made), outcome: 'done' }, by);
       return made;
     } catch (error) {
-      // What was requested is logged only where it was understood.
+      // A refused request's body may be invalid: do not log it.
       heard({ ...named, requested: undefined, outcome: toFault(error).code }, by);
       throw error;
     }
   };
 }
 
-/** Of a list nothing is kept. */
+/** Details of a view; undefined for a list, which is not recorded. */
 function data(shown: unknown): AuditEntry['after'] {
   const isObject = typeof shown === 'object' && shown !== null && !Array.isArray(shown);
   return isObject ? detailsOf(shown) : undefined;

@@ -34,7 +34,7 @@ import { LOG_LEVELS } from '#platform/logger';
 import type { ProcessControl } from '#platform/process-control';
 import { AUDIT_LINES_MAX } from '#storage/ports/audit';
 
-/** What the admin port does with the keys of accounts. */
+/** Routes of the admin port for the keys of accounts. */
 const KEY_ROUTES: readonly Route[] = [
   {
     method: 'POST',
@@ -194,8 +194,8 @@ const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Answers one request of an administrator. Rejects with the fault that refuses it. What changes
- * something is done by `make`.
+ * Answers one admin request. Rejects with the fault that refuses the request. `make` performs all
+ * changes.
  */
 export async function answerAdmin(
   admin: AccountAdmin,
@@ -224,7 +224,7 @@ async function keysOf(admin: AccountAdmin, accountId: string): Promise<readonly 
   return (await admin.find(accountId))?.keys ?? [];
 }
 
-/** What a change will change, as it stands; undefined where it is not there. */
+/** State of the target before a change; undefined if the account does not exist. */
 async function presentState(
   admin: AccountAdmin,
   change: string,
@@ -243,8 +243,8 @@ const MONTHS = /^\/accounts\/(?<account>\w+)\/audit$/;
 const LINES = /^\/accounts\/(?<account>\w+)\/audit\/(?<month>\d{4}-\d{2})$/;
 
 /**
- * Answers a request for the stored lines of an audit trail, which `ctl` verifies by itself; undefined:
- * it is another request. Rejects with `not_found` for an account that does not exist.
+ * Answers a request for the stored lines of an audit trail, which `ctl` verifies itself. Undefined
+ * if the request is for something else. Rejects with `not_found` for an unknown account.
  */
 export async function answerAudit(
   { admin, trail }: { readonly admin: AccountAdmin; readonly trail: AuditTrail },
@@ -265,24 +265,27 @@ export async function answerAudit(
   return await trail.linesAfter(account, month, data.after, AUDIT_LINES_MAX);
 }
 
-/** A file that a browser gets before anyone has shown the token. */
+/** A file that the admin port serves without the token. */
 export type PageFile = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | string;
 };
 
-/** The cluster as operators see it: what it is now, and the page that shows it. */
+/** The cluster overview for operators: a report, and the page that shows it. */
 export type ClusterOverview = {
-  /** What is so now, made for JSON. Bounded in time, whatever is away. */
+  /** The present report as JSON. Bounded in time, even if nodes do not answer. */
   readonly report: () => Promise<object>;
-  /** A file of the page by its path; undefined: there is none. */
+  /** A file of the page by its path; undefined if there is none. */
   readonly file: (path: string) => PageFile | undefined;
 };
 
-/** Where the report is, which needs the token; the page and its files are beside it and need none. */
+/** Path of the report, which needs the token. The page's files beside it need none. */
 const REPORT = '/cluster/report';
 
-/** The file that a request is for; undefined: it is for something else. Throws for one that is not there. */
+/**
+ * The page file that a request asks for; undefined for other requests. Throws `not_found` if the
+ * file does not exist.
+ */
 export function pageFileOf(
   { file }: ClusterOverview,
   { method, url }: { readonly method: string | undefined; readonly url: URL },
@@ -296,7 +299,7 @@ export function pageFileOf(
   return found;
 }
 
-/** Answers a request for the report; undefined: it is another one. */
+/** Answers a request for the report; undefined for other requests. */
 export async function answerCluster(
   { report }: ClusterOverview,
   { method, url }: { readonly method: string; readonly url: URL },
@@ -310,7 +313,7 @@ export const PROFILE_SECONDS_MAX = 60;
 const LevelBody = z.strictObject({ level: z.enum(LOG_LEVELS) });
 const ProfileBody = z.strictObject({ seconds: z.int().min(1).max(PROFILE_SECONDS_MAX) });
 
-/** What an operator asks of a process itself. */
+/** A request about the process itself. */
 type ProcessRequest = {
   readonly method: string;
   readonly url: URL;
@@ -318,7 +321,7 @@ type ProcessRequest = {
   readonly requestedBy: string;
 };
 
-/** Answers a request about this process; undefined: the request is about something else. */
+/** Answers a request about this process; undefined for other requests. */
 export async function answerProcess(
   control: ProcessControl | undefined,
   { method, url, body, requestedBy }: ProcessRequest,
@@ -337,7 +340,7 @@ export async function answerProcess(
   return undefined;
 }
 
-/** Refuses a request to a process that has no accounts. */
+/** The fault for an account request to a process without accounts. */
 export function noAccounts(): Fault {
   return new Fault(
     'not_found',

@@ -7,18 +7,18 @@ import { networkText, readNetwork } from '#platform/network';
 import { ACCOUNTS_PAGE_MAX } from '#storage/ports/accounts';
 
 /**
- * What the admin port takes and gives, snake_case on the way. `ctl` reads answers with the same
- * schemas, so that neither side can change alone.
+ * Request and answer schemas of the admin port, snake_case on the wire. `ctl` parses answers with
+ * the same schemas, so that both sides change together.
  */
 
-/** Names are printed by `ctl`, so nothing in them may steer a terminal. */
+/** Name of an account. `ctl` prints names, so terminal control characters are forbidden. */
 export const AccountName = z
   .string()
   .regex(/^\P{C}{1,100}$/u, '1 to 100 characters, none of them invisible');
 
 const whole = (max: number) => z.int().min(1).max(max);
 
-/** What an account may do. */
+/** Limits of an account. */
 export const LimitsWire = z.strictObject({
   requests_per_minute: whole(CUSTOM_LIMITS_MAX.requestsPerMinute),
   cycles_per_month: whole(CUSTOM_LIMITS_MAX.cyclesPerMonth),
@@ -31,7 +31,7 @@ const Agreed = z.strictObject({
   limits: LimitsWire.partial({ instances: true }),
 });
 
-/** Body of `PUT /accounts/{id}/plan`. Enterprise brings its own numbers. */
+/** Body of `PUT /accounts/{id}/plan`. An enterprise plan has its own limits. */
 export const PlanBody = z.discriminatedUnion('plan', [Bought, Agreed]);
 
 /** Body of `POST /accounts`. */
@@ -43,21 +43,21 @@ export const AccountBody = z.discriminatedUnion('plan', [
 /** Body of `PUT /accounts/{id}/status`. */
 export const StatusBody = z.strictObject({ status: z.enum(['active', 'suspended']) });
 
-/** Body of `PUT /accounts/{id}/model`: a version that this limiter's release has, null: none. */
+/** Body of `PUT /accounts/{id}/model`: a model version of this release, or null for none. */
 export const ModelBody = z.strictObject({ model_version: z.enum(MODELS.versions).nullable() });
 
-/** Days that rows are kept, or for ever. */
+/** Days that rows are kept; `none`: without an end. */
 export const RetentionWire = z.union([whole(RETENTION_DAYS_MAX), z.literal('none')], {
   error: `must be days from 1 to ${RETENTION_DAYS_MAX}, or none`,
 });
 
-/** Body of `PUT /accounts/{id}/retention`; null: what the plan says. */
+/** Body of `PUT /accounts/{id}/retention`; null restores the plan's retention. */
 export const RetentionBody = z.strictObject({ retention_days: RetentionWire.nullable() });
 
-/** What a key is called. */
+/** Name of a key. */
 export const KeyName = z.string().regex(KEY_NAME, '1 to 64 characters, none of them invisible');
 
-/** A network in CIDR notation or one address, made into its one text. */
+/** A network in CIDR notation or an address, normalised. */
 const KeyNetwork = z
   .string()
   .refine(
@@ -69,14 +69,14 @@ const KeyNetwork = z
     return network === undefined ? text : networkText(network);
   });
 
-/** The networks that a key is bound to, each once. */
+/** Networks that a key is bound to, without duplicates. */
 export const KeyNetworks = z
   .array(KeyNetwork)
   .min(1)
   .max(KEY_NETWORKS_MAX)
   .transform((networks) => [...new Set(networks)]);
 
-/** Scope of a key that is made or changed. */
+/** Scope of a new or changed key. */
 const Scope = z.enum(KEY_SCOPES, {
   error: 'must be full or read, audit and billing, in this order, with spaces between them',
 });
@@ -95,7 +95,7 @@ export const KeyNameBody = z.strictObject({ name: KeyName });
 /** Body of `PUT /accounts/{id}/keys/{key}/scope`. */
 export const KeyScopeBody = z.strictObject({ scope: Scope });
 
-/** How long a key that is rotated is let in beside the new one. Source: decision 242. */
+/** Grace periods of a rotated key, in milliseconds. Source: decision 242. */
 export const GRACE_MS = {
   '0': 0,
   '1h': 3_600_000,
@@ -106,7 +106,7 @@ export const GRACE_MS = {
 /** Body of `POST /accounts/{id}/keys/{key}/rotate`. */
 export const RotationBody = z.strictObject({ grace: z.enum(['0', '1h', '24h', '7d']) });
 
-/** Query of `GET /accounts`: the accounts behind `after`, in the order of their ids. */
+/** Query of `GET /accounts`: accounts with ids after `after`, ordered by id. */
 export const AccountsQuery = z.strictObject({
   after: z.string().optional(),
   limit: z.coerce.number().pipe(whole(ACCOUNTS_PAGE_MAX)).default(ACCOUNTS_PAGE_MAX),
@@ -121,76 +121,79 @@ export const AccountView = z.object({
   plan: PlanName,
   status: z.enum(['active', 'suspended', 'importing', 'deleting']),
   limits: LimitsWire,
-  /** Absent: no other plan is to follow. */
+  /** Absent: no change of plan is scheduled. */
   plan_change: z.object({ plan: PlanName, limits: LimitsWire, at: z.string() }).optional(),
-  /** Absent: the account has chosen none. */
+  /** Absent: the account has selected no model. */
   model_version: z.string().optional(),
-  /** Absent: what its plan says. */
+  /** Absent: the plan's retention applies. */
   retention_days: RetentionWire.optional(),
   created_at: z.string(),
 });
 
-/** A page of accounts; there may be more behind the last one if the page is full. */
+/** A page of accounts. If the page is full, there may be more accounts after its last. */
 export const AccountsView = z.array(AccountView);
 
 /**
- * A key as the admin port shows it: never its secret. Scope, status and hints are any text: a later
- * release may have more of them, and a list must not fail for that.
+ * A key as the admin port shows it, without its secret. Scope, status and hints accept any text, so
+ * that a list with values of a later release still parses.
  */
 export const KeyView = z.object({
   id: z.string(),
   name: z.string().optional(),
-  /** What its owner recognises it by: `svc_sk_…` and the last characters of its secret. */
+  /** Recognisable form of the key: `svc_sk_…` and the last characters of its secret. */
   masked: z.string().optional(),
   scope: z.string(),
   /** `active`, `disabled`, `revoked` or `expired`. */
   status: z.string(),
-  /** Absent: it may be used from anywhere. */
+  /** Absent: usable from any address. */
   networks: z.array(z.string()).optional(),
   created_at: z.string(),
   disabled_at: z.string().optional(),
   revoked_at: z.string().optional(),
   expires_at: z.string().optional(),
-  /** The key that a rotation put in its place. */
+  /** Id of the key that a rotation created as replacement. */
   replaced_by: z.string().optional(),
-  /** Absent: a release made the key that did not record it. `kind` is `user` or `operator`. */
+  /**
+   * `kind` is `user` or `operator`. Absent: an older release created the key without recording
+   * this.
+   */
   created_by: z.object({ kind: z.string(), id: z.string() }).optional(),
-  /** Absent: it has not been used, as far as is known. */
+  /** Absent: no use is recorded. */
   last_used: z
     .object({
-      /** The minute. */
+      /** Time of the last use, in whole minutes. */
       at: z.string(),
       address: z.string().optional(),
       client: z.string().optional(),
     })
     .optional(),
-  /** `never_used`, `idle_90_days`, `no_expiry`; absent where it is not known when it was used. */
+  /** `never_used`, `idle_90_days`, `no_expiry`; absent if the last use is not looked up. */
   hints: z.array(z.string()).optional(),
 });
 
 /** All keys of an account, oldest first. */
 export const KeysView = z.array(KeyView);
 
-/** A key that has just been made, with the key itself, this once. */
+/** A new key with its secret, which is answered once. */
 export const NewKeyView = KeyView.extend({ key: z.string() });
 
-/** The key that a rotation has made, with the key itself, this once, and the one that it replaced. */
+/** The new key of a rotation with its secret, which is answered once, and the replaced key. */
 export const RotationView = NewKeyView.extend({ replaced: KeyView });
 
-/** Cycles of UTC days. */
+/** Cycles by UTC day. */
 const DaysView = z.array(z.object({ date: z.string(), cycles: z.int() }));
 
-/** What keys have used of a month, the most used first. */
+/** Usage of keys in a month, most used first. */
 const KeysOfMonthView = z.array(
   z.object({ id: z.string(), name: z.string().optional(), cycles: z.int() }),
 );
 
-/** What an account has used. */
+/** Usage of an account. */
 export const UsageView = z.object({
   account_id: z.string(),
   requests_per_minute: z.int(),
   requests_in_window: z.int(),
-  /** Requests of the window that may be granted without asking the journal again. */
+  /** Watermark of the window: requests that may be granted without another journal record. */
   window_mark: z.int(),
   /** Absent between two windows. */
   window_resets_at: z.string().optional(),
@@ -198,37 +201,37 @@ export const UsageView = z.object({
   cycles_used: z.int(),
   cycles_reserved: z.int(),
   cycles_remaining: z.int(),
-  /** Cycles of the month that may be granted without asking the journal again. */
+  /** Watermark of the month: cycles that may be granted without another journal record. */
   month_mark: z.int(),
-  /** Of the used ones: reserved and never settled. */
+  /** Used cycles from reservations that expired without a settlement. */
   cycles_expired: z.int(),
-  /** Of the used ones: may have been lost in crashes. */
+  /** Used cycles that may have been lost in crashes. */
   cycles_lost: z.int(),
   month_ends_at: z.string(),
-  /** Of each UTC day of the month up to today; they add up to `cycles_used`. Empty: none. */
+  /** Cycles of each UTC day up to today. The sum is `cycles_used`; empty if no cycles were used. */
   days: DaysView,
-  /** With `other_cycles` they add up to `cycles_used`. */
+  /** The sum of these cycles and `other_cycles` is `cycles_used`. */
   keys: KeysOfMonthView,
   other_cycles: z.int(),
 });
 
-/** Months of an account, newest first: the present one and those that are over. */
+/** Months of an account, newest first: the present month and finished months. */
 export const MonthsView = z.array(
   z.object({
-    /** `2026-01`. */
+    /** Such as `2026-01`. */
     month: z.string(),
     cycles: z.int(),
     days: DaysView,
-    /** With `other_cycles` they add up to `cycles`. */
+    /** The sum of these cycles and `other_cycles` is `cycles`. */
     keys: KeysOfMonthView,
     other_cycles: z.int(),
   }),
 );
 
-/** Of an audit trail: how far each month has come, oldest first. */
+/** Months of an audit trail with the head of each hash chain, oldest first. */
 export const AuditMonthsView = z.object({
   months: z.array(z.object({ month: z.string(), lines: z.int(), hash: z.string() })),
-  /** The first month that the plan keeps; absent: all are kept. */
+  /** The first month that the plan retains; absent if all months are retained. */
   kept_from: z.string().optional(),
 });
 
@@ -237,11 +240,11 @@ export const AuditLinesQuery = z.strictObject({
   after: z.coerce.number().pipe(z.int().min(0)).default(0),
 });
 
-/** Lines of a month as they are stored, oldest first, and where the next ones begin. */
+/** Stored lines of a month, oldest first. `next` is the cursor of the next page. */
 export const AuditLinesView = z.object({
   lines: z.array(z.object({ seq: z.int(), text: z.string(), hash: z.string() })),
   next: z.int().optional(),
 });
 
-/** A refusal, as everywhere in the service (interface 7). */
+/** A refusal in the format of the whole service (interface 7). */
 export const RefusalView = z.object({ error: z.string(), message: z.string() });

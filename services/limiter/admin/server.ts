@@ -39,31 +39,31 @@ import type { ProcessControl } from '#platform/process-control';
 import type { Running } from '#platform/run';
 import type { ProcessPorts } from '#platform/variables';
 
-/** Where the admin port listens. Port 0 takes any that is free. */
+/** Listening address of the admin port. Port 0 selects a free port. */
 type AdminListen = { readonly host: string; readonly port: number };
 
 type AdminServerPorts = ProcessPorts & {
-  /** What every request must show; see `limiter/admin/token`. */
+  /** Token that every request must prove; see `limiter/admin/token`. */
   readonly token: string;
   /** The running process; undefined: requests about the process are refused. */
   readonly control?: ProcessControl | undefined;
 } & (AccountPorts | { readonly admin?: undefined });
 
-/** Accounts and cluster of a limiter or a standalone process; other processes have none. */
+/** Accounts and cluster of a limiter or standalone process. Other processes have none. */
 type AccountPorts = {
   readonly admin: AccountAdmin;
   readonly trail: AuditTrail;
-  /** Hears of every change. */
+  /** Receives every change. */
   readonly heard: AdminAudit;
   readonly cluster: ClusterOverview;
 };
 
 /**
- * Administration of accounts over HTTP for people on this machine, and the page of its cluster. It
- * listens on a loopback address only (anything else is a RangeError), answers only requests that show
- * the token of this process or prove that they know it, and that name this machine, and none that a
- * web page of another could send: those carry `Origin`, or a body that is not declared as JSON. The
- * files of its own page alone need no token: it is typed there.
+ * Serves the admin API and the cluster page over HTTP to programs and people on this machine.
+ * Throws a RangeError if `listen.host` is not a loopback address. A request must show or prove the
+ * token, and its `Host` must be this machine. Requests from foreign web pages are refused: by their
+ * `Origin`, or because their body is not declared as JSON. The files of the page need no token,
+ * because people enter the token there.
  */
 export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): Promise<Running> {
   if (!isLoopbackAddress(listen.host)) {
@@ -93,7 +93,7 @@ export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): 
   };
 }
 
-/** The nonce that each connection was given and has not used. */
+/** The unused nonce of each connection. */
 type Nonces = WeakMap<Socket, string>;
 
 async function answer(
@@ -109,7 +109,7 @@ async function answer(
     const url = urlOf(request);
     const file = fileOf(ports, request, url);
     if (file !== undefined) return sendFile(response, file);
-    // Taken before anything is awaited: a connection that has ended has no address any more.
+    // Read before the first await: a closed connection has no address.
     const by = administratorOf(request, token);
     const assertProven = askedFor(request, token, nonces);
     const text = await textOf(request);
@@ -124,7 +124,7 @@ async function answer(
       (await answerAccounts(ports, asked, by));
     send(response, { data }, sign);
   } catch (error) {
-    // A client that hung up waits for no answer, and that its body ended early is no fault.
+    // A client that hung up gets no answer, and its incomplete body is no fault.
     if (request.destroyed && !request.complete) return;
     refuse(request, response, { fault: toFault(error), sign, nonces });
     if (toFault(error).httpStatus >= 500) onBug(error);
@@ -143,7 +143,7 @@ function refuse(
     nonces.set(request.socket, nonce);
     response.setHeader('www-authenticate', challengeOf(nonce));
   }
-  // Whatever of a refused body has not been read stays unread.
+  // Close the connection: the rest of a refused body is not read.
   if (!request.complete && hasBody(request)) response.setHeader('connection', 'close');
   send(response, { error: code, message, details: { field, reason } }, sign);
 }
@@ -167,7 +167,7 @@ async function answerAccounts(
   );
 }
 
-/** Proves an answer to a client that has proven its request. */
+/** Signs an answer for a client that has proven its request. */
 type Sign = (status: number, text: string) => string;
 
 function send(response: ServerResponse, body: unknown, sign: Sign | undefined): void {
@@ -188,7 +188,7 @@ function sendFile(response: ServerResponse, { headers, body }: PageFile): void {
 function assertLocal(request: IncomingMessage): void {
   const { host, origin } = request.headers;
   const isLocal = isLoopbackAddress(request.socket.remoteAddress ?? '') && isLoopbackHost(host);
-  // Browsers say so also of what the own page asks for.
+  // Browsers send `Origin` also for requests of the admin page itself.
   const isForeign = origin !== undefined && origin !== `http://${host}`;
   if (!isLocal || isForeign) {
     throw new Fault('forbidden', 'the admin port answers programs on this machine only');
@@ -196,8 +196,9 @@ function assertLocal(request: IncomingMessage): void {
 }
 
 /**
- * Throws for a request that neither shows the token nor offers a proof. Of one that offers it what
- * is returned must hear the body: it throws unless all of it is proven.
+ * Checks the token or proof of a request. Throws `unauthorized` for a request with neither. For a
+ * proof, the caller must pass the body to the returned function, which throws unless the proof
+ * matches.
  */
 function askedFor(
   request: IncomingMessage,
@@ -209,7 +210,7 @@ function askedFor(
   nonces.delete(socket);
   const [, scheme = '', shown = ''] = /^(\w+) (\S+)$/.exec(headers.authorization ?? '') ?? [];
   if (/^bearer$/i.test(scheme)) {
-    // Of digests, so that the time it takes says nothing of the token.
+    // Compare digests, so that the duration reveals nothing about the token.
     if (timingSafeEqual(digestOf(shown), digestOf(token))) return undefined;
   } else if (/^proof$/i.test(scheme) && nonce !== undefined) {
     const address = `${socket.localAddress}:${socket.localPort}`;
@@ -250,7 +251,7 @@ function urlOf(request: IncomingMessage): URL {
 async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // A body that is refused half-way must not take the connection, and with it the answer, along.
+  // Keep the connection open when the body is refused, so that the answer can be sent.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     bytes += chunk.length;
     if (bytes > ADMIN_BODY_BYTES_MAX) {

@@ -5,28 +5,28 @@ import { homedir, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /*
- * The token that the admin port asks for, in a file that its user alone can read. A process makes it
- * at start, and `ctl` of the same user finds it by the port's number (decision 142).
+ * The token of the admin port, in a file that only its user can read. A process creates the token
+ * at start. `ctl` of the same user finds it by the port's number (decision 142).
  */
 
-/** Bytes of a token that is made here: 256 bits. */
+/** Bytes of a generated token: 256 bits. */
 const TOKEN_BYTES = 32;
 
-/** Characters of an operator's token: 128 bits as hexadecimal digits, no bound but sense. */
+/** Characters of an operator's token. The minimum is 128 bits in hexadecimal. */
 const TOKEN_LENGTH_MIN = 32;
 const TOKEN_LENGTH_MAX = 512;
 
-/** Characters of a token's name in logs: 48 bits distinguish tokens and reveal nothing of them. */
+/** Characters of a token's id in logs: 48 bits distinguish tokens without revealing them. */
 const TOKEN_ID_LENGTH = 12;
 
-/** Rights of all but the owner, and of those who are not in the file's group either. */
+/** Permission bits of group and others, and of others alone. */
 const RIGHTS_OF_OTHERS = 0o077;
 const RIGHTS_OF_STRANGERS = 0o007;
 
-/** Where a platform knows no such flag, it knows no such links either. */
+/** A platform without this flag has no such links. */
 const NO_LINKS = constants.O_NOFOLLOW ?? 0;
 
-/** A token in its file, which goes when this is disposed. */
+/** A token in its file. Disposing removes the file. */
 type PublishedToken = AsyncDisposable & { readonly path: string };
 
 /** A random token. */
@@ -34,20 +34,20 @@ export function newAdminToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
-/** Names a token in logs without revealing it. */
+/** Id of a token for logs, which does not reveal the token. */
 export function adminTokenId(token: string): string {
   return hash('sha256', token, 'hex').slice(0, TOKEN_ID_LENGTH);
 }
 
 /**
- * The token in a file that an operator gives, through links as an orchestrator makes them. Rejects
- * with one line when it cannot be read, is open to everybody, or holds no token.
+ * The token in an operator's file; links are followed, as orchestrators use them. Rejects with one
+ * line if the file cannot be read, is open to every user, or contains no valid token.
  */
 export async function readAdminToken(path: string): Promise<string> {
   const refused = (error: NodeJS.ErrnoException): never => {
     throw new Error(`${path} cannot be read (${error.code})`, { cause: error });
   };
-  // A pipe would be waited for without end, and its thread would keep the process from ending.
+  // Reading a pipe would block forever and keep the process from ending.
   if (!(await stat(path).catch(refused)).isFile()) throw new Error(`${path} is not a regular file`);
   await using file = await open(path, constants.O_RDONLY).catch(refused);
   const { mode } = await file.stat();
@@ -61,9 +61,9 @@ export async function readAdminToken(path: string): Promise<string> {
 }
 
 /**
- * Puts the token of the admin port into a file of mode 0600, in the first folder that this user
- * alone can write to; it takes the place of one that a killed process has left. Rejects with one
- * line when there is no such folder.
+ * Writes the token of the admin port to a file of mode 0600, in the first folder that only this
+ * user can write to. Replaces the file of a killed process. Rejects with one line if there is no
+ * such folder.
  */
 export async function publishAdminToken(port: number, token: string): Promise<PublishedToken> {
   const refusals: string[] = [];
@@ -94,32 +94,32 @@ export async function findAdminToken(port: number): Promise<string | undefined> 
       const token = isOwn ? await contentOf(file) : undefined;
       if (token !== undefined) return token;
     } catch {
-      // Not there, or not for us: the next place.
+      // Missing or not readable: try the next place.
     }
   }
   return undefined;
 }
 
-/** Where the token of the process on `port` may be, the likeliest place first. */
+/** Possible paths of the token for the process on `port`, most likely first. */
 export function adminTokenPlaces(port: number): readonly string[] {
   return tokenFolders().map((folder) => join(folder, fileName(port)));
 }
 
 /**
- * A home stays when a folder for passing files is swept, and no other user can replace it. Images
- * and accounts of services may have none that can be written to.
+ * Folders for token files. The home folder comes first: it survives cleaning of temporary files,
+ * and no other user can replace it. Containers and service accounts may lack a writable home.
  */
 function tokenFolders(): readonly string[] {
   const inTemporary = join(tmpdir(), `identity-engine-admin-${ownUid() ?? 'user'}`);
   try {
     return [join(homedir(), '.local/state/identity-engine/admin'), inTemporary];
   } catch {
-    // A user that is a mere number has no home.
+    // A numeric user id without an account has no home folder.
     return [inTemporary];
   }
 }
 
-/** Homes are shared by machines, ports are not. */
+/** File name with host name and port, because machines may share a home folder. */
 function fileName(port: number): string {
   return `${encodeURIComponent(hostname())}-${port}.token`;
 }
@@ -133,7 +133,7 @@ async function assertOwn(folder: string): Promise<void> {
   if ((found.mode & RIGHTS_OF_OTHERS) !== 0) throw new Error('open to other users');
 }
 
-/** Whole or not at all, never through a link, never into a file of another user. */
+/** Writes the file atomically. Never follows a link or writes to another user's file. */
 async function write(path: string, token: string): Promise<void> {
   const fresh = `${path}.${randomBytes(8).toString('hex')}`;
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | NO_LINKS;
@@ -148,7 +148,7 @@ async function write(path: string, token: string): Promise<void> {
   }
 }
 
-/** The token in a file; undefined for what cannot be one. */
+/** The token in a file; undefined if the content is not a valid token. */
 async function contentOf(file: FileHandle): Promise<string | undefined> {
   const bytes = Buffer.alloc(TOKEN_LENGTH_MAX + 2);
   const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
@@ -157,7 +157,10 @@ async function contentOf(file: FileHandle): Promise<string | undefined> {
   return isToken && text.length <= TOKEN_LENGTH_MAX ? text : undefined;
 }
 
-/** Elsewhere files have no such owners and rights, and both folders are the user's own. */
+/**
+ * Whether the platform has file owners and permissions. On other platforms both folders belong to
+ * the user.
+ */
 function isPosix(): boolean {
   return ownUid() !== undefined;
 }
@@ -167,9 +170,9 @@ function ownUid(): number | undefined {
 }
 
 /*
- * How `ctl` shows the admin port that it has the token without sending it: the port may be another
- * user's while the service is down. The service gives every connection a nonce, `ctl` answers with a
- * MAC of its request under the token, and the service proves its answer likewise (decision 142).
+ * Proof of the token without sending it, because the port may belong to another user while the
+ * service is down. The service gives every connection a nonce. `ctl` answers with a MAC of its
+ * request under the token. The service proves its answer in the same way (decision 142).
  */
 
 /** Header of an answer that carries the service's own proof. */
@@ -181,7 +184,7 @@ const NONCE_BYTES = 16;
 /** A request as both ends see it. */
 type ProvenRequest = {
   readonly nonce: string;
-  /** `address:port` of the service's end of the connection: a proof is good for no other port. */
+  /** `address:port` of the service's end of the connection. A proof is valid for this port only. */
   readonly address: string;
   readonly method: string;
   /** Path and query. */
@@ -190,7 +193,7 @@ type ProvenRequest = {
   readonly body: string;
 };
 
-/** A nonce that was never given before. */
+/** A new random nonce. */
 export function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString('base64url');
 }
@@ -200,29 +203,29 @@ export function challengeOf(nonce: string): string {
   return `Bearer, Proof nonce="${nonce}"`;
 }
 
-/** The nonce of a challenge; undefined if there is none. */
+/** The nonce in a challenge; undefined if there is none. */
 export function nonceIn(challenge: string | undefined): string | undefined {
   return /\bProof nonce="([\w-]{8,128})"/.exec(challenge ?? '')?.[1];
 }
 
-/** Proves that a request comes from a holder of the token. */
+/** Proof that the sender of a request has the token. */
 export function requestProof(token: string, request: ProvenRequest): string {
   const { nonce, address, method, target, body } = request;
   return macOf(token, ['request', nonce, address, method, target, body]);
 }
 
-/** Proves that an answer comes from a holder of the token, and belongs to the request of `proof`. */
+/** Proof that the sender of an answer has the token and answers the request of `proof`. */
 export function answerProof(token: string, proof: string, status: number, body: string): string {
   return macOf(token, ['answer', proof, status, body]);
 }
 
-/** Whether two proofs are the same; the time it takes says nothing of them. */
+/** Whether two proofs are equal. The comparison takes constant time. */
 export function isSameProof(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** As JSON, so that no two lists of parts are the same bytes. */
+/** MAC of the parts. JSON keeps different lists of parts from having the same bytes. */
 function macOf(token: string, parts: readonly (string | number)[]): string {
   return createHmac('sha256', token).update(JSON.stringify(parts)).digest('base64url');
 }

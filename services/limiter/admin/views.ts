@@ -44,7 +44,7 @@ export function viewOfAccount(account: Account, nowMs: number): z.infer<typeof A
   };
 }
 
-/** The plan that a body asks for. */
+/** The plan that a body requests. */
 export function choiceOf(body: z.infer<typeof PlanBody>): PlanChoice {
   if (body.plan !== 'enterprise') return { plan: body.plan };
   const { requests_per_minute, cycles_per_month, instances } = body.limits;
@@ -66,10 +66,10 @@ function viewOfLimits(limits: Limits): z.infer<typeof LimitsWire> {
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** The age from which a key that was never used is worth a hint, in days. */
+/** Age from which an unused key gets a hint, in days. */
 const UNUSED_DAYS = 7;
 
-/** How long a key must not have been used for a hint, in days. */
+/** Time without use from which a key gets a hint, in days. */
 const IDLE_DAYS = 90;
 
 /** A key for the admin port, without secret or digest. */
@@ -93,7 +93,7 @@ export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyV
   });
 }
 
-/** A key of a list, with its last use and what is worth a look. */
+/** A key in a list, with its last use and hints. */
 export function viewOfUsedKey(used: UsedKey, nowMs: number): z.infer<typeof KeyView> {
   const { record, lastUse } = used;
   const view = { ...viewOfKey(record, nowMs), hints: hintsOf(used, nowMs) };
@@ -113,8 +113,8 @@ function statusOf(key: ApiKeyRecord, nowMs: number): string {
 }
 
 /**
- * What is worth a look at a key that can be used. Of one without a `hint`, which a release made that
- * kept no uses, nothing is said before its first use since.
+ * Hints for a usable key. A key without `hint` is from a release that recorded no uses: its absence
+ * of uses is no hint.
  */
 function hintsOf({ record, lastUse }: UsedKey, nowMs: number): string[] {
   if (statusOf(record, nowMs) !== 'active') return [];
@@ -131,10 +131,10 @@ function timeOf(atMs: number | undefined): string | undefined {
   return atMs === undefined ? undefined : isoTime(atMs);
 }
 
-/** A month of an account for people. */
+/** A month of an account as the admin port shows it. */
 type MonthView = z.infer<typeof MonthsView>[number];
 
-/** What a key of the account has used of a month. */
+/** Usage of one key of the account in a month. */
 type UsedByKey = Pick<ApiKeyRecord, 'id' | 'name'> & {
   readonly cyclesByDay: readonly number[];
 };
@@ -190,7 +190,7 @@ export function viewOfMonth(month: MonthUsage, keys: readonly ApiKeyRecord[]): M
   };
 }
 
-/** The dates of the UTC days that a month has cycles of, from its first: `2026-01-01`. */
+/** Dates of the UTC days in `cyclesByDay`, from the first of the month, such as `2026-01-01`. */
 export function datesOf({ endsAtMs, cyclesByDay }: MonthUsage): string[] {
   const end = new Date(endsAtMs);
   return cyclesByDay.map((_, index) =>
@@ -198,7 +198,7 @@ export function datesOf({ endsAtMs, cyclesByDay }: MonthUsage): string[] {
   );
 }
 
-/** What each key that the account still has has used of a month. */
+/** Usage of each existing key of the account in a month. */
 export function usedByKey({ keys: used }: MonthUsage, keys: readonly ApiKeyRecord[]): UsedByKey[] {
   return keys.flatMap(({ id, name, digest }) => {
     const usage = used.find(({ prefix }: KeyUsage) => digest.startsWith(prefix));
