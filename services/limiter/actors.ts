@@ -28,9 +28,11 @@ import type {
   Verdict,
 } from '#wire/limiter-messages';
 
-/** How long and how much idle meters may stay in memory, and how long callers wait. */
+/** Memory and idle-time limits of meters, and maximum waiting times of callers. */
 export type LimiterConfig = ActorHostConfig & {
-  /** How old an admission may be when its turn comes, in milliseconds; 100 by default. */
+  /**
+   * Maximum age of an admission when its turn comes, in milliseconds. Default: `ADMIT_AGE_MS_MAX`.
+   */
   readonly admitAgeMs?: number;
 };
 
@@ -42,16 +44,18 @@ type LimiterActorsPorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
-  /** What is granted while the log takes nothing; absent: nothing. */
+  /** Grants while the log takes no records; absent: nothing is granted. */
   readonly unrecorded?: UnrecordedReads | undefined;
-  /** Compares the wall clock with those of others; undefined where there are none to compare with. */
+  /** Compares the wall clock with other clocks; undefined if there are no others. */
   readonly clocks?: { readonly verdict: ClockVerdict } | undefined;
 };
 
-/** For calls that wait for their turn without a deadline. */
+/** Call id and deadline of calls that wait for their turn without a deadline. */
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
-/** The meters of one limiter: everything that it answers. One in memory answers synchronously. */
+/**
+ * The meters of one limiter, and its answers to all calls. A meter in memory answers synchronously.
+ */
 export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
   readonly #admitAgeMs: number;
@@ -84,12 +88,12 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     this.#meters = new ActorHost(kind, config, { clock, log, gate, metrics, onBug, tracer });
   }
 
-  /** The hosts, whose shards the node opens and closes. */
+  /** The actor hosts, for the node to open and close their shards. */
   get hosts() {
     return [this.#meters];
   }
 
-  /** What is in memory here, and how many calls were asked so far. */
+  /** Actors in memory, and the number of calls so far. */
   get load(): HostLoad & { readonly calls: number } {
     return { ...hostLoad(this.hosts), calls: this.#calls };
   }
@@ -104,7 +108,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return call.isCallerDescribed === true ? this.#described(call, used) : used;
   }
 
-  /** Notes the use of the key once the call is admitted. */
+  /** Records the use of the key once the call is admitted. */
   #noted(
     call: AdmitCall,
     decided: LimiterAnswer | Promise<LimiterAnswer>,
@@ -119,13 +123,12 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   }
 
   #decide(call: MeteredCall): LimiterAnswer | Promise<LimiterAnswer> {
-    // A settlement is taken however late it comes; an admission only while its caller waits.
+    // A settlement is taken at any age; an admission only while its caller waits.
     const deadlineAtMs =
       call.kind === 'admit' ? this.#clock.wallMs() + this.#admitAgeMs : Number.POSITIVE_INFINITY;
     let answer: MeterAnswer | Promise<MeterAnswer>;
     try {
-      // What a meter commits are watermarks, which belong to no call: a retry finds its
-      // reservation.
+      // Call id 0: watermarks belong to no call, and a retry finds its reservation.
       const asked: MeterCall = { kind: 'limit', callId: 0, deadlineAtMs, call };
       answer = this.#meters.ask(call.accountId, traced(asked, call.traceparent));
     } catch (refusal) {
@@ -135,7 +138,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return answer instanceof Promise ? this.#countedLater(answer) : this.#counted(answer);
   }
 
-  // Meters do not hold what few calls need: it is read here, and only for an admitted call.
+  // Few calls need the description. It is read from the store, and only for an admitted call.
   async #described(
     call: AdmitCall,
     decided: LimiterAnswer | Promise<LimiterAnswer>,
@@ -144,7 +147,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     if (verdict !== 'admitted') return { verdict, allowance };
     const found = await this.#accounts.find(call.accountId);
     const caller = describeCaller(found, call.keyDigest, this.#clock.wallMs());
-    // Revoked or expired since the decision.
+    // The key was revoked or expired after the decision.
     return caller === undefined ? UNKNOWN_KEY : { verdict, allowance, caller };
   }
 
@@ -161,12 +164,14 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return answer.usage;
   }
 
-  /** The account has changed: its meter, if in memory, reads it again before it decides. */
+  /**
+   * Makes the meter of a changed account, if in memory, read the account before its next decision.
+   */
   async accountChanged(accountId: string): Promise<void> {
     await this.#meters.askResident(accountId, { kind: 'invalidate', ...UNHURRIED });
   }
 
-  /** Refuses new calls, then stores everything. */
+  /** Refuses new calls, then stores all state. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#meters[Symbol.asyncDispose]();
   }
@@ -197,13 +202,16 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   }
 }
 
-/** A stalled journal may yet take the record: resetting once more does no harm. */
+/**
+ * The fault of a reset that missed its deadline. A stalled journal may still take the record;
+ * another reset does no harm.
+ */
 function resetIsLate(): Fault {
   const options = { isOutcomeUnknown: true, retryAfterS: 1 } as const;
   return new Fault('service_unavailable', 'the reset is not durable yet; try again', options);
 }
 
-/** What the limiter reports, with every label bound in advance. */
+/** Metrics of the limiter, with every label bound in advance. */
 type LimiterMetrics = {
   answered(verdict: Verdict): void;
   unavailable(): void;
@@ -212,7 +220,7 @@ type LimiterMetrics = {
   raised(watermark: 'month' | 'window', isDurable: boolean, seconds: number): void;
 };
 
-/** The limiter's metrics. A settlement is no check and is not counted. */
+/** The limiter's metrics. A settlement does not count as a check. */
 export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   const checks = metrics.counter('limiter_checks_total');
   const expired = metrics.counter('limiter_reservations_expired_total');
@@ -223,7 +231,7 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   });
   const raises = { month: bothOf('month'), window: bothOf('window') };
   const lost = metrics.counter('limiter_lost_cycles_total');
-  // Shown from the first scrape on.
+  // Creates both series, so that the first scrape shows them.
   for (const cause of ['expired', 'crash']) lost.labels({ cause }).inc(0);
   const heavyLosses = metrics.counter('limiter_heavy_losses_total');
   const allow = checks.labels({ decision: 'allow' });

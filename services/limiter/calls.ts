@@ -19,21 +19,21 @@ import type { AccountCall, CallerDescription, LimiterAnswer } from '#wire/limite
 import { unknownCall } from '#wire/tls';
 
 /**
- * Answers what edges ask of an account besides admissions. Any limiter does: nothing of it is a meter's.
- * Rejects with `internal` for a body that no edge sends, and with `upgrade_in_progress` for a question
+ * Answers account calls of edges other than admissions. No meter is involved, so any limiter can
+ * answer. Rejects with `internal` for an invalid body, and with `upgrade_in_progress` for a call
  * that this release does not know.
  */
 export class AccountCalls {
   readonly #audit: AuditTrail;
   readonly #billing: BillingCalls;
 
-  /** `desk`: where plans are bought; undefined: nowhere. */
+  /** `desk` sells plans; undefined: this service sells none. */
   constructor(audit: AuditTrail, desk: BillingDesk | undefined) {
     this.#audit = audit;
     this.#billing = new BillingCalls({ audit, desk });
   }
 
-  /** The answer to a call, when what it did is durable. */
+  /** Answers a call after its effects are durable. */
   async answer({ accountId, name, body }: AccountCall): Promise<LimiterAnswer> {
     switch (name) {
       case 'audit.append': {
@@ -69,13 +69,13 @@ function read<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<
 
 type BillingCallsPorts = {
   readonly audit: AuditTrail;
-  /** Undefined: nothing is sold here. */
+  /** Undefined: this service sells no plans. */
   readonly desk: BillingDesk | undefined;
 };
 
 /**
- * What edges ask of billing. Rejects as `BillingDesk` does, and with
- * `billing_provider_not_configured` where there is none.
+ * Billing calls of edges. Rejects like `BillingDesk`, or with `billing_provider_not_configured` if
+ * there is no desk.
  */
 class BillingCalls {
   readonly #audit: AuditTrail;
@@ -86,25 +86,25 @@ class BillingCalls {
     this.#desk = desk;
   }
 
-  /** What an account has bought, and what it may buy. */
+  /** Plan and subscription of an account, and whether the account may subscribe or manage. */
   async standing(accountId: string): Promise<BillingStanding> {
     return await this.#present().standing(accountId);
   }
 
-  /** A page to buy a plan on, between two lines of the audit trail. */
+  /** Opens a checkout page, with audit lines before and after. */
   async checkout(accountId: string, { by, ...request }: CheckoutQuestion): Promise<ProviderPage> {
     const { plan } = request;
     const open = (desk: BillingDesk) => desk.checkout(accountId, request);
     return await this.#audited(accountId, 'billing.checkout', by, open, { plan });
   }
 
-  /** A page to change what was bought, between two lines of the audit trail. */
+  /** Opens a page for changing a subscription, with audit lines before and after. */
   async portal(accountId: string, { by, ...request }: PortalQuestion): Promise<ProviderPage> {
     const open = (desk: BillingDesk) => desk.portal(accountId, request);
     return await this.#audited(accountId, 'billing.portal', by, open, {});
   }
 
-  /** Takes a notification: `BillingDesk.notified`. */
+  /** Takes a webhook notification: `BillingDesk.notified`. */
   async notified({ rawBody, signature }: NotifiedQuestion): Promise<{ readonly outcome: string }> {
     const bytes = Buffer.from(rawBody, 'base64');
     return { outcome: await this.#present().notified(bytes, signature) };
@@ -120,7 +120,7 @@ class BillingCalls {
     const desk = this.#present();
     const { address, requestId } = by;
     const entry = { actor: actorOf(by), address, requestId, action };
-    // The address of a page is a secret of its buyer: it is in no line.
+    // The page's address is a secret of its buyer: no audit line contains it.
     return await this.#audit.around(
       accountId,
       entry,
@@ -141,8 +141,7 @@ function actorOf(by: Buyer): AuditEntry['actor'] {
 }
 
 /**
- * Plan and key of a caller, from its account as the store has it. Undefined if the key may not be
- * used at `nowMs`.
+ * Plan and key of a caller, from its stored account. Undefined if the key is not usable at `nowMs`.
  */
 export function describeCaller(
   found: AccountWithKeys | undefined,

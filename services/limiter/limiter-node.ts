@@ -32,35 +32,35 @@ import {
 } from '#wire/admin';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 
-/** A limiter's place in its cluster, and the bounds of its meters. */
+/** Cluster membership of a limiter, and the bounds of its meters. */
 type LimiterNodeConfig = { readonly node: NodeConfig; readonly limiter: LimiterConfig };
 
 type LimiterNodePorts = {
   readonly limiter: LimiterPorts & { readonly accountNews: AccountNews };
   readonly node: ClusterNodePorts;
-  /** The admin calls of the limiter at an address. */
+  /** Admin calls to the limiter at an address. */
   readonly adminAt: (address: string) => UsageAdmin;
 };
 
-/** The meters of one incarnation, and the routes to those of the other limiters. */
+/** The meters of one incarnation, and its routes to other limiters. */
 type Served = { readonly actors: LimiterActors; readonly context: NodeContext };
 
 /**
- * A limiter of a cluster: it answers for the accounts whose shards it owns. Every call is refused
- * with `service_unavailable` until it has joined, and while it rejoins.
+ * A limiter of a cluster. It decides for the accounts whose shards it owns. Before it has joined,
+ * and while it rejoins, every call is refused with `service_unavailable`.
  */
 export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable {
-  /** Id of its cluster. */
+  /** Id of the limiter's cluster. */
   readonly cluster: string;
-  /** Administration of all accounts, whichever limiter owns them. */
+  /** Administration of all accounts, including accounts owned by other limiters. */
   readonly admin: AccountAdmin;
   readonly audit: AuditTrail;
   readonly #node: ClusterNode<Served>;
   readonly #ports: LimiterNodePorts;
   readonly #listening: Disposable;
-  /** Of all its incarnations. */
+  /** Shared by all incarnations. */
   readonly #keyUses: KeyUses;
-  /** Likewise, from when it joins. */
+  /** Shared by all incarnations; set on joining. */
   #unrecorded: UnrecordedReads | undefined;
 
   constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {
@@ -81,7 +81,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
       randomness,
       announce: async (accountId) => {
         accountNews.announce(accountId);
-        // What is here need not wait for the news to come back.
+        // The local meter does not wait for the announcement to return.
         await this.#heard(accountId);
       },
       usage: (accountId) => this.#askOwner(accountId, (owner) => owner.readUsage(accountId)),
@@ -89,14 +89,17 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     });
   }
 
-  /** Joins at `address`; fulfils when its journal has begun. Shards come as other nodes give them. */
+  /**
+   * Joins at `address`; resolves when the journal has begun. Shards follow as other nodes release
+   * them.
+   */
   async join(address: string): Promise<void> {
     const { dirtyFlag, clock } = this.#ports.limiter;
     if (dirtyFlag !== undefined) this.#unrecorded = await beginUnrecorded(dirtyFlag, clock);
     await this.#node.join(address);
   }
 
-  /** The present incarnation of the node; undefined before it joins and between two. */
+  /** The present incarnation of the node; undefined before joining and between two incarnations. */
   get incarnation() {
     return this.#node.current;
   }
@@ -126,7 +129,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     return this.#node.drain();
   }
 
-  /** Gives all shards up and leaves. */
+  /** Releases all shards and leaves the cluster. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listening[Symbol.dispose]();
     await using _keyUses = this.#keyUses;
@@ -136,16 +139,16 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     await endUnrecorded(this.#unrecorded, dirtyFlag, clock);
   }
 
-  /** Makes the meter of a changed account read it again, if it is in memory here. */
+  /** Makes the meter of a changed account read it again, if the meter is in memory here. */
   async #heard(accountId: string): Promise<void> {
     const changed = this.#node.current?.served.actors.accountChanged(accountId);
-    // A meter that refuses has left; its next activation reads the account.
+    // A meter that refuses is being deactivated; its next activation reads the account.
     await changed?.catch((error) =>
       error instanceof Fault ? undefined : this.#ports.limiter.onBug(error),
     );
   }
 
-  /** Asks the owner of the account's meter for what only it can know or do. */
+  /** Asks the owner of the account's meter, for calls that only the owner can answer. */
   async #askOwner(
     accountId: string,
     ask: (owner: UsageAdmin) => Promise<MeterUsage | undefined>,
@@ -159,7 +162,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     try {
       return await ask(this.#ports.adminAt(owner.address));
     } catch (error) {
-      // It may be the owner only as far as an announcement says (decision 136).
+      // The route may be outdated: owners come from announcements (decision 136).
       if (toFault(error).code === 'service_unavailable') routes.doubt(shard, askedMs);
       throw error;
     }
@@ -187,32 +190,35 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   }
 }
 
-/** What a limiter needs of its process, wherever it keeps its data. */
+/** Ports that a limiter needs, independent of where data is kept. */
 type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore & MonthStore;
   readonly audit: AuditTrail;
   readonly keyUses: KeyUseStore;
-  /** Of data that has no other process; undefined: nothing is granted without a record. */
+  /**
+   * Stored flag that unrecorded grants may exist, for data of a single process. Undefined: the
+   * limiter makes no such grants.
+   */
   readonly dirtyFlag?: DirtyFlag | undefined;
-  /** Where plans are bought; undefined: nowhere. */
+  /** Sells plans; undefined: this service sells none. */
   readonly billingDesk?: BillingDesk | undefined;
-  /** News of accounts for the other processes; undefined: there is none. */
+  /** Announces changed accounts to other processes; undefined if there are no others. */
   readonly accountNews: AccountNews | undefined;
   readonly randomness: Randomness;
   readonly metrics: Metrics;
 };
 
-/** A limiter: its checks, and the administration of the accounts it checks. */
+/** A limiter: admission checks, and administration of its accounts. */
 export type Limiter = AsyncDisposable & {
   readonly client: LimiterClient;
   readonly admin: AccountAdmin;
   readonly audit: AuditTrail;
-  /** What is in memory here. */
+  /** Actors in memory, and the number of calls so far. */
   readonly load: () => LimiterActors['load'];
 };
 
-/** A limiter that is the only one: on memory, where a crash leaves nothing to take over. */
+/** A single limiter on memory, where no state survives a crash. */
 export function composeLimiter(
   config: LimiterConfig,
   ports: LimiterPorts & { readonly journal: Journal },
