@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What every key begins with. Source: interface 5, decision 41. */
+/** Prefix of every key. Source: interface 5, decision 41. */
 const PREFIX = 'svc_sk_';
 
 /** Characters of the account id inside a key. Source: decision 41. */
@@ -13,7 +13,7 @@ export const SECRET_LENGTH = 32;
 /** Characters of the checksum: 62^6 is the first power of 62 above 2^32. Source: decision 41. */
 const CHECKSUM_LENGTH = 6;
 
-/** Characters of a secret that are kept to recognise a key by: 24 of its 190 bits (decision 242). */
+/** Characters of a secret that are kept to recognise the key: 24 of its 190 bits (decision 242). */
 const HINT_LENGTH = 4;
 
 const ACCOUNT_END = PREFIX.length + ACCOUNT_LENGTH;
@@ -24,7 +24,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BASE62_ONLY = /^[0-9A-Za-z]+$/;
 const KEY_SHAPE = /^svc_sk_[0-9A-Za-z]{50}$/;
 
-/** Every base62 digit's value at its character code; a key's shape is known before it is read. */
+/** Value of each base62 digit by character code. `KEY_SHAPE` has excluded other characters. */
 const DIGIT_VALUES = Uint8Array.from({ length: 128 }, (_, code) =>
   Math.max(0, BASE62.indexOf(String.fromCharCode(code))),
 );
@@ -35,9 +35,9 @@ export function isAccountId(text: string): boolean {
 }
 
 /**
- * Which account a key says it belongs to, or undefined if no key of ours looks like it: prefix,
- * length, alphabet or checksum is wrong. Whether the key exists is the meter's to say. Takes under
- * a microsecond; it stands before everything else in every request. Source: decision 41.
+ * The account id in a key. Undefined if prefix, length, alphabet or checksum is wrong. Only the
+ * meter checks whether the key exists. Every request runs this check first; it takes under a
+ * microsecond. Source: decision 41.
  */
 export function parseApiKey(text: string): { accountId: string } | undefined {
   if (text.length !== KEY_LENGTH || !KEY_SHAPE.test(text)) return undefined;
@@ -50,8 +50,8 @@ export function parseApiKey(text: string): { accountId: string } | undefined {
 }
 
 /**
- * The key of an account with this secret. Throws a RangeError for parts that are not 12 and 32
- * base62 characters. Source: decision 41.
+ * Builds a key from account id and secret. Throws a RangeError unless these are 12 and 32 base62
+ * characters. Source: decision 41.
  */
 export function formatApiKey(accountId: string, secret: string): string {
   if (!isAccountId(accountId)) throw new RangeError('an account id is 12 base62 characters');
@@ -63,21 +63,21 @@ export function formatApiKey(accountId: string, secret: string): string {
 }
 
 /**
- * What is kept and compared instead of a key: its SHA-256 in base64url, 43 characters. A plain
- * hash suffices, because 190 random bits cannot be guessed from it. Source: architecture 4.
+ * Digest that is stored and compared instead of a key: SHA-256 in base64url, 43 characters. A plain
+ * hash suffices, because 190 random bits cannot be guessed. Source: architecture 4.
  */
 export function digestOf(key: string): string {
   return hash('sha256', key, 'base64url');
 }
 
 /**
- * The last characters of the secret of a key: what people recognise it by. Source: decision 242.
+ * The last characters of a key's secret, by which people recognise the key. Source: decision 242.
  */
 export function hintOf(key: string): string {
   return key.slice(CHECKSUM_START - HINT_LENGTH, CHECKSUM_START);
 }
 
-/** A key as it is shown to those who have made it: `svc_sk_…` and its hint. */
+/** A key as shown after its creation: `svc_sk_…` and its hint. */
 export function maskedKey(hint: string): string {
   return `${PREFIX}…${hint}`;
 }
@@ -110,7 +110,7 @@ export const KEY_SCOPES = [
   'audit billing',
 ] as const;
 
-/** One of them. A key that a release made which had no others is `full` or `read`. */
+/** Scope of a key. Keys of releases with fewer scopes are `full` or `read`. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** One word of a scope. */
@@ -119,7 +119,7 @@ export type KeyRight = 'full' | 'read' | 'audit' | 'billing';
 /** The right that a call needs; `any`: every key may make the call. */
 export type NeededRight = KeyRight | 'any';
 
-/** The scope of a key that is made for the person who runs the service: all rights. */
+/** Scope with all rights, for the key of the person who runs the service. */
 export const WHOLE_SCOPE: KeyScope = 'full audit billing';
 
 const RIGHTS: readonly KeyRight[] = ['full', 'read', 'audit', 'billing'];
@@ -132,17 +132,17 @@ const SCOPES_WITH: ReadonlyMap<KeyRight, ReadonlySet<string>> = new Map(
   ]),
 );
 
-/** The words of a scope. */
+/** Rights in a scope. */
 export function rightsOf(scope: KeyScope): KeyRight[] {
   return scope.split(' ') as KeyRight[];
 }
 
-/** Whether a key with this scope may make a call that needs `needed`. Runs once in every call. */
+/** Whether a key with this scope may make a call that needs `needed`. Runs in every call. */
 export function isScopeEnough(scope: KeyScope, needed: NeededRight): boolean {
   return needed === 'any' || scope === needed || SCOPES_WITH.get(needed)?.has(scope) === true;
 }
 
-/** The scope with these words, in whatever order; undefined: there is none. */
+/** The scope with these words in any order; undefined if there is no such scope. */
 export function scopeOf(words: readonly string[]): KeyScope | undefined {
   const text = RIGHTS.filter((right) => words.includes(right)).join(' ');
   const isKnown = words.every((word) => (RIGHTS as readonly string[]).includes(word));

@@ -1,7 +1,7 @@
 import type { Creator } from '#accounts/account';
 import { type KeyRight, type KeyScope, rightsOf } from '#accounts/api-key';
 
-/** What a user is in an account. Source: decision 245. */
+/** Role of a user in an account. Source: decision 245. */
 export type Membership = {
   readonly accountId: string;
   readonly userId: string;
@@ -10,8 +10,8 @@ export type Membership = {
 };
 
 /**
- * A way into an account, good for one use: an invitation is for one address and role, a set-up link
- * makes the first owner. Source: decision 245.
+ * A single-use link into an account. An invitation is for one address and role; a set-up link
+ * creates the first owner. Source: decision 245.
  */
 export type EntryLink = {
   readonly accountId: string;
@@ -19,47 +19,47 @@ export type EntryLink = {
   readonly digest: string;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
-  /** Who made the link; absent: made by a release that did not record it. */
+  /** Creator of the link; absent: an older release created the link without recording this. */
   readonly createdBy?: Creator;
 } & (
   | { readonly kind: 'invitation'; readonly email: string; readonly role: Role }
   | { readonly kind: 'setup' }
 );
 
-/** How long an invitation is good for, in milliseconds. Source: decision 245. */
+/** Validity of an invitation, in milliseconds. Source: decision 245. */
 export const INVITATION_MS = 7 * 24 * 60 * 60_000;
 
-/** How long a set-up link is good for, in milliseconds. Source: decision 245. */
+/** Validity of a set-up link, in milliseconds. Source: decision 245. */
 export const SETUP_LINK_MS = 24 * 60 * 60_000;
 
-/** Members of one account: all of them are read at once. Chosen. */
+/** Maximum number of members per account. All members are read at once. */
 export const MEMBERS_MAX = 200;
 
-/** Unused links of one account. Chosen. */
+/** Maximum number of unused links per account. */
 export const LINKS_MAX = 100;
 
-/** The members of an account and the links by which others may become some. */
+/** Members of an account and its open links. */
 export type People = {
-  /** Whether the account is gone, and takes no one in any more. */
+  /** Whether the account is deleted and accepts no new members. */
   readonly isClosed: boolean;
   readonly members: readonly Membership[];
   readonly links: readonly EntryLink[];
 };
 
-/** Those of an account that has none. */
+/** An account without members and links. */
 export const NO_PEOPLE: People = { isClosed: false, members: [], links: [] };
 
-/** Whether a link can be used at `nowMs`. A set-up link only while there is no owner. */
+/** Whether a link can be used at `nowMs`. A set-up link works only while there is no owner. */
 export function isUsable(link: EntryLink, people: People, nowMs: number): boolean {
   return nowMs < link.expiresAtMs && (link.kind === 'invitation' || !hasOwner(people));
 }
 
-/** Whether an account has someone who lets others in. */
+/** Whether an account has an owner. */
 export function hasOwner({ members }: Pick<People, 'members'>): boolean {
   return members.some(({ role }) => role === 'owner');
 }
 
-/** Whether it would have one without this user. */
+/** Whether an account has an owner other than this user. */
 export function isOwnedByOthers({ members }: Pick<People, 'members'>, userId: string): boolean {
   return hasOwner({ members: members.filter((member) => member.userId !== userId) });
 }
@@ -75,40 +75,46 @@ type SecondFactor = {
   readonly state: 'pending' | 'active';
   /** The shared secret, encrypted under the cluster's secret. */
   readonly sealedSecret: string;
-  /** The newest time step of which a code was taken: none of it or before is taken again. */
+  /** Time step of the newest accepted code. Codes of this step or earlier are refused. */
   readonly lastStep: number;
 };
 
-/** A person who signs in to the console: of any number of accounts. Source: decision 245. */
+/**
+ * A person who signs in to the console; may be a member of several accounts. Source: decision 245.
+ */
 export type User = {
   /** `usr_` and 16 hexadecimal characters. */
   readonly id: string;
-  /** As `normalEmail` leaves it. No mail proves an address, so that it may be of several users. */
+  /**
+   * Normalised by `normalEmail`. Addresses are not verified, so several users may have the same
+   * one.
+   */
   readonly email: string;
   /**
-   * The account whose link made the user: no other user of that account has the address. Absent: made
-   * by a version whose addresses were unique everywhere. Source: decision 312.
+   * The account whose link created the user. The address is unique among users with this account
+   * id. Absent: an older version created the user, with an address unique among all users. Source:
+   * decision 312.
    */
   readonly accountId?: string;
   readonly name: string;
   /** Algorithm, parameters, salt and hash in one text. */
   readonly passwordHash: string;
-  /** Grows with every new password: sessions of an earlier one are over. */
+  /** Grows with every new password. Sessions with an earlier version are invalid. */
   readonly credentialsVersion: number;
   readonly secondFactor?: SecondFactor;
-  /** SHA-256 of the recovery codes that are left, base64url. */
+  /** SHA-256 of the unused recovery codes, base64url. */
   readonly recoveryDigests: readonly string[];
-  /** SHA-256 of the cookies of browsers that have signed in, newest last, base64url. */
+  /** SHA-256 of cookies of browsers that have signed in, base64url, newest last. */
   readonly deviceDigests: readonly string[];
   readonly createdAtMs: number;
 };
 
-/** The text that no two users share, and by which a user is found at sign-in. */
+/** Unique name that identifies a user at sign-in. */
 export function signInName({ email, accountId }: Pick<User, 'email' | 'accountId'>): string {
   return accountId === undefined ? email : `${email} ${accountId}`;
 }
 
-/** The address and the account that a sign-in name is made of: no address has a space. */
+/** Address and account in a sign-in name. The separator is a space, which no address contains. */
 export function addressIn(name: string): Pick<User, 'email' | 'accountId'> {
   const [email = name, accountId] = name.split(' ');
   return accountId === undefined ? { email } : { email, accountId };
@@ -121,20 +127,20 @@ export function isUserId(text: string): boolean {
   return USER_ID.test(text);
 }
 
-/** Browsers of one user that are remembered; the oldest is forgotten first. Chosen. */
+/** Maximum number of remembered browsers per user; the oldest is dropped first. */
 const DEVICES_MAX = 10;
 
-/** UTF-16 units of an email address. Source: RFC 5321, 4.5.3.1.3. */
+/** Maximum length of an email address, in UTF-16 units. Source: RFC 5321, 4.5.3.1.3. */
 const EMAIL_LENGTH_MAX = 254;
 
 const EMAIL = /^[^\s@"(),:;<>[\\\]]{1,64}@[^\s@"(),:;<>[\\\]]+\.[^\s@"(),:;<>[\\\].]+$/u;
 
-/** What no address has and no page should show. */
+/** Control and format characters: invisible, and not part of any address. */
 const UNSEEN = /[\p{Cc}\p{Cf}]/u;
 
 /**
- * The form in which an address is stored and compared: NFKC, trimmed, lower case. Undefined for what is
- * no address. The part before the `@` is lowered too, because providers ignore its case.
+ * Form in which an address is stored and compared: NFKC, trimmed, lower case. Undefined if the text
+ * is no address. The part before the `@` is lowered too, because providers ignore its case.
  */
 export function normalEmail(text: string): string | undefined {
   const normal = text.normalize('NFKC').trim().toLowerCase();
@@ -142,7 +148,9 @@ export function normalEmail(text: string): string | undefined {
   return isAddress ? normal : undefined;
 }
 
-/** A user whose second factor is another; undefined: none any more, and no recovery codes. */
+/**
+ * A user with another second factor. Undefined removes the second factor and all recovery codes.
+ */
 export function withSecondFactor(
   { secondFactor: _, ...user }: User,
   secondFactor: SecondFactor | undefined,
@@ -156,44 +164,47 @@ export function withDevice(user: User, digest: string): User {
   return { ...user, deviceDigests: [...others, digest].slice(-DEVICES_MAX) };
 }
 
-/** How a session's user has shown who they are. */
+/** Factors by which a session's user has signed in. */
 export type Authentication = 'password' | 'password+totp';
 
-/** One browser that is signed in. Its value is known to that browser alone. Source: decision 245. */
+/** A signed-in browser. Only that browser has the session's value. Source: decision 245. */
 export type Session = {
   /** SHA-256 of the cookie's value, base64url. */
   readonly digest: string;
   readonly userId: string;
-  /** The account that is looked at; another one is another session. */
+  /** The account that the session shows; each account needs its own session. */
   readonly accountId: string;
   readonly authenticatedBy: Authentication;
-  /** That of the user when the session began; a later one ends it. */
+  /** The user's `credentialsVersion` at sign-in. A later version ends the session. */
   readonly credentialsVersion: number;
   readonly createdAtMs: number;
   readonly lastSeenAtMs: number;
-  /** Where it began: address and what the browser calls itself. */
+  /** Client of the sign-in: address, and the browser's name for itself. */
   readonly address: string;
   readonly client: string;
 };
 
-/** How long a session lives without a request, in milliseconds. Source: decision 245. */
+/** Maximum idle time of a session, in milliseconds. Source: decision 245. */
 const SESSION_IDLE_MS = 30 * 60_000;
 
-/** How long a session lives at most, in milliseconds. Source: decision 245. */
+/** Maximum lifetime of a session, in milliseconds. Source: decision 245. */
 export const SESSION_MS_MAX = 12 * 60 * 60_000;
 
-/** How long a password counts while the second factor is missing, in milliseconds. */
+/** Time after the password in which the second factor must follow, in milliseconds. */
 const SECOND_FACTOR_MS_MAX = 5 * 60_000;
 
-/** How stale `lastSeenAtMs` may get before it is written again, in milliseconds. */
+/** Minimum interval between writes of `lastSeenAtMs`, in milliseconds. */
 const SESSION_SEEN_MS = 60_000;
 
-/** What a session is worth: all, nothing but the way to the second factor, or nothing. */
+/**
+ * Rights of a session: `full`, `second_factor` (only the second factor may be entered), or `over`
+ * (none).
+ */
 export type SessionWorth = 'full' | 'second_factor' | 'over';
 
 /**
- * What a session of this user is worth at `nowMs`. A user who turns the second factor on takes it from
- * every session that has not shown it.
+ * Rights of a user's session at `nowMs`. If the user activates the second factor, sessions without
+ * it lose their rights.
  */
 export function worthOf(session: Session, user: User, nowMs: number): SessionWorth {
   const { createdAtMs, lastSeenAtMs, authenticatedBy, credentialsVersion } = session;
@@ -205,24 +216,27 @@ export function worthOf(session: Session, user: User, nowMs: number): SessionWor
   return ageMs < SECOND_FACTOR_MS_MAX ? 'second_factor' : 'over';
 }
 
-/** Whether the time of the last request is to be written at `nowMs`. */
+/** Whether `lastSeenAtMs` must be written at `nowMs`. */
 export function isSeenDue({ lastSeenAtMs }: Session, nowMs: number): boolean {
   return nowMs - lastSeenAtMs >= SESSION_SEEN_MS;
 }
 
-/** Code points of a password. Source: decision 246, after NIST SP 800-63B. */
+/** Minimum length of a password, in code points. Source: decision 246, after NIST SP 800-63B. */
 const PASSWORD_LENGTH_MIN = 12;
 
-/** Code points of a password: more would only cost the hash. Source: decision 246. */
+/**
+ * Maximum length of a password, in code points, to bound the cost of its hash. Source:
+ * decision 246.
+ */
 const PASSWORD_LENGTH_MAX = 128;
 
-/** Different characters that a password has at least. Chosen. */
+/** Minimum number of different characters in a password. */
 const VARIETY_MIN = 5;
 
-/** A row of neighbours as long as this is no password: `123456789012`, `abcdefghijkl`. */
+/** Sequences of neighbouring characters that are refused as passwords, such as `123456789012`. */
 const ROWS = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm'];
 
-/** The most used passwords of 12 characters and more, without digits and signs at their ends. */
+/** Most used passwords of 12 and more characters, without digits and signs at their ends. */
 const COMMON = new Set([
   ...['password', 'passwordpassword', 'passw0rd', 'p@ssw0rd', 'p@ssword', 'iloveyou', 'letmein'],
   ...['welcome', 'administrator', 'admin', 'changeme', 'football', 'baseball', 'sunshine'],
@@ -230,12 +244,13 @@ const COMMON = new Set([
   ...['correcthorsebatterystaple', 'iloveyouforever', 'unbelievable', 'secret', 'monkey', 'dragon'],
 ]);
 
-/** Why a text may not be a password. */
+/** Reason why a password is refused. */
 type PasswordProblem = 'too_short' | 'too_long' | 'weak_password';
 
 /**
- * What is wrong with a password of the user with this address; undefined: nothing. Only length and the
- * obvious are looked at: rules about kinds of characters make passwords worse (NIST SP 800-63B).
+ * The reason why a password is refused for the user with this address; undefined if it is accepted.
+ * Only length and obvious passwords are checked: rules about kinds of characters make passwords
+ * worse (NIST SP 800-63B).
  */
 export function passwordProblem(password: string, email: string): PasswordProblem | undefined {
   const length = [...password].length;
@@ -259,7 +274,7 @@ function isCommon(plain: string): boolean {
   return isRow || COMMON.has(letters) || COMMON.has(plain);
 }
 
-/** Whether little is left of it without the address, or without what stands before its `@`. */
+/** Whether the password consists mainly of the email address or its local part. */
 function isAddress(plain: string, email: string): boolean {
   const [local = ''] = email.split('@');
   return [email, local].some(
@@ -267,13 +282,13 @@ function isAddress(plain: string, email: string): boolean {
   );
 }
 
-/** What a member of an account may be; an account has one owner at least. Source: decision 245. */
+/** Roles of members; every account has at least one owner. Source: decision 245. */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
-/** One of them. */
+/** Role of a member. */
 export type Role = (typeof ROLES)[number];
 
-/** What can be allowed to a member, one word for each part of the console. */
+/** Permissions, one for each part of the console. */
 export type Permission =
   | 'keys.read'
   | 'keys.write'
@@ -300,17 +315,17 @@ const ALLOWED: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: ['keys.read', 'instances.read', 'usage.read'],
 };
 
-/** All that a role allows. Source: the table of decision 245. */
+/** Permissions of a role. Source: the table of decision 245. */
 export function permissionsOf(role: Role): readonly Permission[] {
   return ALLOWED[role];
 }
 
-/** Whether a role allows something. */
+/** Whether a role has a permission. */
 export function mayDo(role: Role, permission: Permission): boolean {
   return ALLOWED[role].includes(permission);
 }
 
-/** The permission that stands behind each right of a key. */
+/** Permission that corresponds to each right of a key. */
 const BEHIND: Readonly<Record<KeyRight, Permission>> = {
   full: 'instances.write',
   read: 'instances.read',
@@ -319,8 +334,8 @@ const BEHIND: Readonly<Record<KeyRight, Permission>> = {
 };
 
 /**
- * Rights of `scope` that a role does not have: nobody gives them to a key, nor to those who hold one.
- * Source: decision 310.
+ * Rights of `scope` that a role lacks. A member cannot grant these rights to a key or change a key
+ * with them. Source: decision 310.
  */
 export function rightsBeyond(role: Role, scope: KeyScope): KeyRight[] {
   return rightsOf(scope).filter((right) => !mayDo(role, BEHIND[right]));

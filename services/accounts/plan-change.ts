@@ -1,7 +1,7 @@
 import type { Account } from '#accounts/account';
 import type { PlanSetting } from '#accounts/plan';
 
-/** An account that is on another plan, and goes over to a later one or to none. */
+/** The account on another plan, with the scheduled change of `setting` or none. */
 export function withPlan({ planChange: _, ...account }: Account, setting: PlanSetting): Account {
   const { plan, limits, later } = setting;
   const changed = { ...account, plan, limits };
@@ -9,8 +9,8 @@ export function withPlan({ planChange: _, ...account }: Account, setting: PlanSe
 }
 
 /**
- * The account as it is at `nowMs`: on the later plan when its time has come, with a change only
- * while one is to come. What decides or shows by plan or limits goes by this.
+ * The account as it is at `nowMs`, with a scheduled change of plan applied when due. All decisions
+ * and views by plan or limits must use this form.
  */
 export function accountAt(account: Account, nowMs: number): Account {
   const { planChange: change, ...lasting } = account;

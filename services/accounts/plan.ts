@@ -1,43 +1,46 @@
 import { monthNameOf } from '#accounts/windows';
 
-/** One of the tiers of interface 8.1. Enterprise is agreed, not bought. */
+/** Plan tiers of interface 8.1. Enterprise plans are agreed, not bought. */
 export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';
 
-/** What a plan allows. */
+/** Limits of an account. */
 export type Limits = {
   readonly requestsPerMinute: number;
   readonly cyclesPerMonth: number;
-  /** Instances at the same time. */
+  /** Maximum number of instances at the same time. */
   readonly instances: number;
 };
 
-/** A plan that an account goes over to at a time. Source: decision 300. */
+/** Scheduled change to another plan. Source: decision 300. */
 export type PlanChange = {
   readonly plan: Plan;
   readonly limits: Limits;
-  /** Unix milliseconds from which it counts. */
+  /** Unix milliseconds from which the plan applies. */
   readonly atMs: number;
-  /** The plan that it ends. Of another one, given since by a program of 1.0, it ends nothing. */
+  /**
+   * The plan that this change ends. The change is ignored if a program of release 1.0 has set
+   * another plan since.
+   */
   readonly from: Plan;
 };
 
-/** A plan with its limits, and what follows it. */
+/** A plan with its limits and its scheduled change. */
 export type PlanSetting = {
   readonly plan: Plan;
   readonly limits: Limits;
-  /** Undefined: nothing is to change. */
+  /** Undefined: no change is scheduled. */
   readonly later?: Omit<PlanChange, 'from'> | undefined;
 };
 
-/** What is agreed for an enterprise account; instances are a million unless said. */
+/** Agreed limits of an enterprise account. Default for instances: a million. */
 type CustomLimits = Omit<Limits, 'instances'> & { readonly instances?: number };
 
-/** An account's plan with everything that follows from it; enterprise brings its own numbers. */
+/** A plan with the data for its limits; an enterprise plan has its own limits. */
 export type PlanChoice =
   | { readonly plan: Exclude<Plan, 'enterprise'> }
   | { readonly plan: 'enterprise'; readonly limits: CustomLimits };
 
-/** The largest numbers a custom plan may have: they must fit the wire and stay exact. */
+/** Maximum limits of a custom plan. They fit the wire format and stay exact numbers. */
 export const CUSTOM_LIMITS_MAX: Limits = {
   requestsPerMinute: 1_000_000_000,
   cyclesPerMonth: 1_000_000_000_000,
@@ -50,7 +53,7 @@ const BOUGHT: Readonly<Record<Exclude<Plan, 'enterprise'>, Limits>> = {
   pro: { requestsPerMinute: 300, cyclesPerMonth: 500_000, instances: 100_000 },
 };
 
-/** Instances of an account by its plan (decision 154); enterprise may agree on fewer. */
+/** Maximum number of instances by plan (decision 154). Enterprise may agree on fewer. */
 export const INSTANCES_OF: Readonly<Record<Plan, number>> = {
   free: BOUGHT.free.instances,
   indie: BOUGHT.indie.instances,
@@ -58,28 +61,28 @@ export const INSTANCES_OF: Readonly<Record<Plan, number>> = {
   enterprise: CUSTOM_LIMITS_MAX.instances,
 };
 
-/** The account that a local run creates: the first hour should not be a 429. */
+/** Plan of the account that a local run creates. Ample, so that first steps get no 429. */
 export const LOCAL_PLAN: PlanChoice = {
   plan: 'enterprise',
   limits: { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 },
 };
 
-/** What a plan allows. Source: interface 8.1, decision 154. */
+/** Limits of a plan. Source: interface 8.1, decision 154. */
 export function limitsOf(choice: PlanChoice): Limits {
   if (choice.plan !== 'enterprise') return BOUGHT[choice.plan];
   return { ...choice.limits, instances: choice.limits.instances ?? INSTANCES_OF.enterprise };
 }
 
-/** Days that rows of history and drift are kept; `none`: for ever (decision 234). */
+/** Days that rows of history and drift are kept; `none`: without an end (decision 234). */
 export type Retention = number | 'none';
 
-/** The most days that can be named: a century. Who means longer means for ever. */
+/** Maximum retention in days: a century. Longer retention is `none`. */
 export const RETENTION_DAYS_MAX = 36_500;
 
-/** The days that plans keep rows; a plan that is not named keeps them for ever. */
+/** Retention of plans in days. An absent plan keeps rows without an end. */
 export type RetentionOfPlans = Readonly<Partial<Record<Plan, number>>>;
 
-/** The days that an account keeps rows; undefined: for ever. */
+/** Retention of an account in days; undefined: without an end. */
 export function retentionDaysOf(
   { plan, retention }: { readonly plan: Plan; readonly retention?: Retention },
   plans: RetentionOfPlans,
@@ -89,8 +92,8 @@ export function retentionDaysOf(
 }
 
 /**
- * Months that plans keep the audit trail, the present one not counted; a plan that is not named keeps
- * it for ever. Source: decision 249.
+ * Retention of the audit trail in months, excluding the present month. An absent plan keeps it
+ * without an end. Source: decision 249.
  */
 const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   free: 3,
@@ -98,7 +101,9 @@ const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   pro: 25,
 };
 
-/** The first month that an audit trail keeps at `nowMs`, `2026-11`; undefined: all of them. */
+/**
+ * The first month of the audit trail that is kept at `nowMs`, such as `2026-11`; undefined: all.
+ */
 export function auditKeptFrom(plan: Plan, nowMs: number): string | undefined {
   const months = AUDIT_MONTHS_OF[plan];
   if (months === undefined) return undefined;

@@ -1,28 +1,35 @@
-/** Every bound of the audit trail with unit and reason. Full means a refusal (architecture 3.7). */
+/**
+ * Bounds of the audit trail, each with unit and reason. A full bound refuses (architecture 3.7).
+ */
 
-/** How long an action waits until its line is durable, in milliseconds: as long as a caller would. */
+/** Maximum wait until a line is durable, in milliseconds. Callers wait about as long. */
 export const APPEND_MS_MAX = 5_000;
 
-/** Lines that wait for their turn in one account: two seconds of what a month takes in batches. */
+/** Maximum number of lines that wait per account: two seconds of batched appends to a month. */
 export const WAITING_LINES_MAX = 4_096;
 
-/** Characters of a line: what an action was before and after has some hundred. */
+/** Maximum length of a line, in characters. The details of an action have a few hundred. */
 export const LINE_LENGTH_MAX = 16_384;
 
-/** Lines of a month that every account may have of writes to instances: about 7 MB. */
+/** Minimum number of lines per month that every account has for writes to instances: about 7 MB. */
 export const MONTH_LINES_MIN = 20_000;
 
-/** Lines of such writes for each cycle of the plan: one for each, and one for a refusal of each. */
+/** Lines for writes to instances per cycle of the plan: one for the write, one for its refusal. */
 export const LINES_PER_CYCLE = 2;
 
-/** Accounts whose newest head is remembered, so that an append begins without a read. About 2 MB. */
+/**
+ * Maximum number of accounts whose newest head is cached. A cached head saves a read per append.
+ * About 2 MB.
+ */
 export const HEADS_HELD_MAX = 10_000;
 
-/** Tries of a batch that others get in front of, or whose answer is lost. */
+/** Maximum number of attempts to append a batch after conflicts or lost answers. */
 export const APPEND_TRIES_MAX = 8;
 
-/** Entries of one page. */
+/** Maximum number of entries per page. */
 export const PAGE_ENTRIES_MAX = 100;
 
-/** Lines that are looked at for one page: one that finds nothing says where to go on. */
+/**
+ * Maximum number of lines that are scanned per page. A page without matches still returns a cursor.
+ */
 export const PAGE_LINES_MAX = 2_048;

@@ -2,17 +2,17 @@ import { hash } from 'node:crypto';
 import { lineIn } from '#audit/entry';
 import type { AuditHead, StoredAuditLine } from '#storage/ports/audit';
 
-/** Where the chain of an account's month begins. */
+/** Head of the empty hash chain of an account's month. */
 export function chainStart(accountId: string, month: string): AuditHead {
   return { month, lines: 0, hash: hash('sha256', `audit\n${accountId}\n${month}`, 'base64url') };
 }
 
-/** The hash of a line: SHA-256 over that of the line before and the text, in base64url. */
+/** The hash of a line: SHA-256 over the previous hash and the text, in base64url. */
 function chainHash(before: string, text: string): string {
   return hash('sha256', `${before}\n${text}`, 'base64url');
 }
 
-/** The lines that `texts` become behind `head`. */
+/** Stored lines for `texts`, chained after `head`. */
 export function chained(head: AuditHead, texts: readonly string[]): StoredAuditLine[] {
   let last = head.hash;
   return texts.map((text, index) => {
@@ -21,18 +21,19 @@ export function chained(head: AuditHead, texts: readonly string[]): StoredAuditL
   });
 }
 
-/** The head behind `lines`, which follow `head`. */
+/** The head after `lines`, which follow `head`. */
 export function headBehind(head: AuditHead, lines: readonly StoredAuditLine[]): AuditHead {
   const last = lines.at(-1);
   return last === undefined ? head : { month: head.month, lines: last.seq, hash: last.hash };
 }
 
-/** What is wrong with a chain, in words for an operator. */
+/** A fault in a hash chain, described for an operator. */
 export type AuditFinding = { readonly month: string; readonly seq: number; readonly text: string };
 
 /**
- * Checks the chain of one account's month, its lines one after the other, oldest first: a line that was
- * changed, taken out, put in or moved is found, and so are lines missing at the end, against the head.
+ * Verifies the hash chain of one account's month. `take` must get the lines in order, oldest first.
+ * Finds changed, removed, inserted and moved lines, and lines missing at the end compared with the
+ * head.
  */
 export class ChainCheck {
   readonly findings: AuditFinding[] = [];
@@ -44,18 +45,18 @@ export class ChainCheck {
     this.#last = chainStart(accountId, month);
   }
 
-  /** The next line as it is stored. */
+  /** Checks the next stored line. */
   take({ seq, text, hash }: StoredAuditLine): void {
     const { month, lines, hash: before } = this.#last;
     if (seq !== lines + 1)
       this.#found(lines + 1, seq > lines ? missing(lines + 1, seq) : 'out of order');
-    // Behind a gap the chain is taken up again, so that one missing line is one finding.
+    // After a gap the check continues from the present line, so that a gap gives one finding.
     else if (chainHash(before, text) !== hash) this.#found(seq, 'not as it was written');
     else if (!isOf(text, this.#accountId, month, seq)) this.#found(seq, 'of another place');
     this.#last = { month, lines: seq, hash };
   }
 
-  /** All lines were taken; `head` is what the store says of the month. */
+  /** Ends the check after all lines; `head` is the stored head of the month. */
   end(head: AuditHead | undefined): void {
     const { lines, hash } = this.#last;
     if (head === undefined) return;
@@ -64,7 +65,7 @@ export class ChainCheck {
       this.#found(lines, 'not what the head says');
   }
 
-  /** The chain as far as it was taken. */
+  /** Head of the chain after the lines so far. */
   get head(): AuditHead {
     return this.#last;
   }

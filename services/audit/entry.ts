@@ -3,57 +3,57 @@ import { FAULTS, type FaultCode } from '#fault/error-codes';
 import type { StoredAuditLine } from '#storage/ports/audit';
 
 /**
- * Who does something: the holder of an API key, a signed-in user, an operator (`ctl`, admin port), the
- * payment provider, the service itself, or a caller that has not shown who it is.
+ * Kinds of actors: holder of an API key, signed-in user, operator (`ctl`, admin port), payment
+ * provider, the service itself, or an unauthenticated caller.
  */
 const ACTOR_KINDS = ['key', 'user', 'operator', 'provider', 'service', 'anonymous'] as const;
 
 /**
- * What a line says of its action. It is `begun` in the line that is durable before it happens; how it
- * ended, `done` or the code of its refusal, says a second line. Of writes to instances only a refusal
- * has one, or that it had been done before and was answered again (decision 249).
+ * Outcomes of an action. A durable `begun` line precedes the action. A second line has the result:
+ * `done` or the code of a refusal. A write to an instance gets a second line only if refused, or
+ * `repeated` if its earlier answer was sent again (decision 249).
  */
 const OUTCOMES = ['begun', 'done', 'repeated', ...(Object.keys(FAULTS) as FaultCode[])] as const;
 
 const Details = z.record(z.string(), z.json());
 
 /*
- * Fields that only a later release knows are passed over wherever lines are read (decision 239): nodes of
- * both releases read and write the same trails.
+ * Readers of lines ignore unknown fields, because nodes of two releases read and write the same
+ * trails (decision 239).
  */
 
-/** One action of an account's audit trail, as the process that performs it describes it. */
+/** An action for an account's audit trail, as described by the process that performs it. */
 export const AuditEntry = z.object({
   actor: z.object({
     kind: z.enum(ACTOR_KINDS),
-    /** Id of the key, the user, or the token that an operator has shown (decision 142). */
+    /** Id of the key or user, or of the token that an operator presented (decision 142). */
     id: z.string().min(1).max(128).optional(),
-    /** Of a user. */
+    /** Session of a user. */
     session: z.string().min(1).max(128).optional(),
-    /** The user that `ctl` says it runs for. Not proven. */
+    /** The user name that `ctl` sent. Not proven. */
     name: z.string().min(1).max(128).optional(),
   }),
-  /** Where it came from. */
+  /** Address of the client. */
   address: z.string().max(64).optional(),
   requestId: z.string().max(128).optional(),
-  /** What is done to what, `key.revoke`: the filter of a page matches it from its start. */
+  /** Action name, such as `key.revoke`. The filter of a page matches it from the start. */
   action: z
     .string()
     .regex(/^[a-z]+(?:[._][a-z]+)*$/)
     .max(48),
-  /** Id of what it is done to. */
+  /** Id of the target. */
   target: z.string().min(1).max(128).optional(),
   outcome: z.enum(OUTCOMES),
-  /** The line whose action this one ends: its month and its number there. */
+  /** Place of the `begun` line that this line ends: month and line number. */
   of: z.string().max(24).optional(),
   before: Details.optional(),
   after: Details.optional(),
 });
 
-/** The same as a type. */
+/** An action for an account's audit trail. */
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
-/** The line in a stored text; undefined: there is none, so it was not written so. */
+/** The line in a stored text; undefined if the text is not a valid line. */
 export function lineIn(text: string): AuditLine | undefined {
   try {
     return AuditLine.safeParse(JSON.parse(text)).data;
@@ -63,22 +63,22 @@ export function lineIn(text: string): AuditLine | undefined {
 }
 
 /**
- * What an action was before or after as a line keeps it: JSON without what is undefined, and without any
- * API key, which stands in the answer that made it and nowhere else.
+ * State before or after an action, as a line stores it. Drops undefined values and every API key:
+ * only the answer that creates a key contains it.
  */
 export function detailsOf(shown: object): NonNullable<AuditEntry['after']> {
   const text = JSON.stringify(shown, (name, value) => (name === 'key' ? undefined : value));
   return Details.parse(JSON.parse(text));
 }
 
-/** Where the month before ended when a month's first line was written. */
+/** Head of the previous month when a month's first line was written. */
 const PreviousMonth = z.object({ month: z.string(), lines: z.int(), hash: z.string() });
 
-/** A line as it is stored and shown: the entry, its place and its time. */
+/** A line as stored and shown: the entry with its place and time. */
 export const AuditLine = z.object({
   account_id: z.string(),
   month: z.string(),
-  /** Counts the lines of the account's month from 1. */
+  /** Number of the line in the account's month, from 1. */
   seq: z.int().min(1),
   at: z.iso.datetime(),
   actor: AuditEntry.shape.actor.extend({ kind: z.string() }),
@@ -90,14 +90,14 @@ export const AuditLine = z.object({
   of: z.string().optional(),
   before: Details.optional(),
   after: Details.optional(),
-  /** Only in the first line of a month that is not the account's first. */
+  /** Only in the first line of a month, and absent in the account's first month. */
   previous: PreviousMonth.optional(),
 });
 
-/** The same as a type. */
+/** A line as stored and shown. */
 export type AuditLine = z.infer<typeof AuditLine>;
 
-/** A line as it stands in an exported trail: as it was hashed, with its hash as a last field. */
+/** A line in an exported trail: the hashed text, with its hash as last field. */
 export function exportedText({ text, hash }: StoredAuditLine): string {
   return `${text.slice(0, -1)},"hash":"${hash}"}`;
 }

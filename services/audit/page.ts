@@ -4,33 +4,33 @@ import { PAGE_ENTRIES_MAX, PAGE_LINES_MAX } from '#audit/bounds';
 import { AuditEntry, AuditLine, lineIn } from '#audit/entry';
 import { AUDIT_LINES_MAX, type AuditStore } from '#storage/ports/audit';
 
-/** Which lines are wanted; a filter that is absent lets all through. */
+/** Filter for lines; an absent field matches all lines. */
 export type AuditFilter = {
-  /** The action or its first words: `key` is every action on keys. */
+  /** The action or its first words: `key` matches every action on keys. */
   readonly action?: string | undefined;
   /** Id of the actor. */
   readonly actor?: string | undefined;
-  /** Id of what it was done to. */
+  /** Id of the target. */
   readonly target?: string | undefined;
   readonly outcome?: string | undefined;
-  /** Unix milliseconds; the first is in it, the second is not. */
+  /** Unix milliseconds; `fromMs` is inclusive, `untilMs` exclusive. */
   readonly fromMs?: number | undefined;
   readonly untilMs?: number | undefined;
 };
 
-/** Some lines, newest first. */
+/** A page of lines, newest first. */
 export type AuditPage = {
   readonly lines: readonly AuditLine[];
-  /** Where the next page begins, also of one that found nothing yet; undefined: there is no more. */
+  /** Cursor of the next page, also after a page without matches; undefined at the end. */
   readonly next: string | undefined;
 };
 
-/** A place in a trail, before which a page goes on. */
+/** Cursor of a page: a place in the trail. The page continues before it. */
 export const AUDIT_CURSOR = /^(\d{4}-\d{2})\.(\d{1,15})$/;
 
 /**
- * The newest lines of an account that a filter lets through, before the place `before` if there is one.
- * Looks at a bounded number of lines. Rejects as the store does.
+ * The newest lines of an account that match the filter, before the place `before` if given. Scans
+ * at most `PAGE_LINES_MAX` lines. Rejects as the store does.
  */
 export async function auditPage(
   store: AuditStore,
@@ -42,7 +42,7 @@ export async function auditPage(
   let looked = 0;
   for await (const { text, place } of linesBefore(store, accountId, filter, before)) {
     const line = lineIn(text);
-    // One that cannot be read was not written so: `ctl audit verify` names it.
+    // Skip unreadable lines: `ctl audit verify` reports them.
     if (line !== undefined && isWanted(line, filter)) found.push(line);
     looked += 1;
     if (found.length < limit && looked < PAGE_LINES_MAX) continue;
@@ -51,7 +51,7 @@ export async function auditPage(
   return { lines: found, next: undefined };
 }
 
-/** The lines of all months that can hold some that are wanted, newest first. */
+/** Lines of all months that may contain matches, newest first. */
 async function* linesBefore(
   store: AuditStore,
   accountId: string,
@@ -63,7 +63,7 @@ async function* linesBefore(
     if (month > last || !mayHold(month, filter)) continue;
     const isCut = month === last && number !== undefined;
     const end = await linesOf(store, accountId, month);
-    // A cursor is a caller's own text: it may be far behind the end.
+    // Callers can make up a cursor: it may lie beyond the end.
     let newest = isCut ? Math.min(Number(number) - 1, end) : end;
     while (newest > 0) {
       const lines = await store.read(accountId, month, newest, AUDIT_LINES_MAX);
@@ -77,7 +77,7 @@ async function linesOf(store: AuditStore, accountId: string, month: string): Pro
   return (await store.head(accountId, month))?.lines ?? 0;
 }
 
-/** Whether a line of the month can be in the time that is wanted. */
+/** Whether a month may contain lines in the requested time. */
 function mayHold(month: string, { fromMs, untilMs }: AuditFilter): boolean {
   const from = fromMs === undefined ? '' : monthNameOf(fromMs);
   const until = untilMs === undefined ? '9999-12' : monthNameOf(untilMs);
@@ -97,15 +97,18 @@ function isWanted(line: AuditLine, filter: AuditFilter): boolean {
   );
 }
 
-/* What a process without the store asks one that has it, as JSON between them: both ends read it. */
+/*
+ * Calls of a process without the store to a process with the store, as JSON. Both ends use these
+ * schemas.
+ */
 
-/** Body of `audit.append`; the answer is the place of the line. An edge of before sends no bound. */
+/** Body of `audit.append`; the answer is the place of the line. Older edges send no `linesMax`. */
 export const AppendQuestion = z.object({
   entry: AuditEntry,
   linesMax: z.int().min(0).optional(),
 });
 
-/** The answer to it. */
+/** Answer to `audit.append`. */
 export const AppendAnswer = z.object({ place: z.string().regex(AUDIT_CURSOR) });
 
 /** Body of `audit.page`: a filter, and where the page begins. */
@@ -120,10 +123,10 @@ export const PageQuestion = z.object({
   limit: z.int().min(1).max(PAGE_ENTRIES_MAX),
 });
 
-/** The same as a type. */
+/** A request for a page of lines. */
 export type PageQuestion = z.infer<typeof PageQuestion>;
 
-/** The answer to it. */
+/** Answer to `audit.page`. */
 export const PageAnswer = z.object({
   lines: z.array(AuditLine),
   next: z.string().regex(AUDIT_CURSOR).optional(),

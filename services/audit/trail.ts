@@ -22,17 +22,17 @@ import {
   type StoredAuditLine,
 } from '#storage/ports/audit';
 
-/** What keeps the audit trails needs. */
+/** Ports of `AuditTrail`. */
 type AuditTrailPorts = {
   readonly store: AuditStore;
   readonly clock: Clock;
-  /** Hears of each line that did not become durable in time. */
+  /** Called for each line that did not become durable in time. */
   readonly onFailure?: () => void;
 };
 
 /**
- * The audit trails of all accounts, as one process appends to them. Several processes may, in any
- * account: the store orders them. Source: decision 249.
+ * Appends to and reads the audit trails of all accounts. Several processes may append to the same
+ * account: the store orders their lines. Source: decision 249.
  */
 export class AuditTrail {
   readonly #ports: AuditTrailPorts;
@@ -44,9 +44,10 @@ export class AuditTrail {
   }
 
   /**
-   * Appends a line and fulfils with its place, `2026-11.17`, once it is durable. Rejects with
-   * `audit_unavailable` when that cannot be, or not in time: then the action must not happen. The line
-   * may come to stand there all the same. Rejects with `audit_full` where the month has `linesMax` lines.
+   * Appends a line and resolves with its place, such as `2026-11.17`, once it is durable. Rejects
+   * with `audit_unavailable` if the line is not durable in time; then the action must not happen.
+   * The line may still appear in the trail later. Rejects with `audit_full` if the month has
+   * `linesMax` lines. Throws a RangeError for an entry longer than `LINE_LENGTH_MAX`.
    */
   async append(accountId: string, entry: AuditEntry, linesMax?: number): Promise<string> {
     if (JSON.stringify(entry).length > LINE_LENGTH_MAX) {
@@ -63,12 +64,12 @@ export class AuditTrail {
     }
   }
 
-  /** Some lines of an account, newest first: see `auditPage`. */
+  /** A page of an account's lines, newest first; see `auditPage`. */
   async page(accountId: string, { before, limit, ...filter }: PageQuestion): Promise<AuditPage> {
     return await auditPage(this.#ports.store, accountId, filter, { before, limit });
   }
 
-  /** How far each month of an account has come, oldest first. */
+  /** Heads of all months of an account, oldest first. */
   async heads(accountId: string): Promise<AuditHead[]> {
     const { store } = this.#ports;
     const months = await store.months(accountId);
@@ -77,8 +78,8 @@ export class AuditTrail {
   }
 
   /**
-   * The stored lines of a month with numbers above `after`, as they are, oldest first, of `count`
-   * numbers; `next`: where those behind them begin, undefined: nowhere.
+   * Stored lines of a month with numbers from `after + 1` to `after + count`, oldest first. `next`
+   * is the `after` of the following call; undefined at the end.
    */
   async linesAfter(
     accountId: string,
@@ -96,9 +97,9 @@ export class AuditTrail {
   }
 
   /**
-   * Does something between two lines: `entry` as begun before it, its outcome behind it, with what
-   * `shown` makes of the result. Rejects as `append` before anything has happened, and as `act`. What
-   * has happened is answered also where its second line cannot be written.
+   * Runs `act` between two lines: `entry` as begun, then its outcome with the details from `shown`.
+   * Rejects like `append` before `act` runs, or like `act`. If the second line cannot be written,
+   * the result of `act` is still returned.
    */
   async around<Result>(
     accountId: string,
@@ -122,24 +123,24 @@ export class AuditTrail {
   }
 }
 
-/** Lines of a month from which on writes to instances are refused. */
+/** Maximum number of lines in a month; at this number, writes to instances are refused. */
 export function monthLinesMax(cyclesPerMonth: number): number {
   return Math.max(MONTH_LINES_MIN, LINES_PER_CYCLE * cyclesPerMonth);
 }
 
-/** An entry that waits to be written, and its promise: the place of its line. */
+/** An entry that waits to be written. Its promise resolves with the place of the line. */
 type Append = PromiseWithResolvers<string> & {
   readonly entry: AuditEntry;
-  /** Lines of a month from which on this one is refused; undefined: it always goes on. */
+  /** Number of lines in the month at which the entry is refused; undefined: no bound. */
   readonly linesMax: number | undefined;
 };
 
-/** Where an account's next line goes, and what the first line of a month says of the one before. */
+/** Place of an account's next line, and the previous month's head for the first line of a month. */
 type Place = { readonly head: AuditHead; readonly previous: AuditLine['previous'] };
 
 /**
- * Writes lines account by account, one batch after the other: what has come meanwhile goes together, so
- * that a busy account pays one conditional write for many lines.
+ * Writes lines per account as a group commit. All entries that wait go into one batch, so that a
+ * busy account needs one conditional write for many lines.
  */
 class AppendQueue {
   readonly #store: AuditStore;
@@ -152,7 +153,7 @@ class AppendQueue {
     this.#clock = clock;
   }
 
-  /** Takes an entry. Throws `audit_unavailable` when too many of the account wait. */
+  /** Queues an entry. Throws `audit_unavailable` if too many entries of the account wait. */
   add(accountId: string, append: Append): void {
     const waiting = this.#waiting.get(accountId);
     if (waiting === undefined) {
@@ -178,7 +179,7 @@ class AppendQueue {
     this.#waiting.delete(accountId);
   }
 
-  /** Writes the oldest lines, as many as go together. Rejects when the store does not take them. */
+  /** Writes the oldest entries as one batch. Rejects if the store does not accept the batch. */
   async #writeSome(accountId: string, waiting: Append[]): Promise<void> {
     for (let tries = 0; tries < APPEND_TRIES_MAX; tries += 1) {
       const { head, previous } = await this.#place(accountId);
@@ -204,7 +205,7 @@ class AppendQueue {
     throw new Fault('service_unavailable', 'others append to the audit trail all the time');
   }
 
-  /** Refuses those of the waiting entries whose month is full. */
+  /** Refuses the waiting entries whose month is full. */
   #refuseBeyond({ lines }: AuditHead, waiting: Append[]): void {
     const isFull = ({ linesMax }: Append) => linesMax !== undefined && lines >= linesMax;
     const refused = waiting.filter(isFull);
@@ -217,7 +218,7 @@ class AppendQueue {
     for (const { reject } of refused) reject(faultFor('audit_full', text, { retryAfterS }));
   }
 
-  /** Whether the store took the lines. It is asked again where its answer was lost. */
+  /** Whether the store has appended the lines. If its answer was lost, reads the lines back. */
   async #isAppended(
     accountId: string,
     head: AuditHead,
@@ -229,14 +230,17 @@ class AppendQueue {
       return await this.#store.append(accountId, head, lines);
     } catch (error) {
       if (!(error instanceof Fault) || !error.isOutcomeUnknown) throw error;
-      // What is under way is decided by the read of the head; others may have gone on since.
+      // Reading the head first settles a pending write; others may have appended since.
       await this.#store.head(accountId, head.month);
       const [last] = await this.#store.read(accountId, head.month, next.lines, 1);
       return last?.hash === next.hash;
     }
   }
 
-  /** Where the next line goes: in the present month, or the newest one if the clock went back. */
+  /**
+   * The place of the next line: in the present month, or in the newest month if the clock went
+   * back.
+   */
   async #place(accountId: string): Promise<Place> {
     const present = monthNameOf(this.#clock.wallMs());
     const known = this.#heads.get(accountId);
@@ -247,7 +251,7 @@ class AppendQueue {
     return { head: chainStart(accountId, present), previous: stored };
   }
 
-  /** A month may have been named by an append that never came: then the one before it counts. */
+  /** Head of the newest month with lines. A failed append may have left a month without lines. */
   async #newestHead(accountId: string): Promise<AuditHead | undefined> {
     for (const month of (await this.#store.months(accountId)).toReversed()) {
       const head = await this.#store.head(accountId, month);
@@ -257,7 +261,7 @@ class AppendQueue {
   }
 }
 
-/** A line as it is hashed: its fields are always in this order. */
+/** Text of a line for hashing. The order of its fields is fixed. */
 function textOf(
   place: Pick<AuditLine, 'account_id' | 'month' | 'seq' | 'at'>,
   entry: AuditEntry,

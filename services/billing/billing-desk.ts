@@ -19,16 +19,16 @@ import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/ports/accounts';
 import type { BillingStore, BoughtPlan, StoredBilling } from '#storage/ports/billing';
 
-/** Tries of a change that notifications of the same account get in front of. Chosen. */
+/** Maximum number of attempts after conflicts with other notifications of the account. */
 const TRIES_MAX = 8;
 
-/** A plan, and the one that follows. Times are Unix milliseconds. */
+/** A plan and its scheduled change. Times are Unix milliseconds. */
 type PlanState = {
   readonly plan: string;
   readonly later: { readonly plan: string; readonly atMs: number } | undefined;
 };
 
-/** A plan that a notification changes, as the audit trail has it. */
+/** Audit line for a plan that a notification changes. */
 export type PlanAuditLine = {
   readonly accountId: string;
   readonly actor: { readonly kind: 'provider'; readonly id: string };
@@ -37,44 +37,46 @@ export type PlanAuditLine = {
   readonly after: PlanDetails;
 };
 
-/** `plan`; with a change to come, `next_plan` and its time `next_plan_at` too. */
+/** `plan`; with a scheduled change also `next_plan` and its time `next_plan_at`. */
 type PlanDetails = Readonly<Record<string, string>>;
 
-/** What the desk needs of its process. */
+/** Ports of `billingDesk`. */
 export type BillingDeskPorts = {
-  /** Undefined: none is configured. */
+  /** Undefined: no provider is configured. */
   readonly provider: BillingProvider | undefined;
   readonly billing: BillingStore;
   readonly accounts: Pick<AccountStore, 'find'>;
-  /** Stores the plan and announces it to all who cache the account. */
+  /** Stores the plan and announces the account to all processes that cache it. */
   readonly setPlan: (
     accountId: string,
     choice: PlanChoice,
     later: { readonly choice: PlanChoice; readonly atMs: number } | undefined,
   ) => Promise<unknown>;
   /**
-   * Runs `change` once the line is durable, and not at all if it cannot be; adds how it ended, and
-   * rejects as it does.
+   * Runs `change` after the line is durable; otherwise `change` does not run. Adds a line with the
+   * outcome, and rejects like `change`.
    */
   readonly audited: (line: PlanAuditLine, change: () => Promise<void>) => Promise<void>;
   readonly clock: Pick<Clock, 'wallMs'>;
-  /** How long a plan lasts whose payment fails, in milliseconds. */
+  /** Grace period of a plan after a failed payment, in milliseconds. */
   readonly graceMs: number;
 };
 
-/** What a notification has done; `ignored`: it is of nothing that is known here. */
+/** Effect of a notification. `ignored`: the event refers to an unknown customer or account. */
 type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
 
 /**
- * Where plans are bought. All but `standing` rejects with `billing_provider_not_configured` without a
- * provider, as `BillingProvider` does, and with `service_unavailable` when a store cannot be reached.
+ * Sells plans. Without a provider all methods but `standing` reject with
+ * `billing_provider_not_configured`. They also reject like `BillingProvider`, and with
+ * `service_unavailable` if a store cannot be reached.
  */
 export interface BillingDesk {
-  /** What an account has bought, and what it may buy. Rejects with `not_found`. */
+  /** Plan and subscription of an account, and its purchase options. Rejects with `not_found`. */
   standing(accountId: string): Promise<BillingStanding>;
   /**
-   * A page to buy a plan on. Rejects with `invalid_plan` for one that is not bought, with
-   * `not_found`, and with `conflict` for an account that has a subscription or an agreed plan.
+   * Opens a checkout page for a plan. Rejects with `invalid_plan` for a plan that cannot be bought,
+   * and with `not_found` for an unknown account. Rejects with `conflict` if the account has a
+   * subscription or an agreed plan.
    */
   checkout(
     accountId: string,
@@ -84,16 +86,20 @@ export interface BillingDesk {
       readonly cancelUrl: string;
     },
   ): Promise<ProviderPage>;
-  /** A page to change what was bought. Rejects with `not_found` if nothing ever was. */
+  /**
+   * Opens a page for changing a subscription. Rejects with `not_found` if the account has bought
+   * nothing.
+   */
   portal(accountId: string, request: { readonly returnUrl: string }): Promise<ProviderPage>;
   /**
-   * Takes a notification as it came. A plan that it changes is stored, announced and in the audit
-   * trail when its promise fulfils; one that rejects is to be sent again, and does no harm then.
+   * Takes a notification, byte for byte. When the promise resolves, a changed plan is stored,
+   * announced and in the audit trail. After a rejection the provider must send the notification
+   * again; repetition is safe.
    */
   notified(rawBody: Uint8Array, signature: string | undefined): Promise<NotificationOutcome>;
 }
 
-/** A desk over these ports. */
+/** Creates a desk over these ports. */
 export function billingDesk(ports: BillingDeskPorts): BillingDesk {
   const { billing, accounts, clock } = ports;
 
@@ -138,10 +144,10 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
       const accountId = event.accountId ?? (await billing.accountOf(event.customerId));
       if (accountId === undefined) return 'ignored';
       const account = (await accounts.find(accountId))?.account;
-      // Of one that is deleted nothing is kept any more.
+      // Keep no data of a deleted account.
       if (account === undefined || account.status === 'deleting') return 'ignored';
       if (event.kind === 'unknown_price') {
-        // What else this customer buys of the same seller is not bought here.
+        // The customer may buy other products of the same seller.
         if (event.accountId === undefined) return 'ignored';
         throw new Fault('billing_provider_not_configured', 'a subscription has an unknown price', {
           cause: new Error(`SERVICE_BILLING_PRICES has no plan for ${event.price}`),
@@ -153,7 +159,7 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
   };
 }
 
-/** The event, with the invoice of a charge looked up at the provider. */
+/** The event; for a charge, the provider is asked for its invoice. */
 async function located(
   provider: BillingProvider,
   event: BillingEvent,
@@ -185,7 +191,10 @@ function noAccount(): Fault {
   return new Fault('not_found', 'there is no such account');
 }
 
-/** Adds an event to what is known of an account; answers the whole. */
+/**
+ * Adds an event to the billing record of an account (compare-and-set), and returns the stored
+ * record.
+ */
 async function remembered(
   billing: BillingStore,
   accountId: string,
@@ -205,9 +214,10 @@ async function remembered(
 const NOTHING_STORED: StoredBilling = { record: NO_BILLING, revision: 0 };
 
 /**
- * Brings the account's plan to what its subscriptions say, also after an event that was known: the
- * process that took it first may have ended in between. Where another notification came meanwhile,
- * both do it again, so that the last one to set the plan has seen all of them.
+ * Sets the account's plan to the plan of its subscriptions. This also runs for known events,
+ * because the process that took one first may have crashed before this step. If another
+ * notification has arrived meanwhile, both repeat: the last to set the plan has then seen all
+ * events.
  */
 async function brought(
   ports: BillingDeskPorts,
@@ -238,7 +248,7 @@ async function planBrought(
   const found = (await ports.accounts.find(accountId))?.account;
   if (bought === undefined || found === undefined) return false;
   const account = accountAt(found, nowMs);
-  // What was agreed is changed by those who agreed on it.
+  // An agreed plan changes only by agreement.
   if (account.plan === 'enterprise') return false;
   const before = planStateOf(account);
   if (isDeepStrictEqual(before, bought)) return false;

@@ -1,11 +1,17 @@
 import { z } from 'zod';
 
-/* What an edge, which has no stores, asks a limiter of billing, as JSON between them: both ends read it. */
+/*
+ * Billing calls of an edge, which has no stores, to a limiter, as JSON. Both ends use these
+ * schemas.
+ */
 
-/** Bytes of a notification; Stripe's own are some kilobytes. Chosen. */
+/** Maximum size of a notification, in bytes. Notifications of Stripe have some kilobytes. */
 export const NOTIFICATION_BYTES_MAX = 262_144;
 
-/** Characters of a URL or a plan on this way: what callers may send is less, and checked behind it. */
+/**
+ * Maximum length of a URL or plan in these calls, in characters. The limiter enforces the smaller
+ * limits for callers.
+ */
 const TEXT_LENGTH_MAX = 32 * 1_024;
 
 const text = z.string().max(TEXT_LENGTH_MAX);
@@ -17,10 +23,12 @@ const Origin = z.object({
   requestId: z.string().max(128).optional(),
 });
 
-/** Who asks, for the audit trail: a key or a member with a session, the address, and the request. */
+/**
+ * Requester for the audit trail: a key or a member with a session, the address, and the request id.
+ */
 const Buyer = z.union([Origin.extend({ keyId: id }), Origin.extend({ userId: id, sessionId: id })]);
 
-/** The same as a type. */
+/** The requester of a billing call, for the audit trail. */
 export type Buyer = z.infer<typeof Buyer>;
 
 /** Body of `billing.checkout`; the answer is a page. */
@@ -31,13 +39,13 @@ export const CheckoutQuestion = z.object({
   cancelUrl: text,
 });
 
-/** The same as a type. */
+/** A request for a checkout page. */
 export type CheckoutQuestion = z.infer<typeof CheckoutQuestion>;
 
 /** Body of `billing.portal`; the answer is a page. */
 export const PortalQuestion = z.object({ by: Buyer, returnUrl: text });
 
-/** The same as a type. */
+/** A request for a portal page. */
 export type PortalQuestion = z.infer<typeof PortalQuestion>;
 
 /** Body of `billing.standing`. */
@@ -46,7 +54,7 @@ export const StandingQuestion = z.object({});
 const Time = z.int().min(0);
 const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
 
-/** The answer to it: `BillingStanding`. */
+/** Answer to `billing.standing`: `BillingStanding`. */
 export const StandingAnswer = z.object({
   provider: z.string().optional(),
   plan: PlanName,
@@ -64,24 +72,24 @@ export const StandingAnswer = z.object({
   mayManage: z.boolean(),
 });
 
-/** The answer to `billing.checkout` and `billing.portal`. */
+/** Answer to `billing.checkout` and `billing.portal`. */
 export const LinkAnswer = z.object({ url: z.string() });
 
-/** Body of `billing.notified`: the bytes as they came, and the header that signs them. */
+/** Body of `billing.notified`: the bytes as received, and the signature header. */
 export const NotifiedQuestion = z.object({
   rawBody: z.base64().max(4 * Math.ceil(NOTIFICATION_BYTES_MAX / 3)),
   signature: text,
 });
 
-/** The same as a type. */
+/** A notification with its signature. */
 export type NotifiedQuestion = z.infer<typeof NotifiedQuestion>;
 
-/** The answer to it. */
+/** Answer to `billing.notified`. */
 export const NotifiedAnswer = z.object({ outcome: z.string() });
 
 /**
- * What stands for the account in the routing of a notification, which names none that can be believed
- * before its signature is checked: one limiter takes all of them, whichever it is. No id of an account
- * is like it.
+ * Routing key for notifications in place of an account id. The account in a notification cannot be
+ * trusted before its signature is checked, so one limiter takes all notifications. No account id
+ * has this form.
  */
 export const NOTIFICATIONS_ID = 'billing.notifications';

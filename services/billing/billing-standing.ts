@@ -9,27 +9,29 @@ import type {
   SubscriptionTerms,
 } from '#storage/ports/billing';
 
-/** What an account has of the plans that are sold. Times are Unix milliseconds. */
+/** Plan and subscription of an account. Times are Unix milliseconds. */
 export type BillingStanding = {
-  /** Of the payment provider; absent: none is configured. */
+  /** Name of the payment provider; absent: none is configured. */
   readonly provider?: string;
   readonly plan: Plan;
-  /** The plan that follows; absent: none does. */
+  /** Scheduled change of plan; absent: none is scheduled. */
   readonly later?: { readonly plan: Plan; readonly atMs: number };
-  /** The one that counts, or the last one; absent: nothing was ever bought. */
+  /** The living subscription, or else the newest; absent: the account has bought nothing. */
   readonly subscription?: {
     readonly plan: BoughtPlan;
     readonly status: 'active' | 'overdue' | 'inactive' | 'ended';
-    /** To when it is paid, and when it goes on from. */
+    /** End of the paid period, at which the subscription renews. */
     readonly periodEndsAtMs: number;
-    /** When it ends by itself; absent: it goes on. */
+    /** Scheduled end of the subscription; absent: it renews. */
     readonly endsAtMs?: number;
-    /** Since when payments fail, and until when the plan is kept all the same; absent: they do not. */
+    /**
+     * Time of the first failed payment, and end of the grace period; absent: no payment has failed.
+     */
     readonly failed?: { readonly sinceMs: number; readonly keptUntilMs: number };
   };
-  /** Whether `checkout` would sell a plan. */
+  /** Whether `checkout` can sell a plan. */
   readonly maySubscribe: boolean;
-  /** Whether `portal` has a page. */
+  /** Whether `portal` has a page for the account. */
   readonly mayManage: boolean;
 };
 

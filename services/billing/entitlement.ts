@@ -8,7 +8,7 @@ export type Entitlement = {
   readonly later: { readonly plan: 'free' | BoughtPlan; readonly atMs: number } | undefined;
 };
 
-/** Dearest first. */
+/** Plans by price, highest first. */
 const BOUGHT: readonly BoughtPlan[] = ['pro', 'indie'];
 
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -45,7 +45,7 @@ export function entitlementOf(
   return { plan, later: changes.find((change) => change.plan !== plan) };
 }
 
-/** Until when a subscription gives any plan; `-Infinity`: it gives none. */
+/** Unix milliseconds until which a subscription gives any plan; `-Infinity`: it gives none. */
 export function keptUntilMs(
   record: BillingRecord,
   subscription: BilledSubscription,
@@ -56,13 +56,13 @@ export function keptUntilMs(
   return Math.max(...BOUGHT.map((plan) => untilMs(state, plan, taken, graceMs)));
 }
 
-/** Whether a subscription goes on or could again: another one beside it would be paid for twice. */
+/** Whether a subscription renews or may renew again. A second subscription would be paid twice. */
 export function isLiving(subscription: BilledSubscription): boolean {
   const status = stateOf(subscription, []).terms?.status;
   return status === 'trial' || status === 'active' || status === 'overdue';
 }
 
-/** Until when a subscription gives a plan; `-Infinity`: it does not. */
+/** Unix milliseconds until which a subscription gives a plan; `-Infinity`: it does not. */
 function untilMs(
   state: SubscriptionState,
   plan: BoughtPlan,
@@ -80,7 +80,10 @@ function untilMs(
   return Math.max(endMs, goesOnUntilMs(state, plan, last, graceMs));
 }
 
-/** Until when a subscription goes on beyond what is paid; `-Infinity`: it does not go on. */
+/**
+ * Unix milliseconds until which a subscription lasts beyond its paid time; `-Infinity`: it does
+ * not.
+ */
 function goesOnUntilMs(
   state: SubscriptionState,
   plan: BoughtPlan,

@@ -5,19 +5,19 @@ import { Fault } from '#fault/fault';
 import type { Reloadable } from '#platform/files';
 import type { BoughtPlan } from '#storage/ports/billing';
 
-/** The prices of the local provider. */
+/** Price ids of the local provider. */
 const PRICES: Readonly<Record<BoughtPlan, string>> = { indie: 'price_indie', pro: 'price_pro' };
 const PLANS = new Map<string, BoughtPlan>([
   [PRICES.indie, 'indie'],
   [PRICES.pro, 'pro'],
 ]);
 
-/** Where its pages would be: the name resolves nowhere (RFC 2606). */
+/** Address of the provider's pages. The name does not resolve (RFC 2606). */
 const PAGES = 'http://billing.invalid';
 
-/** What happens to a subscription of the local provider. Times are Unix milliseconds. */
+/** An event of a subscription of the local provider. Times are Unix milliseconds. */
 export type LocalEvent = {
-  /** Names the event: the same one for the same notification. */
+  /** Event id. A repeated notification has the same id. */
   readonly id: string;
   readonly atMs: number;
   readonly accountId: string;
@@ -28,24 +28,24 @@ export type LocalEvent = {
     | 'customer.subscription.deleted'
     | 'invoice.paid'
     | 'invoice.payment_failed';
-  /** Status of the subscription; an event of an invoice does not send it. */
+  /** Status of the subscription; not sent with an invoice event. */
   readonly status: 'active' | 'past_due' | 'canceled';
   readonly periodEndsAtMs: number;
   readonly cancelsAtPeriodEnd?: boolean;
 };
 
-/** A notification as it is sent: the body, and the value of `Stripe-Signature`. */
+/** A notification: the body, and the value of `Stripe-Signature`. */
 type SignedNotification = { readonly body: string; readonly signature: string };
 
-/** A provider that takes no money, for tests and a machine of one's own. */
+/** A payment provider that takes no money, for tests and local runs. */
 export type LocalProvider = BillingProvider & {
-  /** The notification of an event, signed at `nowMs` as Stripe signs. */
+  /** The notification of an event, signed at `nowMs` in Stripe's format. */
   notificationFor(event: LocalEvent, nowMs: number): SignedNotification;
 };
 
 /**
- * A provider that sells for nothing: its pages are addresses that lead nowhere, and what a person
- * would do there is said by `notificationFor`. It signs and reads as Stripe does, with the same code.
+ * Creates a provider that takes no money. Its pages do not exist; `notificationFor` creates the
+ * events that a purchase would cause. Signing and reading use the same code as for Stripe.
  */
 export function localProvider(webhookSecrets: Reloadable<readonly string[]>): LocalProvider {
   return {
@@ -75,7 +75,9 @@ export function localProvider(webhookSecrets: Reloadable<readonly string[]>): Lo
   };
 }
 
-/** An account has one customer and one subscription here, named after it. */
+/**
+ * The event in Stripe's format. Each account has one customer and one subscription, named after it.
+ */
 function stripeEventOf(event: LocalEvent): object {
   const { id, type, atMs } = event;
   const isInvoice = type === 'invoice.paid' || type === 'invoice.payment_failed';
@@ -102,7 +104,7 @@ function subscriptionOf({ accountId, plan, status, ...event }: LocalEvent): obje
   };
 }
 
-/** One invoice for each plan and period. */
+/** Invoice in Stripe's format. Each plan and period has one invoice. */
 function invoiceOf({ accountId, plan, atMs, periodEndsAtMs }: LocalEvent): object {
   const period = { start: Math.floor(atMs / 1_000), end: Math.floor(periodEndsAtMs / 1_000) };
   const pricing = { price_details: { price: PRICES[plan] } };

@@ -2,29 +2,29 @@ import { invalid } from '#fault/fault';
 import { isLoopbackHost } from '#platform/network';
 import type { BoughtPlan, DescriptionFact, InvoiceFact, ReturnFact } from '#storage/ports/billing';
 
-/** Where a payment provider sends a person's browser. */
+/** Page of a payment provider for a person's browser. */
 export type ProviderPage = { readonly url: string };
 
-/** A purchase that is to begin. The URLs are for the person's browser; no part fetches them. */
+/** A purchase to start. The URLs are for the person's browser; the service never fetches them. */
 export type CheckoutRequest = {
   readonly accountId: string;
   readonly plan: BoughtPlan;
-  /** Who has bought for the account before; undefined: no customer is known. */
+  /** Existing customer of the account; undefined if there is none. */
   readonly customerId: string | undefined;
   readonly successUrl: string;
   readonly cancelUrl: string;
 };
 
-/** What every event says. Times are the provider's own, in Unix milliseconds. */
+/** Common fields of events. Times come from the provider, in Unix milliseconds. */
 type Named = {
   readonly id: string;
   readonly atMs: number;
   readonly customerId: string;
-  /** As the purchase named it; undefined: only the customer says whose it is. */
+  /** The account that the purchase named; undefined: look the account up by customer. */
   readonly accountId: string | undefined;
 };
 
-/** A subscription as it is at the event's time. */
+/** A subscription at the event's time. */
 export type SubscriptionEvent = Named &
   Omit<DescriptionFact, 'kind' | 'eventId' | 'atMs'> & {
     readonly kind: 'subscription';
@@ -58,50 +58,50 @@ export type ChargeEvent = {
 /** The invoice that a charge paid, and its customer. */
 export type ChargedInvoice = { readonly customerId: string; readonly invoiceId: string };
 
-/** A purchase was completed: the customer is the account's. */
+/** A completed purchase, which links the customer to the account. */
 export type CustomerEvent = Named & { readonly kind: 'customer' };
 
-/** An event that says something of an account. */
+/** An event about an account. */
 export type AccountEvent = SubscriptionEvent | PaymentEvent | CustomerEvent | ReturnEvent;
 
-/** What a notification of the provider says. */
+/** Content of a notification of the provider. */
 export type BillingEvent =
   | Exclude<AccountEvent, ReturnEvent>
   | ChargeEvent
-  /** A subscription to a price that no plan has. */
+  /** A subscription to a price without a configured plan. */
   | (Named & { readonly kind: 'unknown_price'; readonly price: string })
-  /** Nothing that concerns a plan. */
+  /** An event that does not concern a plan. */
   | { readonly kind: 'other'; readonly id: string };
 
 /**
- * A payment provider. Calls end within 8 s. They reject with `service_unavailable` for reason
- * `billing_unavailable` when the provider does not answer, and with
- * `billing_provider_not_configured` when it refuses what it is asked: key, prices or the portal are
- * not set up there.
+ * A payment provider. Calls end within 8 s. They reject with `service_unavailable` (reason
+ * `billing_unavailable`) if the provider does not answer. They reject with
+ * `billing_provider_not_configured` if the provider refuses the request, because key, prices or
+ * portal are not set up there.
  */
 export interface BillingProvider {
-  /** As the audit trail names it: `stripe`. */
+  /** Name in the audit trail, such as `stripe`. */
   readonly name: string;
-  /** A page on which a person pays for a plan. The account and its plan come with notifications. */
+  /** Opens a page for buying a plan. Account and plan arrive later with notifications. */
   checkout(request: CheckoutRequest): Promise<ProviderPage>;
-  /** A page on which a customer changes, cancels and pays for what it has bought. */
+  /** Opens a page on which a customer changes, cancels and pays subscriptions. */
   portal(request: { customerId: string; returnUrl: string }): Promise<ProviderPage>;
   /**
-   * What a notification says that came with this signature, byte for byte as it came. Throws
-   * `webhook_verification_failed` for one that the provider has not signed, or not in the last five
-   * minutes, and `invalid_request` for a signed one that is not what the provider documents.
+   * The event in a notification; `rawBody` must be the received bytes. Throws
+   * `webhook_verification_failed` unless the provider has signed it within the last five minutes.
+   * Throws `invalid_request` if a signed notification does not have the documented format.
    */
   read(rawBody: Uint8Array, signature: string | undefined, nowMs: number): BillingEvent;
-  /** The invoice that a charge paid; undefined: the charge paid none, or has no customer. */
+  /** The invoice that a charge paid; undefined if the charge has no invoice or no customer. */
   chargedFor(charge: ChargeEvent): Promise<ChargedInvoice | undefined>;
 }
 
-/** Characters of a URL that a caller gives. Source: what browsers and proxies bear. */
+/** Maximum length of a caller's URL, in characters. Browsers and proxies support this length. */
 const URL_LENGTH_MAX = 2_048;
 
 /**
- * Throws `invalid_request` for a URL to which no person's browser should be sent back after a
- * payment: https alone, http on its own machine. No part of the service fetches it (attacks, API7).
+ * Throws `invalid_request` for an unsafe URL for a browser's return after a payment. Allowed are
+ * https, and http for this machine only. The service never fetches the URL (attacks, API7).
  */
 export function assertCallerUrl(field: string, text: string): void {
   if (text.length > URL_LENGTH_MAX) {

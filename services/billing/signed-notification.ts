@@ -2,20 +2,22 @@ import Stripe from 'stripe';
 import { NOTIFICATION_BYTES_MAX } from '#billing/billing-questions';
 import { Fault } from '#fault/fault';
 
-/** How far the time of a signature may lie from now, either way, in seconds. Source: Stripe. */
+/** Maximum difference between signature time and now, in seconds. Source: Stripe. */
 const TOLERANCE_S = 300;
 
-/** Characters of a signature header: one of 80 for each secret that is in use. */
+/** Maximum length of a signature header, in characters. Each active secret adds about 80. */
 const HEADER_LENGTH_MAX = 4_096;
 
-/** The time of a signature. The library takes the last of several and reads digits out of text. */
+/**
+ * Times in a signature header. Stripe's library takes the last of several, and digits within text.
+ */
 const TIME = /(?:^|,)t=([^,]*)/g;
 const SECONDS = /^\d{1,12}$/;
 
 /**
- * The JSON of a notification that one of the secrets has signed as Stripe does: by HMAC over time and
- * body as they came, compared in constant time by Stripe's library. Throws
- * `webhook_verification_failed` for any other, without a word about which part was wrong.
+ * The JSON of a notification that one of the secrets has signed. The signature is Stripe's HMAC
+ * over time and body, compared in constant time by Stripe's library. Throws
+ * `webhook_verification_failed` otherwise, without telling which part was wrong.
  */
 export function verifiedNotification(
   rawBody: Uint8Array,
@@ -39,7 +41,7 @@ export function verifiedNotification(
   throw refusal(failure);
 }
 
-/** The header with which this body is sent, signed by `secret` at this time. */
+/** The signature header for a body, signed by `secret` at `nowMs`. */
 export function signatureOf(body: string, secret: string, nowMs: number): string {
   const timestamp = Math.floor(nowMs / 1_000);
   return Stripe.webhooks.generateTestHeaderString({ payload: body, secret, timestamp });
@@ -50,7 +52,10 @@ function eventOf(rawBody: Uint8Array, header: string, secret: string, nowMs: num
   return Stripe.webhooks.constructEvent(payload, header, secret, TOLERANCE_S, undefined, nowMs);
 }
 
-/** Stripe's library refuses what is old, and takes what is to come. */
+/**
+ * Throws unless the header has exactly one valid time, not in the future. Stripe's library refuses
+ * only old times.
+ */
 function assertTime(header: string, nowMs: number): void {
   const [first, ...others] = [...header.matchAll(TIME)].map(([, text = '']) => text);
   if (first === undefined || others.length > 0 || !SECONDS.test(first)) {

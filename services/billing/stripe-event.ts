@@ -12,20 +12,20 @@ import type {
 } from '#storage/ports/billing';
 
 /*
- * The parts of Stripe's events that say something of a plan. The version of an event is that of its
- * endpoint at Stripe, so what moved in 2025 is read at its new place and at its old one.
+ * The parts of Stripe's events that concern a plan. The endpoint at Stripe determines the API
+ * version of an event. Fields that moved in 2025 are read at their new and old places.
  */
 
-/** The key under which purchases name their account, and Stripe keeps it with what comes of them. */
+/** Metadata key for the account of a purchase. Stripe copies it to the resulting objects. */
 export const ACCOUNT_METADATA = 'account_id';
 
-/** Stripe's ids. Length: Stripe asks for room for 255. */
+/** Id of Stripe. Stripe documents up to 255 characters. */
 const Id = z.string().min(1).max(255);
 
-/** Unix seconds; the last ones of the year 9999. */
+/** Unix seconds, up to the end of the year 9999. */
 const Seconds = z.int().min(0).max(253_402_300_799);
 
-/** An id, or the object itself where the endpoint expands it. */
+/** An id, or the object itself if the endpoint expands it. */
 const Referred = z.union([Id, z.object({ id: Id }).transform(({ id }) => id)]);
 
 const Reference = Referred.nullish().transform((id) => id ?? undefined);
@@ -66,7 +66,7 @@ const Subscription = z.object({
   latest_invoice: Reference,
   // Set while Stripe creates invoices and does not collect them; the status stays `active`.
   pause_collection: z.object({}).nullish(),
-  // Until the version 2025-03-31; then it is with each item.
+  // Moved to the items in version 2025-03-31.
   current_period_end: Seconds.nullish(),
   items: z.object({
     data: z
@@ -82,7 +82,7 @@ const Period = z.object({ start: Seconds, end: Seconds });
 const Line = z.object({
   amount: z.number(),
   period: Period,
-  // Until the version 2025-03-31; then below `pricing`.
+  // Moved below `pricing` in version 2025-03-31.
   price: z.object({ id: Id }).nullish(),
   pricing: z.object({ price_details: z.object({ price: Reference }).nullish() }).nullish(),
 });
@@ -90,7 +90,7 @@ const Line = z.object({
 const Invoice = z.object({
   id: Id,
   customer: Id.nullish(),
-  // Until the version 2025-03-31; then it is below `parent`.
+  // Moved below `parent` in version 2025-03-31.
   subscription: Id.nullish(),
   parent: z
     .object({
@@ -104,7 +104,7 @@ const Charge = z.object({
   id: Id,
   customer: Reference,
   payment_intent: Reference,
-  // Until the version 2025-03-31.
+  // Removed in version 2025-03-31.
   invoice: Reference,
   refunded: z.boolean(),
 });
@@ -117,7 +117,7 @@ const Checkout = z.object({
   client_reference_id: z.string().nullish(),
 });
 
-/** The types of events that Stripe is to send; any other one changes nothing. */
+/** Event types for the webhook endpoint at Stripe. Other types are ignored. */
 export const STRIPE_EVENT_TYPES = [
   'checkout.session.completed',
   'customer.subscription.created',
@@ -136,16 +136,16 @@ export const STRIPE_EVENT_TYPES = [
 
 type StripeEventType = (typeof STRIPE_EVENT_TYPES)[number];
 
-/** How events are read. */
+/** Configuration for reading events. */
 export type StripeReading = {
   readonly planOf: ReadonlyMap<string, BoughtPlan>;
-  /** Mode of the service's key. An event of the other mode changes nothing. */
+  /** Whether the service's key is of live mode. Events of the other mode are ignored. */
   readonly isLive: boolean;
 };
 
 /**
- * Reads an event of Stripe. Throws `invalid_request` for an event of a type above that is not as
- * documented.
+ * Reads an event of Stripe. Throws `invalid_request` if an event of a type above does not have the
+ * documented format.
  */
 export function billingEventOf(json: unknown, { planOf, isLive }: StripeReading): BillingEvent {
   const { id, type, created, livemode, data } = read(Envelope, json);
@@ -217,7 +217,7 @@ function subscriptionOf(
   };
 }
 
-/** The terms of a subscription; undefined: no plan has one of its prices. */
+/** The terms of a subscription; undefined if none of its prices has a plan. */
 function termsOf(
   subscription: z.infer<typeof Subscription>,
   planOf: ReadonlyMap<string, BoughtPlan>,
@@ -236,7 +236,9 @@ function termsOf(
   };
 }
 
-/** The terms before a change: Stripe sends former values of changed fields, of items in parts. */
+/**
+ * The terms before a change. Stripe sends former values of changed fields only, also within items.
+ */
 function termsBefore(
   object: object,
   previous: Record<string, unknown>,
@@ -273,7 +275,10 @@ function paymentOf(
   return { kind: 'payment', ...whose, invoiceId: invoice.id, outcome, lines };
 }
 
-/** The plan's time that a line sells or credits. A line of a trial costs nothing and sells nothing. */
+/**
+ * The period of a plan that an invoice line sells or credits. A trial line has amount 0 and sells
+ * nothing.
+ */
 function lineOf(
   { amount, period, price, pricing }: z.infer<typeof Line>,
   planOf: ReadonlyMap<string, BoughtPlan>,
@@ -284,7 +289,7 @@ function lineOf(
   return [amount < 0 ? { ...line, isCredit: true } : line];
 }
 
-/** A full refund; one in part leaves the plan. */
+/** Event for a full refund. A partial refund does not change the plan. */
 function refundOf(named: Named, charge: z.infer<typeof Charge>): BillingEvent {
   if (!charge.refunded) return { kind: 'other', id: named.id };
   const { id: chargeId, payment_intent: paymentIntentId, customer: customerId } = charge;
@@ -302,7 +307,7 @@ function disputeOf(
   return { kind: 'charge', ...named, ...paid, outcome };
 }
 
-/** Metadata can be written by hand, so that it may be anything. */
+/** The account id in metadata; undefined if invalid, because people can edit metadata. */
 function accountOf(text: string | null | undefined): string | undefined {
   return typeof text === 'string' && isAccountId(text) ? text : undefined;
 }

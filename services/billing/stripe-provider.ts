@@ -13,31 +13,34 @@ import { type Clock, withinMs } from '#platform/clock';
 import { derivedFrom, type Reloadable } from '#platform/files';
 import type { BoughtPlan } from '#storage/ports/billing';
 
-/** One try of a call, and all of them: less than an edge waits for an answer. Milliseconds. */
+/** Maximum time of one try and of a whole call, in milliseconds. Below the timeout of an edge. */
 const TRY_MS_MAX = 3_500;
 const CALL_MS_MAX = 8_000;
 
-/** Tries behind the first one; the library gives them the same idempotency key. */
+/** Maximum number of retries. The library repeats the same idempotency key. */
 const RETRIES_MAX = 1;
 
-/** Longest URL that is taken from Stripe: its checkout pages have a kilobyte behind `#`. Chosen. */
+/**
+ * Maximum length of a URL from Stripe, in characters. Checkout URLs have about a kilobyte behind
+ * `#`.
+ */
 const URL_LENGTH_MAX = 8_192;
 
-/** A key of live mode: its service ignores events of test mode, and the other way round. */
+/** Pattern of a live-mode key. With such a key events of test mode are ignored, and vice versa. */
 const LIVE_KEY = /^[a-z]+_live_/;
 
-/** A price of the provider, and the plan that it is. */
+/** A price of the provider with its plan. */
 type PlanPrice = { readonly plan: BoughtPlan; readonly price: string };
 
-/** How the provider is spoken to. */
+/** Options of `stripeProvider`. */
 export type StripeOptions = {
   readonly clock: Clock;
   readonly apiKey: Reloadable<string>;
-  /** What notifications are signed with; several while they are changed. */
+  /** Secrets that sign notifications; several during a rotation. */
   readonly webhookSecrets: Reloadable<readonly string[]>;
-  /** The first one of each plan is sold; the others are those of older subscriptions. */
+  /** The first price of each plan is sold. Further prices identify older subscriptions. */
   readonly prices: readonly PlanPrice[];
-  /** Where the API is; Stripe itself if left out. */
+  /** Address of the API; default: Stripe itself. */
   readonly api?: {
     readonly protocol: 'http' | 'https';
     readonly host: string;
@@ -45,7 +48,7 @@ export type StripeOptions = {
   };
 };
 
-/** Stripe, by its own library. */
+/** Creates a payment provider that uses Stripe's library. */
 export function stripeProvider(options: StripeOptions): BillingProvider {
   const { clock, apiKey, webhookSecrets, prices, api = {} } = options;
   const client = derivedFrom(
@@ -108,7 +111,7 @@ function sessionOf(
   };
 }
 
-/** Since the version 2025-03-31 only Stripe's API leads from a charge to its invoice. */
+/** The invoice and customer of a charge. Since version 2025-03-31 only the API has the invoice. */
 async function chargedInvoice(
   stripe: Stripe,
   charge: ChargeEvent,
@@ -161,7 +164,7 @@ function away(cause: unknown): Fault {
   return faultFor('billing_unavailable', text, { cause, retryAfterS: 5 });
 }
 
-/** The key, a price or the portal: what is wrong is in the log, and nothing for callers. */
+/** The key, a price or the portal is wrong. Details go to the log, not to callers. */
 function notSetUp(cause: unknown): Fault {
   const text = 'the payment provider is not set up for this';
   return new Fault('billing_provider_not_configured', text, { cause });

@@ -13,24 +13,24 @@ import type {
 } from '#storage/ports/billing';
 
 /*
- * The facts about an account's subscriptions, from notifications in whatever order and however often
- * they come. A record is a set of the newest facts, so the same notifications make the same record
- * (decision 300). `subscription-state.ts` evaluates the facts in the order of time.
+ * Facts about an account's subscriptions, from notifications in any order and with repetitions. A
+ * record is a set of the newest facts, so the same notifications give the same record
+ * (decision 300). `stateOf` evaluates the facts in the order of time.
  */
 
-/** Customers of an account: one, unless two purchases began at the same time. Chosen. */
+/** Maximum number of customers per account. Normally one; concurrent purchases may create more. */
 const CUSTOMERS_MAX = 8;
 
-/** Newest subscriptions of an account: one lives at a time in good order. Chosen. */
+/** Maximum number of subscriptions per account, newest first. Normally one is alive at a time. */
 const SUBSCRIPTIONS_MAX = 8;
 
-/** Newest facts about one subscription: a month has two or three. Chosen. */
+/** Maximum number of facts per subscription, newest first. A month has two or three. */
 const FACTS_MAX = 48;
 
-/** Newest refunds and disputes of an account. Chosen. */
+/** Maximum number of refunds and disputes per account, newest first. */
 const RETURNS_MAX = 24;
 
-/** The record of an account that has no notification. */
+/** The record of an account without notifications. */
 export const NO_BILLING: BillingRecord = { customers: [], subscriptions: [], returns: [] };
 
 /** The record with `event` added; a known event changes nothing. */
@@ -61,7 +61,7 @@ function factOf(event: SubscriptionEvent | PaymentEvent): SubscriptionFact {
   return { ...rest, eventId, kind: 'description' };
 }
 
-/** The newest `max` facts in the order of time and event id. Each event counts once. */
+/** The newest `max` facts, ordered by time and event id. Each event counts once. */
 function withFact<Fact extends SubscriptionFact | ReturnFact>(
   known: readonly Fact[],
   fact: Fact,
@@ -83,7 +83,7 @@ function withCustomer(
     .slice(0, CUSTOMERS_MAX);
 }
 
-/** The newest subscriptions, in the order of their ids. */
+/** The newest subscriptions, ordered by id. */
 function newestOf(subscriptions: readonly BilledSubscription[]): BilledSubscription[] {
   return subscriptions
     .toSorted((a, b) => newsMsOf(b) - newsMsOf(a) || compareText(a.id, b.id))
@@ -99,10 +99,10 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** A time of a plan that was paid, or credited. Undefined invoice: known from a description only. */
+/** A paid or credited period of a plan. `invoiceId` undefined: known from a description only. */
 export type Payment = InvoiceLine & { readonly invoiceId: string | undefined };
 
-/** A subscription after all of its facts. Times are Unix milliseconds. */
+/** State of a subscription after all facts. Times are Unix milliseconds. */
 export type SubscriptionState = {
   /** The newest terms; undefined: only invoices are known. */
   readonly terms: SubscriptionTerms | undefined;
@@ -111,7 +111,7 @@ export type SubscriptionState = {
   readonly payments: readonly Payment[];
   /** The trial, with its actual end; undefined: there was none. */
   readonly trial: { readonly plan: BoughtPlan; readonly throughMs: number } | undefined;
-  /** Unpaid invoices with the time of the first failed payment. Empty id: invoice is not known. */
+  /** Time of the first failed payment by unpaid invoice. Empty id: the invoice is unknown. */
   readonly failures: ReadonlyMap<string, number>;
   /** Plans whose newest invoice was written off. */
   readonly writtenOff: ReadonlySet<BoughtPlan>;
@@ -147,15 +147,15 @@ export function stateOf(
   return { ...state, payments: remaining(state.payments, returns) };
 }
 
-/** Groups facts by time: Stripe dates events by the second. */
+/** Groups facts by time, because Stripe's timestamps have a resolution of a second. */
 function secondsOf(facts: readonly SubscriptionFact[]): SubscriptionFact[][] {
   return [...Map.groupBy(facts, ({ atMs }) => atMs).values()];
 }
 
 /**
- * The description that comes first among those of one second. A creation precedes changes, and a
- * deletion follows them. A change comes first if it starts from the present terms, or if no other
- * change of the second leads to the terms from which it starts.
+ * The first description among those of one second. A creation precedes changes, and a deletion
+ * follows them. A change comes first if it starts from the present terms, or if no other change of
+ * the second leads to its starting terms.
  */
 function followingOf(
   candidates: readonly DescriptionFact[],
@@ -173,7 +173,7 @@ function followingOf(
   return first;
 }
 
-/** Without better evidence, a subscription becomes active after it was inactive. */
+/** Tie-break: a subscription becomes active after it was inactive. */
 function byProgress(a: DescriptionFact, b: DescriptionFact): number {
   return Number(b.status === 'inactive') - Number(a.status === 'inactive');
 }
@@ -208,8 +208,8 @@ function described(state: SubscriptionState, fact: DescriptionFact): Subscriptio
 }
 
 /**
- * The first payment, as far as a description proves it: Stripe makes a subscription active when its
- * first invoice is paid. Later periods and other plans are paid by invoices alone.
+ * The first payment, if a description proves it: Stripe activates a subscription when its first
+ * invoice is paid. Later periods and other plans need invoices as proof.
  */
 function firstPayment(state: SubscriptionState, fact: DescriptionFact): Payment | undefined {
   if (state.payments.length > 0 || fact.isInvoiced === true) return undefined;
@@ -267,7 +267,7 @@ function invoiced(state: SubscriptionState, fact: InvoiceFact): SubscriptionStat
   return { ...state, failures, writtenOff, payments };
 }
 
-/** Payments without the time that was credited, or whose money was taken back. */
+/** Payments without credited periods and without payments that were taken back. */
 function remaining(payments: readonly Payment[], returns: readonly ReturnFact[]): Payment[] {
   const takenAtMs = takenBack(returns);
   const takenMs = ({ invoiceId }: Payment) =>
@@ -290,14 +290,14 @@ function remaining(payments: readonly Payment[], returns: readonly ReturnFact[])
     });
 }
 
-/** Whether an invoice reports a payment that is else known from a description without an invoice. */
+/** Whether an invoice reports the same payment as a description without an invoice. */
 function isInvoicedToo({ plan, invoiceId, throughMs }: Payment, sold: readonly Payment[]): boolean {
   if (invoiceId !== undefined) return false;
   const invoiced = sold.filter((one) => one.plan === plan && one.invoiceId !== undefined);
   return invoiced.some((one) => one.throughMs >= throughMs);
 }
 
-/** Invoices whose money is with the customer again, and since when. */
+/** Invoices whose money was returned to the customer, with the time of the return. */
 export function takenBack(returns: readonly ReturnFact[]): ReadonlyMap<string, number> {
   const taken = new Map<string, number>();
   for (const { invoiceId, outcome, atMs } of returns) {
