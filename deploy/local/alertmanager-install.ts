@@ -2,7 +2,7 @@ import { goInstall } from '#deploy/local/go-install';
 import { programPath } from '#deploy/local/program-path';
 import type { Print } from '#deploy/local/progress';
 
-/** Debian's package looks for its templates where only root can put them: it must be installed. */
+/** Built by Go: Debian's package must be installed by root to find its templates. */
 const GO_PACKAGE = {
   name: 'alertmanager',
   path: 'github.com/prometheus/alertmanager/cmd/alertmanager',
@@ -11,8 +11,8 @@ const GO_PACKAGE = {
 } as const;
 
 /**
- * The file of Alertmanager: on `PATH` under either of its names, or built by Go into the cache, which
- * takes some minutes. Throws `MissingServer`.
+ * Path of Alertmanager: from `PATH` under either name, or built by Go into the cache within
+ * minutes. Throws `MissingServer`.
  */
 export async function installedAlertmanager(print: Print): Promise<string> {
   const onPath = programPath('prometheus-alertmanager') ?? programPath('alertmanager');

@@ -1,22 +1,26 @@
 import { connect, createServer, type Socket } from 'node:net';
 
 /*
- * The addresses of a local cluster, one for its edges and one for its consoles: each new connection goes
- * to the next process there that says it is ready, and to the one after it when that refuses. It knows
- * TCP only, and connects from the caller's own address, which is one of this machine: a process sees who
- * calls, and there is no header to believe or to forge. Bytes pass as they come, for as long as both sides
- * hold the connection, so a stream of events is neither held back nor cut. In production whatever balances
- * loads there has this place.
+ * TCP load balancer of a local cluster, with one address for edges and one for consoles. Each new
+ * connection goes to the next ready process (round robin), and to the following one if the
+ * connection is refused. The balancer connects from the caller's own loopback address. Processes
+ * therefore see the caller's address, and no header has to be trusted. Bytes are forwarded
+ * unbuffered, so event streams are neither delayed nor cut. In production a load balancer takes
+ * this place.
+ *
  * Usage: node deploy/local/balancer.ts PORT=TARGET_PORT/TARGET_OPERATORS_PORT,… PORT=…
  */
 
 const HOST = '127.0.0.1';
 
-/** How often targets are asked whether they are ready, in milliseconds. */
+/** Interval of readiness probes, in milliseconds. */
 const ASK_EVERY_MS = 500;
 const ANSWER_MS_MAX = 1_000;
 
-/** Taken for ready until it says otherwise: one that is not there yet refuses, which costs nothing. */
+/**
+ * A process behind the balancer. Initially ready: a process that has not started refuses
+ * connections at once.
+ */
 type Target = { readonly port: number; readonly operatorsPort: number; isReady: boolean };
 
 for (const entrance of process.argv.slice(2)) {
@@ -34,20 +38,20 @@ function balance(port: number, targets: readonly Target[]): void {
   setInterval(() => targets.forEach(ask), ASK_EVERY_MS);
   targets.forEach(ask);
   createServer({ allowHalfOpen: true, noDelay: true }, (caller) => {
-    // Until it is joined nothing else listens, and an error without a listener ends the process.
+    // Until `join` adds its own listener, an unhandled error would end the process.
     caller.on('error', () => caller.destroy());
     turn = (turn + 1) % targets.length;
     join(caller, inTurn(targets, turn));
   }).listen(port, HOST);
 }
 
-/** Ready targets from this turn on; the others behind them, because a probe may be wrong. */
+/** Ready targets first, in turn order; then the others, because a probe may be wrong. */
 function inTurn(targets: readonly Target[], turn: number): Target[] {
   const order = [...targets.slice(turn), ...targets.slice(0, turn)];
   return order.sort((left, right) => Number(right.isReady) - Number(left.isReady));
 }
 
-/** Connects a caller to the first of these targets that takes it. */
+/** Connects a caller to the first target that accepts the connection. */
 function join(caller: Socket, [target, ...others]: readonly Target[]): void {
   if (target === undefined || caller.destroyed) return void caller.destroy();
   const { remoteAddress = HOST } = caller;

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where everything that is fetched is kept between runs: outside the repository, per user. */
+/** Folder for all fetched programs: per user, outside the repository, kept between runs. */
 export function cacheFolder(): string {
   const configured = process.env['XDG_CACHE_HOME'] ?? '';
   const root = configured === '' ? join(homedir(), '.cache') : configured;

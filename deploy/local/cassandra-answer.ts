@@ -1,16 +1,19 @@
 import { Client, policies, types } from 'cassandra-driver';
 
-/** How long a connect and a read may take, in milliseconds. A server that has just started is slow. */
+/**
+ * Maximum time for a connect and for a read, in milliseconds. A server that has just started is
+ * slow.
+ */
 const ANSWER_MS_MAX = 5_000;
 
-/** The version of the Cassandra at `host:port`, read from a table of its own. Rejects without. */
+/** The version of the Cassandra at `host:port`. Rejects if the server does not answer. */
 export async function cassandraVersionAt(address: string): Promise<string> {
   const query = 'SELECT release_version FROM system.local';
   const [row] = await lookAtCassandra(address, query, types.consistencies.one);
   return String(row?.['release_version'] ?? '');
 }
 
-/** The rows that exactly the server at `host:port` answers a query with. Rejects without an answer. */
+/** Rows of a query, answered by exactly the server at `host:port`. Rejects without an answer. */
 export async function lookAtCassandra(
   address: string,
   query: string,
@@ -19,7 +22,7 @@ export async function lookAtCassandra(
   const { RoundRobinPolicy, AllowListPolicy } = policies.loadBalancing;
   const client = new Client({
     contactPoints: [address],
-    // It would find others, and ask one of them.
+    // Otherwise the driver would discover other servers and query one of them.
     policies: { loadBalancing: new AllowListPolicy(new RoundRobinPolicy(), [address]) },
     socketOptions: { connectTimeout: ANSWER_MS_MAX, readTimeout: ANSWER_MS_MAX },
   });

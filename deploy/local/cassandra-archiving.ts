@@ -1,16 +1,19 @@
 import { resolve } from 'node:path';
 
-/** Where a Cassandra keeps the segments of its commit log that are closed, and what it replays first. */
+/** Folders for archived commit-log segments, and for segments to replay. */
 export type CassandraArchiving = {
   readonly archive: string;
-  /** Segments that are replayed at the start; none without it. */
+  /** Folder of segments that are replayed at the start; undefined: none. */
   readonly restore?: string | undefined;
 };
 
-/** The file that Cassandra looks for in its class path. */
+/** Name of the file that Cassandra looks up in its class path. */
 export const ARCHIVING_FILE = 'commitlog_archiving.properties';
 
-/** Its content. No moment is named: mutations have versions for timestamps. */
+/**
+ * Content of the archiving file. Sets no restore time, because timestamps of mutations are
+ * versions.
+ */
 export function archivingProperties({ archive, restore }: CassandraArchiving): string {
   const script = resolve('deploy/backup/archive-segment.sh');
   const lines = [`archive_command=/bin/sh ${script} %path %name ${resolve(archive)}`];

@@ -8,32 +8,29 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** The version that is fetched and tested. */
+/** Version that is fetched and tested. */
 const VERSION = '5.0.6';
 
-/** What a server on `PATH` must be, so that its settings mean what these say. */
+/** Versions accepted from `PATH`, for which these settings are valid. */
 const SERIES = /^5\.0\./;
 
 const COPY_GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 
-/** How many libraries there are: only to print how far a download is. */
+/** Approximate number of libraries, for progress lines only. */
 const LIBRARY_COUNT = 100;
 
-/** 66 MB of libraries from a registry over a slow line, in milliseconds. */
+/** Maximum download time in milliseconds, for 66 MB of libraries over a slow line. */
 const FETCH_MS_MAX = 900_000;
 
-/** What it takes to run a Cassandra. */
+/** Parts needed to run Cassandra. */
 export type CassandraProgram = {
   readonly java: string;
   readonly version: string;
-  /** The folders with its libraries. */
+  /** Folders with Cassandra's libraries. */
   readonly libraries: readonly string[];
 };
 
-/**
- * A Cassandra 5.0 to run: the one on `PATH`, or from the cache, fetched by Maven. Throws
- * `MissingServer`.
- */
+/** Cassandra 5.0: from `PATH`, or from the cache, fetched by Maven. Throws `MissingServer`. */
 export async function installedCassandra(print: Print): Promise<CassandraProgram> {
   const java = await findJava();
   const own = cassandraOnPath();
@@ -45,7 +42,7 @@ export async function installedCassandra(print: Print): Promise<CassandraProgram
   return { java, version: VERSION, libraries: [join(folder, 'lib')] };
 }
 
-/** The unpacked archive and Debian's package keep their libraries in different places. */
+/** The archive and Debian's package keep the libraries in different folders. */
 function cassandraOnPath(): Omit<CassandraProgram, 'java'> | undefined {
   const program = programPath('cassandra');
   if (program === undefined) return undefined;
@@ -96,7 +93,7 @@ async function fetch(folder: string, java: string, print: Print): Promise<void> 
   }
 }
 
-/** Maven ends with advice; its first error says what happened. */
+/** Maven's first error line has the cause; its last lines contain advice. */
 function mavenError(output: string): string {
   return /^\[ERROR\] (.+)$/m.exec(output)?.[1] ?? lastLine(output);
 }

@@ -1,21 +1,21 @@
 import { pathToFileURL } from 'node:url';
 
-/** Options of the Java machine of a server. */
+/** JVM options of a Cassandra server. */
 export type JavaOptions = {
-  /** Settings, logging and state of the server, as files. */
+  /** Paths of the server's settings, logging configuration and state. */
   readonly yaml: string;
   readonly logback: string;
   readonly state: string;
   readonly heapMb: number;
-  /** Whether there are other servers, which it must hear from before it serves. */
+  /** Whether the ring has other servers, whose gossip the server must wait for. */
   readonly isOneOfSeveral: boolean;
-  /** Whether the state goes with the process: nobody starts a server on it again. */
+  /** Whether the state is deleted with the process and never used again. */
   readonly isThrownAway: boolean;
-  /** Where `nodetool` may connect; without it no client can. */
+  /** JMX port for `nodetool`; undefined: no client can connect. */
   readonly jmxPort?: number;
 };
 
-/** What Cassandra opens of Java 17's own modules: the list of its `jvm17-server.options`. */
+/** Java 17 modules that Cassandra needs, as in its `jvm17-server.options`. */
 const EXPORTED = [
   'java.base/jdk.internal.misc',
   'java.management.rmi/com.sun.jmx.remote.internal.rmi',
@@ -41,13 +41,13 @@ const OPENED = [
   'java.base/java.util',
 ];
 
-/** What gives Cassandra's programs the access to Java that they ask for. */
+/** JVM arguments that give Cassandra's programs access to Java modules. */
 export const JAVA_ACCESS: readonly string[] = [
   ...EXPORTED.map((name) => `--add-exports=${name}=ALL-UNNAMED`),
   ...OPENED.map((name) => `--add-opens=${name}=ALL-UNNAMED`),
 ];
 
-/** There is no other server to hear from: a single one need not wait for gossip. */
+/** Options of a single server, which need not wait for gossip. */
 const FAST_START = [
   '-Dcassandra.skip_wait_for_gossip_to_settle=0',
   '-Dcassandra.ring_delay_ms=100',
@@ -55,9 +55,10 @@ const FAST_START = [
 ];
 
 /**
- * One of several keeps what it knew of the ring: with a part of it a server would take itself for a
- * majority, and grant a conditional write alone. It waits until gossip is quiet for a second and a half
- * instead of 3 s, and begins without the others after 2 s instead of 30: on loopback that is much.
+ * Options of a server in a ring. The server keeps its knowledge of the ring: with only a part of
+ * it, it would count itself as a majority and grant conditional writes alone. On loopback shorter
+ * waits suffice: gossip must be quiet for 1.5 s instead of 3 s, and the server starts without the
+ * others after 2 s instead of 30 s.
  */
 const RING_START = [
   '-Dcassandra.gossip_settle_min_wait_ms=1000',
@@ -66,9 +67,9 @@ const RING_START = [
 ];
 
 /**
- * For a server of tests, whose state nobody reads again. The compiler makes simple code: compiling
- * well takes longer than the tests. A changed schema is not flushed to disk: a start on the state of a
- * killed server would lack tables. Both halve the processor time of the storage tests.
+ * Options of a test server, whose state nobody reads again. The compiler generates simple code,
+ * because optimising takes longer than the tests. Schema changes are not flushed: after a kill, the
+ * state lacks tables. Both options halve the CPU time of the storage tests.
  */
 const THROWN_AWAY = [
   '-XX:TieredStopAtLevel=1',
@@ -79,8 +80,8 @@ const THROWN_AWAY = [
 export function javaOptions(options: JavaOptions): string[] {
   const { yaml, logback, state, heapMb, isOneOfSeveral, isThrownAway, jmxPort } = options;
   return [
-    // All of the heap at once: in a small one the collector works all the time. The parallel one
-    // takes the least CPU, and its pauses on a heap of this size are short.
+    // Allocate the whole heap at once: a small heap keeps the collector busy. The parallel
+    // collector uses the least CPU; its pauses are short at this heap size.
     `-Xms${heapMb}m`,
     `-Xmx${heapMb}m`,
     '-XX:+UseParallelGC',

@@ -12,18 +12,21 @@ import {
   processFolder,
 } from '#deploy/local/cluster-plan';
 
-/** How long servers that answer may take to hear from each other: on loopback seconds. Milliseconds. */
+/**
+ * Maximum time until answering servers know each other, in milliseconds. On loopback it takes
+ * seconds.
+ */
 const RING_MS_MAX = 60_000;
 const ASK_EVERY_MS = 500;
 
 /**
- * A read that every server has to answer: its keyspace is Cassandra's own, and keeps three copies. The
- * row is none that there could be.
+ * A read that needs an answer of every server: the keyspace is Cassandra's own and has three
+ * copies. The row does not exist.
  */
 const READ_EVERY_COPY = `SELECT parent_id FROM system_distributed.parent_repair_history
   WHERE parent_id = 00000000-0000-1000-8000-000000000000`;
 
-/** The ring that a Cassandra of the plan is part of; undefined if it is alone. */
+/** The ring of a Cassandra in the plan; undefined for a single server. */
 export function ringOf(
   { host, otherPorts }: PlannedProcess,
   { processes }: ClusterPlan,
@@ -34,7 +37,7 @@ export function ringOf(
   return { host, storagePort, hosts: servers.flatMap((server) => server.host ?? []) };
 }
 
-/** Fulfils when each of several servers reaches all others; rejects after a minute. */
+/** Resolves when every server reaches all others. Rejects after a minute. */
 export async function ringFormed(servers: readonly PlannedProcess[]): Promise<void> {
   if (servers.length < 2) return;
   const deadlineMs = performance.now() + RING_MS_MAX;
@@ -50,7 +53,9 @@ export async function ringFormed(servers: readonly PlannedProcess[]): Promise<vo
   }
 }
 
-/** Throws one line when the folder's data is that of another number of Cassandra nodes. */
+/**
+ * Throws a one-line error if the folder's data belongs to a different number of Cassandra nodes.
+ */
 export function assertBegunAlike({ folder, cassandra, cassandraNodes = 1 }: ClusterSize): void {
   if (cassandra !== undefined) return;
   const begunWith = cassandraNodesOf(folder);
@@ -62,7 +67,7 @@ export function assertBegunAlike({ folder, cassandra, cassandraNodes = 1 }: Clus
   );
 }
 
-/** How many Cassandra nodes a folder was begun with; undefined for a new one. */
+/** Number of Cassandra nodes that created the folder's data; undefined for a new folder. */
 export function cassandraNodesOf(folder: string): number | undefined {
   return [1, 3].find((count) => hasData(folder, count));
 }

@@ -17,61 +17,66 @@ import { assertPortFree, freePort } from '#deploy/local/free-port';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
 import { type Print, printNothing, withProgress } from '#deploy/local/progress';
 
-/** A first start takes 10 s on a quiet machine with two cores. */
+/**
+ * Maximum start time, in milliseconds. A first start takes 10 s on a quiet machine with two cores.
+ */
 const READY_MS_MAX = 180_000;
 
-/** Enough for the journal's load and for every test; in MiB. */
+/** Heap of a single server, in MiB. Enough for the journal's load and all tests. */
 const HEAP_MB = 1_024;
 
-/** Of each of several, which share that load's rows but have them all. Chosen. */
+/** Heap of each server in a ring, in MiB. Each has all rows, but only a share of the reads. */
 const RING_HEAP_MB = 512;
 
 /**
- * By how much Linux may delay timers of its process, in nanoseconds; 50,000 is usual. At any load a
- * worker of Cassandra without work looks for some again and again, as often as timers let it: that
- * takes 30 instead of 58 % of a core at 200 appends a second, and an append a millisecond more.
+ * Maximum delay of timers (Linux timer slack), in nanoseconds; the default is 50,000. Idle workers
+ * of Cassandra poll for work as often as timers allow. With this value polling takes 30 instead of
+ * 58 % of a core at 200 appends per second; an append takes 1 ms longer.
  */
 export const TIMER_SLACK_NS = 500_000;
 
-/** A process has the timer slack of the one that starts it: there is no option of Java for it. */
+/** Sets the timer slack, which child processes inherit: Java has no option for it. */
 const WITH_SLACK = `echo ${TIMER_SLACK_NS} > /proc/self/timerslack_ns; exec "$0" "$@"`;
 
 const MAIN_CLASS = 'org.apache.cassandra.service.CassandraDaemon';
 
-/** A server among others on loopback. */
+/** Place of a server in a ring on loopback. */
 export type CassandraRing = {
-  /** Its own address, and those of all servers. */
+  /** Address of this server, and addresses of all servers. */
   readonly host: string;
   readonly hosts: readonly string[];
-  /** Of all, for what they say to each other. */
+  /** Port of all servers for traffic between servers. */
   readonly storagePort: number;
 };
 
-/** Where a Cassandra runs, and what differs from the usual. */
+/** Place of a Cassandra server, and its deviations from the defaults. */
 export type CassandraOptions = ServerPlace & {
-  /** Of its record and its log; `cassandra` unless given. */
+  /** Name in record and log. Default: `cassandra`. */
   readonly name?: string;
-  /** Alone without it. */
+  /** Undefined: a single server. */
   readonly ring?: CassandraRing;
-  /** Of CQL; a free one unless named. */
+  /** CQL port. Default: a free port. */
   readonly port?: number;
-  /** Of `nodetool`; without it there is none. */
+  /** JMX port for `nodetool`; undefined: none. */
   readonly jmxPort?: number;
   readonly heapMb?: number;
-  /** Keeps its commit log, for a restore; without it nothing is kept. */
+  /** Archives the commit log for a restore; undefined: no archive. */
   readonly archiving?: CassandraArchiving;
-  /** Whether its state goes with it: faster, and useless once the server is killed. */
+  /** Whether the state is deleted with the server. Faster; the state is unusable after a kill. */
   readonly isThrownAway?: boolean;
-  /** Replaces settings by name: for a test that wants a server which is set up wrongly. */
+  /** Replaces settings by name, for tests that need a misconfigured server. */
   readonly settings?: CassandraSettings;
-  /** Fulfils when the server at this address answers; for one that asks who calls. */
+  /**
+   * Readiness check: resolves when the server at this address answers. Override it for servers that
+   * require a login.
+   */
   readonly ask?: (address: string) => Promise<unknown>;
   readonly print?: Print;
 };
 
 /**
- * Starts a Cassandra 5.0 on loopback, fetched first if need be; fulfils when it answers a query.
- * Throws `MissingServer` when there is none to be had.
+ * Starts Cassandra 5.0 on loopback and fetches it first if needed. Resolves when the server answers
+ * a query. Throws `MissingServer` if Cassandra is not available.
  */
 export async function startCassandra(options: CassandraOptions): Promise<LocalServer> {
   const { name = 'cassandra', ring, print = printNothing, jmxPort, logFolder } = options;
@@ -104,7 +109,7 @@ export async function startCassandra(options: CassandraOptions): Promise<LocalSe
   const args = [
     ...javaOptions({ ...files, state: join(folder, 'state'), heapMb, ...kind, ...jmx }),
     '-cp',
-    // The file about archiving is looked for in the class path.
+    // Cassandra looks up the archiving file in the class path.
     [
       ...(archiving === undefined ? [] : [folder]),
       ...libraries.map((path) => join(path, '*')),
@@ -131,7 +136,7 @@ function commandOf(java: string, args: readonly string[]) {
   return { program: '/bin/sh', args: ['-c', WITH_SLACK, java, ...args] };
 }
 
-/** One line for what happened, to standard output, which is the log file. */
+/** Logging configuration: one line per event, to standard output, which is the log file. */
 const LOGBACK = `<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date{ISO8601} %-5level %logger{0} %msg%n</pattern></encoder>

@@ -1,7 +1,7 @@
-/** Three of them share a machine, each with half the heap of one that is alone. */
+/** Memory of a server in a ring of three on one machine: half of a single server's. */
 const SMALLER = { memtable_heap_space: '64MiB', memtable_offheap_space: '64MiB' } as const;
 
-/** Settings of `cassandra.yaml` by name; a value is whatever YAML takes where JSON is written. */
+/** Settings of `cassandra.yaml` by name. Values must be valid in JSON. */
 export type CassandraSettings = Readonly<Record<string, unknown>>;
 
 /** Address and ports of one server on loopback. */
@@ -9,13 +9,14 @@ export type CassandraPlace = {
   readonly host: string;
   readonly cql: number;
   readonly storage: number;
-  /** Addresses of all servers, this one's among them, if there are several. */
+  /** Addresses of all servers including this one; undefined for a single server. */
   readonly ring: readonly string[] | undefined;
 };
 
 /**
- * The settings of a server on loopback, alone or one of several. What safety needs (architecture 6): conditional writes
- * by `paxos_variant` v2, and a commit log that is on disk before a write is acknowledged.
+ * Settings of a server on loopback, single or in a ring. Safety requires two of them
+ * (architecture 6): conditional writes with `paxos_variant` v2, and a commit log that is on disk
+ * before a write is acknowledged.
  */
 export function localCassandraSettings(place: CassandraPlace): CassandraSettings {
   const { host, cql, storage, ring = [host] } = place;
@@ -28,7 +29,7 @@ export function localCassandraSettings(place: CassandraPlace): CassandraSettings
     seed_provider: [
       {
         class_name: 'org.apache.cassandra.locator.SimpleSeedProvider',
-        // All of them, so that any may come back first, and alone.
+        // All servers are seeds, so that any of them can start first and alone.
         parameters: [{ seeds: ring.map((address) => `${address}:${storage}`).join() }],
       },
     ],
@@ -37,13 +38,14 @@ export function localCassandraSettings(place: CassandraPlace): CassandraSettings
     num_tokens: 1,
     paxos_variant: 'v2',
     commitlog_sync: 'batch',
-    // Direct I/O where the file system has it. By default the log is mapped and dropped from the page
-    // cache behind every sync, so that each append reads it back from disk: 4 ms.
+    // Use direct I/O if the file system supports it. By default the log is memory-mapped and
+    // dropped from the page cache after every sync. Each append then reads it back from disk, which
+    // takes 4 ms.
     commitlog_disk_access_mode: 'auto',
-    // Tests drop keyspaces all the time, and no test looks at what a snapshot keeps of them.
+    // Tests drop keyspaces all the time and never need their snapshots.
     auto_snapshot: false,
-    // Small, because a laptop holds everything else too. One mutation may have half a segment: far
-    // above the largest group of the journal (512 KiB).
+    // Small, because a laptop runs everything else too. A mutation may fill half a segment: far
+    // more than the largest group of the journal (512 KiB).
     commitlog_segment_size: '16MiB',
     commitlog_total_space: '512MiB',
     memtable_heap_space: '128MiB',
@@ -55,14 +57,19 @@ export function localCassandraSettings(place: CassandraPlace): CassandraSettings
   };
 }
 
-/** Every server begins with nothing and its even share: there is nothing to fetch from the others. */
+/**
+ * Ring settings: every server starts empty with an even share of the tokens, so no data is
+ * streamed.
+ */
 function ringSettings(ring: readonly string[], host: string): CassandraSettings {
   const share = 2n ** 64n / BigInt(ring.length);
   const token = BigInt(ring.indexOf(host)) * share - 2n ** 63n;
   return { auto_bootstrap: false, initial_token: `${token}`, ...SMALLER };
 }
 
-/** `cassandra.yaml`: every line a setting, its value in JSON, which is YAML too. */
+/**
+ * Content of `cassandra.yaml`: one setting per line, with its value in JSON, which is valid YAML.
+ */
 export function cassandraYaml(settings: CassandraSettings): string {
   const lines = Object.entries(settings).map(
     ([name, value]) => `${name}: ${JSON.stringify(value)}`,

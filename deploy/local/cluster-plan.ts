@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 
 /*
- * What a local cluster consists of: its processes, their ports and their variables, as data. Everybody
- * who starts, shows or disturbs one reads it here.
+ * Plan of a local cluster as data: its processes with their ports and variables. All code that
+ * starts, shows or disturbs the cluster uses this plan.
  */
 
-/** What a process of the cluster is. */
+/** Kind of a process in the cluster. */
 export type ProcessKind =
   | 'cassandra'
   | 'nats'
@@ -15,55 +15,60 @@ export type ProcessKind =
   | 'console'
   | 'balancer';
 
-/** What may join while the cluster runs: edges learn of it by themselves, the balancer of none. */
+/** Kinds that may join a running cluster. Edges discover them; the balancer has fixed targets. */
 export type NodeKind = Extract<ProcessKind, 'engine' | 'limiter'>;
 
-/** In good order a cluster ends like this: who calls others ends before them. */
+/** Order of an orderly stop: callers stop before the processes that they call. */
 export const STOP_ORDER: readonly ProcessKind[] = [
   ...(['balancer', 'console', 'edge', 'engine', 'limiter', 'nats', 'cassandra'] as const),
 ];
 
-/** A port of the balancer, and which processes stand behind it. */
+/** A port of the balancer, and the kind of processes behind it. */
 type Entrance = { readonly port: number; readonly kind: Extract<ProcessKind, 'edge' | 'console'> };
 
 /** One process of the cluster. */
 export type PlannedProcess = {
-  /** `engine2`; unique, and stable between runs. */
+  /** Such as `engine2`; unique, and stable between runs. */
   readonly name: string;
   readonly kind: ProcessKind;
-  /** Its loopback address; 127.0.0.1 unless given. */
+  /** Loopback address. Default: 127.0.0.1. */
   readonly host?: string;
-  /** Where others reach it. */
+  /** Port for clients and other processes. */
   readonly port: number;
-  /** Where it says whether it is ready, if it has such a port. */
+  /** Port of the readiness probe; undefined if the process has none. */
   readonly operatorsPort?: number;
-  /** Every other port that it takes. */
+  /** All further ports of the process. */
   readonly otherPorts?: readonly number[];
-  /** Of the balancer: each kind that it stands in front of, and at which port. */
+  /** Entrances of the balancer. */
   readonly entrances?: readonly Entrance[];
-  /** Its variables; the secret of the cluster comes on top. */
+  /** Variables of the process, without the cluster secret. */
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** How large a cluster is and where it lives. */
+/** Size and place of a cluster. */
 export type ClusterSize = {
-  /** State, logs and records of all its processes, kept between runs. */
+  /** Folder for state, logs and records of all processes, kept between runs. */
   readonly folder: string;
-  /** The first of a block of 100 ports of the loopback address; it is the cluster's own address. */
+  /** First of a block of 100 loopback ports; also the port of the cluster's own address. */
   readonly ports: number;
-  /** At most 20; 3 unless given. */
+  /** At most 20. Default: 3. */
   readonly engines?: number;
-  /** At most 10; 2 unless given. */
+  /** At most 10. Default: 2. */
   readonly edges?: number;
-  /** At most 4; 2 unless given. */
+  /** At most 4. Default: 2. */
   readonly limiters?: number;
-  /** At most 4; 2 unless given, so that people stay signed in when one ends; 0: there is no console. */
+  /** At most 4. Default: 2, so that people stay signed in when one ends. 0: no console. */
   readonly consoles?: number;
-  /** Of the engines, and as many of the limiters; 64 unless given; fixed by the first start on a folder. */
+  /**
+   * Number of shards of the engines, and of the limiters. Default: 64. Fixed by the folder's first
+   * start.
+   */
   readonly shards?: number;
-  /** Cassandra nodes, 1 or 3, each with a copy of everything; 1 unless given; fixed as the shards are. */
+  /**
+   * Number of Cassandra nodes, 1 or 3, each with a full copy. Default: 1. Fixed by the first start.
+   */
   readonly cassandraNodes?: number | undefined;
-  /** `host:port` of a Cassandra and URL of a NATS to use instead of own ones. */
+  /** `host:port` of an external Cassandra, and URL of an external NATS; undefined: started here. */
   readonly cassandra?: string | undefined;
   readonly nats?: string | undefined;
 };
@@ -72,45 +77,51 @@ export type ClusterSize = {
 export type ClusterPlan = {
   readonly folder: string;
   readonly logFolder: string;
-  /** The first of its block of ports. */
+  /** First port of the cluster's block. */
   readonly ports: number;
-  /** The one balanced address: `http://127.0.0.1:8400`. */
+  /** Balanced address of the edges, such as `http://127.0.0.1:8400`. */
   readonly address: string;
-  /** That of the consoles, in front of which the same balancer stands: `http://127.0.0.1:8401`. */
+  /** Balanced address of the consoles, such as `http://127.0.0.1:8401`. */
   readonly consoleAddress: string;
-  /** The admin port of the first limiter that is there now; any limiter's does the same. */
+  /** URL of the admin port of the first limiter; all limiters are equivalent. */
   readonly adminUrl: string;
-  /** Of each sharded service. */
+  /** Number of shards of each sharded service. */
   readonly shards: number;
-  /** Variables that every process of the service gets, and tools that look at the cluster. */
+  /** Variables for every process of the service, and for tools that access the cluster. */
   readonly shared: Readonly<Record<string, string>>;
-  /** In the order in which they are started. */
+  /** Processes in start order. */
   readonly processes: readonly PlannedProcess[];
 };
 
-/** How many ports a cluster may take, from its first on. */
+/** Number of ports in the block of a cluster. */
 export const PORTS_PER_CLUSTER = 100;
 
 const HOST = '127.0.0.1';
 
-/** Offsets into the block of ports. */
+/** Offsets in the block of ports. */
 const CONSOLE = 1;
 const NATS = 2;
 const CASSANDRA = 3;
-/** Of several nodes, for what they say to each other: each has the same ports on an address of its own. */
+/** Port between Cassandra nodes; each node has its own address with the same ports. */
 const CASSANDRA_STORAGE = 4;
 const EDGES = 10;
 const CONSOLES = 30;
 const ENGINES = 40;
 const LIMITERS = 82;
 
-/** Numbers of the last engine and the last limiter: there are no ports for more, and one for tests. */
+/** Highest number of an engine and of a limiter. The block has no ports for more. */
 const LAST_NUMBER = { engine: 20, limiter: 4 } as const satisfies Record<NodeKind, number>;
 
-/** As the limiter's answers may be late while a whole cluster and its stores share two cores. Chosen. */
+/**
+ * Limiter timeout in milliseconds. Long, because a whole cluster and its stores may share two
+ * cores.
+ */
 const LIMITER_TIMEOUT_MS = '1000';
 
-/** The local cluster of this size: 2 edges, 2 limiters, 3 engines, 2 consoles, a balancer, and stores. */
+/**
+ * Plan of a local cluster. Default: 2 edges, 2 limiters, 3 engines, 2 consoles, a balancer, and
+ * stores.
+ */
 export function clusterPlan(size: ClusterSize): ClusterPlan {
   const { folder, ports, engines = 3, edges = 2, limiters = 2, consoles = 2, shards = 64 } = size;
   const consoleAddress = `http://${HOST}:${ports + CONSOLE}`;
@@ -122,7 +133,7 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     SERVICE_CASSANDRA_REPLICATION_FACTOR: `${cassandras.length}`,
     SERVICE_NATS_URL: size.nats ?? `nats://${HOST}:${ports + NATS}`,
     SERVICE_SHARDS: `${shards}`,
-    // For `ctl` too, which makes links that lead there.
+    // Also for `ctl`, which creates links to the console.
     SERVICE_CONSOLE_ORIGIN: consoleAddress,
   };
   const processes: readonly PlannedProcess[] = [
@@ -147,7 +158,7 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
   };
 }
 
-/** One more node for this plan, under the number after the highest. Throws when there are no ports. */
+/** The next node of a kind, numbered after the highest. Throws if there are no ports left. */
 export function nextNode({ ports, processes }: ClusterPlan, kind: NodeKind): PlannedProcess {
   const nodes = processes.filter((planned) => planned.kind === kind);
   const number = Math.max(0, ...nodes.map(({ name }) => Number(name.slice(kind.length)))) + 1;
@@ -155,12 +166,12 @@ export function nextNode({ ports, processes }: ClusterPlan, kind: NodeKind): Pla
   return kind === 'engine' ? plannedEngine(ports, number) : plannedLimiter(ports, number);
 }
 
-/** The plan with this process too. */
+/** The plan with an additional process. */
 export function planWith(plan: ClusterPlan, planned: PlannedProcess): ClusterPlan {
   return consistingOf(plan, [...plan.processes, planned]);
 }
 
-/** The plan without the process of this name. Throws when no other would do its work. */
+/** The plan without a process. Throws if the process is the last of its kind. */
 export function planWithout(plan: ClusterPlan, name: string): ClusterPlan {
   const leaving = plan.processes.find((planned) => planned.name === name);
   const others = plan.processes.filter((planned) => planned !== leaving);
@@ -170,7 +181,10 @@ export function planWithout(plan: ClusterPlan, name: string): ClusterPlan {
   return consistingOf(plan, others);
 }
 
-/** An operator must not be sent to a limiter that has left, so that address may be another. */
+/**
+ * The plan with these processes. The admin URL may change: it must not name a limiter that has
+ * left.
+ */
 function consistingOf(plan: ClusterPlan, processes: readonly PlannedProcess[]): ClusterPlan {
   return { ...plan, processes, adminUrl: adminUrlOf(processes) };
 }
@@ -189,8 +203,8 @@ function plannedEngine(ports: number, number: number): PlannedProcess {
 }
 
 /**
- * One Cassandra, or three under numbered names. Drivers take all nodes to listen on the same port, so each
- * of three has an address of its own.
+ * One Cassandra, or three with numbered names. Drivers expect the same port on all nodes, so each
+ * of three has its own address.
  */
 function plannedCassandras(size: ClusterSize): PlannedProcess[] {
   const { ports, cassandra, cassandraNodes = 1 } = size;
@@ -206,12 +220,12 @@ function plannedCassandras(size: ClusterSize): PlannedProcess[] {
   });
 }
 
-/** Where a process listens: `127.0.0.1:8403`. */
+/** Listening address of a process, such as `127.0.0.1:8403`. */
 export function hostAndPort({ host = HOST, port }: Pick<PlannedProcess, 'host' | 'port'>): string {
   return `${host}:${port}`;
 }
 
-/** Where a process keeps its record, and a server its state. */
+/** Folder for the record of a process and the state of a server. */
 export function processFolder(folder: string, name: string): string {
   return join(folder, 'processes', name);
 }

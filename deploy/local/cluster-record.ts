@@ -3,26 +3,26 @@ import { join } from 'node:path';
 import type { ClusterSize } from '#deploy/local/cluster-plan';
 import { readJson } from '#deploy/local/json-file';
 
-/** What a supervisor leaves in its folder about the cluster that it runs. */
+/** Record of a supervisor about its running cluster. */
 export type ClusterRecord = {
   readonly size: ClusterSize;
-  /** Whether every shard was served once since it started. */
+  /** Whether every shard has been served at least once since the start. */
   readonly isReady: boolean;
-  /** How often each process was started again because it had ended. */
+  /** Number of restarts after unexpected ends, by process. */
   readonly restarts: Readonly<Record<string, number>>;
 };
 
-/** Where the supervisor of a cluster leaves its own record. */
+/** Folder for the supervisor's own record. */
 export function supervisorFolder(folder: string): string {
   return join(folder, 'supervisor');
 }
 
-/** The cluster that runs, or ran last, on this folder. */
+/** The present or last cluster of a folder; undefined if there was none. */
 export function readCluster(folder: string): ClusterRecord | undefined {
   return readJson(fileIn(folder));
 }
 
-/** Replaces what is known of the folder's cluster; readers see the old or the new. */
+/** Replaces the record of the folder's cluster atomically. */
 export async function writeCluster(folder: string, record: ClusterRecord): Promise<void> {
   await writeFile(`${fileIn(folder)}.new`, `${JSON.stringify(record, undefined, 2)}\n`);
   await rename(`${fileIn(folder)}.new`, fileIn(folder));

@@ -8,22 +8,22 @@ import type { ClusterPlan } from '#deploy/local/cluster-plan';
 import { readJson } from '#deploy/local/json-file';
 import { newAccount } from '#deploy/local/new-account';
 
-/** What a cluster keeps to itself between runs. */
+/** Secrets of a cluster, kept between runs. */
 export type ClusterSecrets = {
-  /** Shared by all processes, as it was at first: what counts is in `clusterSecretFile`. */
+  /** Initial secret of all processes. The present one is in `clusterSecretFile`. */
   readonly clusterSecret: string;
-  /** Of an enterprise account that the first start makes; undefined until then. */
+  /** Key of the enterprise account that the first start creates; undefined before. */
   readonly apiKey?: string;
 };
 
-/** How long an edge may take for a call of the cluster's own, in milliseconds. */
+/** Maximum time of an edge for a call of this module, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
-/** How long the first call may be refused, and how soon it is tried again, in milliseconds. */
+/** Maximum time of refusals of the first call, and interval of its retries, in milliseconds. */
 const FIRST_CALL_MS_MAX = 30_000;
 const RETRY_MS = 200;
 
-/** The secrets of this folder; the shared one, and its file, are made if they are not there yet. */
+/** The secrets of a folder. Creates the cluster secret and its file if missing. */
 export async function openSecrets(folder: string): Promise<ClusterSecrets> {
   const known = readSecrets(folder);
   const secrets = known ?? { clusterSecret: randomBytes(24).toString('hex') };
@@ -33,19 +33,20 @@ export async function openSecrets(folder: string): Promise<ClusterSecrets> {
   return secrets;
 }
 
-/** The file of the secret that all processes share; they read it again when it changes. */
+/** File of the cluster secret. Processes read the file again when it changes. */
 export function clusterSecretFile(folder: string): string {
   return join(folder, 'cluster-secret');
 }
 
-/** The secrets of this folder, if a cluster has ever been started on it. */
+/** The secrets of a folder; undefined if no cluster was started on the folder. */
 export function readSecrets(folder: string): ClusterSecrets | undefined {
   return readJson(fileIn(folder));
 }
 
 /**
- * The key that the folder keeps; a new enterprise account and key when it keeps none, or one that this
- * cluster does not know because its data was removed. Rejects when the cluster does not answer.
+ * The API key of the folder. Creates an enterprise account with a key if there is none, or if the
+ * cluster does not know the key because its data was removed. Rejects if the cluster does not
+ * answer.
  */
 export async function readyKey(plan: ClusterPlan, secrets: ClusterSecrets): Promise<string> {
   const { apiKey } = secrets;
@@ -59,8 +60,8 @@ export async function readyKey(plan: ClusterPlan, secrets: ClusterSecrets): Prom
 }
 
 /**
- * Asks for the account's instances, which takes an edge, a limiter and an engine. A first call may be
- * refused, because reading the account from a server that has just started takes longer than a call may.
+ * Lists the account's instances, which needs an edge, a limiter and an engine. The first call may
+ * be refused, because reading the account from a new server takes longer than a call may.
  */
 async function isKnown({ address }: ClusterPlan, key: string): Promise<boolean> {
   const deadlineMs = performance.now() + FIRST_CALL_MS_MAX;
@@ -81,7 +82,7 @@ async function writeSecrets(folder: string, secrets: ClusterSecrets): Promise<vo
   await writeWhole(fileIn(folder), `${JSON.stringify(secrets, undefined, 2)}\n`);
 }
 
-/** For this user's eyes only, and never half written. */
+/** Writes a file atomically, readable for this user only. */
 async function writeWhole(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text, { mode: 0o600 });
   await rename(`${path}.new`, path);

@@ -15,15 +15,15 @@ import type { SupervisorMessage } from '#deploy/local/supervisor';
 
 const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/supervisor'));
 
-/** Every process may take its 20 s, one kind after the other. Milliseconds. */
+/** Maximum time of a stop, in milliseconds: 20 s for each kind of process, one after the other. */
 const STOP_MS_MAX = 150_000;
 
-/** How often a start under way by another process is looked at, in milliseconds. */
+/** Interval of checks for a start by another process, in milliseconds. */
 const LOOK_EVERY_MS = 500;
 
 /**
- * Starts a cluster that outlives this process, and fulfils when it serves; with one that runs on the
- * folder already it waits for that. Rejects with the reason when it cannot be started.
+ * Starts a cluster that outlives this process, and resolves when the cluster serves. If one runs on
+ * the folder already, waits for that one. Rejects with the reason if the start fails.
  */
 export async function startCluster(size: ClusterSize, print: Print): Promise<void> {
   const { folder } = size;
@@ -37,7 +37,10 @@ export async function startCluster(size: ClusterSize, print: Print): Promise<voi
   }
 }
 
-/** Ends the folder's cluster in good order; fulfils with whether anything ran. Its state stays. */
+/**
+ * Stops the folder's cluster in order. Resolves with whether a process was running. The state is
+ * kept.
+ */
 export async function stopCluster(folder: string): Promise<boolean> {
   const supervisor = runningServer(supervisorFolder(folder));
   if (supervisor !== undefined) await endProcess(supervisor, STOP_MS_MAX);

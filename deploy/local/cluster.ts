@@ -15,7 +15,8 @@ import { ctlVariables, environmentOf, MAIN } from '#deploy/local/service-process
 import { clusterFolder, wantedCluster } from '#deploy/local/state-folder';
 
 /*
- * The cluster on this machine, for `make`: starts it, shows it, ends it.
+ * Starts, shows and stops the cluster on this machine, for `make`.
+ *
  * Usage: node deploy/local/cluster.ts up [--cassandra 1|3] | down | status [--json] | ctl …
  */
 
@@ -45,7 +46,10 @@ async function run([command = '', ...rest]: readonly string[]): Promise<number> 
   throw new Error(USAGE);
 }
 
-/** `wanted`: how many Cassandra nodes; undefined: as many as the folder was begun with, or one. */
+/**
+ * Starts the cluster. `wanted` is the number of Cassandra nodes. Default: as the folder's data, or
+ * one.
+ */
 async function up(folder: string, wanted: string | undefined): Promise<number> {
   const cassandraNodes = wanted === undefined ? cassandraNodesOf(folder) : Number(wanted);
   await startCluster({ ...wantedCluster(), cassandraNodes }, out).catch((error: Error) => {
@@ -65,7 +69,7 @@ async function down(folder: string): Promise<number> {
   return 0;
 }
 
-/** The exit code says whether everything is ready. */
+/** Prints the status. The exit code is 0 if every process is ready. */
 async function status(folder: string, isJson: boolean): Promise<number> {
   const restarts = readCluster(folder)?.restarts ?? {};
   const statuses = await processStatuses(planOf(folder), (name) => restarts[name] ?? 0);
@@ -95,7 +99,7 @@ async function ctl(folder: string, args: readonly string[]): Promise<number> {
   return code ?? 1;
 }
 
-/** Of the cluster that runs on the folder, or would. */
+/** Plan of the folder's cluster, running or not. */
 function planOf(folder: string): ClusterPlan {
   return clusterPlan(readCluster(folder)?.size ?? wantedCluster());
 }
@@ -114,7 +118,7 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
   return table(headings, rows);
 }
 
-/** What a person sees when the cluster serves: where it is and what to type next. */
+/** Text for people when the cluster serves: addresses and next commands. */
 function welcome(plan: ClusterPlan, key: string, entry: string): string {
   const { address, adminUrl, folder, logFolder, processes } = plan;
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;

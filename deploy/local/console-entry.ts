@@ -3,12 +3,13 @@ import type { ClusterPlan } from '#deploy/local/cluster-plan';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 import { ctlVariables, environmentOf, MAIN } from '#deploy/local/service-process';
 
-/** Connecting to Cassandra on a busy machine, and some writes. Milliseconds. */
+/** Maximum time to create a link, in milliseconds: connecting to Cassandra, and some writes. */
 const LINK_MS_MAX = 60_000;
 
 /**
- * What a person opens in a browser: a new set-up link of the key's account while that has no owner, else
- * the address of the consoles. A link that cannot be made is no reason to fail: the cluster serves.
+ * Address for a browser. While the key's account has no owner, this is a new set-up link; otherwise
+ * the console. If the link cannot be created, the text contains the reason, because the cluster
+ * still works.
  */
 export async function consoleEntry(plan: ClusterPlan, key: string): Promise<string> {
   const accountId = parseApiKey(key)?.accountId ?? '';

@@ -7,13 +7,13 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** 20 MB from a mirror, in milliseconds. */
+/** Maximum download time in milliseconds, for 20 MB from a mirror. */
 const FETCH_MS_MAX = 300_000;
 
 /**
- * The folder with the unpacked files of a Debian package: fetched by apt, which needs no root for that,
- * and unpacked into the cache without being installed. Throws `MissingServer` where there is no apt, or
- * it does not know the package.
+ * Folder with the files of a Debian package. The package is downloaded by apt, which needs no root
+ * for this, and unpacked into the cache without installation. Throws `MissingServer` without apt,
+ * or if apt does not know the package.
  */
 export function debianInstall(name: string, print: Print): Promise<string> {
   return installOnce(`${name}-debian`, async (target) => {

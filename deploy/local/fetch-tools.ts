@@ -6,7 +6,8 @@ import type { Print } from '#deploy/local/progress';
 import { installedStripeMock } from '#deploy/local/stripe-mock-install';
 
 /*
- * Brings what tests need and takes longer than a test file has, once, into the cache.
+ * Installs tools for tests into the cache, because the installation takes longer than a test may.
+ *
  * Usage: node deploy/local/fetch-tools.ts
  */
 

@@ -13,10 +13,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/**
- * Throws an error of one line when a process listens on this port of a loopback address, or this machine
- * has no such address.
- */
+/** Throws a one-line error if the port is in use, or if this machine does not have the address. */
 export async function assertPortFree(port: number, what: string, host = HOST): Promise<void> {
   const server = createServer().listen(port, host);
   try {
@@ -31,7 +28,9 @@ export async function assertPortFree(port: number, what: string, host = HOST): P
   await once(server, 'close');
 }
 
-/** The first of `count` free ports in a row, looked for in steps of `count` from a chance start. */
+/**
+ * The first of `count` consecutive free ports. Searches in steps of `count` from a random start.
+ */
 export async function freeBlock(count: number, from = 20_000, to = 32_000): Promise<number> {
   const blocks = Math.floor((to - from) / count);
   const start = Math.floor(Math.random() * blocks);

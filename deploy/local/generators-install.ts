@@ -5,24 +5,24 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** Generators of clients from the API document, with their versions, as people use them. */
+/** Generators of API clients with pinned versions, as users run them. */
 const PYPI_PACKAGES = ['openapi-python-client==0.29.1', 'datamodel-code-generator==0.89.0'];
 const NPM_PACKAGES = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3'];
 
-/** 60 MB from two registries, in milliseconds. */
+/** Maximum download time in milliseconds, for 60 MB from two registries. */
 const FETCH_MS_MAX = 300_000;
 
-/** How to run the generators. */
+/** Programs and environment of the generators. */
 export type Generators = {
   readonly folder: string;
   /** Python with both Python packages on `PYTHONPATH`. */
   readonly python: string;
   readonly env: Readonly<Record<string, string>>;
-  /** The folder that has `node_modules` with the packages of npm. */
+  /** Folder whose `node_modules` has the npm packages. */
   readonly npmFolder: string;
 };
 
-/** The generators from the cache, fetched by pip and npm once. Throws `MissingServer`. */
+/** The generators from the cache, fetched once by pip and npm. Throws `MissingServer`. */
 export async function installedGenerators(print: Print): Promise<Generators> {
   const python = programPath('python3');
   if (python === undefined) throw new MissingServer('the generators need python3');

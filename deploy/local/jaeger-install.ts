@@ -9,19 +9,20 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** The version that is built and tested: the last one that is a single program without settings. */
+/** Version that is built and tested: the last that is a single program without settings. */
 const VERSION = 'v1.76.0';
 const MODULE = `github.com/jaegertracing/jaeger@${VERSION}`;
 
 const FOLDER = `jaeger-${VERSION}-go`;
 const PROGRAM = 'jaeger-all-in-one';
 
-/** A first build compiles a thousand packages: five minutes on two idle cores. Milliseconds. */
+/** Maximum build time, in milliseconds. A first build takes five minutes on two idle cores. */
 const BUILD_MS_MAX = 1_800_000;
 
 /**
- * The file of Jaeger's all-in-one, which takes spans by OTLP and gives traces by HTTP: on `PATH`, or
- * from the cache. Nothing is fetched here, because that takes minutes. Throws `MissingServer`.
+ * Path of Jaeger's all-in-one program: from `PATH` or the cache. It receives spans by OTLP and
+ * returns traces by HTTP. Does not fetch anything, because that takes minutes. Throws
+ * `MissingServer`.
  */
 export function foundJaeger(): string {
   const onPath = programPath(PROGRAM);
@@ -31,7 +32,10 @@ export function foundJaeger(): string {
   throw new MissingServer('Jaeger is not installed: make tools builds it');
 }
 
-/** The same; built by Go into the cache if it is not there. Throws `MissingServer`. */
+/**
+ * Path of Jaeger's all-in-one program; built by Go into the cache if missing. Throws
+ * `MissingServer`.
+ */
 export async function installedJaeger(print: Print): Promise<string> {
   const onPath = programPath(PROGRAM);
   if (onPath !== undefined) return onPath;
@@ -42,14 +46,14 @@ export async function installedJaeger(print: Print): Promise<string> {
   return join(folder, PROGRAM);
 }
 
-/** Of a copy of the source, because Go builds no program inside its own cache of modules. */
+/** Builds from a copy of the source, because Go does not build inside its module cache. */
 async function build(go: string, target: string): Promise<void> {
   const source = join(target, 'source');
   const downloaded = await runGo(go, target, ['mod', 'download', '-json', MODULE]);
   const [, module] = /"Dir": "([^"]+)"/.exec(downloaded) ?? [];
   if (module === undefined) throw new MissingServer(`Go brought no ${MODULE}`);
   await cp(module, source, { recursive: true });
-  // Go keeps its modules read-only, and a copy is as it is.
+  // Go's module cache is read-only, and so are copies of it.
   for await (const folder of glob('**/', { cwd: source })) await chmod(join(source, folder), 0o755);
   await runGo(go, source, ['build', '-o', join(target, PROGRAM), './cmd/all-in-one']);
   await rm(source, { recursive: true });

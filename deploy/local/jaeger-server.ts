@@ -2,16 +2,16 @@ import { freeBlock } from '#deploy/local/free-port';
 import { foundJaeger } from '#deploy/local/jaeger-install';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
 
-/** Starting takes half a second; the rest is a busy machine. */
+/** Maximum start time, in milliseconds. A start takes half a second on an idle machine. */
 const READY_MS_MAX = 30_000;
 
-/** How long one look may take, in milliseconds. */
+/** Maximum time of a readiness check, in milliseconds. */
 const ASK_MS_MAX = 2_000;
 
-/** Traces that it keeps: what a test makes, many times over. */
+/** Maximum number of traces in memory. Far more than a test creates. */
 const TRACES_MAX = 10_000;
 
-/** Its listeners, each at a port of its own; the first two are what others use. */
+/** Jaeger's listeners, each on its own port. Clients use the first two. */
 const LISTENERS = [
   'query.http-server',
   'collector.otlp.http',
@@ -23,8 +23,8 @@ const LISTENERS = [
 ] as const;
 
 /**
- * Starts Jaeger on loopback with its traces in memory; fulfils when it answers. Its address is that of
- * its query API. Throws `MissingServer` where it is not installed.
+ * Starts Jaeger on loopback with traces in memory. Resolves when Jaeger answers. `address` is its
+ * query API. Throws `MissingServer` if Jaeger is not installed.
  */
 export async function startJaeger(place: ServerPlace): Promise<LocalServer> {
   const program = foundJaeger();
@@ -41,7 +41,7 @@ export async function startJaeger(place: ServerPlace): Promise<LocalServer> {
   });
 }
 
-/** Where the Jaeger with this query API takes spans: the endpoint for `SERVICE_OTLP_ENDPOINT`. */
+/** OTLP endpoint of the Jaeger with this query API, for `SERVICE_OTLP_ENDPOINT`. */
 export function otlpEndpointOf(address: string): string {
   const url = new URL(address);
   return `${url.protocol}//${url.hostname}:${Number(url.port) + 1}`;

@@ -4,15 +4,15 @@ import { MissingServer } from '#deploy/local/missing-server';
 import { isExecutable, programPath } from '#deploy/local/program-path';
 import { runProgram } from '#deploy/local/run-program';
 
-/** Cassandra 5.0 runs on 11 and 17; the options we start it with are those for 17. */
+/** Required Java version. Cassandra 5.0 runs on 11 and 17; our options are for 17. */
 const JAVA_MAJOR = 17;
 
-/** Starting a Java just for its version, on a busy machine, in milliseconds. */
+/** Maximum time to print a Java's version, in milliseconds. */
 const VERSION_MS_MAX = 30_000;
 
 /**
- * The file of a Java 17: `JAVA_HOME`, `PATH`, then where systems keep theirs. Throws `MissingServer`
- * that names what was found instead.
+ * Path of a Java 17: from `JAVA_HOME`, `PATH`, or the system's folders. Throws `MissingServer` with
+ * a list of the versions found.
  */
 export async function findJava(): Promise<string> {
   const home = process.env['JAVA_HOME'] ?? '';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What a file says as JSON; undefined if it is not there, or torn. */
+/** Content of a JSON file; undefined if the file is missing or invalid. */
 export function readJson<Content>(file: string): Content | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));

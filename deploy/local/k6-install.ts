@@ -3,16 +3,16 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, printNothing } from '#deploy/local/progress';
 import { runProgram } from '#deploy/local/run-program';
 
-/** The version that is built: a hundred seconds, once. */
+/** Version to build. The build takes about 100 s, once. */
 const VERSION = 'v1.8.1';
 
-/** What one on `PATH` must be: the first series that runs TypeScript as it is. */
+/** Versions accepted from `PATH`: the first series that runs TypeScript directly. */
 const SERIES = /^k6(?:\.exe)? v1\./;
 
-/** Saying its version takes some milliseconds; the rest is a busy machine. */
+/** Maximum time to print the version, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
-/** The file of k6: one of series 1 on `PATH`, or built by Go into the cache. Throws `MissingServer`. */
+/** Path of k6: series 1 from `PATH`, or built by Go into the cache. Throws `MissingServer`. */
 export async function installedK6(print: Print = printNothing): Promise<string> {
   const onPath = programPath('k6');
   if (onPath !== undefined) {

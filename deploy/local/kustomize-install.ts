@@ -1,7 +1,7 @@
 import { goInstall } from '#deploy/local/go-install';
 import type { Print } from '#deploy/local/progress';
 
-/** The version that `kubectl` 1.36 has in it. */
+/** The version inside `kubectl` 1.36. */
 const KUSTOMIZE = {
   name: 'kustomize',
   path: 'sigs.k8s.io/kustomize/kustomize/v5',
@@ -9,7 +9,7 @@ const KUSTOMIZE = {
   binary: 'kustomize',
 } as const;
 
-/** The file of `kustomize`, built by Go into the cache. Throws `MissingServer`. */
+/** Path of `kustomize`, built by Go into the cache. Throws `MissingServer`. */
 export function installedKustomize(print: Print): Promise<string> {
   return goInstall(KUSTOMIZE, print);
 }

@@ -40,29 +40,34 @@ import {
   type Variables,
 } from '#deploy/local/service-process';
 
-/** Every shard has an owner a few seconds after its node is ready; the rest is a busy machine. */
+/**
+ * Maximum wait until all shards are served, in milliseconds. It takes seconds on an idle machine.
+ */
 const SERVED_MS_MAX = 120_000;
 const ASK_EVERY_MS = 200;
 
-/** A schema change on a server that has just started may time out; it may be repeated. */
+/**
+ * Maximum number of attempts of a migration. A schema change on a new server may time out;
+ * repetition is safe.
+ */
 const MIGRATE_TRIES = 3;
 
-/** What a local cluster is like, and what differs from the usual. */
+/** Options of a local cluster, with deviations from the defaults. */
 export type LocalClusterOptions = ClusterSize & {
-  /** Hears what takes long and which process ended. */
+  /** Receives lines about slow steps and ended processes. */
   readonly print?: Print;
-  /** Replaces variables of a process: the address of Cassandra by that of a proxy, for instance. */
+  /** Replaces variables of a process, for example Cassandra's address by a proxy's. */
   readonly variablesOf?: (planned: PlannedProcess) => Variables;
-  /** Of its own Cassandra, or of each. */
+  /** Heap of each own Cassandra, in MiB. */
   readonly heapMb?: number;
   readonly settings?: CassandraSettings;
 };
 
 /**
- * Starts a cluster as processes on loopback and fulfils when every shard is served and a call with the
- * key goes through; disposing it ends everything and keeps its state. One cluster a folder at a time:
- * what an earlier one left running is ended first. Rejects with one line when a port is taken, and
- * with `MissingServer` when Cassandra or NATS cannot be had.
+ * Starts a cluster as processes on loopback. Resolves when every shard is served and a call with
+ * the key succeeds. Disposing stops all processes and keeps their state. A folder has one cluster
+ * at a time: left-over processes are stopped first. Rejects with one line if a port is in use, and
+ * with `MissingServer` if Cassandra or NATS is not available.
  */
 export async function openLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
   const plan = clusterPlan(options);
@@ -85,7 +90,7 @@ async function assertPortsFree(planned: PlannedProcess): Promise<void> {
   }
 }
 
-/** A server that was named must be there now: it cannot be started here. */
+/** Rejects unless the external servers answer, because they cannot be started here. */
 async function assertAnswering({ cassandra, nats }: ClusterSize): Promise<void> {
   const looks = [
     [cassandra, 'Cassandra', cassandraVersionAt],
@@ -99,7 +104,7 @@ async function assertAnswering({ cassandra, nats }: ClusterSize): Promise<void> 
   }
 }
 
-/** A cluster of processes on this machine, each of which can be disturbed by its name. */
+/** A cluster of processes on this machine. Each process can be disturbed by name. */
 export class LocalCluster implements AsyncDisposable {
   readonly #options: LocalClusterOptions;
   readonly #print: Print;
@@ -116,22 +121,22 @@ export class LocalCluster implements AsyncDisposable {
     for (const planned of plan.processes) this.#keep(planned);
   }
 
-  /** What it consists of now. */
+  /** Present plan of the cluster. */
   get plan(): ClusterPlan {
     return this.#plan;
   }
 
-  /** A ready API key of an enterprise account, the same in every run on this folder. */
+  /** API key of an enterprise account, the same in every run on this folder. */
   get key(): string {
     return this.#key;
   }
 
-  /** The names of all its processes, whether they run or not: `engine1`, `cassandra`, … */
+  /** Names of all processes, running or not, such as `engine1` and `cassandra`. */
   get names(): string[] {
     return [...this.#kept.keys()];
   }
 
-  /** How often each process was started again because it had ended. */
+  /** Number of restarts after unexpected ends, by process. */
   get restarts(): Record<string, number> {
     const counts = [...this.#kept].map(([name, { process }]) => [name, process.restarts] as const);
     return Object.fromEntries(counts);
@@ -148,9 +153,9 @@ export class LocalCluster implements AsyncDisposable {
     this.#key = await readyKey(this.#plan, this.#secrets);
   }
 
-  /** Fulfils when the engines and limiters that run serve every shard; rejects after two minutes. */
+  /** Resolves when the engines and limiters serve every shard; rejects after two minutes. */
   async served(): Promise<void> {
-    // The engines have that many, and so have the limiters.
+    // Engines and limiters have this number of shards each.
     const shards = 2 * this.#plan.shards;
     const deadlineMs = performance.now() + SERVED_MS_MAX;
     let count = 0;
@@ -165,33 +170,36 @@ export class LocalCluster implements AsyncDisposable {
     await withProgress(this.#print, 'waiting for every shard', wait, () => `${count} of ${shards}`);
   }
 
-  /** What each process does now, looked at. */
+  /** Present status of every process. */
   statuses(): Promise<ProcessStatus[]> {
     return processStatuses(this.#plan, (name) => this.restarts[name] ?? 0);
   }
 
-  /** The process id, while it runs. */
+  /** Process id; undefined if the process does not run. */
   pidOf(name: string): number | undefined {
     return this.#processOf(name).record?.pid;
   }
 
-  /** Sends a signal at once. SIGKILL: it comes back after 2 s. SIGSTOP and SIGCONT pause and resume. */
+  /**
+   * Sends a signal. After SIGKILL the process restarts within 2 s. SIGSTOP and SIGCONT pause and
+   * resume.
+   */
   signal(name: string, signal: NodeJS.Signals): void {
     const { record } = this.#processOf(name);
     if (record !== undefined) signalProcess(record, signal);
   }
 
-  /** Ends a process in good order and waits for it; it stays away until `start`. */
+  /** Stops a process in order and waits for its end. It stays stopped until `start`. */
   stop(name: string): Promise<void> {
     return this.#processOf(name).stop();
   }
 
-  /** Starts a process that was stopped; fulfils when it is ready. */
+  /** Starts a stopped process; resolves when it is ready. */
   start(name: string): Promise<void> {
     return this.#processOf(name).start();
   }
 
-  /** Adds a node under the number after the highest; fulfils with its name when it is ready. */
+  /** Adds a node, numbered after the highest. Resolves with its name when it is ready. */
   async add(kind: NodeKind): Promise<string> {
     const planned = nextNode(this.#plan, kind);
     await assertPortsFree(planned);
@@ -200,10 +208,10 @@ export class LocalCluster implements AsyncDisposable {
     return planned.name;
   }
 
-  /** Ends a node in good order, for good. Rejects when there is no other of its kind. */
+  /** Stops a node in order, for good. Rejects if the node is the last of its kind. */
   async remove(name: string): Promise<void> {
     const leaving = this.#processOf(name);
-    // The plan first, so that no operator is sent to the admin port of a limiter that is leaving.
+    // Change the plan first, so that no operator uses the admin port of a leaving limiter.
     this.#plan = planWithout(this.#plan, name);
     await leaving.stop();
     this.#kept.delete(name);
@@ -220,7 +228,7 @@ export class LocalCluster implements AsyncDisposable {
       name: planned.name,
       folder: processFolder(this.#plan.folder, planned.name),
       open: () => this.#open(planned),
-      // The rest of the text is the end of its log.
+      // Further lines of the text are the end of the log.
       onEnd: (how) => this.#print(`${firstLine(how)}; it is started again after 2 s`),
     });
     this.#kept.set(planned.name, { planned, process });
@@ -260,7 +268,10 @@ export class LocalCluster implements AsyncDisposable {
     await Promise.all(all.map(({ process }) => process.start()));
   }
 
-  /** One after the other: each finds those before it, and three at once would share few cores. */
+  /**
+   * Starts the nodes sequentially: each joins the previous ones, and three at once would overload
+   * few cores.
+   */
   async #startCassandras(): Promise<void> {
     const all = this.#ofKind('cassandra');
     for (const { process } of all) await process.start();

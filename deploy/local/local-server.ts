@@ -14,52 +14,55 @@ import {
   signalProcess,
 } from '#deploy/local/server-record';
 
-/** Where a server keeps its things, and how long it lives. */
+/** Folders and lifetime of a server. */
 export type ServerPlace = {
-  /** Its state, kept between runs; one server at a time. */
+  /** Folder for the state, kept between runs; one server at a time. */
   readonly folder: string;
-  /** Its log goes here as `<name>.log`, appended to. */
+  /** Folder for the log `<name>.log`, which is appended to. */
   readonly logFolder: string;
-  /** `caller` (default): ends with this process at the latest. `own`: outlives it. */
+  /**
+   * `caller` (default): the server ends with this process at the latest. `own`: it outlives this
+   * process.
+   */
   readonly lifetime?: 'caller' | 'own';
 };
 
-/** The program of a server, and how its caller learns that the server answers. */
+/** Program of a server, with its readiness check. */
 export type ServerCommand = {
   readonly name: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** Its whole environment; this process's own unless given. */
+  /** The whole environment. Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   readonly address: string;
   readonly readyMsMax: number;
-  /** Fulfils when the server really answers; rejects, soon, while it does not. */
+  /** Readiness check: resolves if the server answers, and otherwise rejects soon. */
   readonly ask: () => Promise<unknown>;
 };
 
-/** A running server, until it is disposed: ended in good order if its lifetime is the caller's. */
+/** A running server. Disposing stops the server in order if its lifetime is `caller`. */
 export type LocalServer = AsyncDisposable & {
   readonly pid: number;
-  /** As clients take it: `host:port`, or `nats://host:port`. */
+  /** Address for clients: `host:port`, or `nats://host:port`. */
   readonly address: string;
   readonly logFile: string;
-  /** Fulfils when the process is gone, with its exit code or the signal that ended it. */
+  /** Resolves when the process has ended, with its exit code or signal. */
   readonly ended: Promise<number | string>;
-  /** Ends it in good order, whatever its lifetime, and waits until it is gone. */
+  /** Stops the server in order, whatever its lifetime, and waits for its end. */
   stop(): Promise<void>;
-  /** Sends it a signal, SIGKILL or SIGSTOP for instance, and waits for nothing. */
+  /** Sends a signal, such as SIGKILL or SIGSTOP, without waiting. */
   signal(signal: NodeJS.Signals): void;
 };
 
 /**
- * How often a starting server is asked, in milliseconds: the longer it takes, the less often, because
- * asking takes time from a slow machine too.
+ * Interval of readiness checks, in milliseconds. The interval grows with the start time, because
+ * checks also slow down a slow machine.
  */
 const ASK_EVERY_MS = 50;
 const ASK_EVERY_MS_MAX = 500;
 const ASKED_PART = 0.05;
 
-/** Lines of the log that explain a failed start; the frames of a stack do not. */
+/** Number of log lines in the error of a failed start, without stack frames. */
 const LOG_LINES_SHOWN = 5;
 const STACK_FRAME = /^\s+(at |\.\.\.)/;
 
@@ -69,8 +72,9 @@ process.once('exit', () => {
 });
 
 /**
- * Starts a server on its folder and fulfils when it answers. Throws an error of a few lines, with the
- * end of its log, when it ends before or takes too long, and at once when the folder's server runs.
+ * Starts a server on its folder, and resolves when the server answers. Throws an error with the end
+ * of the log if the server ends or takes too long. Throws at once if the folder's server runs
+ * already.
  */
 export async function startServer(
   { folder, logFolder, lifetime = 'caller' }: ServerPlace,
@@ -108,7 +112,7 @@ export async function startServer(
   };
 }
 
-/** In a process group of its own, so that Ctrl-C reaches it only through us. */
+/** Starts the program in its own process group, so that Ctrl-C does not reach it directly. */
 function spawnInto(logFile: string, { program, args, env }: ServerCommand): ChildProcess {
   putLongLogAside(logFile);
   const log = openSync(logFile, 'a');

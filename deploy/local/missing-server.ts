@@ -1,4 +1,7 @@
-/** A server cannot be had on this machine. The message is one line: what is missing, how to get it. */
+/**
+ * A server is not available on this machine. The one-line message has the missing part and how to
+ * install it.
+ */
 export class MissingServer extends Error {
   override readonly name = 'MissingServer';
 }

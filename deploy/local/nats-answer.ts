@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** How long a loopback server may take to answer a ping, in milliseconds. */
+/** Maximum time of a loopback server to answer a ping, in milliseconds. */
 const ANSWER_MS_MAX = 2_000;
 
-/** The version of the NATS server at `nats://host:port`, said in answer to a ping. Rejects without. */
+/**
+ * The version of the NATS server at `nats://host:port`, after a ping. Rejects without an answer.
+ */
 export async function natsVersionAt(address: string): Promise<string> {
   const { hostname, port } = new URL(address);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -14,7 +16,7 @@ export async function natsVersionAt(address: string): Promise<string> {
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
-    // Its word first: a server may be waiting to see whether a client wants to be encrypted.
+    // Wait for the server's INFO first: a server may wait for a TLS handshake.
     while (!text.includes('\r\n')) await once(socket, 'data', { signal });
     socket.write('CONNECT {"verbose":false}\r\nPING\r\n');
     while (!text.includes('PONG\r\n')) await once(socket, 'data', { signal });

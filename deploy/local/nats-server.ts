@@ -4,21 +4,21 @@ import { natsVersionAt } from '#deploy/local/nats-answer';
 import { installedNats } from '#deploy/local/nats-install';
 import { type Print, printNothing } from '#deploy/local/progress';
 
-/** Starting takes some 20 ms; the rest is a busy machine. */
+/** Maximum start time, in milliseconds. A start takes about 20 ms on an idle machine. */
 const READY_MS_MAX = 20_000;
 
-/** Where a NATS server runs, and what differs from the usual. */
+/** Place of a NATS server, and its deviations from the defaults. */
 export type NatsOptions = ServerPlace & {
-  /** A free one unless named. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** A file of further settings: for a test that wants users or encryption. */
+  /** File with further settings, for tests that need users or encryption. */
   readonly configFile?: string;
   readonly print?: Print;
 };
 
 /**
- * Starts a NATS server on loopback, core subjects only, fetched first if need be; fulfils when it
- * answers. Throws `MissingServer` when there is none to be had.
+ * Starts a NATS server (core subjects only) on loopback, and fetches it first if needed. Resolves
+ * when the server answers. Throws `MissingServer` if NATS is not available.
  */
 export async function startNats(options: NatsOptions): Promise<LocalServer> {
   if (options.port !== undefined) await assertPortFree(options.port, 'NATS');

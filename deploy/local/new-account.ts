@@ -2,12 +2,12 @@ import { WHOLE_SCOPE } from '#accounts/api-key';
 import { adminClient } from '#ctl/admin-client';
 import { AccountView, NewKeyView } from '#limiter/admin/schema';
 
-/** An account and a key that may do everything with it. */
+/** An account with a key that has all rights. */
 export type NewAccount = { readonly accountId: string; readonly apiKey: string };
 
 /**
- * Makes an enterprise account with these limits, and a key, through a limiter's admin port. `tokenFile`:
- * where its token is, if this user's limiters do not publish it.
+ * Creates an enterprise account with these limits, and a key, through a limiter's admin port.
+ * `tokenFile` is needed if this user's limiters do not publish their token.
  */
 export async function newAccount(
   adminUrl: string,

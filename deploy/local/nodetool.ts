@@ -5,13 +5,13 @@ import { JAVA_ACCESS } from '#deploy/local/cassandra-options';
 import { printNothing } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** A snapshot flushes every table first, on a machine that may be busy. Milliseconds. */
+/** Maximum run time, in milliseconds. A snapshot flushes every table first. */
 const RUN_MS_MAX = 120_000;
 
-/** It keeps a history of its commands in the home of its user. */
+/** JVM arguments. `user.home` redirects nodetool's command history. */
 const JAVA = ['-Xmx128m', `-Duser.home=${tmpdir()}`, ...JAVA_ACCESS];
 
-/** Runs Cassandra's own `nodetool` on the server with this JMX port. Rejects with what it says. */
+/** Runs Cassandra's `nodetool` on the server with this JMX port. Rejects with nodetool's error. */
 export async function runNodetool(jmxPort: number, ...args: readonly string[]): Promise<string> {
   const { java, libraries } = await installedCassandra(printNothing);
   const classPath = libraries.map((path) => join(path, '*')).join(':');

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * When the process with this id began, as an opaque text; undefined when there is none, or only what
- * its parent has not yet collected. Process ids are used again, so no id is trusted without this.
+ * Start time of a process as an opaque text; undefined if it does not run or is a zombie. Process
+ * ids are reused, so an id is only valid together with this text.
  */
 export function birthOf(pid: number): string | undefined {
   return process.platform === 'linux' ? birthInProc(pid) : birthByPs(pid);
@@ -11,7 +11,8 @@ export function birthOf(pid: number): string | undefined {
 
 function birthInProc(pid: number): string | undefined {
   try {
-    // The second field is the program's name in brackets and may hold spaces; the rest does not.
+    // The second field is the program's name in brackets and may contain spaces; later fields do
+    // not.
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state] = fields;

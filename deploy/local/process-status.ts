@@ -2,20 +2,22 @@ import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { addressOf, askReady } from '#deploy/local/readiness';
 import { runningServer } from '#deploy/local/server-record';
 
-/** What is known of one process of a cluster now. */
+/** Present status of a process of a cluster. */
 export type ProcessStatus = {
   readonly name: string;
-  /** Undefined while it does not run. */
+  /** Undefined if the process does not run. */
   readonly pid: number | undefined;
-  /** ISO 8601, UTC; undefined while it does not run. */
+  /** ISO 8601, UTC; undefined if the process does not run. */
   readonly upSince: string | undefined;
-  /** How often it was started again because it had ended. */
+  /** Number of restarts after unexpected ends. */
   readonly restarts: number;
   readonly address: string;
   readonly isReady: boolean;
 };
 
-/** Looks at every process of the plan, at most a few seconds. Works from any process of this user. */
+/**
+ * Status of every process of the plan, within a few seconds. Works from any process of this user.
+ */
 export function processStatuses(
   { folder, processes }: Pick<ClusterPlan, 'folder' | 'processes'>,
   restartsOf: (name: string) => number,

@@ -1,18 +1,18 @@
-/** Takes a line for the person who waits. */
+/** Prints a progress line for people. */
 export type Print = (line: string) => void;
 
 /** Prints nothing: for callers without a terminal. */
 export const printNothing: Print = () => {};
 
-/** What takes longer than this is announced, in milliseconds. */
+/** Time after which work is announced, in milliseconds. */
 const QUIET_MS_MAX = 2_000;
 
-/** How often a long wait says that it goes on, in milliseconds. */
+/** Interval of progress lines, in milliseconds. */
 const REPEAT_MS = 5_000;
 
 /**
- * Runs `work` and, while it takes long, prints what it is and how far: first after 2 s, then every 5 s.
- * `howFar` is asked for each line and may answer nothing.
+ * Runs `work` and prints its name and progress while it takes long: first after 2 s, then every 5
+ * s. `howFar` is called for each line and may return an empty text.
  */
 export async function withProgress<Result>(
   print: Print,

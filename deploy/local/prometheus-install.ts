@@ -4,16 +4,16 @@ import { MissingServer } from '#deploy/local/missing-server';
 import { programPath } from '#deploy/local/program-path';
 import type { Print } from '#deploy/local/progress';
 
-/** The programs of Prometheus by their files. */
+/** Paths of Prometheus's programs. */
 export type Prometheus = {
   readonly prometheus: string;
   readonly promtool: string;
-  /** Arguments with which `prometheus` finds its pages. */
+  /** Arguments for `prometheus` to find its web pages. */
   readonly args: readonly string[];
 };
 
 /**
- * Prometheus and promtool: both on `PATH`, or from Debian's package in the cache. Throws
+ * Prometheus and promtool: both from `PATH`, or from Debian's package in the cache. Throws
  * `MissingServer`.
  */
 export async function installedPrometheus(print: Print): Promise<Prometheus> {
@@ -27,7 +27,7 @@ export async function installedPrometheus(print: Print): Promise<Prometheus> {
     throw new MissingServer(`Prometheus is missing (${error.message}): ${help}`);
   });
   const bin = join(folder, 'usr/bin');
-  // Debian keeps the pages beside the program.
+  // Debian's package keeps the web pages beside the program.
   const args = [`--web.local-assets=${join(folder, 'usr/share/prometheus/web')}/`];
   return { prometheus: join(bin, 'prometheus'), promtool: join(bin, 'promtool'), args };
 }

@@ -7,13 +7,13 @@ import {
 } from '#deploy/local/cluster-plan';
 import { natsVersionAt } from '#deploy/local/nats-answer';
 
-/** How long a process on this machine may take to say that it is ready, in milliseconds. */
+/** Maximum time of a readiness answer from this machine, in milliseconds. */
 const ANSWER_MS_MAX = 1_000;
 
-/** What browsers and callers reach. */
+/** Kinds of processes with an HTTP address. */
 const SPEAKS_HTTP: readonly ProcessKind[] = ['edge', 'console', 'balancer'];
 
-/** Where clients reach a process, as they write it. */
+/** Address of a process for clients. */
 export function addressOf(planned: PlannedProcess): string {
   const { kind } = planned;
   const address = hostAndPort(planned);
@@ -21,13 +21,13 @@ export function addressOf(planned: PlannedProcess): string {
   return SPEAKS_HTTP.includes(kind) ? `http://${address}` : address;
 }
 
-/** Fulfils when a process says now that it can serve; rejects within a second or so if it does not. */
+/** Resolves if a process is ready now; otherwise rejects within about a second. */
 export async function askReady(planned: PlannedProcess): Promise<void> {
   const address = addressOf(planned);
   const { kind, operatorsPort } = planned;
   if (kind === 'nats') await natsVersionAt(address);
   else if (kind === 'cassandra') await cassandraVersionAt(address);
-  // Behind the balancer an edge answers: without a key it refuses, and that is an answer too.
+  // The edge behind the balancer refuses a call without a key; the refusal proves readiness.
   else if (operatorsPort === undefined) await answerOf(`${address}/v1/personas`);
   else {
     const { ok } = await answerOf(`http://127.0.0.1:${operatorsPort}/health/ready`);
@@ -35,7 +35,7 @@ export async function askReady(planned: PlannedProcess): Promise<void> {
   }
 }
 
-/** How many shards of the plan its nodes serve now, engines and limiters, by their own count. */
+/** Number of shards that the plan's engines and limiters report as served. */
 export async function shardsServed({ processes }: Pick<ClusterPlan, 'processes'>): Promise<number> {
   const nodes = processes.filter(({ kind }) => kind === 'engine' || kind === 'limiter');
   const counts = nodes.map(async ({ operatorsPort }) => {

@@ -1,26 +1,26 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Characters of output that are kept: enough for any version text and any reason of a failure. */
+/** Maximum length of kept output, in characters. Enough for versions and error messages. */
 const OUTPUT_KEPT = 64_000;
 
-/** How a program ended and what it wrote, both streams mixed. */
+/** Result of a program: success, and its output with both streams mixed. */
 export type ProgramRun = { readonly isOk: boolean; readonly output: string };
 
-/** What is run, and for how long at most. */
+/** A program to run, with its time limit. */
 export type Program = {
   readonly program: string;
   readonly args: readonly string[];
   readonly msMax: number;
-  /** Added to this process's own environment. */
+  /** Variables in addition to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Where it is run, for one that leaves files there; this process's own folder unless named. */
+  /** Working folder. Default: the folder of this process. */
   readonly folder?: string;
-  /** Hears every piece of output, so that a long run can be reported. */
+  /** Called for every piece of output, to report progress. */
   readonly onOutput?: (text: string) => void;
 };
 
-/** Runs a program to its end. One that cannot be started or takes too long is one that failed. */
+/** Runs a program to its end. A failed start or a timeout counts as failure. */
 export async function runProgram(wanted: Program): Promise<ProgramRun> {
   const { program, args, msMax, env = {}, folder, onOutput } = wanted;
   const child = spawn(program, [...args], {
@@ -50,7 +50,7 @@ export async function runProgram(wanted: Program): Promise<ProgramRun> {
   return { isOk: code === 0, output };
 }
 
-/** The last line of a text that says anything: usually the reason of a failure. */
+/** The last non-empty line of a text, which usually has the reason of a failure. */
 export function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1)?.trim() ?? '';
 }

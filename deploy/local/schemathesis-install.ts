@@ -5,21 +5,21 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** The package of PyPI, and the version whose findings are known by name. */
+/** PyPI package and version. Known findings refer to this version. */
 const VERSION = '4.32.5';
 const PYPI_PACKAGE = `schemathesis==${VERSION}`;
 
-/** 90 MB from a registry, in milliseconds. */
+/** Maximum download time in milliseconds, for 90 MB from a registry. */
 const FETCH_MS_MAX = 300_000;
 
-/** How to run Schemathesis: a program, its first arguments, and what its environment needs. */
+/** Program, first arguments and environment of Schemathesis. */
 export type Schemathesis = {
   readonly program: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Schemathesis from the cache, fetched by pip if it is not there. Throws `MissingServer`. */
+/** Schemathesis from the cache, fetched by pip if missing. Throws `MissingServer`. */
 export async function installedSchemathesis(print: Print): Promise<Schemathesis> {
   const python = programPath('python3');
   if (python === undefined) throw new MissingServer('Schemathesis needs python3');

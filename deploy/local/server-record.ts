@@ -5,50 +5,53 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { birthOf } from '#deploy/local/process-birth';
 
-/** A server that runs on a folder, as the folder itself remembers it. */
+/** Record of the server that runs on a folder, stored in the folder. */
 export type ServerRecord = {
   readonly name: string;
   readonly pid: number;
-  /** Distinguishes this process from a later one with the same id. */
+  /** Distinguishes this process from a later process with the same id; see `birthOf`. */
   readonly birth: string;
   /** ISO 8601, UTC. */
   readonly startedAt: string;
-  /** As clients take it: `host:port`, or `nats://host:port`. */
+  /** Address for clients: `host:port`, or `nats://host:port`. */
   readonly address: string;
   readonly logFile: string;
 };
 
-/** How long a process may end in good order before it is killed: the service's own 25 s, and some. Ms. */
+/**
+ * Maximum time of an orderly stop before a kill, in milliseconds: the service's own 25 s and a
+ * margin.
+ */
 const STOP_MS_MAX = 30_000;
 const ASK_EVERY_MS = 50;
 
-/** The server that runs on this folder now, whichever process started it. */
+/** The server that runs on a folder, whichever process started it; undefined if none runs. */
 export function runningServer(folder: string): ServerRecord | undefined {
   try {
     const record: ServerRecord = JSON.parse(readFileSync(fileIn(folder), 'utf8'));
     return isRunning(record) ? record : undefined;
   } catch {
-    return undefined; // No record, or one that was cut off while being written: no server is ready.
+    return undefined; // No record, or a torn one: no server is ready.
   }
 }
 
-/** Remembers who runs on this folder. */
+/** Stores the record of the server that runs on a folder. */
 export async function recordServer(folder: string, record: ServerRecord): Promise<void> {
   await writeFile(fileIn(folder), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
 /**
- * Remembers who runs on this folder unless a server does: false then. Of two that try at once, one
- * wins.
+ * Stores the record unless a server runs on the folder. Returns whether this call won; of
+ * concurrent calls exactly one wins.
  */
 export async function claimFolder(folder: string, record: ServerRecord): Promise<boolean> {
   const own = `${fileIn(folder)}.${randomUUID()}`;
   await writeFile(own, `${JSON.stringify(record, undefined, 2)}\n`);
   try {
-    // Without a pause, so that no claim falls between a look at the old one and its removal.
+    // Synchronous, so that no claim comes between the check and the removal of the old record.
     if (runningServer(folder) !== undefined) return false;
     rmSync(fileIn(folder), { force: true });
-    // A link appears whole or not at all, and never over another.
+    // A link appears atomically and never replaces a file.
     linkSync(own, fileIn(folder));
     return true;
   } catch (error) {
@@ -59,19 +62,19 @@ export async function claimFolder(folder: string, record: ServerRecord): Promise
   }
 }
 
-/** Ends the server that runs on this folder, if one does, in good order; its state stays. */
+/** Stops the server on a folder in order, if one runs. Its state is kept. */
 export async function stopRecordedServer(folder: string): Promise<void> {
   const record = runningServer(folder);
   if (record !== undefined) await endProcess(record);
   await rm(fileIn(folder), { force: true });
 }
 
-/** Ends a process by its id: asks, and after a time (30 s) kills. Returns when it is gone. */
+/** Stops a process with SIGTERM, and kills it after `msMax`. Resolves when it has ended. */
 export async function endProcess(
   who: Pick<ServerRecord, 'pid' | 'birth'>,
   msMax = STOP_MS_MAX,
 ): Promise<void> {
-  // A process that is stopped hears SIGTERM only when it goes on.
+  // A paused process handles SIGTERM only after SIGCONT.
   for (const signal of ['SIGTERM', 'SIGCONT'] as const) signalProcess(who, signal);
   const deadlineMs = performance.now() + msMax;
   while (isRunning(who)) {
@@ -80,7 +83,7 @@ export async function endProcess(
   }
 }
 
-/** Sends a signal to exactly this process; one that is gone hears nothing. */
+/** Sends a signal to exactly this process; does nothing if it has ended. */
 export function signalProcess(
   who: Pick<ServerRecord, 'pid' | 'birth'>,
   signal: NodeJS.Signals,
@@ -89,7 +92,7 @@ export function signalProcess(
   try {
     process.kill(who.pid, signal);
   } catch {
-    // It ended in between.
+    // The process ended meanwhile.
   }
 }
 

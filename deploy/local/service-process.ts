@@ -5,20 +5,20 @@ import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/l
 import { addressOf, askReady } from '#deploy/local/readiness';
 import { type ProgramRun, runProgram } from '#deploy/local/run-program';
 
-/** A start waits for whatever it needs; one that takes longer is broken. Milliseconds. */
+/** Maximum start time, in milliseconds. A start waits for its dependencies. */
 const READY_MS_MAX = 180_000;
 
-/** Making the tables on a server that has just started, in milliseconds. */
+/** Maximum time of a migration on a server that has just started, in milliseconds. */
 const MIGRATE_MS_MAX = 120_000;
 
-/** The service's one executable, and the balancer's. */
+/** Entry files of the service and of the balancer. */
 export const MAIN = fileURLToPath(import.meta.resolve('#main'));
 const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
 
 /** Variables of the service by name. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Starts a limiter, an engine, an edge or a console with these variables; fulfils when it is ready. */
+/** Starts a limiter, engine, edge or console with these variables. Resolves when it is ready. */
 export function startServiceProcess(
   place: ServerPlace,
   planned: PlannedProcess,
@@ -35,7 +35,7 @@ export function startServiceProcess(
   });
 }
 
-/** Starts the balancer in front of the processes of the plan; fulfils when it answers. */
+/** Starts the balancer for the plan's processes. Resolves when it answers. */
 export function startBalancer(
   place: ServerPlace,
   planned: PlannedProcess,
@@ -56,7 +56,7 @@ export function startBalancer(
   });
 }
 
-/** What `ctl` needs to look at the cluster of this plan, and to administer its accounts. */
+/** Variables for `ctl` to access the cluster of a plan and administer its accounts. */
 export function ctlVariables({ folder, shared, adminUrl }: ClusterPlan): Variables {
   const own = {
     SERVICE_CLUSTER_SECRET_FILE: clusterSecretFile(folder),
@@ -65,7 +65,7 @@ export function ctlVariables({ folder, shared, adminUrl }: ClusterPlan): Variabl
   return { ...shared, ...own };
 }
 
-/** Makes the tables that the processes need, or brings them up to date. */
+/** Creates the tables of the service, or migrates them. */
 export function runMigrate(variables: Variables): Promise<ProgramRun> {
   return runProgram({
     program: process.execPath,
@@ -75,7 +75,7 @@ export function runMigrate(variables: Variables): Promise<ProgramRun> {
   });
 }
 
-/** This process's environment with these variables of the service and no others. */
+/** The environment of this process, with these `SERVICE_` variables in place of its own. */
 export function environmentOf(variables: Variables): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {

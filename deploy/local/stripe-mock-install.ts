@@ -6,14 +6,14 @@ import { MissingServer } from '#deploy/local/missing-server';
 import { programPath } from '#deploy/local/program-path';
 import type { Print } from '#deploy/local/progress';
 
-/** The version that is built: it has Stripe's whole API description in it. */
+/** Version to build. It contains Stripe's whole API description. */
 const VERSION = 'v0.203.0';
 const NAME = 'stripe-mock';
 const PATH = `github.com/stripe/${NAME}`;
 
 /**
- * The file of stripe-mock, which answers as Stripe's API does and refuses what that would refuse: on
- * `PATH`, or from the cache. Nothing is fetched here. Throws `MissingServer`.
+ * Path of stripe-mock, which answers and refuses like Stripe's API: from `PATH` or the cache.
+ * Fetches nothing. Throws `MissingServer`.
  */
 export function foundStripeMock(): string {
   const onPath = programPath(NAME);
@@ -23,7 +23,7 @@ export function foundStripeMock(): string {
   throw new MissingServer('stripe-mock is not installed: make tools builds it');
 }
 
-/** The same; built by Go into the cache if it is not there. Throws `MissingServer`. */
+/** Path of stripe-mock; built by Go into the cache if missing. Throws `MissingServer`. */
 export async function installedStripeMock(print: Print): Promise<string> {
   const onPath = programPath(NAME);
   if (onPath !== undefined) return onPath;

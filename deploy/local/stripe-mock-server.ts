@@ -2,13 +2,13 @@ import { freePort } from '#deploy/local/free-port';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
 import { foundStripeMock } from '#deploy/local/stripe-mock-install';
 
-/** Reading the API's description takes a second; the rest is a busy machine. Milliseconds. */
+/** Maximum start time, in milliseconds. Reading the API's description takes a second. */
 const READY_MS_MAX = 30_000;
 
-/** How long one look may take, in milliseconds. */
+/** Maximum time of a readiness check, in milliseconds. */
 const ASK_MS_MAX = 2_000;
 
-/** Starts stripe-mock on loopback; fulfils when it answers. Throws `MissingServer`. */
+/** Starts stripe-mock on loopback; resolves when it answers. Throws `MissingServer`. */
 export async function startStripeMock(place: ServerPlace): Promise<LocalServer> {
   const program = foundStripeMock();
   const address = `127.0.0.1:${await freePort()}`;
@@ -20,7 +20,7 @@ export async function startStripeMock(place: ServerPlace): Promise<LocalServer> 
     address,
     readyMsMax: READY_MS_MAX,
     ask: async () => {
-      // Without a key it refuses, which is an answer.
+      // A call without a key is refused; the refusal proves readiness.
       const signal = AbortSignal.timeout(ASK_MS_MAX);
       await (await fetch(`http://${address}/v1/prices`, { signal })).body?.cancel();
     },

@@ -11,28 +11,29 @@ import { every, systemClock } from '#platform/clock';
 import { STANDARD_OUTPUT } from '#platform/logger';
 
 /*
- * The process that owns a local cluster and keeps every process of it running, as an orchestrator
- * would. It outlives the process that started it; until the cluster is ready it reports how far it
- * is, and gives up when that one goes. SIGTERM ends everything in good order.
+ * Supervisor of a local cluster: keeps every process running, as an orchestrator would. The
+ * supervisor outlives the process that started it. Until the cluster is ready it reports progress,
+ * and it ends if that process ends. SIGTERM stops all processes in order.
+ *
  * Usage: node deploy/local/supervisor.ts CLUSTER_SIZE_AS_JSON (with an IPC channel)
  */
 
-/** What a supervisor reports to the process that started it. */
+/** Message of a supervisor to the process that started it. */
 export type SupervisorMessage =
   | { readonly kind: 'line'; readonly line: string }
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** How often the counts of restarts are written down, in milliseconds. */
+/** Interval at which restart counts are stored, in milliseconds. */
 const WRITE_EVERY_MS = 500;
 
-/** How often long logs are looked for, in milliseconds. Chosen. */
+/** Interval of log rotation, in milliseconds. */
 const ROTATE_EVERY_MS = 5_000;
 
 const size: ClusterSize = JSON.parse(process.argv[2] ?? '');
 const { folder } = size;
 
-// Whatever this process has started ends with it, so giving up is just ending.
+// All started processes end with this process, so exiting is enough.
 const giveUp = (): void => process.exit(1);
 process.on('disconnect', giveUp);
 process.on('SIGINT', giveUp).on('SIGTERM', giveUp);
@@ -72,7 +73,7 @@ async function claim(): Promise<void> {
     throw new Error(`a cluster runs on ${folder} already, as ${runningServer(own)?.pid}`);
 }
 
-/** Never fulfils: other processes read the counts from the folder. */
+/** Stores restart counts for other processes; never resolves. */
 async function keepCounting(cluster: LocalCluster): Promise<never> {
   for (let written = ''; ; ) {
     const restarts = cluster.restarts;
@@ -82,7 +83,7 @@ async function keepCounting(cluster: LocalCluster): Promise<never> {
   }
 }
 
-/** Puts long logs aside; a full disk must not end the cluster. */
+/** Rotates long logs. A full disk must not end the cluster. */
 function rotate(): void {
   try {
     rotateLogs(clusterPlan(size).logFolder);
@@ -91,7 +92,9 @@ function rotate(): void {
   }
 }
 
-/** Whether the counts are written down; a full disk must not end the cluster. */
+/**
+ * Stores restart counts and returns whether this succeeded. A full disk must not end the cluster.
+ */
 async function isCounted(restarts: LocalCluster['restarts']): Promise<boolean> {
   try {
     await writeCluster(folder, { size, isReady: true, restarts });
@@ -111,7 +114,7 @@ function log(line: string): void {
   const lostBefore = STANDARD_OUTPUT.lost;
   STANDARD_OUTPUT.write(`${new Date().toISOString()} ${line}\n`);
   if (lostBefore > 0 || STANDARD_OUTPUT.lost === 0) return;
-  // The first line that is lost: print it to the terminal of the start instead.
+  // First lost line: report it to the starting terminal instead.
   const reason = STANDARD_OUTPUT.lastError?.message;
   send({ kind: 'line', line: `supervisor.log cannot be written, lines are lost: ${reason}` });
 }

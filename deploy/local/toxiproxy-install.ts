@@ -2,12 +2,14 @@ import { goInstall } from '#deploy/local/go-install';
 import { programPath } from '#deploy/local/program-path';
 import type { Print } from '#deploy/local/progress';
 
-/** The version that is built. Its own `-version` says "git" then, so the folder's name is the check. */
+/**
+ * Version to build. The program reports "git" as version, so the cache folder's name identifies it.
+ */
 const VERSION = 'v2.5.0';
 
 /**
- * The file of `toxiproxy-server`, a TCP fault proxy: on `PATH`, or built by Go into the cache.
- * Throws `MissingServer`.
+ * Path of `toxiproxy-server`, a TCP fault proxy: from `PATH`, or built by Go into the cache. Throws
+ * `MissingServer`.
  */
 export async function installedToxiproxy(print: Print): Promise<string> {
   const onPath = programPath('toxiproxy-server');
