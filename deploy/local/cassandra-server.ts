@@ -25,7 +25,9 @@ const READY_MS_MAX = 180_000;
 /** Heap of a single server, in MiB. Enough for the journal's load and all tests. */
 const HEAP_MB = 1_024;
 
-/** Heap of each server in a ring, in MiB. Each has all rows, but only a share of the reads. */
+/**
+ * Heap of each server in a ring, in MiB: half of a single server's, because three share a machine.
+ */
 const RING_HEAP_MB = 512;
 
 /**

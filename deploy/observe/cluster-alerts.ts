@@ -1,12 +1,12 @@
 import type { Alert } from '#deploy/observe/alert';
 
-/** What is wrong between the nodes of the cluster. */
+/** Alerts about faults between the nodes of the cluster. */
 export const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: 'ShardWithoutOwner',
     dashboard: 'engine',
     severity: 'page',
-    // Where no node of a service is left to say that it serves none, the edges know how many there are.
+    // If no node of a service is left to report its shards, the edges still report their number.
     expr: [
       '(sum by (service) (shards_owned) or 0 * max by (service) (cluster_shards))',
       '< max by (service) (cluster_shards)',
@@ -49,7 +49,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
     name: 'BusDisconnected',
     dashboard: 'stores',
     severity: 'page',
-    // One line for all processes: a server that is away takes the connection of each.
+    // One alert for all processes, because a failed server disconnects every process.
     expr: 'count(bus_connected == 0) > 0',
     forS: 30,
     summary: 'processes have no connection to NATS: no failed node is taken over',

@@ -2,12 +2,12 @@ import type { Alert, AlertCase } from '#deploy/observe/alert';
 
 const REFUSED = 'sum(increase(console_sign_ins_total{outcome!="right"}[5m]))';
 
-/** What is wrong with the console, and with the audit trail that its actions wait for. */
+/** Alerts about the console, and about the audit trail that its actions need. */
 export const CONSOLE_ALERTS: readonly Alert[] = [
   {
     name: 'NoConsole',
     severity: 'ticket',
-    // An installation without consoles has none that could be missed.
+    // No alert for installations without a console.
     expr: 'absent(up{job="console"} == 1) and on () present_over_time(up{job="console"}[1d])',
     forS: 60,
     summary: 'no console can be scraped: no one can sign in, calls of the API go on',
@@ -30,7 +30,7 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
   {
     name: 'SignInsRefused',
     severity: 'ticket',
-    // A share, because many people mistype; and some, because of five tries not one says anything.
+    // A share, because many people mistype; and a minimum, because a few tries prove nothing.
     expr: `${REFUSED} > 50 and ${REFUSED} > 0.8 * sum(increase(console_sign_ins_total[5m]))`,
     forS: 0,
     summary: 'more than 50 sign-ins have been refused in five minutes, and hardly any succeeded',
@@ -56,7 +56,7 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
   },
 ];
 
-/** Sign-ins that were refused and that were not, as five minutes of both are looked at. */
+/** Case with these series of refused and successful sign-ins, evaluated over five minutes. */
 function signIns(refused: string, right: string): AlertCase {
   const name = 'console_sign_ins_total';
   return {

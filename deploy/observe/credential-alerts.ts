@@ -4,7 +4,7 @@ const DAY_S = 86_400;
 const END = 'tls_certificate_expiry_timestamp_seconds';
 const FAILURES = 'credential_reload_failures_total';
 
-/** What is wrong with the files of certificates and secrets that processes watch. */
+/** Alerts about certificate and secret files that processes watch. */
 export const CREDENTIAL_ALERTS: readonly Alert[] = [
   {
     name: 'CertificateExpiresSoon',
@@ -27,7 +27,7 @@ export const CREDENTIAL_ALERTS: readonly Alert[] = [
     },
     alsoQuiet: [
       {
-        // It was renewed at the last moment.
+        // The certificate was renewed just in time.
         series: {
           [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S}x8 ${90 * DAY_S}x8`,
         },
@@ -55,7 +55,7 @@ export const CREDENTIAL_ALERTS: readonly Alert[] = [
   {
     name: 'CredentialReloadFails',
     severity: 'ticket',
-    // Counted every two seconds for as long as the files are of no use.
+    // Increases every two seconds while the files are invalid.
     expr: `sum by (job, instance, use) (increase(${FAILURES}[2m])) > 0`,
     forS: 0,
     summary:
@@ -66,7 +66,7 @@ export const CREDENTIAL_ALERTS: readonly Alert[] = [
       labels: { job: 'edge', instance: 'a', use: 'cluster_secret' },
     },
     quiet: {
-      // Mended three minutes ago.
+      // The files were corrected three minutes ago.
       series: { [`${FAILURES}{job="edge",instance="a",use="cluster_secret"}`]: '0x2 7x1 14x16' },
       atS: 270,
     },

@@ -10,12 +10,13 @@ import { type NamedCurve, PANEL, panelPicture } from '#deploy/observe/panel-pict
 import { legendOf, rangeQuery, type TimeRange } from '#deploy/observe/range-query';
 
 /*
- * Draws every dashboard from what Prometheus has seen, so that a reader without Grafana sees what they
- * show: docs/pictures/dashboard-*.svg.
- * Usage: node deploy/observe/draw.ts [--minutes 30]  (while make observe runs)
+ * Draws every dashboard from Prometheus data as docs/pictures/dashboard-*.svg, for readers without
+ * Grafana.
+ *
+ * Usage: node deploy/observe/draw.ts [--minutes 30] (while make observe runs)
  */
 
-/** Values of a curve: one for every other pixel or so. */
+/** Number of values per curve: about one for every other pixel. */
 const STEPS = 200;
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });

@@ -1,4 +1,4 @@
-/** Value of each alert in its firing case, as Prometheus writes it for people. */
+/** Value of each alert in its firing test case, as Prometheus formats it. */
 export const FIRING_VALUES: Readonly<Record<string, string>> = {
   AuditUnavailable: '16',
   AvailabilityBurnsFast: '0.01583',

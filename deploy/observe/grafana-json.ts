@@ -1,13 +1,13 @@
 import type { Dashboard, Panel, Unit } from '#deploy/observe/dashboards/dashboard';
 
-/** Size of a panel in Grafana's grid, which is 24 wide. */
+/** Size of a panel in Grafana's grid, which has 24 columns. */
 const WIDTH = 12;
 const HEIGHT = 8;
 
-/** The version of Grafana's dashboard model that this is written in. */
+/** Version of Grafana's dashboard model in this file. */
 const SCHEMA_VERSION = 39;
 
-/** Grafana's names for the units. */
+/** Names of the units in Grafana. */
 const UNITS: Readonly<Record<Unit, string>> = {
   seconds: 's',
   perSecond: 'ops',
@@ -16,10 +16,10 @@ const UNITS: Readonly<Record<Unit, string>> = {
   bytes: 'bytes',
 };
 
-/** The data source that the variable of the dashboard chooses. */
+/** Data source, selected by a variable of the dashboard. */
 const SOURCE = { type: 'prometheus', uid: '$datasource' } as const;
 
-/** A variable of Grafana inside a longer text. */
+/** A Grafana variable within a longer text. */
 const variable = (name: string) => `$\{${name}}`;
 
 const ofQuery = (name: string, query: string) => ({
@@ -27,7 +27,7 @@ const ofQuery = (name: string, query: string) => ({
   ...{ multi: true, includeAll: true, allValue: '.*', current: { text: 'All', value: '$__all' } },
 });
 
-/** Variables that a person chooses at the top of a dashboard. */
+/** Variables that people select at the top of a dashboard. */
 const VARIABLES = [
   { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
   ofQuery('job', 'label_values(up, job)'),
@@ -35,14 +35,14 @@ const VARIABLES = [
   { name: 'runbook_base', label: 'Base address of the runbook', type: 'textbox', query: '' },
 ];
 
-/** Selectors of the variables. Load generators and recorded rules have other labels. */
+/** Selectors of the variables. Metrics of load generators and recording rules have other labels. */
 const CHOSEN = 'job=~"$job",instance=~"$instance"';
 const OWN_METRIC =
   /\b(?!k6_)([a-z]+(?:_[a-z0-9]+)+)(?![a-z_0-9:(]|\s*\()(?:\{([^}]*)\})?(?=\[|\)| |$|<|>)/g;
 
 /**
- * An expression of a panel as Grafana evaluates it: restricted to the chosen jobs and instances, over a
- * window that fits the interval of the panel and of the scrapes.
+ * Converts a panel's expression for Grafana. Adds selectors for jobs and instances, and sets the
+ * rate window to fit the panel's and the scrape interval.
  */
 export function grafanaExpr(expr: string): string {
   if (/\bslo:/.test(expr)) return expr;
@@ -58,7 +58,7 @@ function chosenMetric(found: string, name: string, labels: string | undefined): 
   return `${name}{${labels === undefined || labels === '' ? CHOSEN : `${labels},${CHOSEN}`}}`;
 }
 
-/** A dashboard as Grafana reads it from a file. */
+/** A dashboard as a JSON file for Grafana. */
 export function grafanaJson(dashboard: Dashboard): string {
   const document = {
     uid: `identity-engine-${dashboard.id}`,

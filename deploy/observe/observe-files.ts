@@ -9,7 +9,7 @@ import {
   ruleTestsText,
 } from '#deploy/observe/rule-files';
 
-/** Every file that is made from the typed rules and dashboards, and what belongs into it. */
+/** Content of all files generated from the typed rules and dashboards, by path. */
 export function observeFiles(): ReadonlyMap<string, string> {
   return new Map([
     [RULES_FILE, rulesText()],

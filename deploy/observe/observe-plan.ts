@@ -4,14 +4,14 @@ import { stringify } from 'yaml';
 import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
 import { RULES_FILE } from '#deploy/observe/rule-files';
 
-/** Offsets into the cluster's block of ports that no process of it takes. */
+/** Offsets in the cluster's block of ports, not used by its processes. */
 const PROMETHEUS = 97;
 const ALERTMANAGER = 98;
 
-/** Often, so that what has just been done to the cluster is seen at once; 15 s elsewhere. */
+/** Scrape interval. Short, so that changes are visible at once; 15 s in other installations. */
 const SCRAPE_EVERY = '5s';
 
-/** What watches a local cluster: two servers on loopback, and where they keep their things. */
+/** Ports and folders of Prometheus and Alertmanager for a local cluster. */
 export type ObservePlan = {
   readonly prometheus: { readonly port: number; readonly address: string; readonly folder: string };
   readonly alertmanager: {
@@ -22,7 +22,7 @@ export type ObservePlan = {
   readonly logFolder: string;
 };
 
-/** What watches the cluster of this plan. */
+/** Plan of Prometheus and Alertmanager for a cluster. */
 export function observePlan({ folder, logFolder, ports }: ClusterPlan): ObservePlan {
   const placeOf = (name: string, port: number) => ({
     port,
@@ -36,14 +36,14 @@ export function observePlan({ folder, logFolder, ports }: ClusterPlan): ObserveP
   };
 }
 
-/** What alerts of the local cluster carry, and where their links lead: into this checkout. */
+/** External labels of alerts; the links lead into this checkout. */
 const EXTERNAL_LABELS = {
   cluster: 'local',
   runbook_base: new URL('../../', import.meta.url).href,
   grafana_base: 'http://127.0.0.1:3000',
 };
 
-/** Prometheus's settings: every process of the cluster under its role and its name. */
+/** Settings of Prometheus: scrapes every process of the cluster, labelled with role and name. */
 export function prometheusSettings(cluster: ClusterPlan, { alertmanager }: ObservePlan): string {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const roles = ['edge', 'engine', 'limiter', 'console'] as const;
@@ -69,7 +69,7 @@ function targetOf({ name, operatorsPort }: PlannedProcess) {
   return { targets: [`127.0.0.1:${operatorsPort}`], labels: { instance: name } };
 }
 
-/** Alertmanager's settings: alerts are shown and sent to no one. */
+/** Settings of Alertmanager: alerts are shown but not sent. */
 export const ALERTMANAGER_SETTINGS = stringify({
   route: { receiver: 'nowhere', group_by: ['alertname'], group_wait: '1s', group_interval: '5s' },
   receivers: [{ name: 'nowhere' }],

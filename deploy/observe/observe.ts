@@ -6,7 +6,8 @@ import type { ObservePlan } from '#deploy/observe/observe-plan';
 import { startObservers, stopObservers } from '#deploy/observe/observers';
 
 /*
- * Prometheus and Alertmanager for the cluster on this machine, for `make`.
+ * Starts and stops Prometheus and Alertmanager for the cluster on this machine, for `make`.
+ *
  * Usage: node deploy/observe/observe.ts up | down
  */
 
@@ -34,13 +35,13 @@ async function run([command = '', ...rest]: readonly string[]): Promise<void> {
   } else throw new Error('usage: observe.ts up | down');
 }
 
-/** Where Prometheus has its pages: Debian's builds have those of older versions only. */
+/** Address of Prometheus's pages. Debian's build has only the classic pages. */
 async function pagesOf({ prometheus: { address } }: ObservePlan): Promise<string> {
   const { ok } = await fetch(`${address}/alerts`);
   return ok ? address : `${address}/classic`;
 }
 
-/** What a person sees when both serve: what to open next. */
+/** Text for people after the start: addresses to open next. */
 function welcome({ alertmanager }: ObservePlan, pages: string): string {
   return [
     'The cluster is being watched, every 5 s.',

@@ -14,15 +14,15 @@ import {
   prometheusSettings,
 } from '#deploy/observe/observe-plan';
 
-/** Both answer after a second; the rest is a busy machine. Milliseconds. */
+/** Maximum start time, in milliseconds. A start takes a second on an idle machine. */
 const READY_MS_MAX = 60_000;
 
-/** How long Prometheus keeps what it has seen: as long as the longest window of a rule. */
+/** Retention of Prometheus: the longest window of a rule. */
 const KEPT = '3d';
 
 /**
- * Starts Prometheus and Alertmanager beside the cluster, each unless it runs; they outlive this process
- * and the cluster. Throws `MissingServer`, and an error of one line when a port is taken.
+ * Starts Prometheus and Alertmanager for the cluster unless they run. They outlive this process and
+ * the cluster. Throws `MissingServer`, or a one-line error if a port is in use.
  */
 export async function startObservers(cluster: ClusterPlan, print: Print): Promise<ObservePlan> {
   const plan = observePlan(cluster);
@@ -31,7 +31,7 @@ export async function startObservers(cluster: ClusterPlan, print: Print): Promis
   return plan;
 }
 
-/** Ends both in good order; what they have seen is kept. Answers whether any ran. */
+/** Stops Prometheus and Alertmanager in order, and keeps their data. Returns whether any ran. */
 export async function stopObservers(cluster: ClusterPlan): Promise<boolean> {
   const { prometheus, alertmanager } = observePlan(cluster);
   const folders = [prometheus.folder, alertmanager.folder];
@@ -58,7 +58,8 @@ async function startAlertmanager(plan: ObservePlan, print: Print): Promise<void>
         `--config.file=${settings}`,
         `--storage.path=${join(folder, 'data')}`,
         `--web.listen-address=127.0.0.1:${port}`,
-        // Alone: it would otherwise look for others on every address of the machine.
+        // Disables clustering: Alertmanager would search for others on every address of the
+        // machine.
         '--cluster.listen-address=',
       ],
       address,
@@ -92,9 +93,9 @@ async function startPrometheus(
         `--storage.tsdb.path=${join(folder, 'data')}`,
         `--storage.tsdb.retention.time=${KEPT}`,
         `--web.listen-address=127.0.0.1:${port}`,
-        // Load tests write their results into it.
+        // Receives results of load tests.
         '--web.enable-remote-write-receiver',
-        // From a slow bucket to a trace that was in it.
+        // Links a slow bucket to one of its traces.
         '--enable-feature=exemplar-storage',
       ],
       address,

@@ -14,7 +14,7 @@ const PLOT = { left: 62, top: 34, width: 522, height: 150 } as const;
 const LEGEND_TOP = PLOT.top + PLOT.height + 36;
 const LEGEND_LINE = 15;
 
-/** More curves than this are not to be distinguished; the largest are drawn. */
+/** Maximum number of curves: more cannot be distinguished. The largest are drawn. */
 const CURVES_MAX = 10;
 
 const COLOURS = [
@@ -22,7 +22,7 @@ const COLOURS = [
   ...['#00838f', '#7a5200', '#ad1457', '#556b2f', '#455a64'],
 ] as const;
 
-/** A panel over a range as SVG, its upper left corner at 0, 0. */
+/** A panel as SVG for a time range, with its upper left corner at 0, 0. */
 export function panelPicture(
   panel: Panel,
   curves: readonly NamedCurve[],
@@ -31,7 +31,7 @@ export function panelPicture(
   const drawn = curves.toSorted((a, b) => peakOf(b) - peakOf(a)).slice(0, CURVES_MAX);
   const limit = panel.limit ?? 0;
   const peak = Math.max(...drawn.map(peakOf), 0);
-  // A limit far above everything would press the curves flat.
+  // Ignore a limit far above the curves, which would flatten them.
   const top = niceTop(limit > 0 && limit < 4 * peak ? Math.max(peak, limit) : peak);
   const x = (atS: number) =>
     PLOT.left + (PLOT.width * (atS - range.fromS)) / (range.toS - range.fromS);
@@ -55,7 +55,7 @@ function peakOf({ points }: NamedCurve): number {
   return points.reduce((most, [, value]) => Math.max(most, value), 0);
 }
 
-/** The next 1, 2 or 5 times a power of ten. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function niceTop(peak: number): number {
   if (peak <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(peak));
@@ -107,7 +107,10 @@ function limitLine(at: number): string {
   return `<line x1="${PLOT.left}" x2="${PLOT.left + PLOT.width}" y1="${round(at)}" y2="${round(at)}" stroke="#b3261e" stroke-dasharray="5 4"/>`;
 }
 
-/** A gap where there was no value: two steps without one end a line. */
+/**
+ * Lines of a curve. Missing values leave a gap: a line ends when the next value is more than 1.5
+ * steps away.
+ */
 function curveOf(
   { points }: NamedCurve,
   place: number,

@@ -1,14 +1,14 @@
-/** One curve: its labels, and its values over time. */
+/** A curve: its labels and its values over time. */
 export type Curve = {
   readonly labels: Readonly<Record<string, string>>;
-  /** Unix seconds and values; a value that is no number is left out. */
+  /** Unix seconds and values, without values that are not finite. */
   readonly points: readonly (readonly [atS: number, value: number])[];
 };
 
-/** A stretch of time, in Unix seconds. */
+/** A time range and its step, in Unix seconds. */
 export type TimeRange = { readonly fromS: number; readonly toS: number; readonly stepS: number };
 
-/** How long Prometheus may take, in milliseconds. */
+/** Maximum time of a query, in milliseconds. */
 const ANSWER_MS_MAX = 20_000;
 
 type Answer = {
@@ -21,7 +21,7 @@ type Answer = {
   };
 };
 
-/** What an expression gives over a range. Throws what Prometheus has against it. */
+/** Curves of an expression over a time range. Throws an error with Prometheus's message. */
 export async function rangeQuery(
   address: string,
   expr: string,
@@ -40,7 +40,7 @@ export async function rangeQuery(
   }));
 }
 
-/** What a curve is called: the labels that the legend names, in its words. */
+/** Name of a curve: the legend with its labels filled in. */
 export function legendOf(legend: string, { labels }: Pick<Curve, 'labels'>): string {
   return legend.replace(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim();
 }

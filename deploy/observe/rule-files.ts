@@ -8,21 +8,21 @@ import { SERVICE_ALERTS } from '#deploy/observe/service-alerts';
 import { longSloRecordings, sloAlerts, sloRecordings } from '#deploy/observe/slo-rules';
 import { STORE_ALERTS } from '#deploy/observe/store-alerts';
 
-/** The rules that Prometheus loads; the tests beside them name this file. */
+/** File of the rules for Prometheus. The tests beside it refer to this file. */
 export const RULES_FILE = 'deploy/observe/rules.yml';
 
-/** What `promtool test rules` runs: alerts about minutes, and alerts about hours and days. */
+/** Test files for `promtool test rules`: alerts within minutes, and alerts over hours and days. */
 export const RULE_TESTS_FILES = {
   minutes: 'deploy/observe/rules.test.yml',
   days: 'deploy/observe/rules-slo.test.yml',
 } as const;
 
-/** The same rules for the Prometheus operator. */
+/** File of the same rules for the Prometheus operator. */
 export const PROMETHEUS_RULE_FILE = 'deploy/kubernetes/components/monitoring/prometheus-rules.yaml';
 
 const GENERATED = '# Generated from deploy/observe/*.ts by `npm run generate`: change those.\n';
 
-/** Seconds between evaluations in the tests; days would take too long in steps of 15 s. */
+/** Evaluation interval in the tests, in seconds. Days would take too long in steps of 15 s. */
 const TEST_STEP_S = { minutes: 15, days: 240 } as const;
 
 type Group = {
@@ -32,7 +32,7 @@ type Group = {
   readonly alerts: readonly Alert[];
 };
 
-/** All groups of rules. */
+/** All rule groups. */
 const GROUPS: readonly Group[] = [
   { name: 'slo', recordings: sloRecordings(), alerts: [] },
   { name: 'slo-long', interval: '1m', recordings: longSloRecordings(), alerts: [] },
@@ -44,18 +44,18 @@ const GROUPS: readonly Group[] = [
   { name: 'console', recordings: [], alerts: CONSOLE_ALERTS },
 ];
 
-/** Every alert there is. */
+/** All alerts. */
 export const ALERTS: readonly Alert[] = GROUPS.flatMap(({ alerts }) => alerts);
 
-/** Every expression that is recorded. */
+/** All recording rules. */
 export const RECORDINGS: readonly Recording[] = GROUPS.flatMap(({ recordings }) => recordings);
 
-/** The rules as Prometheus reads them. */
+/** The rules as YAML for Prometheus. */
 export function rulesText(): string {
   return yaml({ groups: groups() });
 }
 
-/** The rules as a resource of the Prometheus operator. */
+/** The rules as YAML of a resource for the Prometheus operator. */
 export function prometheusRuleText(): string {
   return yaml({
     apiVersion: 'monitoring.coreos.com/v1',
@@ -80,7 +80,7 @@ const EXTERNAL_LABELS = {
   grafana_base: 'https://grafana.example.com',
 } as const;
 
-/** A firing and a quiet case for every alert of that kind, as promtool reads them. */
+/** The test cases of all alerts of a kind, as YAML for promtool. */
 export function ruleTestsText(kind: keyof typeof RULE_TESTS_FILES): string {
   const alerts = ALERTS.filter(
     ({ firing }) => (firing.everyS === undefined) === (kind === 'minutes'),
@@ -109,20 +109,21 @@ function ruleOf(alert: Alert) {
 }
 
 /**
- * Seconds that an expression must hold before its alert fires. A window of the expression remembers a
- * fault that has ended for as long as the window is: without that time, a pending alert would fire then.
+ * Seconds that an expression must hold before its alert fires. The windows of the expression are
+ * added, because a window still contains a fault that has ended. Otherwise a pending alert would
+ * fire after the end of the fault.
  */
 function heldS(expr: string, forS: number): number {
   return forS === 0 ? 0 : forS + Math.max(0, ...windowsOf(expr));
 }
 
-/** Lengths of the windows over which an expression counts, in seconds. */
+/** Lengths of the windows in an expression, in seconds. */
 function windowsOf(expr: string): readonly number[] {
   const windows = [...expr.matchAll(/(?:rate|increase|avg_over_time)\([^[]*\[(\d+)m\]/g)];
   return windows.map(([, minutes]) => Number(minutes) * 60);
 }
 
-/** Where links of alerts lead: `runbook_base` and `grafana_base` are external labels of Prometheus. */
+/** Base URLs of links in alerts: external labels of Prometheus. */
 const RUNBOOK_BASE = '{{ $externalLabels.runbook_base }}';
 const GRAFANA_BASE = '{{ $externalLabels.grafana_base }}';
 
@@ -150,7 +151,7 @@ function testOf(
   };
 }
 
-/** What promtool must find: labels and annotations with the labels' values in them. */
+/** Labels and annotations that promtool must find, with the values of the labels filled in. */
 function expectedOf(alert: Alert) {
   const { labels = {} } = alert.firing;
   const value = FIRING_VALUES[alert.name] ?? '?';

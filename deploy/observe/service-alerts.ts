@@ -1,16 +1,16 @@
 import type { Alert, AlertCase } from '#deploy/observe/alert';
 
-/** The jobs under which Prometheus scrapes the service, one for each role. */
+/** Prometheus jobs of the service, one per role. */
 const JOBS = 'edge|engine|limiter|console';
 
-/** What is wrong with processes and with what callers meet at once. */
+/** Alerts about processes, and about faults that callers notice at once. */
 export const SERVICE_ALERTS: readonly Alert[] = [
   {
     name: 'FailsClosed',
     dashboard: 'limiter',
     severity: 'page',
-    // A share, because of a hundred thousand calls some always fail; and some, because of five not one
-    // says anything.
+    // A share, because under high load some calls always fail; and a minimum, because a few
+    // failures prove nothing.
     expr: [
       'sum(rate(edge_fail_closed_total[1m]))',
       '> 0.01 * sum(rate(http_server_request_duration_seconds_count{http_route!="refused"}[1m]))',
@@ -22,7 +22,8 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     firing: failsClosed('0+1500x20', '0x8 1+20x12'),
     quiet: failsClosed('0+1500x20', '0x8 1+20x2 41x12'),
     alsoQuiet: [
-      // One in 45 s under a load of 100 a second; 12 in a minute of it; and one of a few at night.
+      // One failure in 45 s at 100 calls a second; 12 failures in a minute; and one of few calls at
+      // night.
       failsClosed('0+1500x20', '0x5 1x2 2x2 3x2 4x2 5x2 6x2 7x5'),
       failsClosed('0+1500x20', '0+3x20'),
       failsClosed('0+1x20', '0x9 1x2 2x2 3x8'),
@@ -131,7 +132,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
   },
 ];
 
-/** Calls of an edge, and how many of them failed closed, as a minute of both is looked at. */
+/** Case with these series of calls and of calls that failed closed. */
 function failsClosed(calls: string, failed: string): AlertCase {
   return {
     series: {
@@ -142,7 +143,7 @@ function failsClosed(calls: string, failed: string): AlertCase {
   };
 }
 
-/** Calls that waited: this part of them for at most 250 ms, all for at most a second. */
+/** Series of calls that waited: this share for at most 250 ms, all for at most a second. */
 function waits(quick: number): Record<string, string> {
   const name = 'identity_mailbox_wait_seconds';
   const perStep = 1_000;

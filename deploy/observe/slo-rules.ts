@@ -1,11 +1,11 @@
 import type { Alert, AlertCase, Recording } from '#deploy/observe/alert';
 
 /*
- * What callers are promised, how fast the allowance for breaking it is being spent, and when that is
- * worth a call at night. Source: operations, "alerts"; the windows are those of the SRE workbook.
+ * Service level objectives, and alerts on how fast their error budget is spent. Source: operations,
+ * "alerts"; the windows are from the SRE workbook.
  */
 
-/** A promise: of all `counted` calls, at most a share of `allowed` may be `bad`. */
+/** An objective: of all `counted` calls, at most the share `allowed` may be `bad`. */
 type Objective = {
   readonly name: 'availability' | 'latency';
   readonly counted: string;
@@ -16,25 +16,28 @@ type Objective = {
 
 const COUNT = 'http_server_request_duration_seconds_count';
 
-/** What was refused before it had a route (no HTTP, a barred address) is the caller's own doing. */
+/**
+ * Excludes calls refused before routing (invalid HTTP, barred address), which are the caller's
+ * fault.
+ */
 const ROUTED = 'http_route!="refused"';
 const FAILED = `${ROUTED},http_response_status_code=~"500|502|503|504"`;
 
-/** Calls that advance an instance by one observation and went well. */
+/** Successful calls that advance an instance by one observation. */
 const PROCESSED =
   'http_route="/instances/:id/process",http_request_method="POST",http_response_status_code=~"2.."';
 
-/** 99.9 % of all calls get an answer that is not 5xx; a call refused fail-closed counts as bad. */
+/** Objective: 99.9 % of all calls get an answer other than 5xx. A call that fails closed is bad. */
 const AVAILABILITY: Objective = {
   name: 'availability',
   counted: `sum(rate(${COUNT}{${ROUTED}}[W]))`,
-  // A caller that leaves too many bodies unfinished gets 503 for the oldest of its own.
+  // Exclude 503 for callers that left too many bodies unfinished: the cause is the caller.
   bad: `clamp_min((sum(rate(${COUNT}{${FAILED}}[W])) or vector(0)) - sum(rate(edge_bodies_given_up_total[W])), 0)`,
   allowed: 0.001,
   what: 'calls that fail',
 };
 
-/** 99 % of process calls take less than 50 ms. */
+/** Objective: 99 % of process calls take less than 50 ms. */
 const LATENCY: Objective = {
   name: 'latency',
   counted: `sum(rate(${COUNT}{${PROCESSED}}[W]))`,
@@ -45,33 +48,38 @@ const LATENCY: Objective = {
 
 const OBJECTIVES = [AVAILABILITY, LATENCY] as const;
 
-/** How fast an allowance is spent, over two windows: the long one is sure, the short one ends soon. */
+/**
+ * Burn rates with two windows each: the long window avoids false alarms, the short one ends the
+ * alert soon.
+ */
 const BURNS = [
   { word: 'Fast', rate: 14.4, long: '1h', short: '5m', shortS: 300, severity: 'page' },
   { word: 'Steadily', rate: 6, long: '6h', short: '30m', shortS: 1_800, severity: 'page' },
   { word: 'Slowly', rate: 1, long: '3d', short: '6h', shortS: 21_600, severity: 'ticket' },
 ] as const;
 
-/** Bad calls of the short window, at least: of the few of a night, one is a large share. Chosen. */
+/**
+ * Minimum number of bad calls in the short window: with few calls at night, one is a large share.
+ */
 const BAD_CALLS_MIN = 10;
 
-/** Windows short enough to be computed from the series themselves. */
+/** Windows that are computed from the original series. */
 const SHORT_WINDOWS = ['5m', '30m', '1h'] as const;
 
-/** Windows that are summed up from what was recorded over five minutes, which is far cheaper. */
+/** Windows that are computed from 5-minute recordings, which is much cheaper. */
 const LONG_WINDOWS = ['6h', '3d'] as const;
 
-/** The ratio of what was bad over a window; no sample where there were no calls. */
+/** Name of the recorded error ratio over a window; no sample if there were no calls. */
 export function errorRatio(objective: Objective['name'], window: string): string {
   return `slo:${objective}_errors:ratio_rate${window}`;
 }
 
-/** Part of the calls that may be bad. */
+/** Error budget: share of calls that may be bad. */
 export function allowedOf(objective: Objective['name']): number {
   return objective === 'availability' ? AVAILABILITY.allowed : LATENCY.allowed;
 }
 
-/** What is recorded at every evaluation. */
+/** Recording rules of every evaluation. */
 export function sloRecordings(): Recording[] {
   return OBJECTIVES.flatMap((objective) => {
     const { name } = objective;
@@ -88,7 +96,7 @@ export function sloRecordings(): Recording[] {
   });
 }
 
-/** What is recorded once a minute. */
+/** Recording rules of every minute. */
 export function longSloRecordings(): Recording[] {
   return OBJECTIVES.flatMap(({ name }) =>
     LONG_WINDOWS.map((window) => {
@@ -98,7 +106,7 @@ export function longSloRecordings(): Recording[] {
   );
 }
 
-/** One alert for each objective and each speed at which its allowance is spent. */
+/** One alert for each objective and burn rate. */
 export function sloAlerts(): Alert[] {
   return OBJECTIVES.flatMap((objective) =>
     BURNS.map(({ word, rate, long, short, shortS, severity }): Alert => {
@@ -108,7 +116,7 @@ export function sloAlerts(): Alert[] {
       const bad = `slo:${name}_bad:rate5m`;
       const recent = short === '5m' ? bad : `avg_over_time(${bad}[${short}])`;
       const isMany = `${recent} * ${shortS} > ${BAD_CALLS_MIN}`;
-      // A Prometheus that has just begun would take minutes for days.
+      // A new Prometheus would take minutes for days.
       const isOld = long === '1h' ? '' : ` and slo:${name}_calls:rate5m offset ${short}`;
       return {
         name: `${name === 'availability' ? 'Availability' : 'Latency'}Burns${word}`,
@@ -122,7 +130,7 @@ export function sloAlerts(): Alert[] {
   );
 }
 
-/** A little worse than the threshold for the whole long window, and a little better. */
+/** Test cases slightly above and below the threshold for the whole long window. */
 function casesOf(
   name: Objective['name'],
   threshold: number,
@@ -152,12 +160,12 @@ function casesOf(
     return { series: { ...both, ...given }, ...place };
   };
   const cases = { firing: at(threshold * 1.1), quiet: at(threshold * 0.9) };
-  // Ten minutes say nothing of six hours.
+  // Ten minutes do not represent six hours.
   const young = long === '1h' ? [] : [{ ...at(threshold * 5), atS: 600 }];
   return { ...cases, alsoQuiet: [...young, nightOf(name, minutes)] };
 }
 
-/** One bad call, two minutes ago, where there is a call every five minutes. */
+/** One bad call two minutes ago, at one call every five minutes. */
 function nightOf(name: Objective['name'], minutes: number): AlertCase {
   const route = 'http_request_method="POST",http_route="/instances/:id/process"';
   const series = (metric: string, status: string, more = '') =>

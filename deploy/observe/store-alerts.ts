@@ -2,7 +2,7 @@ import type { Alert } from '#deploy/observe/alert';
 
 const DURATION = 'db_client_operation_duration_seconds';
 
-/** What is wrong between the service and Cassandra. */
+/** Alerts about faults between the service and Cassandra. */
 export const STORE_ALERTS: readonly Alert[] = [
   {
     name: 'StoreFails',
@@ -28,7 +28,7 @@ export const STORE_ALERTS: readonly Alert[] = [
       },
       atS: 210,
     },
-    // A fault of 45 s whose alert is pending when the fault ends.
+    // A fault of 45 s whose alert is still pending when the fault ends.
     alsoQuiet: [
       {
         series: {
@@ -92,8 +92,8 @@ export const STORE_ALERTS: readonly Alert[] = [
     name: 'UnflushedTailGrows',
     dashboard: 'stores',
     severity: 'page',
-    // From half the bound on the oldest are stored first, and a busy node stays there; well above, the
-    // store does not keep up.
+    // Above half of the bound the oldest records are stored first; a busy node stays there. Well
+    // above this, the store does not keep up.
     expr: 'sum by (job, instance) (journal_unflushed_records) > 150000',
     forS: 30,
     summary:
@@ -110,7 +110,7 @@ export const STORE_ALERTS: readonly Alert[] = [
   },
 ];
 
-/** Appends: this part of them within 100 ms, all within a quarter of a second. */
+/** Series of appends: this share within 100 ms, all within a quarter of a second. */
 function appends(quick: number): Record<string, string> {
   const series = (le: string) => `journal_append_seconds_bucket{service="engine",le="${le}"}`;
   return {

@@ -5,5 +5,5 @@ import { LOAD_TEST } from '#deploy/observe/dashboards/load-test';
 import { SERVICE } from '#deploy/observe/dashboards/service';
 import { STORES } from '#deploy/observe/dashboards/stores';
 
-/** All dashboards, in the order of reading: callers first, then each part. */
+/** All dashboards in reading order: callers first, then each service. */
 export const DASHBOARDS: readonly Dashboard[] = [SERVICE, ENGINE, LIMITER, STORES, LOAD_TEST];

@@ -1,11 +1,11 @@
-/** One curve or a family of curves of a panel. */
+/** A query for one or more curves of a panel. */
 export type Query = {
   readonly expr: string;
-  /** What each curve is called: plain text, or labels as `{{instance}}`. */
+  /** Name of each curve: plain text, or labels as `{{instance}}`. */
   readonly legend: string;
 };
 
-/** Units that Grafana and the pictures know. */
+/** Units supported by Grafana and the pictures. */
 export type Unit = 'seconds' | 'perSecond' | 'share' | 'count' | 'bytes';
 
 /** A chart over time. */
@@ -15,22 +15,24 @@ export type Panel = {
   readonly about: string;
   readonly unit: Unit;
   readonly queries: readonly Query[];
-  /** A value that should not be crossed, drawn as a line. */
+  /** Threshold, drawn as a line. */
   readonly limit?: number;
-  /** Only a cluster in trouble, or under k6, has series for it; the reason why. */
+  /** Reason why the panel may have no series; undefined: the panel always has series. */
   readonly mayBeEmpty?: string;
 };
 
 /** A page of panels, two in a row. */
 export type Dashboard = {
-  /** Its address in Grafana and the name of its files. */
+  /** Name of the dashboard's files, and part of its address in Grafana. */
   readonly id: string;
   readonly title: string;
   readonly about: string;
   readonly panels: readonly Panel[];
 };
 
-/** Quantiles of a histogram over the last minute, by these labels. */
+/**
+ * Queries for the median and the 99th percentile of a histogram over the last minute, by labels.
+ */
 export function quantiles(metric: string, by: readonly string[] = [], filter = ''): Query[] {
   const labels = [...by, 'le'].join(', ');
   const names = by.map((label) => `{{${label}}}`).join(' ');
@@ -40,7 +42,7 @@ export function quantiles(metric: string, by: readonly string[] = [], filter = '
   }));
 }
 
-/** How often something happens a second, over the last minute, by these labels. */
+/** Query for the rate per second over the last minute, by labels. */
 export function perSecond(metric: string, by: readonly string[] = [], filter = ''): Query {
   const grouped = by.length === 0 ? '' : `by (${by.join(', ')}) `;
   return {
