@@ -14,7 +14,10 @@ import { faultReply } from '#edge/serve/reply';
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault } from '#fault/fault';
 
-/** Refusals that take broken HTTP or a failing cluster: their examples are composed. */
+/**
+ * Refusals that need broken HTTP or a failing cluster. Their examples are composed without a
+ * request.
+ */
 const COMPOSED = {
   request_timeout: 'the request took too long to arrive',
   uri_too_long: 'a part of the URL is too long',
@@ -24,8 +27,8 @@ const COMPOSED = {
 } as const satisfies Partial<Record<FaultReason, string>>;
 
 /**
- * Answers of the real service to a fixed series of requests: for every endpoint its successes and
- * one refusal of every status. The same on every run.
+ * Answers of the real service to a fixed series of requests. Every endpoint has its successes and
+ * one refusal of every status. Every run gives the same answers.
  */
 export async function exampleAnswers(): Promise<ExampleAnswer[]> {
   await using service = await openExampleService();
@@ -52,7 +55,10 @@ type AccountChoice = {
   readonly cyclesPerMonth?: number;
 };
 
-/** A new account with a key of either scope, as `Authorization` headers; ample by default. */
+/**
+ * Creates an account with a full and a read-only key, as `Authorization` headers. Limits are high
+ * by default.
+ */
 async function openAccount(
   { admin }: ExampleService,
   { plan, requestsPerMinute = 1_000, cyclesPerMonth = 100_000 }: AccountChoice,

@@ -17,44 +17,44 @@ import {
 } from '#edge/endpoints/observations';
 import { getHistory } from '#edge/endpoints/reads';
 
-/** A key as our clients make it: a UUIDv7. */
+/** Idempotency key in the format of our clients: a UUIDv7. */
 const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };
 
 const STRESSFUL = { mode_target: 'STRESS_RESPONSE', signal_strength: 1, context: { turn: 17 } };
 const CALM = { mode_target: 'CONNECTION', signal_strength: 0.6 };
 
-/** Observations of a bad morning: enough of them that drift events are there. */
+/** Number of stressful observations, enough to cause drift events. */
 const BAD_MORNING = 12;
 
-/** Time between two of them, and between two requests of the rest of the day. */
+/** Interval of stressful observations, and interval of the other requests, in milliseconds. */
 const HURRIED_MS = 5_000;
 const CALM_MS = 60_000;
 
-/** What a request adds to its endpoint. */
+/** Parts that a request adds to its endpoint. */
 type Parts = {
   readonly id?: string;
   readonly query?: string;
-  /** What to send instead of the example of the endpoint's schema. */
+  /** Body in place of the example in the endpoint's schema. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
 };
 
 /**
- * A short day of one agent in requests: the successes of every endpoint and the refusals
- * that need an instance with a past. What `#show` asks is kept as an example.
+ * A short day of one agent as requests: the successes of every endpoint, and refusals that need an
+ * instance with history. `#show` keeps answers as examples.
  */
 export class ExampleDay {
   readonly answers: ExampleAnswer[] = [];
   readonly #service: ExampleService;
   readonly #authorization: string;
 
-  /** `authorization` is the header of the account whose day it is. */
+  /** `authorization` is the header of the account. */
   constructor(service: ExampleService, authorization: string) {
     this.#service = service;
     this.#authorization = authorization;
   }
 
-  /** From the first instance to its end. */
+  /** Runs the day, from the creation of the first instance to its deletion. */
   async live(): Promise<void> {
     const { etag, body } = await this.#show(createInstance, 201, 'a new instance');
     const { id } = body.data;
@@ -63,7 +63,7 @@ export class ExampleDay {
     await this.#change(id, etag);
   }
 
-  /** The day of an account that has one cycle a month. */
+  /** Runs the day of an account with one cycle a month. */
   async liveOnOneCycle(): Promise<void> {
     const { id } = (await this.#ask(createInstance)).body.data;
     await this.#ask(processObservation, { id });
@@ -72,7 +72,7 @@ export class ExampleDay {
     }
   }
 
-  /** The day of an account that buys a plan. */
+  /** Runs the day of an account that buys a plan. */
   async buy(accountId: string): Promise<void> {
     await this.#show(createCheckout, 200, 'a page to pay on', {});
     await this.#notify(notificationOf(accountId));
@@ -105,7 +105,7 @@ export class ExampleDay {
     await this.#show(simulateObservations, 200, 'what two of them would do', { id });
   }
 
-  /** The examples that endpoints declare themselves. */
+  /** Examples that the endpoints declare. */
   async #read(id: string): Promise<void> {
     for (const endpoint of ENDPOINTS) {
       for (const { summary, ...parts } of endpoint.examples) {
@@ -114,7 +114,7 @@ export class ExampleDay {
     }
   }
 
-  /** Changes, from a rename to the end, and what conflicts with them. */
+  /** Changes of an instance from renaming to deletion, with conflicting requests. */
   async #change(id: string, staleEtag: string): Promise<void> {
     const stale = { id, headers: { 'if-match': staleEtag } };
     for (const endpoint of [updateInstance, resetInstance, deleteInstance]) {
@@ -131,7 +131,7 @@ export class ExampleDay {
     await this.#show(createInstance, 409, deleted, { headers: KEY });
   }
 
-  /** Asks when some time has passed, and keeps the answer. */
+  /** Sends a request after some time has passed, and keeps the answer as an example. */
   async #show(endpoint: Endpoint, status: number, summary: string, parts: Parts = {}) {
     this.#service.wait(CALM_MS);
     const reply = await this.#ask(endpoint, parts);
@@ -155,7 +155,7 @@ export class ExampleDay {
   }
 }
 
-/** A completed purchase, by which an account is known to have a customer at the provider. */
+/** Event of a completed purchase, which links the account to a customer of the provider. */
 function notificationOf(accountId: string): object {
   return {
     id: 'evt_0',

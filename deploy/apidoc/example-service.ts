@@ -16,10 +16,10 @@ import { foundationOf } from '#process/foundation';
 import { openBillingDesk } from '#process/limiter';
 import { openStores } from '#process/ports';
 
-/** The request id of every example. */
+/** Request id of all examples. */
 export const EXAMPLE_REQUEST_ID = 'req_0f2a6c1e9b7d4835a1c0e4f6b8d2937a';
 
-/** The provider of the examples, which takes no money. */
+/** Settings of the local payment provider, which takes no money. */
 const BILLING = {
   SERVICE_BILLING_PROVIDER: 'local',
   SERVICE_BILLING_WEBHOOK_SECRET: 'whsec_only_for_examples',
@@ -27,10 +27,10 @@ const BILLING = {
 
 type SetPlan = Parameters<Limiter['admin']['setPlan']>;
 
-/** Where the examples' clock starts: an ordinary day, not long after the release. */
+/** Start of the examples' clock: an ordinary day after the release. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Long enough that nothing leaves memory while the examples are made. */
+/** Limits of actors, high enough that no actor leaves memory during the run. */
 const ACTORS = { idleAgeMs: 3_600_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
 /** One request to the example service. */
@@ -38,11 +38,11 @@ export type ExampleRequest = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly url: string;
   readonly headers?: Record<string, string>;
-  /** Serialized unless it is text. */
+  /** Text is sent as it is; other values as JSON. */
   readonly body?: unknown;
 };
 
-/** Its answer. */
+/** An answer of the example service. */
 export type ExampleReply = {
   readonly status: number;
   readonly etag: string;
@@ -50,19 +50,19 @@ export type ExampleReply = {
 };
 
 /**
- * The whole service in memory, without sockets, under a clock and a chance that repeat themselves:
- * every run gives the same answers to the same requests.
+ * The whole service in memory without sockets, with a fixed clock and a seeded random generator.
+ * The same requests give the same answers in every run.
  */
 export type ExampleService = AsyncDisposable & {
   readonly admin: Limiter['admin'];
   ask(request: ExampleRequest): Promise<ExampleReply>;
-  /** The header by which the payment provider signs a body now. */
+  /** The signature header of the payment provider for a body, at the present time. */
   signatureOf(body: string): string;
-  /** Lets time pass. */
+  /** Advances the clock. */
   wait(ms: number): void;
   /** The same service with some of its parts replaced. */
   broken(parts: Partial<EdgePorts>): Pick<ExampleService, 'ask'>;
-  /** The same service behind a socket of this machine, with some of its parts replaced. */
+  /** The same service on a loopback socket, with some of its parts replaced. */
   listen(parts?: Partial<EdgePorts>): Promise<Running>;
 };
 
@@ -148,9 +148,9 @@ function askerOf(ports: EdgePorts) {
   };
 }
 
-/** The text of a stream of events up to the state that is sent when all is said; then it is left. */
+/** The text of an event stream up to its `state` event, which follows the other events. */
 async function beginningOf(stream: Readable): Promise<string> {
-  // Left before its end, as every such stream is.
+  // The stream never ends; leaving the loop destroys it.
   stream.on('error', () => undefined);
   let begun = '';
   for await (const chunk of stream) {
@@ -160,7 +160,7 @@ async function beginningOf(stream: Readable): Promise<string> {
   return begun;
 }
 
-/** Bytes of a fixed linear congruential generator (Numerical Recipes): plausible, never secret. */
+/** Bytes of a fixed linear congruential generator (Numerical Recipes). Never use it for secrets. */
 function repeatable(): Randomness {
   let seed = 7;
   const bytes = (count: number) =>

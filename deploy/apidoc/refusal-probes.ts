@@ -4,13 +4,13 @@ import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import { Fault } from '#fault/fault';
 
-/** `Authorization` headers of callers who are refused for different reasons. */
+/** `Authorization` headers of callers that are refused for different reasons. */
 export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hurried', string>>;
 
-/** A byte more than any body may have. */
+/** One byte above the maximum body size. */
 const TOO_MANY_BYTES = 256 * 1_024 + 1;
 
-/** Asks with some parts of the usual request exchanged. */
+/** Sends the usual request with some parts replaced. */
 type Ask = (parts: Partial<ExampleRequest>) => Promise<ExampleReply>;
 
 type Probe = {
@@ -19,7 +19,7 @@ type Probe = {
   readonly reply: Promise<ExampleReply>;
 };
 
-/** Asks for every endpoint in every way that is refused without an instance. */
+/** Sends every request that an endpoint refuses without an instance. */
 export class Probes {
   readonly #service: ExampleService;
   readonly #keys: ProbeKeys;
@@ -34,7 +34,7 @@ export class Probes {
     this.#noEngine = service.broken({ engine: failing(new Error('a bug, for example')) });
   }
 
-  /** One answer for every way, each with the status that the document promises. */
+  /** One answer for every refusal. Asserts that each has the documented status. */
   async refusalsOf(endpoint: Endpoint): Promise<ExampleAnswer[]> {
     const answers: ExampleAnswer[] = [];
     const probes =
@@ -49,7 +49,7 @@ export class Probes {
     return answers;
   }
 
-  /** Refused for who asks, or when. */
+  /** Refusals because of the caller or the time. */
   *#ofCaller(endpoint: Endpoint): Generator<Probe> {
     const request = usualRequest(endpoint);
     const { full, readOnly, suspended, hurried } = this.#keys;
@@ -70,7 +70,7 @@ export class Probes {
     yield { status: 503, summary: 'the limiter cannot be asked', reply: unsure };
   }
 
-  /** Refused for what is asked. */
+  /** Refusals because of the request. */
   *#ofRequest(endpoint: Endpoint): Generator<Probe> {
     const request = usualRequest(endpoint);
     const ask = (parts: Partial<ExampleRequest>) =>
@@ -85,7 +85,7 @@ export class Probes {
     if (endpoint.pathId !== undefined) {
       yield { status: 404, summary: 'an unknown id', reply: ask({}) };
     }
-    // The account of these probes has an agreed plan and has never bought anything.
+    // The account of these probes has an agreed plan and no purchases.
     if (endpoint.refusalCodes.includes('conflict')) {
       yield { status: 409, summary: 'an agreed plan', reply: ask({}) };
     } else if (endpoint.refusalCodes.includes('not_found')) {
@@ -101,7 +101,7 @@ export class Probes {
     yield { status: 415, summary: 'a body of another type', reply: typed };
   }
 
-  /** Refused for what it is signed with, or says. */
+  /** Refusals of a notification because of its signature or content. */
   *#ofNotification(endpoint: Endpoint): Generator<Probe> {
     const request = usualRequest(endpoint);
     const ask: Ask = (parts) => this.#service.ask({ ...request, ...parts });
@@ -119,7 +119,7 @@ export class Probes {
   }
 }
 
-/** The request that the document shows for an endpoint, to something that does not exist. */
+/** The documented request of an endpoint, for an unknown id. */
 function usualRequest(endpoint: Endpoint): ExampleRequest {
   const { method, path, pathId } = endpoint;
   const url = path.replace(':id', pathId?.unknown ?? '');

@@ -5,8 +5,8 @@ import { DOCUMENT_FILE } from '#edge/document/routes';
 import { openedDocument } from '#edge/document/schemas';
 
 /*
- * Writes the API document (`npm run generate`). It is made above the edge because its examples are
- * answers of the whole service.
+ * Writes the API document (`npm run generate`). This needs the whole service, because the examples
+ * are its answers.
  */
 await writeFile(
   DOCUMENT_FILE,

@@ -3,18 +3,18 @@ import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { runbookEntries } from '#deploy/console/runbook-entries';
 
-/** Where the pages of the console have their sources. */
+/** Source folder of the console's pages. */
 const SOURCES = 'services/console/pages';
 
-/** What browsers must know, the oldest of them from 2024: `light-dark()`, `toSorted`. */
+/** Minimum browser versions, from 2024: they support `light-dark()` and `toSorted`. */
 const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];
 
-/** Pages that are built on their own: a script, a style, and the path of their document. */
+/** Pages with their own bundle: a script, a style, and the folder of their document. */
 type Bundle = {
   readonly script: string;
   readonly style: string;
   readonly title: string;
-  /** Where the document and its `assets` are, in the folder and in addresses. */
+  /** Folder of the document and its `assets`, in the output and in addresses. */
   readonly folder: string;
 };
 
@@ -24,9 +24,10 @@ const BUNDLES: readonly Bundle[] = [
 ];
 
 /**
- * Builds the pages of the console into `folder`, and the page of the cluster into `cluster` below it:
- * each a document, and beside it in `assets` one script, one style and one picture, whose names change
- * with their contents. The folder is complete or not there. Source: decisions 251 and 261.
+ * Builds the console's pages into `folder`, and the cluster page into its sub-folder `cluster`.
+ * Each page is a document; its `assets` folder has one script, one style and one picture with
+ * content hashes in their names. The output folder is replaced as a whole. Source: decisions 251
+ * and 261.
  */
 export async function buildPages(folder: string): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true });
@@ -37,7 +38,7 @@ export async function buildPages(folder: string): Promise<void> {
       const assets = await assetsIn(join(place, 'assets'), bundle);
       writeFileSync(join(place, 'index.html'), documentOf(assets, bundle));
     }
-    // Another user than the one who builds serves it in the image.
+    // In the image another user than the builder serves the files.
     chmodSync(made, 0o755);
     rmSync(folder, { recursive: true, force: true });
     renameSync(made, folder);
@@ -46,7 +47,7 @@ export async function buildPages(folder: string): Promise<void> {
   }
 }
 
-/** Builds script, style and picture, and answers their names by the ends of these. */
+/** Builds script, style and picture. Returns their names by file extension. */
 async function assetsIn(
   folder: string,
   { script, style }: Bundle,
@@ -62,7 +63,7 @@ async function assetsIn(
     jsx: 'automatic',
     jsxImportSource: 'preact',
     loader: { '.svg': 'copy' },
-    // Only these options count, not what else is there for the type checker.
+    // Ignore the project's tsconfig, which is for the type checker.
     tsconfigRaw: '{}',
     define: { RUNBOOK: JSON.stringify(runbookEntries()) },
     metafile: true,

@@ -1,6 +1,10 @@
 import { buildPages } from '#deploy/console/build-pages';
 
-/* Builds the pages of the console. Usage: node deploy/console/main.ts [FOLDER] */
+/*
+ * Builds the console's pages.
+ *
+ * Usage: node deploy/console/main.ts [FOLDER]
+ */
 
 const [folder = 'build/console'] = process.argv.slice(2);
 await buildPages(folder);

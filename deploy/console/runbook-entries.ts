@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-/** An entry of the runbook, part by part: what it means, what to look at, what to do. */
+/** Parts of a runbook entry: meaning, checks and actions. */
 type Parts = readonly (readonly [title: string, text: string])[];
 
 /**
- * The entries of the runbook by their names, as plain text: the page of the cluster shows them where they
- * are wanted, without a network or a checkout.
+ * Runbook entries by name, as plain text. The cluster page shows them without network or checkout.
  */
 export function runbookEntries(file = 'docs/runbook.md'): Readonly<Record<string, Parts>> {
   const text = readFileSync(file, 'utf8');
@@ -24,7 +23,7 @@ function partsOf(text: string): Parts {
   return titles.map((title, index) => [title, plain(pieces[2 * index + 1] ?? '')]);
 }
 
-/** Without the marks of Markdown, and in one line. */
+/** Text without Markdown marks, in one line. */
 function plain(text: string): string {
   return text
     .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')

@@ -3,7 +3,7 @@ import { CAPACITY } from '#ctl/capacity/command';
 import type { Values } from '#ctl/command';
 import { tableLines } from '#deploy/documents/markdown-table';
 
-/** What the parts spend on one unit of each kind of work, as `ctl capacity` computes with it. */
+/** Table of CPU cost per unit of work, as used by `ctl capacity`. */
 export function unitCostLines(): string[] {
   const { edge, limiter, engine, cassandra } = UNIT_COSTS;
   const rows = [
@@ -22,14 +22,14 @@ export function unitCostLines(): string[] {
   );
 }
 
-/** Loads that the page about size explains: a usual one, a busy fleet, and one that is spread thin. */
+/** Example loads for the page about size: a usual load, a busy fleet, and a sparse one. */
 const EXAMPLES: readonly Values[] = [
   { observations: '5000', instances: '1000000', 'keyed-share': '0.2' },
   { observations: '2400000', instances: '1000000', headroom: '0.3' },
   { observations: '167000', instances: '10000000' },
 ];
 
-/** Commands with what they print. */
+/** Commands with their output. */
 export function plannedClusterLines(): string[] {
   return EXAMPLES.flatMap((values, place) => {
     const args = Object.entries(values).map(([name, value]) => `--${name} ${value}`);

@@ -1,7 +1,7 @@
 import { tableLines } from '#deploy/documents/markdown-table';
 import { DASHBOARDS } from '#deploy/observe/dashboards/all';
 
-/** A chapter for every dashboard: its purpose, its picture, and the meaning of each panel. */
+/** A chapter for every dashboard with its purpose, picture, and meaning of each panel. */
 export function dashboardLines(): string[] {
   return DASHBOARDS.flatMap(({ id, title, about, panels }, place) => [
     ...(place === 0 ? [] : ['']),

@@ -1,6 +1,6 @@
 /**
- * `text` with `lines` between the two comments of the block `name`. The comments stay, so that a
- * document keeps its own words around what is generated. Throws unless the block is there once.
+ * `text` with `lines` between the two comments of the block `name`. The comments stay, so that the
+ * document keeps its other text. Throws unless the block exists exactly once.
  */
 export function withBlock(text: string, name: string, lines: readonly string[]): string {
   const begin = `<!-- generated: ${name} -->`;

@@ -10,14 +10,17 @@ import { METRICS } from '#platform/metrics';
 import { LAYERS } from '#test/architecture/map';
 import { PLAN_ROWS, planAfterRow } from '#test/billing/plan-table';
 
-/** A part of a document that the code knows better, and the comments' name for it. */
+/** A generated part of a document, with the name in its comments. */
 type GeneratedBlock = {
   readonly document: string;
   readonly name: string;
   readonly lines: () => readonly string[];
 };
 
-/** Every generated part of a document: the tables of variables, commands, layers, metrics, dashboards, reports. */
+/**
+ * Generated parts of documents: tables of variables, commands, layers, metrics, dashboards, plans
+ * and reports.
+ */
 export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },

@@ -1,4 +1,4 @@
-/** The lines of a Markdown table with these columns. A bar inside a cell is escaped. */
+/** Lines of a Markdown table. Vertical bars in cells are escaped. */
 export function tableLines(
   columns: readonly string[],
   rows: readonly (readonly string[])[],

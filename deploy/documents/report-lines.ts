@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { tableLines } from '#deploy/documents/markdown-table';
 
-/** Files that may hold the test of a report. */
+/** Files that may contain the test of a report. */
 const TEST_FILES = [
   'test/**/*.test.ts',
   'clients/typescript/test/**/*.test.ts',
@@ -15,9 +15,9 @@ const REPORT = /^\s*(?:\/\/|#) Report (\d+): (.+)$/;
 const TITLE = /^\s*(?:(?:async )?def (test_\w+)|[\w.]+\(\s*(?:'(.+?)'|"(.+?)"|`(.+?)`))/;
 
 /**
- * Table of reported faults and the tests that hold their correction, by number of the finding.
- * A report is the comment `Report 23: a full log disk ended the process` directly above its test.
- * Throws if no test follows a report.
+ * Table of reported faults with their regression tests, by number of the finding. A report is the
+ * comment `Report 23: a full log disk ended the process` directly above its test. Throws if no test
+ * follows a report.
  */
 export function reportLines(): string[] {
   const rows = globSync(TEST_FILES).sort().flatMap(reportsIn);

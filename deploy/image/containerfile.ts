@@ -1,10 +1,10 @@
-/** One instruction: its word, and the rest of its line. */
+/** An instruction: its keyword, and the rest of its line. */
 type Instruction = { readonly word: string; readonly rest: string };
 
-/** What begins with a FROM. */
+/** A build stage, which begins with FROM. */
 export type Stage = {
   readonly base: string;
-  /** Empty where it has none. */
+  /** Empty for a stage without a name. */
   readonly name: string;
   readonly instructions: readonly Instruction[];
 };
@@ -23,7 +23,7 @@ export function stagesOf(containerfile: string): readonly Stage[] {
   return stages;
 }
 
-/** How a container of an image is started. */
+/** Start configuration of a container. */
 export type Start = {
   readonly folder: string;
   readonly user: string;
@@ -31,7 +31,7 @@ export type Start = {
   readonly entrypoint: readonly string[];
 };
 
-/** What the instructions of an image say of its start. */
+/** Start configuration from the instructions of a stage. */
 export function startOf({ instructions }: Stage): Start {
   const last = (word: string) => instructions.findLast((each) => each.word === word)?.rest ?? '';
   const variables = instructions

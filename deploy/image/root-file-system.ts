@@ -6,20 +6,20 @@ import { runProgram } from '#deploy/local/run-program';
 import { shippedFolders } from '#deploy/supply/locked-packages';
 
 /*
- * The root file system of the image, made on this machine without a builder of containers from the same
- * lines: what `COPY` names is copied, and what earlier stages make is made by the same script, or of the
- * same lockfile.
+ * Builds the image's root file system on this machine without a container builder, from the same
+ * Containerfile. Files of `COPY` are copied. Outputs of earlier stages are built with the same
+ * script or lockfile.
  */
 
-/** Copying some libraries takes less, in milliseconds. */
+/** Maximum time to collect the runtime's libraries, in milliseconds. */
 const COLLECT_MS_MAX = 60_000;
 
-/** What one COPY of the image does. */
+/** A COPY instruction. */
 type Copy = { readonly from: string; readonly sources: readonly string[]; readonly target: string };
 
 /**
- * Makes the root file system of the image in an empty folder, with this process's own Node in it, and
- * answers how a container would be started. Rejects for a line that it does not know.
+ * Builds the image's root file system in an empty folder, with the Node of this process. Returns
+ * the start configuration of a container. Rejects for an unknown instruction.
  */
 export async function makeRootFileSystem(root: string): Promise<Start> {
   const stages = stagesOf(await readFile('deploy/Containerfile', 'utf8'));
@@ -46,7 +46,7 @@ function copyOf(rest: string, folder: string): Copy {
   const isFolder = target.endsWith('/');
   const sources = paths.slice(0, -1);
   const path = resolve(folder, target);
-  // Into a folder a file goes under its own name; the contents of a folder go there as they are.
+  // A file copied into a folder keeps its name; a folder's contents are copied directly.
   const isFile = from === undefined && isFolder;
   return {
     from: from ?? '',
@@ -55,7 +55,7 @@ function copyOf(rest: string, folder: string): Copy {
   };
 }
 
-/** Only what an allow list names reaches a builder. */
+/** Filter for files that reach a builder, from an ignore file with an allow list. */
 function sentToBuilder(ignored: string): (path: string) => boolean {
   const lines = ignored.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   if (lines[0] !== '*') throw new Error('the list of what is sent begins with everything');
@@ -95,13 +95,13 @@ async function copyFromStage(
   if (!run.isOk) throw new Error(`${script}: ${run.output}`);
 }
 
-/** What `npm ci` without tools would install, from what is installed here. */
+/** Copies the installed packages that `npm ci` without development tools would install. */
 async function copyPackages(target: string): Promise<void> {
   for (const folder of shippedFolders()) {
     const own = join(folder, 'node_modules');
     const copied = join(target, folder.slice('node_modules/'.length));
     await mkdir(copied, { recursive: true });
-    // Packages inside of it have a line of the lockfile themselves.
+    // Nested packages have their own lines in the lockfile.
     await cp(folder, copied, { recursive: true, filter: (path) => path !== own });
   }
 }

@@ -1,4 +1,4 @@
-/** Licences that what is shipped may have: each lets it be used and passed on with its notice kept. */
+/** Licences allowed for shipped packages. Each permits use and redistribution with its notice. */
 export const ALLOWED_LICENSES: readonly string[] = [
   '0BSD',
   'Apache-2.0',
@@ -10,7 +10,7 @@ export const ALLOWED_LICENSES: readonly string[] = [
   'Unlicense',
 ];
 
-/** Packages that name no licence, or not in SPDX's words, with what their LICENSE file says. */
+/** Licences found in the LICENSE file of packages without a valid SPDX licence field. */
 export const READ_LICENSES: Readonly<Record<string, string>> = {
   'decko@1.2.0': 'MIT',
   'stickyfill@1.1.1': 'MIT',

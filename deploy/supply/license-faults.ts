@@ -1,12 +1,15 @@
 import { ALLOWED_LICENSES, READ_LICENSES } from '#deploy/supply/allowed-licenses';
 import type { LockedPackage } from '#deploy/supply/locked-packages';
 
-/** The licence of a package: what was read in it where it does not say, or not in SPDX's words. */
+/** Licence of a package: from `READ_LICENSES`, or else its own licence field. */
 export function licenseOf({ name, version, license }: LockedPackage): string | undefined {
   return READ_LICENSES[`${name}@${version}`] ?? license;
 }
 
-/** One line for each package whose licence is unknown or not on the list, and each reading of none. */
+/**
+ * Faults, one line each: packages without an allowed licence, and entries of `READ_LICENSES` for
+ * packages that are not shipped.
+ */
 export function licenseFaults(packages: readonly LockedPackage[]): readonly string[] {
   const faults = packages
     .filter((each) => !isAllowed(licenseOf(each) ?? ''))
@@ -21,7 +24,10 @@ export function licenseFaults(packages: readonly LockedPackage[]): readonly stri
   return [...faults, ...stale];
 }
 
-/** Whether an SPDX expression leaves a choice that is allowed; one with parts in parts does not. */
+/**
+ * Whether an SPDX expression allows the use under an allowed licence. Nested expressions are
+ * refused.
+ */
 function isAllowed(expression: string): boolean {
   const plain = expression.replace(/^\(([^()]*)\)$/, '$1');
   if (plain.includes(' OR ') && plain.includes(' AND ')) return false;

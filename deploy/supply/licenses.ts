@@ -2,8 +2,10 @@ import { licenseFaults, licenseOf } from '#deploy/supply/license-faults';
 import { shippedPackages } from '#deploy/supply/locked-packages';
 
 /*
- * Ends with 1 and the packages whose licence is not on the list. With `--list` it counts the licences of
- * everything that is shipped. Usage: node deploy/supply/licenses.ts [--list]
+ * Prints packages without an allowed licence and then exits with 1. With `--list`, counts the
+ * licences of all shipped packages.
+ *
+ * Usage: node deploy/supply/licenses.ts [--list]
  */
 
 const packages = shippedPackages();

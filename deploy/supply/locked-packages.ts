@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-/** A package of the lockfile, as far as its origin and licence go. */
+/** A package of the lockfile with its licence. */
 export type LockedPackage = {
   readonly name: string;
   readonly version: string;
-  /** As the package itself names it, usually an SPDX expression; undefined where it does not. */
+  /** The package's own licence field, usually an SPDX expression; undefined if missing. */
   readonly license: string | undefined;
 };
 
@@ -16,14 +16,14 @@ type Entry = {
   readonly devOptional?: boolean;
 };
 
-/** Every package that the image contains: neither tools nor the binaries of Node itself. */
+/** All packages in the image: neither development tools nor the binaries of Node. */
 export function shippedPackages(): readonly LockedPackage[] {
   return shippedEntries().map(([path, { version, license }]) => {
     return { name: path.slice(path.lastIndexOf('node_modules/') + 13), version, license };
   });
 }
 
-/** The folders of those packages, as npm installs them (`node_modules/…`). */
+/** Folders of the packages in the image, as npm installs them (`node_modules/…`). */
 export function shippedFolders(): readonly string[] {
   return shippedEntries().map(([path]) => path);
 }

@@ -12,7 +12,7 @@ type Component = {
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
 };
 
-/** A bill of materials in CycloneDX's words, as far as we look into it. */
+/** The used part of a bill of materials in CycloneDX format. */
 export type Sbom = {
   readonly bomFormat: string;
   readonly specVersion: string;
@@ -22,22 +22,25 @@ export type Sbom = {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 };
 
-/** How long npm may take to read the lockfile, in milliseconds. */
+/** Maximum time of npm to read the lockfile, in milliseconds. */
 const NPM_MS_MAX = 60_000;
 
-/** A bill of materials has a few hundred kilobytes. */
+/** Maximum output of npm, in bytes. A bill of materials has a few hundred kilobytes. */
 const BYTES_MAX = 64 * 1_024 * 1_024;
 
-/** Everything is listed: asked to omit tools, npm also omits what tools and the service both use. */
+/**
+ * Lists all packages: with development tools omitted, npm also omits packages that the service
+ * shares with them.
+ */
 const ARGUMENTS = [
   ...['sbom', '--package-lock-only', '--loglevel=error'],
   ...['--sbom-format=cyclonedx', '--sbom-type=application'],
 ];
 
 /**
- * What the image is made of, from the lockfile alone, as npm lists it. The same lockfile gives the same
- * bytes: the serial number comes from its contents and no time is named. Licences that were read in a
- * package are named too.
+ * Bill of materials of the image, listed by npm from the lockfile alone. The output is
+ * reproducible: the serial number is derived from the lockfile, and there is no timestamp. Licences
+ * of `READ_LICENSES` are included.
  */
 export function sbom(): Sbom {
   const options = { encoding: 'utf8', timeout: NPM_MS_MAX, maxBuffer: BYTES_MAX } as const;
@@ -52,7 +55,7 @@ export function sbom(): Sbom {
   return {
     ...listed,
     serialNumber: serialNumberOf(readFileSync('package-lock.json')),
-    // npm names it after the folder that it lies in.
+    // npm names the component after its folder.
     metadata: { ...metadata, component: { ...metadata.component, name } },
     components: components.map(withLicense),
     dependencies: listed.dependencies
@@ -67,7 +70,7 @@ function withLicense(component: Component): Component {
   return id === undefined ? component : { ...component, licenses: [{ license: { id } }] };
 }
 
-/** A UUID made of a text's digest, of version 8, which is for such. Source: RFC 9562, 5.8. */
+/** UUID of version 8 (custom data) from a digest of the text. Source: RFC 9562, 5.8. */
 function serialNumberOf(text: Buffer): string {
   const digest = createHash('sha256').update(text).digest('hex');
   const variant = ((Number.parseInt(digest.slice(16, 17), 16) & 0x3) | 0x8).toString(16);

@@ -1,7 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { sbom } from '#deploy/supply/sbom';
 
-/* Writes the bill of materials of what is shipped. Usage: node deploy/supply/write-sbom.ts [FILE] */
+/*
+ * Writes the bill of materials of the shipped packages.
+ *
+ * Usage: node deploy/supply/write-sbom.ts [FILE]
+ */
 
 const [file = 'sbom.cdx.json'] = process.argv.slice(2);
 const made = sbom();
