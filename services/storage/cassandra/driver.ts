@@ -195,7 +195,7 @@ const SEARCH_AGAIN_MS = 500;
 export function searchOnceAtATime(client: Client): void {
   const control: ControlConnection | undefined = Reflect.get(client, 'controlConnection');
   if (typeof control?._refresh !== 'function') {
-    throw new Error('this Cassandra driver finds its servers in another way: see single-search.ts');
+    throw new Error('unsupported cassandra-driver: controlConnection._refresh is missing');
   }
   const refresh = control._refresh.bind(control);
   let search: Promise<void> | undefined;
