@@ -5,9 +5,8 @@ import type { Limits, Plan, PlanChange, Retention } from '#accounts/plan';
 export type SetStatus = 'active' | 'suspended';
 
 /**
- * Status of an account. Only keys of an active account can be used. The callers of an `importing`
- * account get answers as if it did not exist; a `deleting` account has no usable key (decisions 232
- * and 233).
+ * Status of an account. Only an active account admits calls. `importing`: an import is still
+ * writing the account's data; `deleting`: the account has no usable key (decisions 232 and 233).
  */
 type AccountStatus = SetStatus | 'importing' | 'deleting';
 

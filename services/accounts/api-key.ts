@@ -93,8 +93,8 @@ function base62Of(value: number): string {
 }
 
 /**
- * Scopes of a key: one or more words in this order, with spaces between them, as the `scope` of OAuth
- * (RFC 6749, 3.3). `full` contains `read`. Source: decisions 41 and 310.
+ * Scopes of a key: one or more words in this order, with spaces between them, as the `scope` of
+ * OAuth (RFC 6749, 3.3). `full` contains `read`. Source: decisions 41 and 310.
  */
 export const KEY_SCOPES = [
   'full',

@@ -18,8 +18,8 @@ const ALWAYS = Number.POSITIVE_INFINITY;
  * The plan that an account's subscriptions give at `nowMs`, and the plan that follows; undefined:
  * the account has no subscription. A paid plan lasts to its paid end. It goes on without an end
  * while the subscription is for it, and for `graceMs` after the first failed payment of a renewal.
- * A plan that was not paid is never given, except a trial. Source: decision 300; docs/billing.md has
- * the table.
+ * A plan that was not paid is never given, except a trial. Source: decision 300; docs/billing.md
+ * has the table.
  */
 export function entitlementOf(
   record: BillingRecord,

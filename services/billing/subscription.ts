@@ -250,7 +250,7 @@ function invoiced(state: SubscriptionState, fact: InvoiceFact): SubscriptionStat
   if (outcome === 'failed') {
     const isPaid = state.payments.some((payment) => payment.invoiceId === invoiceId);
     if (isPaid || state.failures.has(invoiceId)) return state;
-    // A description in the same second, or before, may have reported the failure without its invoice.
+    // A description of the same second or before may have reported this failure without an invoice.
     const sinceMs = Math.min(atMs, state.failures.get('') ?? atMs);
     const failures = new Map([...state.failures, [invoiceId, sinceMs]] as const);
     failures.delete('');
