@@ -47,7 +47,7 @@ export class AuditTrail {
    * Appends a line and resolves with its place, such as `2026-11.17`, once it is durable. Rejects
    * with `audit_unavailable` if the line is not durable in time; then the action must not happen.
    * The line may still appear in the trail later. Rejects with `audit_full` if the month has
-   * `linesMax` lines. Throws a RangeError for an entry longer than `LINE_LENGTH_MAX`.
+   * `linesMax` lines, and with a RangeError for an entry longer than `LINE_LENGTH_MAX`.
    */
   async append(accountId: string, entry: AuditEntry, linesMax?: number): Promise<string> {
     if (JSON.stringify(entry).length > LINE_LENGTH_MAX) {
@@ -139,8 +139,8 @@ type Append = PromiseWithResolvers<string> & {
 type Place = { readonly head: AuditHead; readonly previous: AuditLine['previous'] };
 
 /**
- * Writes lines per account as a group commit. All entries that wait go into one batch, so that a
- * busy account needs one conditional write for many lines.
+ * Writes lines per account as a group commit. Waiting entries go into one batch of at most
+ * `AUDIT_LINES_MAX` lines, so that a busy account needs one conditional write for many lines.
  */
 class AppendQueue {
   readonly #store: AuditStore;

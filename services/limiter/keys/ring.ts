@@ -74,7 +74,7 @@ export function firstExpiryOf(ring: readonly HeldKey[]): number | undefined {
   return first;
 }
 
-/** The key with this digest; undefined if there is none. The comparison takes constant time. */
+/** The key with this digest; undefined if there is none. Each comparison takes constant time. */
 export function keyInRing(ring: readonly HeldKey[], digest: string): HeldKey | undefined {
   if (digest.length !== DIGEST_LENGTH) return undefined;
   presented.write(digest, 'latin1');
