@@ -141,8 +141,7 @@ export interface AccountNews {
    */
   readonly isHeard: boolean;
   /**
-   * Notifies every listener, including listeners of this process. Called after the change is
-   * stored.
+   * Notifies every listener, in this process too. Called after the change is stored.
    */
   announce(accountId: string): void;
   /** Calls `listener` for every change, until disposed. `listener` must not throw. */
