@@ -17,7 +17,7 @@ const SECONDS = /^\d{1,12}$/;
 /**
  * The JSON of a notification that one of the secrets has signed. The signature is Stripe's HMAC
  * over time and body, compared in constant time by Stripe's library. Throws
- * `webhook_verification_failed` otherwise, without telling which part was wrong.
+ * `webhook_verification_failed` otherwise, without saying which part was wrong.
  */
 export function verifiedNotification(
   rawBody: Uint8Array,

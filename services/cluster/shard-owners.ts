@@ -113,7 +113,7 @@ export class ShardOwners implements Disposable {
 
   /**
    * Wraps a shard store so that each `load` also corrects what the bus has announced. A node reads
-   * the shard table every second anyway, and tells callers the owners it knows. Source:
+   * the shard table every second anyway, and answers callers with the owners it knows. Source:
    * decision 136.
    */
   checkedBy(shards: ShardStore): ShardStore {

@@ -14,7 +14,7 @@ import type { Journal, JournalStore } from '#storage/ports/journal';
 /** Identity and settings of a node in its cluster. */
 export type NodeConfig = {
   readonly service: ShardedService;
-  /** Stable name by which the hash ring places the node. Undefined: the address is used. */
+  /** Stable name under which the node is on the hash ring. Undefined: the address is used. */
   readonly name: string | undefined;
   readonly shardCount: number;
   /** Release that the process runs, shown to operators. */

@@ -148,7 +148,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
   }
 
-  /** Clears the pending side effect, if it is still `effect`. */
+  /** Clears the pending side effect, unless it was replaced. */
   effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
     const dirty = this.#states.get(activation);
     if (dirty === undefined || dirty.pendingEffect !== effect) return;

@@ -40,7 +40,7 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
   function exchange(duplex: grpc.ServerDuplexStream<Buffer, Buffer>): void {
     const served = new FrameServerStream(duplex, stream, () => streams.delete(served));
     streams.add(served);
-    // The headers tell the client that the stream is open, before it has sent anything.
+    // The headers show the client that the stream is open, before it has sent anything.
     duplex.sendMetadata(new grpc.Metadata());
     if (isDraining) served.drain();
   }

@@ -58,7 +58,7 @@ single('does not reject where nothing listens when a search fails', async () => 
 });
 
 single('is refused when it searches in another way', () => {
-  assert.throws(() => searchOnceAtATime({} as unknown as Client), /in another way/);
+  assert.throws(() => searchOnceAtATime({} as unknown as Client), /unsupported cassandra-driver/);
 });
 
 single.run();

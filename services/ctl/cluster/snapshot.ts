@@ -130,7 +130,7 @@ function snapshotCommand<Item>(command: {
   };
 }
 
-/** Remark for single-file storage: only the serving process can tell what is being served. */
+/** Remark for single-file storage: only the serving process can say what is being served. */
 const SERVED_TEXT =
   'This is what stands in the file. What its process serves is shown at /cluster of its admin port.';
 

@@ -39,7 +39,7 @@ export type ReplayedState = {
 const BRANCHES_MAX = 32;
 
 /**
- * Tracks every past that the rows allow. A row does not tell how its generation began, so an
+ * Tracks every past that the rows allow. A row does not say how its generation began, so an
  * unknown reset adds a branch for each mode. The state vector has all inputs of an `initial` reset.
  * A `default` reset needs the end state of the generation before.
  *

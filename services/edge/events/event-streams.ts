@@ -340,7 +340,7 @@ function askerOf(caller: Caller, instanceId: string, { engine, callIds }: Stream
 }
 
 /**
- * Names the `Last-Event-ID` header in a refusal. The engine cannot tell whether the ordinal came
+ * Names the `Last-Event-ID` header in a refusal. The engine does not know whether the ordinal came
  * from the header or the query.
  */
 function namedAsSent(error: unknown, { headers }: FastifyRequest): unknown {

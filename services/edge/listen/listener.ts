@@ -188,7 +188,7 @@ const SWEEP_MS = 100;
  *
  * The quiet period is a fifth of the drain time, but at least this value: two probes of a load
  * balancer that probes every 500 ms. A connection after the close meets a reset, and its caller
- * cannot tell whether the call took effect. Source: decision 99.
+ * does not know whether the call took effect. Source: decision 99.
  */
 const QUIET_MS_MIN = 1_000;
 

@@ -158,7 +158,7 @@ export class CachedAccount {
     return this.limits === NOTHING;
   }
 
-  /** Marks the account as changed: the meter must read it again before the next decision. */
+  /** Records that the account has changed: the meter must read it again before the next decision. */
   invalidate(): void {
     this.edition += 1;
     this.#isInvalid = true;

@@ -113,7 +113,7 @@ export function* batchesOf(
   if (open !== undefined) yield open.statements;
 }
 
-/** Like `Promise.all`, but rejects only after all promises have settled. */
+/** Like `Promise.all`, but rejects only after all promises have ended. */
 export async function allDone(pending: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(pending)) {
     if (outcome.status === 'rejected') throw outcome.reason;

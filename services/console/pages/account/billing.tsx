@@ -30,7 +30,7 @@ export function BillingPage({ query }: { readonly query: string }) {
   );
 }
 
-/** Result of a visit to the provider's page, as far as the query tells. */
+/** Result of a visit to the provider's page, according to the query. */
 function Returned({ query }: { readonly query: string }) {
   switch (new URLSearchParams(query).get('checkout')) {
     case 'done':
