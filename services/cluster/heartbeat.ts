@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { decodeJson, encodeJson } from '#cluster/json-message';
 import { isHostPort } from '#platform/network';
 import type { ShardedService } from '#storage/ports/cluster';
 
@@ -75,22 +76,22 @@ export function announcementSubject(prefix: string, of: ShardedService): string 
 
 /** Encodes a heartbeat as JSON, readable with `nats sub`. A shard takes about 12 bytes. */
 export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
-  return encode(heartbeat);
+  return encodeJson(heartbeat);
 }
 
 /** Decodes a heartbeat. Returns undefined for anything else. Never throws. */
 export function decodeHeartbeat(message: Uint8Array): Heartbeat | undefined {
-  return heartbeatSchema.safeParse(decode(message)).data;
+  return heartbeatSchema.safeParse(decodeJson(message, MESSAGE_BYTES_MAX)).data;
 }
 
 /** Encodes an announcement as JSON. */
 export function encodeAnnouncement(announcement: ShardAnnouncement): Uint8Array {
-  return encode(announcement);
+  return encodeJson(announcement);
 }
 
 /** Decodes an announcement. Returns undefined for anything else. Never throws. */
 export function decodeAnnouncement(message: Uint8Array): ShardAnnouncement | undefined {
-  return announcementSchema.safeParse(decode(message)).data;
+  return announcementSchema.safeParse(decodeJson(message, MESSAGE_BYTES_MAX)).data;
 }
 
 /** Hand-written: a zod schema for shards took 90 % of the time of reading a heartbeat. */
@@ -107,20 +108,4 @@ function isShard(value: unknown): boolean {
 
 function isEpoch(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 1;
-}
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
-function encode(message: Heartbeat | ShardAnnouncement): Uint8Array {
-  return encoder.encode(JSON.stringify(message));
-}
-
-function decode(message: Uint8Array): unknown {
-  if (message.length > MESSAGE_BYTES_MAX) return undefined;
-  try {
-    return JSON.parse(decoder.decode(message));
-  } catch {
-    return undefined;
-  }
 }

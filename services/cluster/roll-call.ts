@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Bus, Sender } from '#bus/bus';
 import { senderMarkOf } from '#bus/sender-key';
+import { decodeJson, encodeJson } from '#cluster/json-message';
 import type { Clock } from '#platform/clock';
 
 /** Roles of processes that are not nodes. They send no heartbeats and answer roll calls instead. */
@@ -83,11 +84,13 @@ export function answerRollCalls(
   function answer(): void {
     isAnswering = false;
     if (opened.disposed) return;
-    bus.publish(presentSubject(prefix), encode({ ...self, cluster }));
+    bus.publish(presentSubject(prefix), encodeJson({ ...self, cluster }));
   }
 
   function hear(message: Uint8Array): void {
-    if (isAnswering || decode(callSchema, message)?.cluster !== cluster) return;
+    if (isAnswering) return;
+    const call = callSchema.safeParse(decodeJson(message, MESSAGE_BYTES_MAX)).data;
+    if (call?.cluster !== cluster) return;
     isAnswering = true;
     clock.after(ANSWER_DELAY_MS, answer);
   }
@@ -104,7 +107,7 @@ export function callRoll({ bus, prefix, cluster }: Omit<Place, 'clock'>): Dispos
   const answers = new Map<string, PresentProcess>();
 
   function hear(message: Uint8Array, sender?: Sender): void {
-    const answer = decode(answerSchema, message);
+    const answer = answerSchema.safeParse(decodeJson(message, MESSAGE_BYTES_MAX)).data;
     if (answer?.cluster !== cluster) return;
     const { cluster: _, ...said } = answer;
     const incarnation = sender && senderMarkOf(sender.incarnation);
@@ -114,7 +117,7 @@ export function callRoll({ bus, prefix, cluster }: Omit<Place, 'clock'>): Dispos
   }
 
   const subscription = bus.subscribe(presentSubject(prefix), hear);
-  bus.publish(rollCallSubject(prefix), encode({ cluster }));
+  bus.publish(rollCallSubject(prefix), encodeJson({ cluster }));
   return {
     present: () => [...answers.values()].sort(byRoleAndName),
     [Symbol.dispose]: () => subscription[Symbol.dispose](),
@@ -124,25 +127,4 @@ export function callRoll({ bus, prefix, cluster }: Omit<Place, 'clock'>): Dispos
 function byRoleAndName(one: PresentProcess, other: PresentProcess): number {
   const order = CALLED_ROLES.indexOf(one.role) - CALLED_ROLES.indexOf(other.role);
   return order !== 0 ? order : one.node < other.node ? -1 : 1;
-}
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
-/** Encodes a message as JSON, readable with `nats sub`. */
-function encode(message: z.infer<typeof callSchema | typeof answerSchema>): Uint8Array {
-  return encoder.encode(JSON.stringify(message));
-}
-
-/** Decodes a message. Returns undefined if it does not match the schema. Never throws. */
-function decode<Schema extends z.ZodType>(
-  schema: Schema,
-  message: Uint8Array,
-): z.infer<Schema> | undefined {
-  if (message.length > MESSAGE_BYTES_MAX) return undefined;
-  try {
-    return schema.safeParse(JSON.parse(decoder.decode(message))).data;
-  } catch {
-    return undefined;
-  }
 }
