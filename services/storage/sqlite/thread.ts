@@ -6,7 +6,6 @@ import {
   type SqlValue,
   type ThreadAnswer,
   type ThreadData,
-  type ThreadFailure,
   type ThreadRequest,
   type Transaction,
 } from '#storage/sqlite/database';
@@ -45,8 +44,6 @@ function serverOf(
   const statements = new PreparedStatements(database);
   let isScheduled = false;
   const answer = (message: ThreadAnswer) => port.postMessage(message);
-  const fail = (id: number, error: unknown, isOutcomeUnknown = false) =>
-    answer({ id, kind: 'failed', failure: failureOf(error, isOutcomeUnknown) });
 
   const drain = () => {
     isScheduled = false;
@@ -73,7 +70,7 @@ function serverOf(
         queue.push({
           transaction: request.transaction,
           written: (isKept) => answer({ id, kind: 'written', isKept }),
-          failed: (error, isOutcomeUnknown) => fail(id, error, isOutcomeUnknown),
+          failed: (error, isOutcomeUnknown) => answer(failureOf(id, error, isOutcomeUnknown)),
         });
         schedule();
         return;
@@ -88,9 +85,11 @@ function serverOf(
   };
 }
 
-function failureOf(error: unknown, isOutcomeUnknown: boolean): ThreadFailure {
+/** Answer to a request that failed. */
+function failureOf(id: number, error: unknown, isOutcomeUnknown = false): ThreadAnswer {
   const message = error instanceof Error ? error.message : String(error);
-  return { message, code: resultCodeOf(error), isOutcomeUnknown };
+  const failure = { message, code: resultCodeOf(error), isOutcomeUnknown };
+  return { id, kind: 'failed', failure };
 }
 
 /**
@@ -119,8 +118,7 @@ function start(port: MessagePort, data: ThreadData): void {
     try {
       take(request);
     } catch (error) {
-      const failure = failureOf(error, false);
-      port.postMessage({ id: request.id, kind: 'failed', failure } satisfies ThreadAnswer);
+      port.postMessage(failureOf(request.id, error));
     }
   });
   try {
