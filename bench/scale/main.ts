@@ -4,7 +4,6 @@
  *
  *   node bench/scale/main.ts [--quick] [--only history,listing]
  */
-import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { keepSection, SCALE_PAGE } from '#bench/report-page';
@@ -18,6 +17,7 @@ import { memory } from '#bench/scale/memory';
 import { restart } from '#bench/scale/restart';
 import type { ScaleFigure, ScalePart } from '#bench/scale/scale-part';
 import { takeover } from '#bench/scale/takeover';
+import { checkoutCommit } from '#deploy/local/checkout-commit';
 
 const PARTS: readonly ScalePart[] = [
   history,
@@ -65,14 +65,13 @@ function sectionOf(
   figures: readonly ScaleFigure[],
   minutes: number,
 ): string {
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
   const rows = figures.map(({ what, target, reached, isMet }) => {
     const verdict = target === '' ? '' : isMet ? 'met' : '**not met**';
     return `| ${what} | ${target} | ${reached} | ${verdict} |`;
   });
   return [
     `## ${title}\n`,
-    `\`--only ${name}\`, ${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, ${minutes.toFixed(0)} min\n`,
+    `\`--only ${name}\`, ${new Date().toISOString().slice(0, 10)}, commit ${checkoutCommit()}, ${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, ${minutes.toFixed(0)} min\n`,
     '|  | target | reached |  |',
     '| --- | --- | --- | --- |',
     ...rows,
