@@ -147,7 +147,10 @@ const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
 covered('there are of every row of limit headers', () => {
   const document = readFileSync('docs/interface.md', 'utf8');
   const [, section = ''] = /### 8\.2 Headers([\s\S]*?)### 8\.3/.exec(document) ?? [];
-  const [, differing = ''] = section.split('| Answer | Differs |\n|---|---|\n');
+  const [usual = '', differing = ''] = section.split('| Answer | Differs |\n|---|---|\n');
+  for (const name of ['Limit', 'Remaining', 'Reset'])
+    assert.match(usual, `| \`X-RateLimit-${name}\` |`);
+  assert.match(usual, '| `X-Monthly-Remaining` |');
   const rows = [...differing.matchAll(/^\| ([^|]+?) \|/gm)].map(([, answer = '']) => answer);
   const listed = ['any with a valid key', ...rows];
   assert.is(listed.length, Object.keys(ROWS).length, 'the rows of the document');
