@@ -210,6 +210,12 @@ const WRONG: readonly [what: string, body: unknown, field: string | undefined, r
     'timestamp_order',
   ],
   [
+    'a third item 0.5 s after the second',
+    { observations: [one, observationAt(1), observationAt(1.5)] },
+    'observations[2].timestamp',
+    'timestamp_order',
+  ],
+  [
     'items in descending order',
     { observations: [observationAt(9), one] },
     'observations[1].timestamp',

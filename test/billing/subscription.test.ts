@@ -93,9 +93,12 @@ unpaid('leaves the plan for the grace period, counted from the first failure', (
   const expected = { plan: 'pro', later: { plan: 'free', atMs: graceEndMs } };
   assert.equal(planOf(failing, FAILED_MS), expected);
   const overdue = subscription(FAILED_MS, { status: 'overdue' });
-  const again = [...failing, overdue, payment(FAILED_MS + 3 * DAY_MS, 'failed')];
-  assert.equal(planOf(again, FAILED_MS + 3 * DAY_MS), expected);
-  assert.equal(planOf(again, graceEndMs), { plan: 'free', later: undefined });
+  const laterMs = FAILED_MS + 3 * DAY_MS;
+  for (const invoiceId of ['in_1', 'in_2']) {
+    const again = [...failing, overdue, payment(laterMs, 'failed', { invoiceId })];
+    assert.equal(planOf(again, laterMs), expected, invoiceId);
+    assert.equal(planOf(again, graceEndMs), { plan: 'free', later: undefined });
+  }
 });
 
 unpaid('is forgotten when it is made, also after the grace period', () => {
