@@ -17,8 +17,8 @@ import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/k
 import type { ChunkBounds } from '#engine/instance/rows';
 import { MODELS, type Models } from '#identity/models';
 import type { Metrics } from '#platform/metrics';
+import type { ProcessPorts } from '#platform/process-ports';
 import { traced } from '#platform/tracer';
-import type { ProcessPorts } from '#platform/variables';
 import { ActorHost, type HostLoad, hostLoad } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';

@@ -7,7 +7,7 @@ import { MODELS, type Models } from '#identity/models';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import type { Metrics } from '#platform/metrics';
-import type { ProcessPorts } from '#platform/variables';
+import type { ProcessPorts } from '#platform/process-ports';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import type { RetryReason } from '#routing/policy';
 import { RoutedEngine } from '#routing/routed-service';

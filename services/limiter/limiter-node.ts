@@ -14,8 +14,8 @@ import {
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import type { Metrics } from '#platform/metrics';
+import type { ProcessPorts } from '#platform/process-ports';
 import type { Randomness } from '#platform/randomness';
-import type { ProcessPorts } from '#platform/variables';
 import { CommitLog } from '#runtime/commit-log';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import type { AccountStore, KeyUseStore } from '#storage/ports/accounts';

@@ -5,7 +5,7 @@ import type { ShardOwners } from '#cluster/shard-owners';
 import type { NodeMetrics } from '#node/node-metrics';
 import type { ShardedHost } from '#node/shards';
 import type { Logger } from '#platform/logger';
-import type { ProcessPorts } from '#platform/variables';
+import type { ProcessPorts } from '#platform/process-ports';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ShardGate } from '#runtime/shard-gate';
 import type { ShardedService, ShardStore } from '#storage/ports/cluster';

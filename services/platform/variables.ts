@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import type { Clock } from '#platform/clock';
 import { isHostPort, isNetwork } from '#platform/network';
-import type { Tracer } from '#platform/tracer';
 
 /** Whole number of at most nine digits. Only digits, so that an empty variable does not mean 0. */
 export const whole = z
@@ -269,12 +267,3 @@ export const SECRET_LINES_MAX = {
 
 /** Name of a secret variable. */
 export type SecretVariable = keyof typeof SECRET_LINES_MAX;
-
-/** Ports that every component needs from its process. */
-export type ProcessPorts = {
-  readonly clock: Clock;
-  /** Called with an error that is no `Fault`, which is a bug, and the span in which it occurred. */
-  readonly onBug: (error: unknown, traceparent?: string) => void;
-  /** Undefined if tracing is off. */
-  readonly tracer?: Tracer | undefined;
-};

@@ -1,4 +1,4 @@
-import type { ProcessPorts } from '#platform/variables';
+import type { ProcessPorts } from '#platform/process-ports';
 import type { CommitLog } from '#runtime/commit-log';
 import type { RuntimeMetrics } from '#runtime/runtime-metrics';
 import type { ShardGate } from '#runtime/shard-gate';

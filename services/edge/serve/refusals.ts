@@ -7,7 +7,7 @@ import type { CallIds } from '#edge/serve/engine-calls';
 import { unknownHeaders } from '#edge/serve/headers';
 import type { Reply } from '#edge/serve/reply';
 import { Fault, invalid, toFault } from '#fault/fault';
-import type { ProcessPorts } from '#platform/variables';
+import type { ProcessPorts } from '#platform/process-ports';
 
 type RefusalPorts = ProcessPorts & {
   readonly admission: Admission;

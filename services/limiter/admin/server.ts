@@ -36,8 +36,8 @@ import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
 import { hasBody } from '#platform/has-body';
 import { IDLE_CONNECTION_MS_MAX, isLoopbackAddress, isLoopbackHost } from '#platform/network';
 import type { ProcessControl } from '#platform/process-control';
+import type { ProcessPorts } from '#platform/process-ports';
 import type { Running } from '#platform/run';
-import type { ProcessPorts } from '#platform/variables';
 
 /** Listening address of the admin port. Port 0 selects a free port. */
 type AdminListen = { readonly host: string; readonly port: number };
