@@ -79,7 +79,7 @@ restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it all, restore 
 deploy-test: $(INSTALLED) $(PAGES) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
 	@$(NODE) test/kubernetes/main.ts
 
-mutation: $(INSTALLED) ## Change code in one place at a time, list what no test notices: ARGS=services/identity/flow.ts
+mutation: $(INSTALLED) ## Change code in one place at a time, list what no test notices: ARGS=services/domain/identity/flow.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)
 
 sbom: $(INSTALLED) ## Write what the image is made of to sbom.cdx.json (CycloneDX), from the lockfile
@@ -101,7 +101,7 @@ ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"
 	@$(ON_FILE) $(NODE) services/main.ts ctl $(ARGS)
 
 # The pages of the console, when a source of them is newer.
-$(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/console/pages/*.* services/console/pages/style/*.css services/console/pages/instance/*.* services/identity/*.ts) docs/runbook.md
+$(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/programs/console/pages/*.* services/programs/console/pages/style/*.css services/programs/console/pages/instance/*.* services/domain/identity/*.ts) docs/runbook.md
 	@$(NODE) deploy/console/main.ts
 
 # Exactly what the lockfile names, which has the binaries of Linux, macOS and Windows on x64 and arm64;

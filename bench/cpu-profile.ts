@@ -17,7 +17,7 @@ export type CpuProfile = {
 /** Time of one function over a whole profile: alone, and with everything that it called. µs. */
 export type FunctionTime = {
   readonly name: string;
-  /** `services/runtime/commit-log.ts:84`; empty for what is not JavaScript. */
+  /** `services/actor-system/actor-runtime/commit-log.ts:84`; empty for what is not JavaScript. */
   readonly place: string;
   readonly selfMicros: number;
   readonly totalMicros: number;

@@ -1,10 +1,10 @@
 import { singleAnswer } from '#engine/instance/answers';
 import { timingOf } from '#engine/instance/interval';
+import type { EngineAnswer } from '#grpc/engine-messages';
 import { advance } from '#identity/advance';
 import { MODE_NAMES } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, type State } from '#identity/state';
-import type { EngineAnswer } from '#wire/engine-messages';
 
 /** An observation as callers send it (interface 2.7), checked by a schema before. */
 export type SentObservation = {

@@ -1,5 +1,5 @@
 import type { SentObservation } from '#bench/reference-identity';
-import type { EngineAnswer } from '#wire/engine-messages';
+import type { EngineAnswer } from '#grpc/engine-messages';
 
 /** How a PostgreSQL reference makes an observation durable. */
 export interface ObservationStore {

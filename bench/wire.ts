@@ -6,13 +6,13 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { engineProtocol } from '#wire/engine-codec';
-import type { EngineCall } from '#wire/engine-messages';
-import { FrameClient } from '#wire/frame-client';
-import { frameService } from '#wire/frame-service';
-import { serveGrpc } from '#wire/grpc-server';
-import { limiterProtocol } from '#wire/limiter-codec';
-import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+import { engineProtocol } from '#grpc/engine-codec';
+import type { EngineCall } from '#grpc/engine-messages';
+import { FrameClient } from '#grpc/frame-client';
+import { frameService } from '#grpc/frame-service';
+import { serveGrpc } from '#grpc/grpc-server';
+import { limiterProtocol } from '#grpc/limiter-codec';
+import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 
 /** Connections of the reference load (architecture 8). */
 const CALLERS = 64;

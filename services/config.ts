@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { assertExporterFiles } from '#platform/exporter-files';
-import { secretsInFiles } from '#platform/files';
+import { secretsInFiles } from '#stdlib/files';
 import {
   address,
   BILLING_VARIABLES,
@@ -22,7 +21,8 @@ import {
   SECRET_LINES_MAX,
   type SecretVariable,
   whole,
-} from '#platform/variables';
+} from '#stdlib/variables';
+import { assertExporterFiles } from '#telemetry/exporter-files';
 
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 

@@ -1,9 +1,9 @@
-import { keepCompiledCode } from '#process/code-cache';
-import { listenForStop } from '#process/life';
+import { keepCompiledCode } from '#startup/code-cache';
+import { listenForStop } from '#startup/life';
 
 const stop = listenForStop();
 keepCompiledCode();
 
 // Import dynamically: static imports are compiled before the compile cache is enabled.
-const { runCommand } = await import('#process/command');
+const { runCommand } = await import('#startup/command');
 process.exitCode = await runCommand(process.argv[2] ?? '', process.argv.slice(3), stop);

@@ -77,7 +77,7 @@ architecture(
 
 architecture('the pure cores of the cluster import no bus, clock or store', () => {
   const found = PURE_CORES.filter((file) => SERVICES.includes(file));
-  assert.ok(found.includes('services/cluster/failure-detector.ts'));
+  assert.ok(found.includes('services/actor-system/cluster/failure-detector.ts'));
   for (const file of found) {
     const source = sourceOf(file);
     assert.not.match(source, /#bus\/|#platform\/clock|^import (?!type )[^;]*#storage\//m, file);
@@ -87,7 +87,7 @@ architecture('the pure cores of the cluster import no bus, clock or store', () =
 
 architecture('nothing on the edge can call out', () => {
   const outgoing = /\bfetch\(|node:https|\bundici\b|http\.request|net\.connect/;
-  for (const file of SERVICES.filter((name) => name.startsWith('services/edge/'))) {
+  for (const file of SERVICES.filter((name) => name.startsWith('services/programs/edge/'))) {
     assert.not.match(sourceOf(file), outgoing, `${file} reaches out (attacks, API7)`);
   }
 });

@@ -12,7 +12,12 @@ import { observeFiles } from '#deploy/observe/observe-files';
 
 /** What `npm run generate` writes. */
 const GENERATED = [
-  ...['services/wire/gen', 'docs/openapi.json', 'clients/models/models.json', 'clients/cases'],
+  ...[
+    'services/infrastructure/grpc/gen',
+    'docs/openapi.json',
+    'clients/models/models.json',
+    'clients/cases',
+  ],
   ...observeFiles().keys(),
   ...new Set(GENERATED_BLOCKS.map(({ document }) => document)),
 ];

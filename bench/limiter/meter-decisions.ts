@@ -1,7 +1,7 @@
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import type { Decide } from '#bench/limiter/load';
-import { FrameClient } from '#wire/frame-client';
-import { limiterProtocol } from '#wire/limiter-codec';
+import { FrameClient } from '#grpc/frame-client';
+import { limiterProtocol } from '#grpc/limiter-codec';
 
 /** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
 const TIMEOUT_MS = 1_000;

@@ -5,7 +5,7 @@ import { CHUNK_BOUNDS, cutChunks } from '#engine/instance/rows';
 import { headOf, type InstanceState, instanceFrom, type ModelPorts } from '#engine/instance/state';
 import { MODELS } from '#identity/models';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 

@@ -7,7 +7,7 @@ import { knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { bytesEach, memoryStages } from '#bench/scale/memory-stage';
 import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
 import { mebibytes } from '#bench/statistics';
-import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
 /** Live bytes that the meter of an active account may take. Source: the project's targets. */

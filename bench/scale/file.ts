@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/bounds';
 import { unflushedRecords } from '#bench/gauges';
 import { firstAnswerMs, RestartedService } from '#bench/restarted-service';
 import { ObservedInstances } from '#bench/scale/observed-instances';
@@ -7,7 +8,6 @@ import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
 import { mebibytes } from '#bench/statistics';
 import { takeOverMsMax } from '#bench/targets';
 import { temporaryFolder } from '#bench/temporary-folder';
-import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 
 const INSTANCES = 5_000;
 const INSTANCES_QUICK = 200;

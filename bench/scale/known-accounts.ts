@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import { withProgress } from '#bench/progress';
-import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import type { CassandraSession } from '#storage/cassandra/session';
 
 /** Accounts that are being written at once: Cassandra is busy and none of its queues grows long. */

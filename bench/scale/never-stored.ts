@@ -1,4 +1,4 @@
-import { Checkpointer } from '#runtime/checkpointer';
+import { Checkpointer } from '#actor-runtime/checkpointer';
 
 /*
  * Loaded in front of an engine (`node --import`): it stores nothing of its own accord, so that its

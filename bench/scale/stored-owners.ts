@@ -1,6 +1,6 @@
 import type { DurableService } from '#bench/durable-service';
-import { slotsOf } from '#node/tail-recovery';
-import { systemClock } from '#platform/clock';
+import { slotsOf } from '#shards/tail-recovery';
+import { systemClock } from '#stdlib/clock';
 import { cassandraJournalStore } from '#storage/cassandra/journals';
 import { openSession } from '#storage/cassandra/session';
 import { cassandraShardStore } from '#storage/cassandra/shards';

@@ -1,3 +1,4 @@
+import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/bounds';
 import { metricsOf, sumOf } from '#bench/cycle-count';
 import { SHARDS, startDurable } from '#bench/durable-service';
 import { unflushedRecords, untilStored } from '#bench/gauges';
@@ -11,7 +12,6 @@ import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/sca
 import { BYTES_PER_MIB, mebibytes, spreadOf, spreadText } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { shardOf } from '#cluster/ring';
-import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 
 const ENGINES = 3;
 const INSTANCES = 5_000;

@@ -11,8 +11,8 @@ import { refusalFor, refusalsOf, statusOf } from '#edge/document/refusals';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import { faultReply } from '#edge/serve/reply';
-import type { FaultReason } from '#fault/error-reasons';
-import { Fault } from '#fault/fault';
+import type { FaultReason } from '#errors/error-reasons';
+import { Fault } from '#errors/fault';
 
 /**
  * Refusals that need broken HTTP or a failing cluster. Their examples are composed without a

@@ -6,15 +6,15 @@ import { readConfig } from '#config';
 import { type AppConfig, buildApp, composeEdge, type EdgePorts } from '#edge/app';
 import { composeEngine } from '#engine/engine-node';
 import { composeLimiter, type Limiter } from '#limiter/limiter-node';
-import { type Clock, systemClock } from '#platform/clock';
-import { unchanging } from '#platform/files';
-import { createLogger } from '#platform/logger';
-import { createMetrics } from '#platform/metrics';
-import { type Randomness, randomnessFrom } from '#platform/randomness';
-import type { Running } from '#platform/run';
-import { foundationOf } from '#process/foundation';
-import { openBillingDesk } from '#process/limiter';
-import { openStores } from '#process/ports';
+import { foundationOf } from '#startup/foundation';
+import { openBillingDesk } from '#startup/limiter';
+import { openStores } from '#startup/ports';
+import { type Clock, systemClock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
+import { type Randomness, randomnessFrom } from '#stdlib/randomness';
+import type { Running } from '#stdlib/run';
+import { createLogger } from '#telemetry/logger';
+import { createMetrics } from '#telemetry/metrics';
 
 /** Request id of all examples. */
 export const EXAMPLE_REQUEST_ID = 'req_0f2a6c1e9b7d4835a1c0e4f6b8d2937a';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleRequest, ExampleService } from '#deploy/apidoc/example-service';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
 import type { Endpoint } from '#edge/endpoints/endpoint';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 
 /** `Authorization` headers of callers that are refused for different reasons. */
 export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hurried', string>>;

@@ -4,7 +4,7 @@ import { build } from 'esbuild';
 import { runbookEntries } from '#deploy/console/runbook-entries';
 
 /** Source folder of the console's pages. */
-const SOURCES = 'services/console/pages';
+const SOURCES = 'services/programs/console/pages';
 
 /** Minimum browser versions, from 2024: they support `light-dark()` and `toSorted`. */
 const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];

@@ -6,7 +6,7 @@ import { plannedClusterLines, unitCostLines } from '#deploy/documents/capacity-l
 import { dashboardLines } from '#deploy/documents/dashboard-lines';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { reportLines } from '#deploy/documents/report-lines';
-import { METRICS } from '#platform/metrics';
+import { METRICS } from '#telemetry/metrics';
 import { LAYERS } from '#test/architecture/map';
 import { PLAN_ROWS, planAfterRow } from '#test/billing/plan-table';
 

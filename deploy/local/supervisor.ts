@@ -7,8 +7,8 @@ import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster
 import { rotateLogs } from '#deploy/local/log-rotation';
 import { birthOf } from '#deploy/local/process-birth';
 import { claimFolder, runningServer } from '#deploy/local/server-record';
-import { every, systemClock } from '#platform/clock';
-import { STANDARD_OUTPUT } from '#platform/logger';
+import { every, systemClock } from '#stdlib/clock';
+import { STANDARD_OUTPUT } from '#telemetry/logger';
 
 /*
  * Supervisor of a local cluster: keeps every process running, as an orchestrator would. The

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf, formatApiKey, parseApiKey } from '#accounts/api-key';
-import { randomnessFrom, systemRandomness } from '#platform/randomness';
+import { randomnessFrom, systemRandomness } from '#stdlib/randomness';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const base62 = (length: number) =>

@@ -2,41 +2,70 @@
 export const LAYERS: Record<string, readonly string[]> = {
   identity: [],
   accounts: [],
-  fault: [],
-  platform: [],
+  errors: [],
+  stdlib: [],
+  telemetry: ['stdlib'],
   storage: ['identity', 'accounts'],
   bus: [],
   audit: ['accounts', 'storage'],
-  wire: [],
-  routing: ['wire', 'cluster'],
+  grpc: [],
+  routing: ['grpc', 'cluster'],
   cluster: ['bus', 'storage'],
-  overview: ['cluster', 'bus', 'storage', 'wire'],
-  runtime: ['storage'],
-  node: ['runtime', 'cluster', 'bus', 'storage'],
-  engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
-  limiter: ['billing', 'wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
+  'cluster-status': ['cluster', 'bus', 'storage', 'grpc'],
+  'actor-runtime': ['storage'],
+  shards: ['actor-runtime', 'cluster', 'bus', 'storage'],
+  engine: ['grpc', 'routing', 'cluster', 'shards', 'actor-runtime', 'identity', 'storage'],
+  limiter: [
+    'billing',
+    'grpc',
+    'shards',
+    'actor-runtime',
+    'accounts',
+    'audit',
+    'identity',
+    'storage',
+  ],
   billing: ['accounts', 'storage'],
-  edge: ['wire', 'billing', 'accounts', 'audit', 'identity'],
+  edge: ['grpc', 'billing', 'accounts', 'audit', 'identity'],
   console: ['edge', 'limiter', 'accounts', 'audit', 'storage'],
   pages: ['identity'],
   ctl: [
-    ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
-    ...['edge', 'accounts', 'audit', 'console', 'overview'],
+    ...[
+      'limiter',
+      'engine',
+      'shards',
+      'actor-runtime',
+      'grpc',
+      'cluster',
+      'bus',
+      'identity',
+      'storage',
+    ],
+    ...['edge', 'accounts', 'audit', 'console', 'cluster-status'],
   ],
-  process: [
-    ...['edge', 'engine', 'limiter', 'billing', 'wire', 'routing', 'cluster', 'bus'],
-    ...['node', 'runtime', 'accounts', 'audit', 'storage', 'console', 'ctl', 'overview'],
+  startup: [
+    ...['edge', 'engine', 'limiter', 'billing', 'grpc', 'routing', 'cluster', 'bus'],
+    ...[
+      'shards',
+      'actor-runtime',
+      'accounts',
+      'audit',
+      'storage',
+      'console',
+      'ctl',
+      'cluster-status',
+    ],
   ],
 };
 /**
  * What runs in browsers: a layer of its own inside the folder of the console, which imports of the
  * service the pure functions of the model alone, and which nothing of it imports.
  */
-const PAGES = /^services\/console\/pages\//;
+const PAGES = /^services\/programs\/console\/pages\//;
 
 /** The layer that a file is in. */
 export const layerOf = (file: string): string =>
-  PAGES.test(file) ? 'pages' : (file.split('/')[1] ?? '');
+  PAGES.test(file) ? 'pages' : (file.split('/')[2] ?? '');
 
 /** The layer that an import names; components of pages are imported by a name of their own. */
 export function layerNamed(target: string): string | undefined {
@@ -51,52 +80,52 @@ export function allowedTo(file: string): readonly string[] | undefined {
 }
 
 /** Layers of pure functions: they import nothing but one another's own files. */
-export const PURE = /^services\/(identity|accounts|fault)\//;
+export const PURE = /^services\/(domain\/(identity|accounts)|infrastructure\/errors)\//;
 /** The types outside its row of the map that a pure layer may import; nothing of them is code. */
 export const PURE_TYPES: Record<string, RegExp> = {
-  accounts: /^import type \{ Instant \} from '#platform\/clock';$/gm,
+  accounts: /^import type \{ Instant \} from '#stdlib\/clock';$/gm,
 };
 /** What decides in a cluster, from evidence or rows and time: drivers beside them do the I/O. */
 export const PURE_CORES = ['failure-detector', 'failure-evidence', 'shard-planner', 'ring'].map(
-  (name) => `services/cluster/${name}.ts`,
+  (name) => `services/actor-system/cluster/${name}.ts`,
 );
 /** What every layer but the pure ones may import. */
-const EVERYWHERE = ['platform', 'fault'];
+const EVERYWHERE = ['stdlib', 'telemetry', 'errors'];
 
 /** The one executable and the one reader of the environment stand above the layers. */
 export const ROOT_FILES = ['services/main.ts', 'services/config.ts'];
 /** Who may import those. */
-export const ROOT_IMPORTERS = /^services\/(process\/|main\.ts)/;
+export const ROOT_IMPORTERS = /^services\/(programs\/startup\/|main\.ts)/;
 
 /** The one place in which a vendor's name may be spoken. */
 export const VENDORS: Record<string, RegExp> = {
-  '@grpc/': /^services\/wire\//,
-  '@bufbuild/': /^services\/wire\//,
-  '@nats-io/': /^services\/bus\//,
-  'cassandra-driver': /^services\/storage\/cassandra\//,
-  fastify: /^services\/(edge|console)\//,
-  preact: /^services\/console\/pages\//,
-  '@preact/': /^services\/console\/pages\//,
-  uplot: /^services\/console\/pages\/instance\/plot\.ts$/,
-  uqr: /^services\/console\/pages\/sign-in\/second-factor\.tsx$/,
-  otpauth: /^services\/console\/people\/second-factors\.ts$/,
-  'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
-  '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
-  stripe: /^services\/billing\/(stripe-provider|signed-notification)\.ts$/,
-  pino: /^services\/platform\/logger\.ts$/,
+  '@grpc/': /^services\/infrastructure\/grpc\//,
+  '@bufbuild/': /^services\/infrastructure\/grpc\//,
+  '@nats-io/': /^services\/infrastructure\/bus\//,
+  'cassandra-driver': /^services\/infrastructure\/storage\/cassandra\//,
+  fastify: /^services\/programs\/(edge|console)\//,
+  preact: /^services\/programs\/console\/pages\//,
+  '@preact/': /^services\/programs\/console\/pages\//,
+  uplot: /^services\/programs\/console\/pages\/instance\/plot\.ts$/,
+  uqr: /^services\/programs\/console\/pages\/sign-in\/second-factor\.tsx$/,
+  otpauth: /^services\/programs\/console\/people\/second-factors\.ts$/,
+  'prom-client': /^services\/infrastructure\/telemetry\/(make-metric|metrics)\.ts$/,
+  '@opentelemetry/': /^services\/infrastructure\/telemetry\/otlp-tracer\.ts$/,
+  stripe: /^services\/domain\/billing\/(stripe-provider|signed-notification)\.ts$/,
+  pino: /^services\/infrastructure\/telemetry\/logger\.ts$/,
 };
 
 /** Words that may be spoken in one place only. */
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   'a request of a page': {
     word: /\bfetch\(/,
-    home: /^services\/console\/pages\/(shell\/api|cluster\/feed|instance\/code-samples)\.ts$/,
+    home: /^services\/programs\/console\/pages\/(shell\/api|cluster\/feed|instance\/code-samples)\.ts$/,
   },
   'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
   'the wall clock': {
     word: /Date\.now\(/,
-    home: /^services\/(platform\/clock|console\/pages\/cluster\/feed)\.ts$/,
+    home: /^services\/(infrastructure\/stdlib\/clock|programs\/console\/pages\/cluster\/feed)\.ts$/,
   },
 };
 

@@ -1,7 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 
 /** The source of the services, without generated code. */
-export const SERVICES = globSync('services/**/*.{ts,tsx}', { exclude: ['services/wire/gen/**'] });
+export const SERVICES = globSync('services/**/*.{ts,tsx}', {
+  exclude: ['services/infrastructure/grpc/gen/**'],
+});
 
 /** All source of this repository, without generated code. */
 export const ALL = [

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { APPEND_MS_MAX, WAITING_LINES_MAX } from '#audit/bounds';
 import { AuditLine } from '#audit/entry';
 import { AuditTrail } from '#audit/trail';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { memoryAuditStore } from '#storage/memory/meters';
 import { AUDIT_LINES_MAX, type AuditStore } from '#storage/ports/audit';
 import { ACCOUNT, entryOf, findingsOf, linesOf, openTrail } from '#test/audit/entries';

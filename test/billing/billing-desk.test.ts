@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { limitsOf } from '#accounts/plan';
 import { type BillingDeskPorts, billingDesk } from '#billing/billing-desk';
 import type { ChargedInvoice, ChargeEvent } from '#billing/provider';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 import { deskUnderTest, eventAt, GRACE_MS } from '#test/billing/desk-fixture';
 import { ManualClock } from '#test/support/manual-clock';

@@ -3,7 +3,7 @@ import { limitsOf, type PlanChoice } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
 import { type BillingDeskPorts, billingDesk, type PlanAuditLine } from '#billing/billing-desk';
 import { type LocalEvent, localProvider } from '#billing/local-provider';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import { memoryAccountStore } from '#storage/memory/accounts';
 import { memoryBillingStore } from '#storage/memory/meters';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';

@@ -3,7 +3,7 @@ import Stripe from 'stripe';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signatureOf, verifiedNotification } from '#billing/signed-notification';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 12);
 const NOW_S = NOW_MS / 1_000;

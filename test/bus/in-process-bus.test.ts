@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { busContract, keptAlive } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
 

@@ -8,7 +8,7 @@ import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
 import { newSenderKey } from '#bus/sender-key';
 import { encodeAnnouncement } from '#cluster/heartbeat';
 import { freePort } from '#deploy/local/free-port';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { busContract, delivered } from '#test/bus/bus-contract';
 import { ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { delivered } from '#test/bus/bus-contract';
 import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';

@@ -1,4 +1,4 @@
-import { decodeGroup } from '#runtime/record-codec';
+import { decodeGroup } from '#actor-runtime/record-codec';
 import type { JournalRecord, JournalStore } from '#storage/ports/journal';
 import type { Findings } from '#test/chaos/findings';
 

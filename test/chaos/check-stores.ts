@@ -1,4 +1,4 @@
-import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import type { InstanceStore } from '#storage/ports/instances';
 import type { JournalStore } from '#storage/ports/journal';
 import type { ListingStore } from '#storage/ports/listings';

@@ -1,7 +1,7 @@
 import { readConfig } from '#config';
 import type { LocalCluster } from '#deploy/local/local-cluster';
-import { foundationOf } from '#process/foundation';
-import { openStores } from '#process/ports';
+import { foundationOf } from '#startup/foundation';
+import { openStores } from '#startup/ports';
 
 /** The stores of a cluster, for a look from outside. */
 export async function openClusterStores({ plan }: LocalCluster) {

@@ -1,7 +1,7 @@
+import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
 import type { Fault } from '#test/chaos/fault';
 import { FAULTS } from '#test/chaos/faults';
 import { ONE_AWAY_SHARE_MAX } from '#test/chaos/three-node-faults';
-import { LIMITER_TIMEOUT_MS } from '#wire/bounds';
 
 /** What one cluster is put through. */
 export type Phase = {

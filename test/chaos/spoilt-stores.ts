@@ -1,8 +1,8 @@
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/ports/instances';
+import { groupOf } from '#test/actor-runtime/journal-records';
 import { type Call, markOf } from '#test/chaos/call-log';
 import type { CheckedStores } from '#test/chaos/check-stores';
-import { groupOf } from '#test/runtime/journal-records';
 import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';

@@ -1,4 +1,4 @@
-import { systemClock, withinMs } from '#platform/clock';
+import { systemClock, withinMs } from '#stdlib/clock';
 import { anInstance, ORDER, processing } from '#test/clients/endpoint-cases';
 import { OF_CONNECTIONS } from '#test/clients/raw-answer';
 import { requestOfCall } from '#test/clients/request-of-call';

@@ -1,4 +1,4 @@
-import type { FaultCode } from '#fault/error-codes';
+import type { FaultCode } from '#errors/error-codes';
 import type { Call, Exchange, Json, WireAnswer } from '#test/clients/wire-case';
 
 type Answer = Exclude<WireAnswer, string>;

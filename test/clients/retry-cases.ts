@@ -1,5 +1,5 @@
-import type { FaultReason } from '#fault/error-reasons';
-import { faultFor } from '#fault/fault';
+import type { FaultReason } from '#errors/error-reasons';
+import { faultFor } from '#errors/fault';
 import { anInstance, ORDER, processing } from '#test/clients/endpoint-cases';
 import { expectedOf } from '#test/clients/expected-of';
 import { requestOfCall } from '#test/clients/request-of-call';

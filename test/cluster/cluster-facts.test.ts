@@ -4,7 +4,7 @@ import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { noteLogger } from '#test/support/test-logger';

@@ -3,7 +3,7 @@ import { inProcessBus } from '#bus/in-process-bus';
 import type { Probe } from '#cluster/failure-watch';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { JournalStore } from '#storage/ports/journal';
 import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';

@@ -7,7 +7,7 @@ import { newSenderKey } from '#bus/sender-key';
 import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import type { JournalStore } from '#storage/ports/journal';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';

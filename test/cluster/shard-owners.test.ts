@@ -5,7 +5,7 @@ import { inProcessBus } from '#bus/in-process-bus';
 import type { OwnedShard } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
 import { ShardOwners } from '#cluster/shard-owners';
-import type { ShardOwner } from '#fault/fault';
+import type { ShardOwner } from '#errors/fault';
 import { ManualClock } from '#test/support/manual-clock';
 
 const SHARDS = 8;

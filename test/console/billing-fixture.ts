@@ -2,12 +2,12 @@ import { limitsOf, type PlanChoice } from '#accounts/plan';
 import type { AuditTrail } from '#audit/trail';
 import { billingDesk } from '#billing/billing-desk';
 import type { BillingProvider } from '#billing/provider';
+import type { LimiterClient } from '#grpc/limiter-messages';
 import { AccountCalls } from '#limiter/calls';
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import { memoryBillingStore } from '#storage/memory/meters';
 import type { AccountStore } from '#storage/ports/accounts';
 import { GRACE_MS } from '#test/billing/desk-fixture';
-import type { LimiterClient } from '#wire/limiter-messages';
 
 type Parts = {
   readonly accounts: AccountStore;

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { limitsOf } from '#accounts/plan';
 import { type LocalEvent, localProvider } from '#billing/local-provider';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import { memoryAccountStore } from '#storage/memory/accounts';
 import { DAY_MS } from '#test/billing/billing-events';
 import { eventAt } from '#test/billing/desk-fixture';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { consoleRoutes } from '#console/app/app';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import type { Browser } from '#test/console/browser';
 import { OTHER_ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
 

@@ -2,10 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { instanceUsage } from '#console/usage/instance-usage';
-import { Fault, faultFor, toFault } from '#fault/fault';
+import { Fault, faultFor, toFault } from '#errors/fault';
+import type { MeterUsage } from '#grpc/admin';
+import { type EngineCall, plainAnswer } from '#grpc/engine-messages';
 import { ManualClock } from '#test/support/manual-clock';
-import type { MeterUsage } from '#wire/admin';
-import { type EngineCall, plainAnswer } from '#wire/engine-messages';
 
 const MONTH_END = Date.UTC(2026, 1, 1);
 

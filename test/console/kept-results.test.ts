@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { KeptResults } from '#console/usage/kept-results';
-import { toFault } from '#fault/fault';
+import { toFault } from '#errors/fault';
 import { ManualClock } from '#test/support/manual-clock';
 
 const KEPT_MS = 60_000;

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import type { Browser } from '#test/console/browser';
 import {
   ACCOUNT_ID,

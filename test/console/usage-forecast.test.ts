@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { forecastOf } from '#console/usage/export';
-import type { MeterUsage } from '#wire/admin';
+import type { MeterUsage } from '#grpc/admin';
 
 const at = (day: number, hour = 0) => Date.UTC(2026, 0, day, hour);
 

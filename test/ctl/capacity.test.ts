@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
+import { UNFLUSHED_BYTES_MAX } from '#actor-runtime/bounds';
 import { describeVariables } from '#config';
 import { ASSUMED, capacityFor, type Load } from '#ctl/capacity/capacity';
 import { MEASURED, type Measured } from '#ctl/capacity/measured';
 import { PEERS_MAX } from '#routing/policy';
-import { UNFLUSHED_BYTES_MAX } from '#runtime/bounds';
 import { ctl } from '#test/ctl/ctl-run';
 
 const SMALL: Load = { observations: 1_000, instances: 1_000, keyedShare: 0, headroom: 0.4 };
@@ -121,7 +121,7 @@ figures('are of the service as it is set up', () => {
   assert.is(ASSUMED.actorMiB, fallback('SERVICE_ACTOR_MEMORY_MIB'));
   assert.is(ASSUMED.shardsUsual, fallback('SERVICE_SHARDS'));
   assert.is(ASSUMED.enginesMost, PEERS_MAX);
-  const schema = readFileSync('services/storage/cassandra/schema.cql', 'utf8');
+  const schema = readFileSync('services/infrastructure/storage/cassandra/schema.cql', 'utf8');
   assert.ok(schema.includes(`TTL ${ASSUMED.answerSeconds},`));
   const manifest = parse(readFileSync('deploy/kubernetes/stores/cassandra.yaml', 'utf8'));
   const [datacenter] = manifest.spec.cassandra.datacenters;

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { answerRollCalls } from '#cluster/roll-call';
 import { OFFSET } from '#identity/state';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { changeHead } from '#test/ctl/changed-head';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctlOn, fenced, ID, serving, storedByMoving } from '#test/ctl/ctl-on-cluster';

@@ -2,10 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { rowOfMeter } from '#storage/ports/meter-codec';
 import type { MeterRecord } from '#storage/ports/meters';
+import { groupOf } from '#test/actor-runtime/journal-records';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctlOn, ID, serving } from '#test/ctl/ctl-on-cluster';
 import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';
-import { groupOf } from '#test/runtime/journal-records';
 import { appendOf } from '#test/storage/journal-fixture';
 
 const journals = suite('ctl journal');

@@ -8,7 +8,7 @@ const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
 /** As most clusters are run: other tests speak plain text. */
-const TLS = { SERVICE_TLS_FOLDER: 'test/wire/certificates/member' };
+const TLS = { SERVICE_TLS_FOLDER: 'test/grpc/certificates/member' };
 
 let cluster: OwnCluster;
 let id = '';

@@ -1,7 +1,8 @@
+import { encodeGroup } from '#actor-runtime/record-codec';
 import { AuditTrail } from '#audit/trail';
 import type { NamedStores, Place, StorePlaces } from '#ctl/command';
-import type { Clock } from '#platform/clock';
-import { encodeGroup } from '#runtime/record-codec';
+import type { EngineClient, EngineCommand } from '#grpc/engine-messages';
+import type { Clock } from '#stdlib/clock';
 import type { ShardedService } from '#storage/ports/cluster';
 import { ANSWER_AGE_MS } from '#storage/ports/instances';
 import type { Journal } from '#storage/ports/journal';
@@ -22,7 +23,6 @@ import { meterAt, monthAt } from '#test/storage/meter-records';
 import { addKey } from '#test/storage/stored-keys';
 import { someUser } from '#test/storage/user-store-contract';
 import { ManualClock } from '#test/support/manual-clock';
-import type { EngineClient, EngineCommand } from '#wire/engine-messages';
 
 /** The incarnations that owned the shards of the source, and have died. */
 export const DEAD = { engine: 'e1', limiter: 'l1' } as const;

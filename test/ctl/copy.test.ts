@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Compared } from '#ctl/copy/buckets';
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import { SHARDS } from '#test/ctl/cluster-fixture';
 import {
   copy,

@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert';
+import type { MeterUsage } from '#grpc/admin';
 import { serveAdmin } from '#limiter/admin/server';
 import { monthsOf } from '#limiter/meter/month-usage';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
 import { NO_OVERVIEW } from '#test/support/no-overview';
-import type { MeterUsage } from '#wire/admin';
 
 /** Runs `ctl` against an admin port, with the token of the tests. */
 export function run(argv: readonly string[], adminUrl: string) {

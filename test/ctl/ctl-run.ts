@@ -1,6 +1,6 @@
 import type { ClusterPorts, FilePorts, StorePlaces } from '#ctl/command';
 import { runCtl } from '#ctl/ctl';
-import { type Clock, systemClock } from '#platform/clock';
+import { type Clock, systemClock } from '#stdlib/clock';
 
 /** What a command looks at; a test names what its command needs. */
 export type CtlTarget = {

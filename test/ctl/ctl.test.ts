@@ -6,9 +6,9 @@ import * as assert from 'uvu/assert';
 import { CAPACITY } from '#ctl/capacity/command';
 import { synopsis } from '#ctl/command-line';
 import { COMMANDS } from '#ctl/ctl';
+import type { MeterUsage } from '#grpc/admin';
 import { run, serviceUnderTest } from '#test/ctl/ctl-on-service';
 import { admitKey } from '#test/limiter/limiter-fixture';
-import type { MeterUsage } from '#wire/admin';
 
 /** A month in which some cycles were lost, and nothing is known of keys. */
 const USAGE: MeterUsage = {

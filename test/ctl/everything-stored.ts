@@ -1,6 +1,6 @@
+import { SERVICES } from '#cluster-status/snapshot';
 import type { CopiedStores } from '#ctl/command';
 import { everyAccount } from '#ctl/work';
-import { SERVICES } from '#overview/snapshot';
 import type { InstanceHead, PagedInstances } from '#storage/ports/instances';
 
 /** All that stores have in the buckets up to `buckets`, in an order that is always the same. */

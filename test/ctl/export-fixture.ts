@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { composeEngine } from '#engine/engine-node';
+import type { EngineClient, EngineCommand } from '#grpc/engine-messages';
 import { MODEL_VERSION } from '#identity/state';
-import type { Clock } from '#platform/clock';
-import { createMetrics } from '#platform/metrics';
+import type { Clock } from '#stdlib/clock';
 import { memoryJournal } from '#storage/memory/meters';
+import { createMetrics } from '#telemetry/metrics';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import { type Cluster, serving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
@@ -23,7 +24,6 @@ import {
 } from '#test/engine/instance-fixture';
 import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
-import type { EngineClient, EngineCommand } from '#wire/engine-messages';
 
 /** The account that is exported. */
 export const ACCOUNT: Account = {

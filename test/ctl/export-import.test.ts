@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import { ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { FilePorts } from '#ctl/command';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import type { DataFile, FileContents } from '#storage/ports/data-file';
 import { ctl } from '#test/ctl/ctl-run';
 

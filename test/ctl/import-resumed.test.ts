@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { InstanceStore } from '#storage/ports/instances';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';

@@ -1,4 +1,4 @@
-import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCommand } from '#grpc/engine-messages';
 
 /** All rows of all generations. */
 export const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;

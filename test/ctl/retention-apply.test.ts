@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Account } from '#accounts/account';
 import { chained, chainStart } from '#audit/chain';
 import type { ClusterPorts } from '#ctl/command';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { trimmedOf } from '#storage/ports/instances';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import { type Cluster, ctlOn, serving } from '#test/ctl/ctl-on-cluster';

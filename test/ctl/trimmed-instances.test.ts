@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { trimPlan } from '#ctl/verify/trim-plan';
+import type { EngineAnswer, EngineCommand } from '#grpc/engine-messages';
 import type { InstanceStore } from '#storage/ports/instances';
 import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
@@ -16,7 +17,6 @@ import {
 } from '#test/ctl/export-fixture';
 import { PAGE } from '#test/ctl/reader-questions';
 import { ACCOUNT_ID, START_MS } from '#test/engine/instance-fixture';
-import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
 
 const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readSnapshot' },

@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml';
 import { runProgram } from '#deploy/local/run-program';
 import { runbookOf } from '#deploy/observe/alert';
 import { ALERTS, RULE_TESTS_FILES, RULES_FILE, rulesText } from '#deploy/observe/rule-files';
-import { METRICS } from '#platform/metrics';
+import { METRICS } from '#telemetry/metrics';
 import { prometheusOrSkip } from '#test/support/prometheus';
 
 /** The cases of three days take 20 s here. Milliseconds. */

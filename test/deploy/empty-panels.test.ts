@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DASHBOARDS } from '#deploy/observe/dashboards/all';
 import { perSecond, quantiles } from '#deploy/observe/dashboards/dashboard';
-import { METRICS, type MetricName } from '#platform/metrics';
+import { METRICS, type MetricName } from '#telemetry/metrics';
 import { declaredMetrics, K6_LABELS, k6Series } from '#test/deploy/k6-series';
 
 /*

@@ -170,7 +170,7 @@ started('answers calls and serves every page', assertWhole);
 for (const path of [
   'service/package.json',
   'service/docs/openapi.json',
-  'service/services/edge',
+  'service/services/programs/edge',
   'service/node_modules/fastify',
   'service/node_modules/redoc',
   ...globSync('lib/**/libstdc++.so.6', { cwd: root }),

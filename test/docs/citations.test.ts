@@ -55,7 +55,10 @@ const files = globSync(
 )
   .filter((entry) => entry.isFile())
   .map((entry) => `${entry.parentPath}/${entry.name}`)
-  .filter((path) => !path.includes('services/wire/gen/') && !path.endsWith('citations.test.ts'));
+  .filter(
+    (path) =>
+      !path.includes('services/infrastructure/grpc/gen/') && !path.endsWith('citations.test.ts'),
+  );
 
 const citations = suite('the citations');
 

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { describeVariables } from '#config';
 import { COMMANDS } from '#ctl/ctl';
-import { METRICS } from '#platform/metrics';
+import { METRICS } from '#telemetry/metrics';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 
 const VARIABLES = new Set(describeVariables().map(({ name }) => name));

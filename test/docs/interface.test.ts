@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { FAULTS } from '#fault/error-codes';
-import { httpOfReason, REASONS } from '#fault/error-reasons';
+import { FAULTS } from '#errors/error-codes';
+import { httpOfReason, REASONS } from '#errors/error-reasons';
 
 const text = readFileSync('docs/interface.md', 'utf8');
 

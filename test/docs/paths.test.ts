@@ -1,17 +1,21 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 
-/** Folders that a path in a document begins with; those of `services` may stand without it. */
+/** Folders that a path in a document begins with. A path in a room may begin with the room. */
 const ROOTS = ['services', 'test', 'docs', 'deploy', 'bench', 'loadtest', 'proto', 'clients'];
-const LAYERS = globSync('services/*/').map((folder) => folder.split('/')[1] ?? '');
+const ROOMS = new Map(
+  globSync('services/*/*/').map((folder) => [basename(folder), dirname(folder)] as const),
+);
 
 const PATH = /^([a-z][\w-]*)\/([\w.*/-]*)(?:#(\w+))?$/;
 
 /** The files or folders that a path in a document means; none if there are none. */
 function meantBy(path: string): string[] {
-  const roots = ROOTS.some((root) => path.startsWith(`${root}/`)) ? [path] : [`services/${path}`];
+  const group = ROOMS.get(path.split('/')[0] ?? '');
+  const roots = group === undefined ? [path] : [`${group}/${path}`];
   const endings = roots.flatMap((one) => [one, `${one}.ts`, `${one}.test.ts`]);
   return endings.flatMap((one) =>
     one.includes('*') ? globSync(one) : existsSync(one) ? [one] : [],
@@ -26,14 +30,14 @@ function hasWord(files: readonly string[], word: string): boolean {
 /** Whether a path, perhaps with something that it holds, is not there; false for what is no path. */
 function isMissing(code: string): boolean {
   const [, first = '', , symbol] = PATH.exec(code) ?? [];
-  if (!ROOTS.includes(first) && !LAYERS.includes(first)) return false;
+  if (!ROOTS.includes(first) && !ROOMS.has(first)) return false;
   const files = meantBy(code.replace(/#.*/, ''));
   return files.length === 0 || (symbol !== undefined && !hasWord(files, symbol));
 }
 
 /** Whether `code` is said to be something of the file in front of it, and is not. */
 function isNotOf(owner: string, code: string): boolean {
-  const isSaid = LAYERS.includes(PATH.exec(owner)?.[1] ?? '') && /^#?[A-Za-z_]\w*$/.test(code);
+  const isSaid = ROOMS.has(PATH.exec(owner)?.[1] ?? '') && /^#?[A-Za-z_]\w*$/.test(code);
   return isSaid && !hasWord(meantBy(owner.replace(/#.*/, '')), code.replace('#', ''));
 }
 
@@ -56,8 +60,8 @@ const finder = suite('what looks for them');
 
 for (const [text, isFault] of [
   ['`services/main.ts`', false],
-  ['`runtime/commit-log`', false],
-  ['`runtime/commit-logs`', true],
+  ['`actor-runtime/commit-log`', false],
+  ['`actor-runtime/commit-logs`', true],
   ['`test/docs/paths`', false],
   ['`test/docs/path`', true],
   ['`storage/cassandra/*`', false],
@@ -66,7 +70,7 @@ for (const [text, isFault] of [
   ['`services/config.ts#readConfiguration`', true],
   [
     '`cluster/ring` `buildRing`',
-    !/buildRing/.test(readFileSync('services/cluster/ring.ts', 'utf8')),
+    !/buildRing/.test(readFileSync('services/actor-system/cluster/ring.ts', 'utf8')),
   ],
   ['`cluster/ring` `nothingOfIt`', true],
   ['`cluster/ring`, `nothingOfIt`', false],

@@ -2,13 +2,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { buildApp } from '#edge/app';
-import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/files';
-import { createLogger } from '#platform/logger';
-import { createMetrics } from '#platform/metrics';
-import { systemRandomness } from '#platform/randomness';
+import type { LimiterAnswer } from '#grpc/limiter-messages';
+import { systemClock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
+import { systemRandomness } from '#stdlib/randomness';
+import { createLogger } from '#telemetry/logger';
+import { createMetrics } from '#telemetry/metrics';
 import { TEST_ORIGIN } from '#test/support/test-logger';
-import type { LimiterAnswer } from '#wire/limiter-messages';
 
 /** Requests that may be whole and not answered. */
 const ACTIVE_MAX = 8_192;

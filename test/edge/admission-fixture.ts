@@ -3,9 +3,9 @@ import { Admission, type AdmissionCall } from '#edge/callers/admission';
 import type { AddressWarnings } from '#edge/callers/key-notes';
 import { LimitedKeys } from '#edge/callers/limited-keys';
 import { edgeMetrics } from '#edge/serve/metrics';
-import { createMetrics } from '#platform/metrics';
+import type { Allowance, LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
+import { createMetrics } from '#telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';
-import type { Allowance, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** When the tests' clocks start. */
 export const START_S = Date.UTC(2026, 0, 15, 12) / 1_000;

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import type { Allowance, Verdict } from '#grpc/limiter-messages';
 import {
   ALLOWANCE,
   type Answering,
@@ -11,7 +12,6 @@ import {
   START_S,
   unknown,
 } from '#test/edge/admission-fixture';
-import type { Allowance, Verdict } from '#wire/limiter-messages';
 
 const admitted = suite('a call that the limiter admits');
 

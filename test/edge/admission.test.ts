@@ -3,12 +3,12 @@ import * as assert from 'uvu/assert';
 import { Admission, type AdmissionCall } from '#edge/callers/admission';
 import { LimitedKeys } from '#edge/callers/limited-keys';
 import { edgeMetrics } from '#edge/serve/metrics';
-import { Fault } from '#fault/fault';
-import { createMetrics } from '#platform/metrics';
+import { Fault } from '#errors/fault';
+import type { LimiterCall } from '#grpc/limiter-messages';
+import { createMetrics } from '#telemetry/metrics';
 import { ALLOWANCE, type Answering, CALL } from '#test/edge/admission-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
-import type { LimiterCall } from '#wire/limiter-messages';
 
 /** An edge's admission before a limiter that answers so, and the cycles reported to the limiter. */
 function scene(answering: Answering) {

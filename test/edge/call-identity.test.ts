@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CallIds } from '#edge/serve/engine-calls';
-import { unchanging } from '#platform/files';
-import type { EngineCommand } from '#wire/engine-messages';
+import type { EngineCommand } from '#grpc/engine-messages';
+import { unchanging } from '#stdlib/files';
 
 const SECRET = 'a secret of the cluster';
 const ADA = { accountId: 'AdaAdaAdaAda', credential: 'a digest' };

@@ -2,15 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineCalls, type EngineQuestion } from '#edge/serve/engine-calls';
 import { composeEngine } from '#engine/engine-node';
-import { unchanging } from '#platform/files';
-import { createMetrics } from '#platform/metrics';
-import { systemRandomness } from '#platform/randomness';
+import type { EngineCall } from '#grpc/engine-messages';
+import { unchanging } from '#stdlib/files';
+import { systemRandomness } from '#stdlib/randomness';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
+import { createMetrics } from '#telemetry/metrics';
 import { ACCOUNT_ID, CREATE, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
-import type { EngineCall } from '#wire/engine-messages';
 
 const [OLD, NEW] = ['the old secret of a test', 'the new secret of a test'];
 

@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { gate } from '#edge/serve/gate';
 import { type Counted, edgeMetrics } from '#edge/serve/metrics';
-import { systemClock } from '#platform/clock';
-import { createMetrics } from '#platform/metrics';
+import { systemClock } from '#stdlib/clock';
+import { createMetrics } from '#telemetry/metrics';
 
 const start = suite('an edge that has answered nothing yet');
 

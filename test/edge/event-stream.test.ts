@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault, faultFor } from '#fault/fault';
+import { Fault, faultFor } from '#errors/fault';
 import { answerAt, cycle, streamsUnderTest } from '#test/edge/stream-fixture';
 import { pass } from '#test/support/passing';
 import { turnOfEvents } from '#test/support/settled';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { answerAt, CALLER, cycle, streamsUnderTest } from '#test/edge/stream-fixture';
 import { pass } from '#test/support/passing';
 import { refusalOf, turnOfEvents } from '#test/support/settled';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseJsonBody } from '#edge/serve/json';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text));
 const reasonFor = (text: string | Buffer) => {

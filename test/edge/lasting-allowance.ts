@@ -1,4 +1,4 @@
-import type { Allowance } from '#wire/limiter-messages';
+import type { Allowance } from '#grpc/limiter-messages';
 
 /** Numbers of an account whose minute and month do not end while a test runs on the machine's clock. */
 export const LASTING_ALLOWANCE: Allowance = {

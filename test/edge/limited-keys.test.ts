@@ -5,10 +5,10 @@ import { Admission, type AdmissionCall } from '#edge/callers/admission';
 import { LimitedKeys } from '#edge/callers/limited-keys';
 import { limitHeaders } from '#edge/serve/headers';
 import { edgeMetrics } from '#edge/serve/metrics';
-import { createMetrics } from '#platform/metrics';
-import { busAccountNews } from '#process/cluster';
+import type { Allowance, LimiterCall, Verdict } from '#grpc/limiter-messages';
+import { busAccountNews } from '#startup/cluster';
+import { createMetrics } from '#telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';
-import type { Allowance, LimiterCall, Verdict } from '#wire/limiter-messages';
 
 const ADA = 'AdaAdaAdaAda';
 const BOB = 'BobBobBobBob';

@@ -2,12 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { buildApp } from '#edge/app';
-import { Fault } from '#fault/fault';
-import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/files';
-import { createLogger } from '#platform/logger';
-import { createMetrics } from '#platform/metrics';
-import { systemRandomness } from '#platform/randomness';
+import { Fault } from '#errors/fault';
+import { systemClock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
+import { systemRandomness } from '#stdlib/randomness';
+import { createLogger } from '#telemetry/logger';
+import { createMetrics } from '#telemetry/metrics';
 import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 

@@ -2,10 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AccountBilling } from '#edge/serve/account';
 import { Notifications } from '#edge/serve/notifications';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import type { AccountCall, LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn } from '#test/support/settled';
-import type { AccountCall, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 const BODY = Buffer.from('{"id": "évt"}');
 const SENDER = '192.0.2.1';

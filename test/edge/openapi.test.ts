@@ -8,8 +8,8 @@ import { exampleAnswers } from '#deploy/apidoc/example-answers';
 import { openApiDocument } from '#edge/document/openapi';
 import { openedDocument } from '#edge/document/schemas';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { FAULTS } from '#fault/error-codes';
-import { REASONS } from '#fault/error-reasons';
+import { FAULTS } from '#errors/error-codes';
+import { REASONS } from '#errors/error-reasons';
 
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);

@@ -21,7 +21,7 @@ const PIECES = [
 const STARTS = ['', '"', '"a"', ';', '*', '2026-01-01T00:00:00', 'svc_sk_', 'inst_', '/v1/'];
 const ENDS = ['', '!', '"', '\n'];
 
-const files = globSync(['services/edge/**/*.ts', 'services/accounts/**/*.ts']);
+const files = globSync(['services/programs/edge/**/*.ts', 'services/domain/accounts/**/*.ts']);
 const expressions = files.flatMap((file) =>
   [...readFileSync(file, 'utf8').matchAll(LITERAL)].map(([, source = '', flags = '']) => ({
     file,

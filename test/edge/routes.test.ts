@@ -2,11 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildApp } from '#edge/app';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/files';
-import { createLogger } from '#platform/logger';
-import { createMetrics } from '#platform/metrics';
-import { systemRandomness } from '#platform/randomness';
+import { systemClock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
+import { systemRandomness } from '#stdlib/randomness';
+import { createLogger } from '#telemetry/logger';
+import { createMetrics } from '#telemetry/metrics';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const unasked = {

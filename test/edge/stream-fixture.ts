@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import type { StreamEnd } from '#edge/events/event-stream';
 import { EventStreams } from '#edge/events/event-streams';
-import { systemRandomness } from '#platform/randomness';
+import { type EngineAnswer, type EventCursor, plainAnswer } from '#grpc/engine-messages';
+import { systemRandomness } from '#stdlib/randomness';
 import { eventsIn } from '#test/support/event-reader';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
-import { type EngineAnswer, type EventCursor, plainAnswer } from '#wire/engine-messages';
 
 /** A caller, unless a test has others. */
 export const CALLER = { accountId: 'AdaAdaAdaAda', credential: 'a key' };

@@ -4,15 +4,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { buildApp } from '#edge/app';
-import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/files';
-import { createLogger } from '#platform/logger';
-import { createMetrics } from '#platform/metrics';
-import { systemRandomness } from '#platform/randomness';
+import { type EngineCall, plainAnswer } from '#grpc/engine-messages';
+import { systemClock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
+import { systemRandomness } from '#stdlib/randomness';
+import { createLogger } from '#telemetry/logger';
+import { createMetrics } from '#telemetry/metrics';
 import { ALLOWANCE } from '#test/edge/admission-fixture';
 import { requestText } from '#test/support/raw-http';
 import { TEST_ORIGIN } from '#test/support/test-logger';
-import { type EngineCall, plainAnswer } from '#wire/engine-messages';
 
 /** Bytes of one answer of the engine, which always has more. */
 const PAGE_BYTES = 64 * 1_024;

@@ -1,15 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { composeEngine } from '#engine/engine-node';
-import { createMetrics } from '#platform/metrics';
+import type { EngineCommand, EventCursor } from '#grpc/engine-messages';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
 import type { Journal } from '#storage/ports/journal';
+import { createMetrics } from '#telemetry/metrics';
 import { CREATE, callOf, observed, START_MS } from '#test/engine/instance-fixture';
 import { eventsIn } from '#test/support/event-reader';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, stateOf } from '#test/support/settled';
-import type { EngineCommand, EventCursor } from '#wire/engine-messages';
 
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 

@@ -1,10 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { composeEngine } from '#engine/engine-node';
-import type { Fault } from '#fault/fault';
-import { createMetrics } from '#platform/metrics';
+import type { Fault } from '#errors/fault';
+import type { EngineCommand } from '#grpc/engine-messages';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
+import { createMetrics } from '#telemetry/metrics';
 import {
   ACCOUNT_ID,
   bodyOf,
@@ -17,7 +18,6 @@ import {
 } from '#test/engine/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
-import type { EngineCommand } from '#wire/engine-messages';
 
 type List = Extract<EngineCommand, { kind: 'list' }>;
 type Item = { id: string; name: string; cycle_count: number; energy_level: number };

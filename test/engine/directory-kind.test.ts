@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ActorHost } from '#actor-runtime/actor-host';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
+import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import { type DirectoryCall, DirectoryKind } from '#engine/directory/kind';
-import type { Clock } from '#platform/clock';
-import { createMetrics } from '#platform/metrics';
-import { ActorHost } from '#runtime/actor-host';
-import { CommitLog } from '#runtime/commit-log';
-import { runtimeMetrics } from '#runtime/runtime-metrics';
-import { ONE_SHARD } from '#runtime/shard-gate';
+import type { Clock } from '#stdlib/clock';
 import { memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
+import { createMetrics } from '#telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 

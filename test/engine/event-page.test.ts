@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import type { EventCursor } from '#grpc/engine-messages';
 import {
   ANCHORED,
   chunksOfRows,
@@ -11,7 +12,6 @@ import {
 } from '#test/engine/instance-fixture';
 import { trimOf } from '#test/engine/trim-fixture';
 import { eventsIn, type StreamEvent } from '#test/support/event-reader';
-import type { EventCursor } from '#wire/engine-messages';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 

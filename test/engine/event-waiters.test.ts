@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EventWaiters } from '#engine/events/pages';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf } from '#test/support/settled';
 

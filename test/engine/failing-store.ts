@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import type { InstanceCheckpoint, InstanceStore } from '#storage/ports/instances';
 

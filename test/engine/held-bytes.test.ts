@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance/kind';
 import type { InstanceState } from '#engine/instance/state';
-import { createMetrics } from '#platform/metrics';
+import type { EngineCommand } from '#grpc/engine-messages';
 import type { InstanceStore } from '#storage/ports/instances';
+import { createMetrics } from '#telemetry/metrics';
 import {
   CREATE,
   callOf,
@@ -17,7 +18,6 @@ import {
 } from '#test/engine/instance-fixture';
 import { liveBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
-import type { EngineCommand } from '#wire/engine-messages';
 
 /** How far what is counted may be from what is held. */
 const TOLERANCE = 0.2;

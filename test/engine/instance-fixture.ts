@@ -1,32 +1,32 @@
+import { ActorHost } from '#actor-runtime/actor-host';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
+import { ONE_SHARD, type ShardGate } from '#actor-runtime/shard-gate';
 import { type DirectoryCall, DirectoryKind } from '#engine/directory/kind';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/directory/owners';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance/kind';
 import type { ChunkBounds } from '#engine/instance/rows';
-import type { Fault } from '#fault/fault';
-import type { Models } from '#identity/models';
-import { createMetrics } from '#platform/metrics';
-import { ActorHost } from '#runtime/actor-host';
-import { CommitLog } from '#runtime/commit-log';
-import { runtimeMetrics } from '#runtime/runtime-metrics';
-import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
-import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
-import { memoryJournal } from '#storage/memory/meters';
-import { storedHistory } from '#storage/ports/chunks';
-import type { InstanceStore } from '#storage/ports/instances';
-import type { Journal } from '#storage/ports/journal';
-import type { ListingStore } from '#storage/ports/listings';
-import { plainCall } from '#test/support/engine-calls';
-import { ManualClock } from '#test/support/manual-clock';
-import { pass } from '#test/support/passing';
-import { refusalOf } from '#test/support/settled';
+import type { Fault } from '#errors/fault';
 import type {
   EngineAnswer,
   EngineCall,
   EngineClient,
   EngineCommand,
   ObservationInput,
-} from '#wire/engine-messages';
+} from '#grpc/engine-messages';
+import type { Models } from '#identity/models';
+import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
+import { memoryJournal } from '#storage/memory/meters';
+import { storedHistory } from '#storage/ports/chunks';
+import type { InstanceStore } from '#storage/ports/instances';
+import type { Journal } from '#storage/ports/journal';
+import type { ListingStore } from '#storage/ports/listings';
+import { createMetrics } from '#telemetry/metrics';
+import { plainCall } from '#test/support/engine-calls';
+import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
+import { refusalOf } from '#test/support/settled';
 
 /** The account that calls, unless a call says otherwise. */
 export const ACCOUNT_ID = 'Acc0unt00001';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { memoryListingStore } from '#storage/memory/instances';
 import { ACCOUNT_ID, CREATE, instancesUnderTest } from '#test/engine/instance-fixture';
 import { refusalOf } from '#test/support/settled';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { toFault } from '#fault/fault';
+import { toFault } from '#errors/fault';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
 import {
@@ -13,7 +14,6 @@ import {
   START_MS,
   seen,
 } from '#test/engine/instance-fixture';
-import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 
 /** Something that happens to an instance, and what happens to its actor right after. */
 type Step = {

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { EngineCall } from '#grpc/engine-messages';
 import {
   bodyOf,
   CREATE,
@@ -8,7 +9,6 @@ import {
   observed,
   START_MS,
 } from '#test/engine/instance-fixture';
-import type { EngineCall } from '#wire/engine-messages';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 

@@ -3,13 +3,13 @@ import * as assert from 'uvu/assert';
 import { findAnswer, replayOf } from '#engine/instance/keyed-answers';
 import { instanceFrom } from '#engine/instance/state';
 import { UnstoredRows } from '#engine/instance/unstored-rows';
-import type { Fault } from '#fault/fault';
+import type { Fault } from '#errors/fault';
+import type { IdempotencyKey } from '#grpc/engine-messages';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/ports/instances';
 import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
 import { answerRow, checkpointAt, headAt, markerAt, storeOne } from '#test/storage/instance-rows';
 import { refusalOf } from '#test/support/settled';
-import type { IdempotencyKey } from '#wire/engine-messages';
 
 /** A UUIDv7 made at a time. */
 function uuidV7(madeAtMs: number): string {

@@ -1,6 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ONE_SHARD } from '#runtime/shard-gate';
+import { ONE_SHARD } from '#actor-runtime/shard-gate';
+import type {
+  EngineAnswer,
+  EngineCall,
+  EngineCommand,
+  ObservationInput,
+} from '#grpc/engine-messages';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import type { Journal } from '#storage/ports/journal';
 import {
@@ -12,12 +18,6 @@ import {
   START_MS,
   seen,
 } from '#test/engine/instance-fixture';
-import type {
-  EngineAnswer,
-  EngineCall,
-  EngineCommand,
-  ObservationInput,
-} from '#wire/engine-messages';
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 

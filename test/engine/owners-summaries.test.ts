@@ -2,12 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { summariesAnswer, summariesOfOwners } from '#engine/directory/owners';
 import type { SummarizedHead } from '#engine/directory/summary';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { MODELS } from '#identity/models';
 import { createState, ENERGY_DEFAULT, MODEL_VERSION, OFFSET } from '#identity/state';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
 /** The head of an instance after n cycles. */
 function headAt(cycle: number, energy = ENERGY_DEFAULT): SummarizedHead {

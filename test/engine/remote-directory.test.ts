@@ -3,12 +3,12 @@ import * as assert from 'uvu/assert';
 import { AccountListing } from '#engine/directory/account-listing';
 import { DirectoryKind } from '#engine/directory/kind';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/directory/owners';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import type { EngineCall } from '#grpc/engine-messages';
 import { memoryListingStore } from '#storage/memory/instances';
 import type { ListingRow, ListingStore } from '#storage/ports/listings';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
-import type { EngineCall } from '#wire/engine-messages';
 
 const ROW: ListingRow = {
   instanceId: 'inst_1',

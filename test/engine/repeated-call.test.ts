@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ONE_SHARD } from '#runtime/shard-gate';
+import { ONE_SHARD } from '#actor-runtime/shard-gate';
+import type { EngineCommand } from '#grpc/engine-messages';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import type { Journal } from '#storage/ports/journal';
 import { CREATE, instancesUnderTest, observed, seen } from '#test/engine/instance-fixture';
 import { turnOfEvents } from '#test/support/settled';
-import type { EngineCommand } from '#wire/engine-messages';
 
 const EVERY_STATE: EngineCommand = {
   kind: 'process',

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Checkpoint } from '#actor-runtime/event-sourcing';
 import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
 import { StepTimer } from '#engine/instance/interval';
 import { type ChunkBounds, driftPage, historyPage } from '#engine/instance/rows';
 import { InstanceSourcing } from '#engine/instance/sourcing';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance/state';
 import { MODELS } from '#identity/models';
-import type { Checkpoint } from '#runtime/event-sourcing';
 import type { InstanceCheckpoint, InstanceStore } from '#storage/ports/instances';
 import { ANCHORED, bodyOf, chunksOfRows, START_MS, seen } from '#test/engine/instance-fixture';
 import { TableStore } from '#test/engine/table-store';

@@ -1,4 +1,4 @@
-import type { TrimCommand } from '#wire/engine-messages';
+import type { TrimCommand } from '#grpc/engine-messages';
 
 /** Rows as a page shows them, by which a floor is named. */
 export type ShownRow = {

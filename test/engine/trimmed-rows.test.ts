@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { TrimCommand } from '#grpc/engine-messages';
 import { packedState } from '#storage/ports/instances';
 import { storeThatFails } from '#test/engine/failing-store';
 import {
@@ -15,7 +16,6 @@ import {
 } from '#test/engine/instance-fixture';
 import { trimOf } from '#test/engine/trim-fixture';
 import { placeOf } from '#test/support/pagination';
-import type { TrimCommand } from '#wire/engine-messages';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 

@@ -1,5 +1,5 @@
-import { FAULTS } from '#fault/error-codes';
-import { REASONS } from '#fault/error-reasons';
+import { FAULTS } from '#errors/error-codes';
+import { REASONS } from '#errors/error-reasons';
 import type { Talk } from '#test/fuzz/converse';
 import type { Script } from '#test/fuzz/framing';
 import type { Party } from '#test/fuzz/party';

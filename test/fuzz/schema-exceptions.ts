@@ -38,7 +38,7 @@ const UNSAYABLE = new Map([
   ['too_long', 'a context has 8 KiB at most, as it is serialized'],
 ]);
 
-/** Names that no object of a body may have, at any depth (services/edge/json-body). */
+/** Names that no object of a body may have, at any depth (services/programs/edge/json-body). */
 const FORBIDDEN_KEY = /"(?:__proto__|prototype)":/;
 
 const ENTITY_TAGS = /^(?:\*|(?:W\/)?"[^"]*".*)$/;

@@ -12,13 +12,14 @@ export type RetiredWord = {
 };
 
 /** Where records, actors and nodes are spoken of. */
-const ACTORS = /^(services|test)\/(runtime|node|cluster|engine|limiter|storage|ctl)\//;
+const ACTORS =
+  /^(services\/[a-z-]+|test)\/(actor-runtime|shards|cluster|engine|limiter|storage|ctl)\//;
 
 /** What people read of themselves: the questionnaire and the personas. */
-const MODEL_TEXTS = /^services\/identity\/(inventory|persona-texts)\.ts$/;
+const MODEL_TEXTS = /^services\/domain\/identity\/(inventory|persona-texts)\.ts$/;
 
 /** Where the journal is. */
-const JOURNAL = /^(services|test)\/(runtime|node)\//;
+const JOURNAL = /^(services\/[a-z-]+|test)\/(actor-runtime|shards)\//;
 
 /** Every retired word. */
 export const RETIRED: readonly RetiredWord[] = [

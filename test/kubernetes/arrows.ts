@@ -1,5 +1,5 @@
+import { CALLERS } from '#grpc/tls';
 import { SERVING } from '#test/kubernetes/manifest';
-import { CALLERS } from '#wire/tls';
 
 /** Who may open connections to whom: all that the network between pods lets through. */
 export type Arrow = {

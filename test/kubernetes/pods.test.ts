@@ -4,10 +4,11 @@ import { dirname, join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
 import { stagesOf, startOf } from '#deploy/image/containerfile';
-import { createMetrics } from '#platform/metrics';
-import { serveOps } from '#platform/ops-server';
-import { CLOSING_MS_MAX } from '#process/life';
-import { productionFaults, type Role } from '#process/production';
+import { roleName, WIRE_ROLES } from '#grpc/tls';
+import { CLOSING_MS_MAX } from '#startup/life';
+import { productionFaults, type Role } from '#startup/production';
+import { createMetrics } from '#telemetry/metrics';
+import { serveOps } from '#telemetry/ops-server';
 import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
 import {
   componentOf,
@@ -20,7 +21,6 @@ import {
   serviceContainer,
   variablesOf,
 } from '#test/kubernetes/manifest';
-import { roleName, WIRE_ROLES } from '#wire/tls';
 
 /** What of a container's memory V8's old space may take, so that the rest fits beside it. */
 const HEAP_SHARE_MIN = 0.6;
@@ -94,7 +94,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       if (component === 'ctl') return assert.equal(container.command?.slice(0, 1), ['node']);
       assert.is(container.command, undefined);
       assert.equal(container.args, [component]);
-      const parts = readFileSync('services/process/command.ts', 'utf8');
+      const parts = readFileSync('services/programs/startup/command.ts', 'utf8');
       assert.match(parts, new RegExp(`^ {2}${component}: async|part === '${component}'`, 'm'));
     });
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { METRICS } from '#platform/metrics';
+import { METRICS } from '#telemetry/metrics';
 import { OVERLAY_MANIFESTS, suite, WITH_EVERY_COMPONENT } from '#test/kubernetes/kustomize';
 import {
   componentOf,

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKeyRecord } from '#accounts/account';
 import { digestOf } from '#accounts/api-key';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { withDisabled, withEnabled, withRevoked, withRotated } from '#limiter/keys/changes';
 import { memoryAccountStore } from '#storage/memory/accounts';
 import type { AccountStore, KeyChange } from '#storage/ports/accounts';

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { adminUnderTest } from '#test/limiter/admin-fixture';
 
 const JSON_BODY = { 'content-type': 'application/json' };

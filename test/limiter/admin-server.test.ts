@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseApiKey } from '#accounts/api-key';
 import { serveAdmin } from '#limiter/admin/server';
-import { isLoopbackAddress, isLoopbackHost } from '#platform/network';
+import { isLoopbackAddress, isLoopbackHost } from '#stdlib/network';
 import { adminUnderTest } from '#test/limiter/admin-fixture';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';

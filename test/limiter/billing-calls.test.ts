@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BillingDesk } from '#billing/billing-desk';
-import { faultFor } from '#fault/fault';
+import { faultFor } from '#errors/fault';
 import { AccountCalls } from '#limiter/calls';
 import { memoryTrail } from '#test/support/memory-trail';
 import { faultIn } from '#test/support/settled';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BuiltPages } from '#console/app/pages';
-import { clusterPage } from '#process/overview';
+import { clusterPage } from '#startup/overview';
 import { adminUnderTest } from '#test/limiter/admin-fixture';
 
 const REPORT = { kind: 'alone', at: '2026-01-15T12:00:00.000Z' };

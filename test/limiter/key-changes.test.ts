@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKeyRecord } from '#accounts/account';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import * as changes from '#limiter/keys/changes';
 import type { KeyChange } from '#storage/ports/accounts';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { KeyUses } from '#limiter/keys/uses';
 import type { KeyUse } from '#storage/ports/accounts';
 import { admission, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';

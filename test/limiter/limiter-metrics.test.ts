@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Fault } from '#fault/fault';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { ONE_SHARD } from '#actor-runtime/shard-gate';
+import type { Fault } from '#errors/fault';
 import { LimiterActors, limiterMetrics } from '#limiter/actors';
 import { AccountCalls } from '#limiter/calls';
-import { createMetrics } from '#platform/metrics';
-import { CommitLog } from '#runtime/commit-log';
-import { ONE_SHARD } from '#runtime/shard-gate';
 import { memoryAccountStore } from '#storage/memory/accounts';
 import { memoryMeterStore } from '#storage/memory/meters';
+import { createMetrics } from '#telemetry/metrics';
 import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
 import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';

@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import type { LimiterAnswer } from '#grpc/limiter-messages';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { admission, custom } from '#test/limiter/limiter-fixture';
 import { refusalOf } from '#test/support/settled';
-import type { LimiterAnswer } from '#wire/limiter-messages';
 
 const shared = suite('two limiters of one cluster');
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf, parseApiKey } from '#accounts/api-key';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { memoryAccountStore } from '#storage/memory/accounts';
 import type { AccountStore } from '#storage/ports/accounts';
 import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/limiter-fixture';

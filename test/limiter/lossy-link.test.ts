@@ -5,7 +5,7 @@ import { digestOf } from '#accounts/api-key';
 import { Admission, type AdmissionCall } from '#edge/callers/admission';
 import { LimitedKeys } from '#edge/callers/limited-keys';
 import { edgeMetrics } from '#edge/serve/metrics';
-import { createMetrics } from '#platform/metrics';
+import { createMetrics } from '#telemetry/metrics';
 import { counted, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { type Fate, fates, lossyLink } from '#test/limiter/lossy-link';
 import { pass } from '#test/support/passing';

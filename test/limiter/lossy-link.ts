@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
+import type { LimiterAnswer, LimiterCall, LimiterClient } from '#grpc/limiter-messages';
 import type { ManualClock } from '#test/support/manual-clock';
-import { LIMITER_TIMEOUT_MS } from '#wire/bounds';
-import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 
 /**
  * What becomes of one message: the delays, in milliseconds, after which copies of it arrive. None: it

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { AdmitCall } from '#grpc/limiter-messages';
 import {
   admission,
   custom,
@@ -7,7 +8,6 @@ import {
   meterUnderTest,
   record,
 } from '#test/limiter/limiter-fixture';
-import type { AdmitCall } from '#wire/limiter-messages';
 
 /** An admission for a member: there is no key, and a session in its place. */
 const ofMember = (callId: number, cycles = 1): AdmitCall => ({

@@ -1,7 +1,7 @@
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import type { LimiterAnswer } from '#grpc/limiter-messages';
 import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 import type { Event } from '#test/limiter/meter-histories';
-import type { LimiterAnswer } from '#wire/limiter-messages';
 
 /** Secrets of the account's keys. */
 export const KEYS = ['key', 'key of a second', 'key of a third'] as const;

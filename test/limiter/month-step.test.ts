@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { mayTurnMonth, monthStepOf } from '#limiter/meter/events';
-import type { ClockVerdict } from '#platform/clock';
+import type { ClockVerdict } from '#stdlib/clock';
 import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const FEBRUARY_MS = Date.UTC(2026, 1, 1);

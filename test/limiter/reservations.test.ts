@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { CLOSING_RESERVATIONS_MAX, RESERVATIONS_MAX } from '#limiter/bounds';
 import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 

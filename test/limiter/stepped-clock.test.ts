@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Fault } from '#fault/fault';
+import type { Fault } from '#errors/fault';
 import type { LimiterNode } from '#limiter/limiter-node';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { custom } from '#test/limiter/limiter-fixture';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { custom, meterUnderTest, record, settlement } from '#test/limiter/limiter-fixture';
 
 const ahead = suite('a watermark');

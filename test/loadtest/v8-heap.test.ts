@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { v8HeapOf } from '#loadtest/v8-heap';
-import { createMetrics } from '#platform/metrics';
+import { createMetrics } from '#telemetry/metrics';
 
 const MIB = 1_024 * 1_024;
 

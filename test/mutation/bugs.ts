@@ -166,7 +166,7 @@ function isReached({ file, lines }: Reach, bug: Bug, first: number, last: number
   if (bug.file.startsWith('clients/typescript/')) {
     return /^clients\/typescript\/|test\/clients\/(?!python)/.test(file);
   }
-  const isPage = bug.file.startsWith('services/console/pages/');
+  const isPage = bug.file.startsWith('services/programs/console/pages/');
   if (isPage && /^test\/console\/pages\//.test(file)) return true;
   return (lines[bug.file] ?? '').split(',').some((part) => {
     const [from = 0, to = from] = part.split('-').map(Number);

@@ -14,7 +14,7 @@ type Report = {
 };
 
 /** Own code of the product: not generated, and not run in a browser. */
-const PRODUCT = /^services\/(?!wire\/gen\/|console\/pages\/).*\.ts$/;
+const PRODUCT = /^services\/(?!infrastructure\/grpc\/gen\/|programs\/console\/pages\/).*\.ts$/;
 
 /**
  * Adds the lines of the product that the processes of a run reached, from the folder of

@@ -2,13 +2,13 @@ import { globSync } from 'node:fs';
 
 /** The files that `make mutation` changes, and the test files that should notice. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
-  'services/identity/': ['test/identity/*.test.ts', 'test/engine/report-json.test.ts'],
-  'services/runtime/': ['test/runtime/*.test.ts'],
-  'services/node/': ['test/node/*.test.ts'],
-  'services/cluster/': ['test/cluster/*.test.ts'],
-  'services/limiter/': ['test/limiter/*.test.ts'],
-  'services/platform/number-map.ts': ['test/platform/number-map.test.ts'],
-  'services/edge/callers/admission.ts': [
+  'services/domain/identity/': ['test/identity/*.test.ts', 'test/engine/report-json.test.ts'],
+  'services/actor-system/actor-runtime/': ['test/actor-runtime/*.test.ts'],
+  'services/actor-system/shards/': ['test/shards/*.test.ts'],
+  'services/actor-system/cluster/': ['test/cluster/*.test.ts'],
+  'services/programs/limiter/': ['test/limiter/*.test.ts'],
+  'services/infrastructure/stdlib/number-map.ts': ['test/stdlib/number-map.test.ts'],
+  'services/programs/edge/callers/admission.ts': [
     'test/edge/{admission*,bad-key-flood,limited-keys,settlement}.test.ts',
   ],
 };

@@ -7,7 +7,7 @@ import { heartbeatSubject } from '#cluster/heartbeat';
 import { clusterSecretFile } from '#deploy/local/cluster-secrets';
 import { newAccount } from '#deploy/local/new-account';
 import { addressOf } from '#deploy/local/readiness';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { CONSOLE_REHEARSALS } from '#test/observe/console-rehearsals';
 import type { LightLoad } from '#test/observe/light-load';
 import { paused, type Rehearsal } from '#test/observe/rehearsal';

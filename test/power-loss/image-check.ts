@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { Chance } from '#test/chaos/chance';
 import { callsAt } from '#test/power-loss/calls-at';
 import { writeImage } from '#test/power-loss/disk-image';

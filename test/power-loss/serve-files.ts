@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { readConfig } from '#config';
-import { openStandalone } from '#process/standalone';
+import { openStandalone } from '#startup/standalone';
 
 /*
  * The service on one file after the other, in one process: what a start costs of modules is paid once.

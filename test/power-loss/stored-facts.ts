@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { driftPage, historyPage } from '#engine/instance/rows';
 import { instanceFrom } from '#engine/instance/state';
-import type { openStores } from '#process/ports';
+import type { openStores } from '#startup/ports';
 import type { Call } from '#test/chaos/call-log';
 
 type Stores = Awaited<ReturnType<typeof openStores>>;

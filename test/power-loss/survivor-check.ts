@@ -1,7 +1,7 @@
 import { readConfig } from '#config';
 import { storedRows, verifyHead } from '#ctl/verify/heads';
-import { foundationOf } from '#process/foundation';
-import { openStores } from '#process/ports';
+import { foundationOf } from '#startup/foundation';
+import { openStores } from '#startup/ports';
 import type { InstanceStore } from '#storage/ports/instances';
 import { usagesOf } from '#test/chaos/account-usage';
 import type { Call } from '#test/chaos/call-log';

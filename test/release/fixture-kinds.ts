@@ -1,25 +1,25 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
+import { decodeRecord, linesOf } from '#actor-runtime/record-codec';
 import { busKeyOf, openMessage } from '#bus/envelope';
 import { decodeAnnouncement, decodeHeartbeat } from '#cluster/heartbeat';
 import { ExportLine } from '#ctl/export/schema';
-import { decodeRecord, linesOf } from '#runtime/record-codec';
-import { decodeAnswerRow, decodeChunk, newestRows } from '#storage/ports/chunks';
-import { decodeHead } from '#storage/ports/heads';
-import type { Chunk, DriftRow, HistoryRow } from '#storage/ports/instances';
-import { decodeMeter, meterOfRow } from '#storage/ports/meter-codec';
-import { DRIFT_EVENTS, OBSERVATIONS, type RowReading, unpacked } from '#storage/ports/rows';
-import { SOURCING } from '#test/release/sample-instances';
-import { thrownBy } from '#test/wire/codec-crossing';
-import { engineProtocol } from '#wire/engine-codec';
-import { readFrame } from '#wire/frame';
+import { engineProtocol } from '#grpc/engine-codec';
+import { readFrame } from '#grpc/frame';
 import {
   answerOf,
   type FrameProtocol,
   type WireReply,
   type WireRequest,
-} from '#wire/frame-protocol';
-import * as admin from '#wire/gen/identity_engine/v1/admin';
-import { limiterProtocol } from '#wire/limiter-codec';
+} from '#grpc/frame-protocol';
+import * as admin from '#grpc/gen/identity_engine/v1/admin';
+import { limiterProtocol } from '#grpc/limiter-codec';
+import { decodeAnswerRow, decodeChunk, newestRows } from '#storage/ports/chunks';
+import { decodeHead } from '#storage/ports/heads';
+import type { Chunk, DriftRow, HistoryRow } from '#storage/ports/instances';
+import { decodeMeter, meterOfRow } from '#storage/ports/meter-codec';
+import { DRIFT_EVENTS, OBSERVATIONS, type RowReading, unpacked } from '#storage/ports/rows';
+import { thrownBy } from '#test/grpc/codec-crossing';
+import { SOURCING } from '#test/release/sample-instances';
 
 /** What identifies stored bytes besides themselves, as the store has it in their key. */
 export type FixtureKey = Readonly<Record<string, string | number>>;

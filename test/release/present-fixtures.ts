@@ -1,9 +1,16 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import type { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { encodeGroup, encodeRecord } from '#actor-runtime/record-codec';
 import { busKeyOf, sealMessage } from '#bus/envelope';
 import type { SenderKey } from '#bus/sender-key';
 import { encodeAnnouncement, encodeHeartbeat, type Heartbeat } from '#cluster/heartbeat';
-import { encodeGroup, encodeRecord } from '#runtime/record-codec';
+import { REPLY_FRAME_BYTES_MAX } from '#grpc/bounds';
+import { engineProtocol } from '#grpc/engine-codec';
+import { faultToWire } from '#grpc/fault-codec';
+import { FrameWriter } from '#grpc/frame';
+import type { FrameProtocol, WireReply, WireRequest } from '#grpc/frame-protocol';
+import * as admin from '#grpc/gen/identity_engine/v1/admin';
+import { limiterProtocol } from '#grpc/limiter-codec';
 import { encodeAnswerRow, encodeChunk } from '#storage/ports/chunks';
 import { encodeHead } from '#storage/ports/heads';
 import { encodeMeter } from '#storage/ports/meter-codec';
@@ -18,13 +25,6 @@ import {
 import { sampleExportLines } from '#test/release/sample-export';
 import { sampleInstances } from '#test/release/sample-instances';
 import { recordOfMeter, sampleMeters } from '#test/release/sample-meters';
-import { REPLY_FRAME_BYTES_MAX } from '#wire/bounds';
-import { engineProtocol } from '#wire/engine-codec';
-import { faultToWire } from '#wire/fault-codec';
-import { FrameWriter } from '#wire/frame';
-import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
-import * as admin from '#wire/gen/identity_engine/v1/admin';
-import { limiterProtocol } from '#wire/limiter-codec';
 
 /** Bytes that this program writes, and what identifies them besides. */
 export type Written = { readonly key: FixtureKey; readonly bytes: Uint8Array };

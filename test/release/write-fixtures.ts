@@ -24,5 +24,5 @@ for (const [kind, written] of Object.entries(presentFixtures())) {
   writeFileSync(`${folder}/${kind}.json`, `${JSON.stringify(entries, undefined, 1)}\n`);
 }
 cpSync('proto', `${folder}/proto`, { recursive: true });
-cpSync('services/storage/cassandra/schema.cql', `${folder}/schema.cql`);
+cpSync('services/infrastructure/storage/cassandra/schema.cql', `${folder}/schema.cql`);
 process.stdout.write(`${fixturesOf(version).size} kinds in ${folder}\n`);

@@ -1,7 +1,7 @@
 import { storedRows, verifyHead } from '#ctl/verify/heads';
 import type { Print } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
-import { forEachConcurrently } from '#platform/for-each-concurrently';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { finalUsagesOf } from '#test/chaos/account-usage';
 import { openClusterStores } from '#test/chaos/cluster-stores';
 import { callerOf } from '#test/chaos/edge-caller';

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault, type FaultOptions } from '#fault/fault';
+import { Fault, type FaultOptions } from '#errors/fault';
+import { plainAnswer } from '#grpc/engine-messages';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
-import { plainAnswer } from '#wire/engine-messages';
 
 /** What the routes hear of an owner that ends the first call so and answers the next. */
 async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; askedMs: number }[]> {

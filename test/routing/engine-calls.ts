@@ -1,6 +1,6 @@
+import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { callOf, type clusterUnderTest } from '#test/routing/routing-fakes';
 import { stateOf } from '#test/support/settled';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
 /** A router to engines, and its engines. */
 export type Cluster = ReturnType<typeof clusterUnderTest>;

@@ -1,6 +1,6 @@
+import type { AdmitCall, LimiterAnswer, LimiterCall, SettleCall } from '#grpc/limiter-messages';
 import type { limitersUnderTest } from '#test/routing/routing-fakes';
 import { stateOf } from '#test/support/settled';
-import type { AdmitCall, LimiterAnswer, LimiterCall, SettleCall } from '#wire/limiter-messages';
 
 /** A router to limiters, and its limiters. */
 export type Limiters = ReturnType<typeof limitersUnderTest>;

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { PeerCommand } from '#wire/engine-messages';
+import type { PeerCommand } from '#grpc/engine-messages';
 
 /** What engines ask of each other; the type makes this list complete. */
 const KINDS: Record<PeerCommand['kind'], true> = {
@@ -14,7 +14,7 @@ const KINDS: Record<PeerCommand['kind'], true> = {
 const apart = suite('what engines ask of each other');
 
 apart('is nowhere in the code that serves callers', () => {
-  const files = globSync('services/edge/**/*.ts');
+  const files = globSync('services/programs/edge/**/*.ts');
   assert.ok(files.length > 20, 'a gate that looks at nothing passes everything');
   for (const file of files) {
     const source = readFileSync(file, 'utf8');

@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import { type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
 import { RETRY_PAUSE_MS_MIN } from '#routing/policy';
 import { ask, bodyOf, type Cluster } from '#test/routing/engine-calls';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
-import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 
 const lost = suite('when a try may have happened');
 

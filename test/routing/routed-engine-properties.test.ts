@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import { type EngineAnswer, type EngineCall, plainAnswer } from '#grpc/engine-messages';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { stateOf, turnOfEvents } from '#test/support/settled';
-import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
 
 /** Virtual milliseconds between two looks at the world. */
 const STEP_MS = 25;

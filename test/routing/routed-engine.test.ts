@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import { type EngineAnswer, type EngineCommand, plainAnswer } from '#grpc/engine-messages';
 import { inProcessPeer } from '#routing/peer';
 import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN, WAITING_CALLS_MAX } from '#routing/policy';
 import { RoutedEngine } from '#routing/routed-service';
@@ -16,7 +17,6 @@ import {
 } from '#test/routing/routing-fakes';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
-import { type EngineAnswer, type EngineCommand, plainAnswer } from '#wire/engine-messages';
 
 const known = suite('when the owner of a shard is known');
 

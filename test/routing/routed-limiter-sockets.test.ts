@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { FrameClient } from '#grpc/frame-client';
+import { frameService } from '#grpc/frame-service';
+import { serveGrpc } from '#grpc/grpc-server';
+import { limiterProtocol } from '#grpc/limiter-codec';
+import type { AdmitCall, LimiterClient, SettleCall } from '#grpc/limiter-messages';
 import { RoutedLimiter } from '#routing/routed-service';
+import * as peers from '#test/grpc/wire-peers';
 import { passing, realRouting, SHARDS } from '#test/routing/routing-fakes';
-import * as peers from '#test/wire/wire-peers';
-import { FrameClient } from '#wire/frame-client';
-import { frameService } from '#wire/frame-service';
-import { serveGrpc } from '#wire/grpc-server';
-import { limiterProtocol } from '#wire/limiter-codec';
-import type { AdmitCall, LimiterClient, SettleCall } from '#wire/limiter-messages';
 
 /** Enough for a first connection on a busy machine. Milliseconds. */
 const UNHURRIED_MS = 2_000;

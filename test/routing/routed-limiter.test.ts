@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
 import { ADMIT, ask, CALLS, granterOf, granting, SETTLE } from '#test/routing/limiter-calls';
 import { limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
-import { LIMITER_TIMEOUT_MS } from '#wire/bounds';
 
 const moved = suite('when an account has moved to another limiter');
 

@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
+import { adminClient, adminService } from '#grpc/admin';
+import { engineProtocol } from '#grpc/engine-codec';
+import type { EngineClient } from '#grpc/engine-messages';
+import { FrameClient } from '#grpc/frame-client';
+import { frameService } from '#grpc/frame-service';
+import { serveGrpc } from '#grpc/grpc-server';
 import { inProcessPeer } from '#routing/peer';
 import { probe } from '#routing/probe';
 import { RoutedEngine } from '#routing/routed-service';
+import { systemClock } from '#stdlib/clock';
+import * as peers from '#test/grpc/wire-peers';
 import { FakeOwners, passing, realRouting, SHARDS, shardOf } from '#test/routing/routing-fakes';
-import * as peers from '#test/wire/wire-peers';
-import { adminClient, adminService } from '#wire/admin';
-import { engineProtocol } from '#wire/engine-codec';
-import type { EngineClient } from '#wire/engine-messages';
-import { FrameClient } from '#wire/frame-client';
-import { frameService } from '#wire/frame-service';
-import { serveGrpc } from '#wire/grpc-server';
 
 const LISTEN = '127.0.0.1:0';
 

@@ -1,5 +1,6 @@
-import { Fault, type FaultOptions, type ShardOwner } from '#fault/fault';
-import { type Clock, systemClock } from '#platform/clock';
+import { Fault, type FaultOptions, type ShardOwner } from '#errors/fault';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
+import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import type { RetryReason } from '#routing/policy';
 import {
@@ -8,11 +9,10 @@ import {
   type RoutedLimiterOptions,
   type Routes,
 } from '#routing/routed-service';
+import { type Clock, systemClock } from '#stdlib/clock';
 import { plainCall } from '#test/support/engine-calls';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
-import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** Shards of the fake cluster. An id ends in its shard's digit. */
 export const SHARDS = 8;

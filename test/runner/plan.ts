@@ -17,14 +17,14 @@ export const SOONER: readonly FileName[] = [
   'test/console/pages/doorway.test.ts',
   'test/console/pages/keys.test.ts',
   'test/console/pages/members.test.ts',
-  'test/process/admin-token.test.ts',
-  'test/process/code-cache.test.ts',
-  'test/process/secret-files.test.ts',
-  'test/process/tracing-files.test.ts',
-  'test/process/variables.test.ts',
-  'test/process/production.test.ts',
-  'test/process/readiness.test.ts',
-  'test/process/watched-certificates.test.ts',
+  'test/startup/admin-token.test.ts',
+  'test/startup/code-cache.test.ts',
+  'test/startup/secret-files.test.ts',
+  'test/startup/tracing-files.test.ts',
+  'test/startup/variables.test.ts',
+  'test/startup/production.test.ts',
+  'test/startup/readiness.test.ts',
+  'test/startup/watched-certificates.test.ts',
 ];
 
 /** Parts that only `make test-all` runs. A file belongs to the first part that names it. */
@@ -66,7 +66,7 @@ export const LATER = [
   {
     name: 'processes',
     files: [
-      'test/process/',
+      'test/startup/',
       'test/ctl/cluster-processes.test.ts',
       'test/ctl/on-a-file.test.ts',
       'test/edge/slow-readers.test.ts',
@@ -119,10 +119,10 @@ export const ALONE: readonly { readonly why: string; readonly files: readonly Fi
 /** Files of the further parts that wait most of their time: they run beside the others, one at a time. */
 export const IDLE: readonly FileName[] = [
   'test/edge/slow-readers.test.ts',
-  'test/process/account-deletion.test.ts',
-  'test/process/account-move.test.ts',
-  'test/process/cluster-secret.test.ts',
-  'test/process/history-retention.test.ts',
+  'test/startup/account-deletion.test.ts',
+  'test/startup/account-move.test.ts',
+  'test/startup/cluster-secret.test.ts',
+  'test/startup/history-retention.test.ts',
 ];
 
 /** Files that take 10 s or longer. They start first, so that the run does not wait for one of them. */
@@ -154,12 +154,12 @@ export const LONG: readonly FileName[] = [
   'test/edge/slow-readers.test.ts',
   'test/edge/unfinished-bodies.test.ts',
   'test/limiter/crash-properties.test.ts',
-  'test/overview/cluster-watch.test.ts',
-  'test/platform/otlp-tracer.test.ts',
+  'test/cluster-status/cluster-watch.test.ts',
+  'test/telemetry/otlp-tracer.test.ts',
   'test/power-loss/',
-  'test/process/history-retention.test.ts',
-  'test/process/limiter-exact.test.ts',
-  'test/process/rotated-certificates.test.ts',
+  'test/startup/history-retention.test.ts',
+  'test/startup/limiter-exact.test.ts',
+  'test/startup/rotated-certificates.test.ts',
   'test/restore/',
   'test/simulation/many-seeds.test.ts',
   'test/simulation/simulation.test.ts',
@@ -169,7 +169,7 @@ export const LONG: readonly FileName[] = [
   'test/storage/cassandra-session.test.ts',
   'test/storage/sqlite-instance-store.test.ts',
   'test/upgrade/upgrade.test.ts',
-  'test/wire/wire-roles.test.ts',
+  'test/grpc/wire-roles.test.ts',
 ];
 
 /** What a bare machine may lack: the reason that a skipping file prints, and the files that may skip. */
@@ -188,12 +188,12 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
   { lack: /^kustomize v[\d.]+ needs Go: /, files: ['test/kubernetes/'] },
   {
     lack: /^no process name space could be made: root may/,
-    files: ['test/process/start-signals.test.ts'],
+    files: ['test/startup/start-signals.test.ts'],
   },
-  { lack: /^no disk could be mounted: root may/, files: ['test/process/full-disk.test.ts'] },
+  { lack: /^no disk could be mounted: root may/, files: ['test/startup/full-disk.test.ts'] },
   {
     lack: /^no file can be made immutable: root may/,
-    files: ['test/process/read-only-file.test.ts'],
+    files: ['test/startup/read-only-file.test.ts'],
   },
   { lack: /^no other root here: /, files: ['test/deploy/root-file-system.test.ts'] },
 ];
@@ -219,7 +219,8 @@ export const BUDGETS: Readonly<Record<string, number>> = {
   'test/edge': 1.5,
   'test/engine': 1.5,
   'test/limiter': 1,
-  'test/platform': 1,
-  'test/process': 2,
+  'test/stdlib': 1,
+  'test/telemetry': 1.5,
+  'test/startup': 2,
   'test/storage': 7,
 };

@@ -1,5 +1,5 @@
 import { shardOf } from '#cluster/ring';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 import { Violation } from '#test/simulation/version-index';

@@ -1,7 +1,7 @@
+import type { EngineCommand, ObservationInput } from '#grpc/engine-messages';
 import { LISTED_MAX } from '#test/simulation/check-listings';
 import { markOf, nameOf, type Requested } from '#test/simulation/history';
 import type { SeededRandom } from '#test/simulation/seeded-random';
-import type { EngineCommand, ObservationInput } from '#wire/engine-messages';
 
 /** Where callers' own timestamps begin: long before any instance is created. Unix milliseconds. */
 const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);

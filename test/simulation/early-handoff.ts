@@ -1,7 +1,7 @@
-import { HostedShards } from '#node/shards';
-import { Checkpointer } from '#runtime/checkpointer';
-import { CommitLog } from '#runtime/commit-log';
-import { DirtyActors } from '#runtime/dirty-actors';
+import { Checkpointer } from '#actor-runtime/checkpointer';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { DirtyActors } from '#actor-runtime/dirty-actors';
+import { HostedShards } from '#shards/shards';
 import { replaceMethod } from '#test/simulation/replace-method';
 import { skipWaits } from '#test/simulation/replies';
 

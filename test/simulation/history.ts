@@ -1,5 +1,5 @@
-import { Fault } from '#fault/fault';
-import type { EngineAnswer, ObservationInput } from '#wire/engine-messages';
+import { Fault } from '#errors/fault';
+import type { EngineAnswer, ObservationInput } from '#grpc/engine-messages';
 
 /** What a caller wanted, as far as the checks care. */
 export type Requested =

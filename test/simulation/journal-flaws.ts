@@ -1,4 +1,4 @@
-import { encodeGroup, linesOf } from '#runtime/record-codec';
+import { encodeGroup, linesOf } from '#actor-runtime/record-codec';
 import type { Append, JournalSteps, NewestSlots } from '#storage/ports/journal';
 
 /** The calls that a process makes. Each may fail by itself, and be broken on purpose. */

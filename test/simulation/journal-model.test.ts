@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CorruptJournal } from '#runtime/record-codec';
+import { CorruptJournal } from '#actor-runtime/record-codec';
 import * as flaws from '#test/simulation/journal-flaws';
 import { journalHistory } from '#test/simulation/journal-model';
 import { Violation } from '#test/simulation/version-index';

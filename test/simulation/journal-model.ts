@@ -1,10 +1,10 @@
-import { Fault } from '#fault/fault';
-import { Fenced, JournalWriter } from '#node/journal-writer';
-import { readTail } from '#node/tail-recovery';
-import { APPENDS_IN_FLIGHT_MAX } from '#runtime/bounds';
-import { encodeRecord } from '#runtime/record-codec';
+import { APPENDS_IN_FLIGHT_MAX } from '#actor-runtime/bounds';
+import { encodeRecord } from '#actor-runtime/record-codec';
+import { Fault } from '#errors/fault';
+import { Fenced, JournalWriter } from '#shards/journal-writer';
+import { readTail } from '#shards/tail-recovery';
 import type { JournalStore } from '#storage/ports/journal';
-import { UNNOTICED_APPENDS } from '#test/node/journal-writer-fixture';
+import { UNNOTICED_APPENDS } from '#test/shards/journal-writer-fixture';
 import type { JournalFlaw } from '#test/simulation/journal-flaws';
 import type { JournalListener } from '#test/simulation/journal-watch';
 import { Replicas } from '#test/simulation/replicas';

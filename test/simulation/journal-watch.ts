@@ -1,4 +1,4 @@
-import { linesOf } from '#runtime/record-codec';
+import { linesOf } from '#actor-runtime/record-codec';
 import { resolveSlots, type SlotRow } from '#test/simulation/journal-rows';
 import type { Mutation } from '#test/simulation/replica-partition';
 import { Violation } from '#test/simulation/version-index';

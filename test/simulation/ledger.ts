@@ -1,7 +1,7 @@
-import { type Fault, toFault } from '#fault/fault';
+import { type Fault, toFault } from '#errors/fault';
+import type { AdmitCall, LimiterAnswer, LimiterClient, MeteredCall } from '#grpc/limiter-messages';
 import type { JournalRecord } from '#storage/ports/journal';
 import { Violation } from '#test/simulation/version-index';
-import type { AdmitCall, LimiterAnswer, LimiterClient, MeteredCall } from '#wire/limiter-messages';
 
 /** What an account's callers were granted and what engines did for it, in one month or window. */
 export type Grants = {

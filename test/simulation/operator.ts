@@ -1,13 +1,13 @@
 import { CtlError } from '#ctl/command';
 import { trimPlan } from '#ctl/verify/trim-plan';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
 import { storedHistory } from '#storage/ports/chunks';
 import { type Floor, type InstanceStore, trimmedOf } from '#storage/ports/instances';
 import { type Call, type History, type Outcome, outcomeOfError } from '#test/simulation/history';
 import { patiently } from '#test/simulation/patiently';
 import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';
-import { CALL_TIMEOUT_MS_MAX } from '#wire/bounds';
 
 /** Between two instances that are looked at, in milliseconds; a real run comes once a day. */
 const PAUSE_MS = [100, 1_500] as const;

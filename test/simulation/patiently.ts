@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 import type { World } from '#test/simulation/world';
 

@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import {
   type Cell,
   type Mutation,

@@ -1,5 +1,5 @@
-import { CommitLog } from '#runtime/commit-log';
-import { HostedTurn } from '#runtime/hosted-turn';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { HostedTurn } from '#actor-runtime/hosted-turn';
 import { replaceMethod } from '#test/simulation/replace-method';
 
 /** A turn of whatever kind of actor. */

@@ -1,4 +1,4 @@
-import { type Randomness, randomnessFrom } from '#platform/randomness';
+import { type Randomness, randomnessFrom } from '#stdlib/randomness';
 
 const UINT32_RANGE = 2 ** 32;
 

@@ -1,4 +1,4 @@
-import type { Metrics } from '#platform/metrics';
+import type { Metrics } from '#telemetry/metrics';
 
 const nothing = (): void => undefined;
 const instrument = { labels: () => instrument, inc: nothing, set: nothing, observe: nothing };

@@ -1,6 +1,6 @@
+import { decodeRecord } from '#actor-runtime/record-codec';
 import { shardOf } from '#cluster/ring';
-import { LEAVE_MS_MAX } from '#node/bounds';
-import { decodeRecord } from '#runtime/record-codec';
+import { LEAVE_MS_MAX } from '#shards/bounds';
 import type { Flaws } from '#test/simulation/flaws';
 import type { JournalListener } from '#test/simulation/journal-watch';
 import { Ledger } from '#test/simulation/ledger';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import type { FaultReason } from '#fault/error-reasons';
-import { Fault, toFault } from '#fault/fault';
+import type { FaultReason } from '#errors/error-reasons';
+import { Fault, toFault } from '#errors/fault';
+import { faultFromWire, faultToWire } from '#grpc/fault-codec';
+import type { RecoverCall } from '#grpc/frame-client';
 import type { SimulatedListener } from '#test/simulation/simulated-listener';
 import type { SimulatedNetwork } from '#test/simulation/simulated-network';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { Protocol } from '#test/simulation/simulated-protocol';
-import { faultFromWire, faultToWire } from '#wire/fault-codec';
-import type { RecoverCall } from '#wire/frame-client';
 
 /** How often a connection is asked for a sign of life, and the silence that ends it, in ms. */
 const KEEPALIVE_MS = 1_000;

@@ -9,9 +9,11 @@ import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { type EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';
 import { edgeMetrics } from '#edge/serve/metrics';
 import { type ServePorts, serve } from '#edge/serve/serve';
-import { unchanging } from '#platform/files';
-import { busAccountNews } from '#process/cluster';
+import type { EngineClient } from '#grpc/engine-messages';
+import type { LimiterClient } from '#grpc/limiter-messages';
 import { RoutedEngine, RoutedLimiter } from '#routing/routed-service';
+import { busAccountNews } from '#startup/cluster';
+import { unchanging } from '#stdlib/files';
 import type { ShardedService } from '#storage/ports/cluster';
 import { CLUSTER } from '#test/simulation/cluster-parts';
 import type { Ledger } from '#test/simulation/ledger';
@@ -28,8 +30,6 @@ import {
   httpRequestOf,
   type SimulatedRequest,
 } from '#test/simulation/simulated-requests';
-import type { EngineClient } from '#wire/engine-messages';
-import type { LimiterClient } from '#wire/limiter-messages';
 
 /** Names the instances of keyed creates; the same on every edge. */
 const SECRET = 'simulated';

@@ -4,10 +4,10 @@ import { CallIds, type EdgeAnswer } from '#edge/serve/engine-calls';
 import type { Headers } from '#edge/serve/headers';
 import type { AnswerMetrics, Counted } from '#edge/serve/metrics';
 import { Reply } from '#edge/serve/reply';
-import type { Fault } from '#fault/fault';
-import type { Clock } from '#platform/clock';
-import { unchanging } from '#platform/files';
-import type { Logger } from '#platform/logger';
+import type { Fault } from '#errors/fault';
+import type { Clock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
+import type { Logger } from '#telemetry/logger';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
 /** Ids of calls without a key stay below 2^51, as the edge's do. */

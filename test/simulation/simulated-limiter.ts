@@ -1,6 +1,6 @@
 import type { AccountAdmin } from '#limiter/admin/accounts';
 import { LimiterNode } from '#limiter/limiter-node';
-import { busAccountNews } from '#process/cluster';
+import { busAccountNews } from '#startup/cluster';
 import { memoryKeyUseStore } from '#storage/memory/accounts';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';

@@ -1,6 +1,6 @@
+import type { EngineClient } from '#grpc/engine-messages';
+import type { LimiterClient } from '#grpc/limiter-messages';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
-import type { EngineClient } from '#wire/engine-messages';
-import type { LimiterClient } from '#wire/limiter-messages';
 
 /** A process that takes calls. */
 export type SimulatedListener = {

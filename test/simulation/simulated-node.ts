@@ -1,8 +1,8 @@
+import type { ActorHostConfig } from '#actor-runtime/host-ports';
 import type { ProbeAim } from '#cluster/failure-evidence';
-import { Fault } from '#fault/fault';
-import type { ClusterNodePorts } from '#node/cluster-node';
-import type { NodeConfig } from '#node/node-context';
-import type { ActorHostConfig } from '#runtime/host-ports';
+import { Fault } from '#errors/fault';
+import type { ClusterNodePorts } from '#shards/cluster-node';
+import type { NodeConfig } from '#shards/node-context';
 import type { ShardedService } from '#storage/ports/cluster';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';

@@ -1,4 +1,4 @@
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import { randomnessOf, type SeededRandom } from '#test/simulation/seeded-random';
 import type { World } from '#test/simulation/world';
 

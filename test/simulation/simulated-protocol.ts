@@ -1,8 +1,8 @@
-import type { Clock } from '#platform/clock';
+import { CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#grpc/bounds';
+import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
+import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
+import type { Clock } from '#stdlib/clock';
 import type { SimulatedListener } from '#test/simulation/simulated-listener';
-import { CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/bounds';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
-import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** What the connections to one service have of their own. Source: `engineProtocol`, `limiterProtocol`. */
 export type Protocol<Call, Answer> = {

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Endpoint } from '#edge/endpoints/endpoint';
-import type { EngineCommand } from '#wire/engine-messages';
+import type { EngineCommand } from '#grpc/engine-messages';
 
 /** What a caller sends. */
 export type SimulatedRequest = {

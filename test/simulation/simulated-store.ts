@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { World } from '#test/simulation/world';
 

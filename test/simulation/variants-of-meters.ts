@@ -1,6 +1,6 @@
 import { Admission, type AdmissionCall } from '#edge/callers/admission';
 import { EngineCalls } from '#edge/serve/engine-calls';
-import { toFault } from '#fault/fault';
+import { toFault } from '#errors/fault';
 import { DurableWatermark } from '#limiter/meter/durable-watermark';
 import { MeterKind } from '#limiter/meter/kind';
 import { replaceMethod } from '#test/simulation/replace-method';

@@ -1,8 +1,8 @@
+import { ActorHost } from '#actor-runtime/actor-host';
 import { Evidence } from '#cluster/failure-evidence';
 import { JournalProgress } from '#cluster/journal-progress';
-import { HostedShards } from '#node/shards';
-import { RecoveredRecords } from '#node/tail-recovery';
-import { ActorHost } from '#runtime/actor-host';
+import { HostedShards } from '#shards/shards';
+import { RecoveredRecords } from '#shards/tail-recovery';
 import { replaceGetter, replaceMethod } from '#test/simulation/replace-method';
 import {
   CRASHES,

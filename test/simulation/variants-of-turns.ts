@@ -1,10 +1,10 @@
+import { Checkpointer } from '#actor-runtime/checkpointer';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { EarlyWriter } from '#actor-runtime/early-writer';
+import { HostedTurn } from '#actor-runtime/hosted-turn';
+import { RecentCalls } from '#actor-runtime/recent-calls';
 import { InstanceKind } from '#engine/instance/kind';
 import { InstanceSourcing } from '#engine/instance/sourcing';
-import { Checkpointer } from '#runtime/checkpointer';
-import { CommitLog } from '#runtime/commit-log';
-import { EarlyWriter } from '#runtime/early-writer';
-import { HostedTurn } from '#runtime/hosted-turn';
-import { RecentCalls } from '#runtime/recent-calls';
 import { handOffEarly } from '#test/simulation/early-handoff';
 import { Later } from '#test/simulation/later';
 import { replaceMethod } from '#test/simulation/replace-method';

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import { cassandraAccountStore } from '#storage/cassandra/accounts';
 import type { ManagedAccounts } from '#storage/ports/accounts';
 import { accountStoreContract } from '#test/storage/account-store-contract';

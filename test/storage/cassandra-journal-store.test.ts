@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
-import { systemClock } from '#platform/clock';
+import { Fault } from '#errors/fault';
+import { systemClock } from '#stdlib/clock';
 import { cassandraJournalStore } from '#storage/cassandra/journals';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { openFaultyLink } from '#test/storage/faulty-link';

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { assertSchema, createKeyspace, knownVersions, migrate } from '#storage/cassandra/migrate';
 import { serverProblems } from '#storage/cassandra/server-settings';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';

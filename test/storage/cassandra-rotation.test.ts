@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { startCassandra } from '#deploy/local/cassandra-server';
-import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/files';
+import { systemClock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
 import {
   type CassandraSession,
   openSession,

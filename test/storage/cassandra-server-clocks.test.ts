@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { openSession } from '#storage/cassandra/session';
 import { cassandraServerClocks } from '#storage/cassandra/shards';
 import { cassandraOrSkip } from '#test/support/real-servers';

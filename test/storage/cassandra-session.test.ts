@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import type { Fault } from '#fault/fault';
-import { systemClock } from '#platform/clock';
+import type { Fault } from '#errors/fault';
+import { systemClock } from '#stdlib/clock';
 import {
   type CassandraSession,
   openSession,

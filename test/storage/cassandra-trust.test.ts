@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
-import { unchanging } from '#platform/files';
+import { systemClock } from '#stdlib/clock';
+import { unchanging } from '#stdlib/files';
 import type { SessionTls } from '#storage/cassandra/driver';
 import { openSession } from '#storage/cassandra/session';
 import { DATA_CENTER } from '#test/storage/migrated-keyspace';

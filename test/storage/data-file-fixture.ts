@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import type { DataFile } from '#storage/ports/data-file';
 import { sqliteDataFile } from '#storage/sqlite/backup';
 import { UnusableFile } from '#storage/sqlite/failures';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import { gatheredHeads } from '#storage/ports/heads';
 import { HEADS_MAX, type InstanceHead, type InstanceStore } from '#storage/ports/instances';

@@ -1,9 +1,9 @@
 import { suite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
-import { CommitLog } from '#runtime/commit-log';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { systemClock } from '#stdlib/clock';
 import type { Journal } from '#storage/ports/journal';
-import { lineOf } from '#test/runtime/journal-records';
+import { lineOf } from '#test/actor-runtime/journal-records';
 
 const GROUPS = 50;
 

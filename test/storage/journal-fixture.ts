@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { Append, Conditional, JournalStore } from '#storage/ports/journal';
 
 /** What the contract is run on. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { Conditional } from '#storage/ports/journal';
 import { journalEnds } from '#test/storage/journal-ends-contract';
 import {

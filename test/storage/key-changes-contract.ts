@@ -1,7 +1,7 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import type { ManagedAccounts } from '#storage/ports/accounts';
 import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Fault } from '#fault/fault';
+import type { Fault } from '#errors/fault';
 import { type ListingRow, listedBytes, type PagedListings } from '#storage/ports/listings';
 import { refusalOf } from '#test/support/settled';
 

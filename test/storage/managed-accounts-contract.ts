@@ -1,8 +1,8 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import type { FaultCode } from '#fault/error-codes';
-import type { Clock } from '#platform/clock';
+import type { FaultCode } from '#errors/error-codes';
+import type { Clock } from '#stdlib/clock';
 import type { ManagedAccounts } from '#storage/ports/accounts';
 import { addKey, revokeKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';

@@ -1,5 +1,5 @@
 import { suite } from 'uvu';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { journalStoreContract } from '#test/storage/journal-store-contract';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import {
   type Append,
   type JournalEntry,

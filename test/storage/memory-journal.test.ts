@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { memoryJournal } from '#storage/memory/meters';
-import { lineOf } from '#test/runtime/journal-records';
+import { lineOf } from '#test/actor-runtime/journal-records';
 import { journalContract } from '#test/storage/journal-contract';
 
 const contract = journalContract('memory', async () => memoryJournal());

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { systemClock } from '#platform/clock';
-import { systemRandomness } from '#platform/randomness';
+import { systemClock } from '#stdlib/clock';
+import { systemRandomness } from '#stdlib/randomness';
 import { createKeyspace, type MigrationPorts, migrate } from '#storage/cassandra/migrate';
 import {
   type CassandraSession,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite as plainSuite, type Test } from 'uvu';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import type { SqliteFile } from '#storage/sqlite/file';
 import { openServedFile } from '#storage/sqlite/open-file';
 

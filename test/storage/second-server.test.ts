@@ -1,7 +1,7 @@
 import { Client, errors, type QueryOptions, type types } from 'cassandra-driver';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { driverPolicies } from '#storage/cassandra/driver';
 import {
   CassandraSession,

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 import type { ShardChange, ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
 
 /** Shards of the cluster under test. */

@@ -1,4 +1,4 @@
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 import { sqliteAccountStore } from '#storage/sqlite/accounts';
 import { accountStoreContract } from '#test/storage/account-store-contract';
 import { keyChangesContract } from '#test/storage/key-changes-contract';

@@ -10,7 +10,7 @@ import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { openServedFile } from '#storage/sqlite/open-file';
 import { openConnection } from '#storage/sqlite/tables';
 import {

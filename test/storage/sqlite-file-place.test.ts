@@ -9,8 +9,8 @@ import {
 } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
-import { systemClock } from '#platform/clock';
+import { Fault } from '#errors/fault';
+import { systemClock } from '#stdlib/clock';
 import { RESULT_NAMES } from '#storage/sqlite/failures';
 import { openFileOfTool, openServedFile } from '#storage/sqlite/open-file';
 import { assertOneName, mountOf } from '#storage/sqlite/paths';

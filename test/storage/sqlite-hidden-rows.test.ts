@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { CorruptState } from '#storage/ports/bytes';
 import { sqliteAccountStore } from '#storage/sqlite/accounts';
 import type { SqliteFile } from '#storage/sqlite/file';

@@ -1,5 +1,5 @@
 import { suite } from 'uvu';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { sqliteJournalStore } from '#storage/sqlite/journals';
 import { journalStoreContract } from '#test/storage/journal-store-contract';
 import { scratchFiles } from '#test/storage/scratch-file';

@@ -1,4 +1,4 @@
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { sqliteListingStore } from '#storage/sqlite/listings';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
 import { emptied, scratchFiles } from '#test/storage/scratch-file';

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
+import { systemClock } from '#stdlib/clock';
 import { openServedFile } from '#storage/sqlite/open-file';
 import { knownFileVersions } from '#storage/sqlite/schema';
 import {

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
-import { Dependency } from '#platform/dependency';
-import { createMetrics } from '#platform/metrics';
+import { systemClock } from '#stdlib/clock';
 import { statementObserver } from '#storage/cassandra/statements';
+import { Dependency } from '#telemetry/dependency';
+import { createMetrics } from '#telemetry/metrics';
 import { SILENT } from '#test/support/test-logger';
 
 /** The lines of a scrape that say how often a second server answered. */

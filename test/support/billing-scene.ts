@@ -1,5 +1,5 @@
 import { type LocalEvent, localProvider } from '#billing/local-provider';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import { documented } from '#test/support/api-document';
 import { type Answer, type Sent, send } from '#test/support/caller';
 import type { Service } from '#test/support/service';

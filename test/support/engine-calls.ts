@@ -1,4 +1,4 @@
-import type { EngineCall } from '#wire/engine-messages';
+import type { EngineCall } from '#grpc/engine-messages';
 
 /** The fields that a call has in any case. */
 type Given = 'accountId' | 'instanceId' | 'callId' | 'deadlineAtMs' | 'command';

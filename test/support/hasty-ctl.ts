@@ -1,10 +1,10 @@
 import { readConfig } from '#config';
 import { runCtl } from '#ctl/ctl';
-import { systemClock } from '#platform/clock';
-import { openCtlCluster, openCtlFile } from '#process/ctl-ports';
-import { listenForStop } from '#process/life';
-import { storePlaces } from '#process/store-places';
-import { writeOut } from '#process/terminal';
+import { openCtlCluster, openCtlFile } from '#startup/ctl-ports';
+import { listenForStop } from '#startup/life';
+import { storePlaces } from '#startup/store-places';
+import { writeOut } from '#startup/terminal';
+import { systemClock } from '#stdlib/clock';
 
 /* Runs as `main.ts ctl` does, but that no command waits for longer than `WAIT_MS_MAX`. */
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Between two looks at watched files, in milliseconds. Source: services/platform/files.ts. */
+/** Between two looks at watched files, in milliseconds. Source: services/infrastructure/stdlib/files.ts. */
 const LOOK_PERIOD_MS = 2_000;
 
 /** A manual clock by which files are watched. */

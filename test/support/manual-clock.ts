@@ -1,4 +1,4 @@
-import type { Clock } from '#platform/clock';
+import type { Clock } from '#stdlib/clock';
 
 /** A clock that moves only on demand. Tasks run in the order of their times. */
 export class ManualClock implements Clock {

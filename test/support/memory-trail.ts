@@ -1,5 +1,5 @@
 import { AuditTrail } from '#audit/trail';
-import { type Clock, systemClock } from '#platform/clock';
+import { type Clock, systemClock } from '#stdlib/clock';
 import { memoryAuditStore } from '#storage/memory/meters';
 
 /** Audit trails in memory. */

@@ -5,7 +5,7 @@ import { freePort } from '#deploy/local/free-port';
 import type { LocalServer } from '#deploy/local/local-server';
 import { startNats } from '#deploy/local/nats-server';
 
-const STORE = resolve('test/wire/certificates/store');
+const STORE = resolve('test/grpc/certificates/store');
 
 /**
  * TLS from the first byte with the certificate of `store`, for clients that show one of its authority;

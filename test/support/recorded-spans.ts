@@ -5,7 +5,7 @@ import {
   type SpanStart,
   type Tracer,
   traceparentOf,
-} from '#platform/tracer';
+} from '#telemetry/tracer';
 
 /** A span that has ended, and what it was linked to. */
 type EndedSpan = {

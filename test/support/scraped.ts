@@ -1,4 +1,4 @@
-import type { Metrics } from '#platform/metrics';
+import type { Metrics } from '#telemetry/metrics';
 
 /** A scrape of metrics in this process: the value of every series that is not 0, by its full name. */
 async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number>>> {

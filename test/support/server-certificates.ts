@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ClientTls } from '#platform/certificates';
+import type { ClientTls } from '#stdlib/certificates';
 
 /**
  * Whose certificates there are: one of each role, `member` of all of them, and others. All are of
@@ -10,7 +10,7 @@ export type Holder =
   | ('edge' | 'engine' | 'limiter' | 'console' | 'ctl')
   | ('member' | 'store' | 'misnamed' | 'stranger');
 
-const FOLDER = 'test/wire/certificates';
+const FOLDER = 'test/grpc/certificates';
 
 /** One of the three files of a holder, as PEM. */
 export function pemOf(holder: Holder, file: 'ca.crt' | 'tls.crt' | 'tls.key'): string {

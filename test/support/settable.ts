@@ -1,4 +1,4 @@
-import type { Reloadable } from '#platform/files';
+import type { Reloadable } from '#stdlib/files';
 
 /** A value that a test changes, as a file does that is read again. */
 export type Settable<Value> = Reloadable<Value> & { set(value: Value): void };

@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { Fault } from '#errors/fault';
 
 /** Lets everything run that waits for nothing but its turn. */
 export function turnOfEvents(): Promise<void> {

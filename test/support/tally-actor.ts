@@ -1,16 +1,16 @@
-import { Fault } from '#fault/fault';
-import type { Clock } from '#platform/clock';
-import { createMetrics } from '#platform/metrics';
-import { ActorHost } from '#runtime/actor-host';
-import type { ActorCall, ActorKind } from '#runtime/actor-kind';
-import { CommitLog } from '#runtime/commit-log';
-import type { Applied, EventSourcing } from '#runtime/event-sourcing';
-import { decodeRecord } from '#runtime/record-codec';
-import { runtimeMetrics } from '#runtime/runtime-metrics';
-import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
-import type { Turn } from '#runtime/turn';
+import { ActorHost } from '#actor-runtime/actor-host';
+import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
+import { CommitLog } from '#actor-runtime/commit-log';
+import type { Applied, EventSourcing } from '#actor-runtime/event-sourcing';
+import { decodeRecord } from '#actor-runtime/record-codec';
+import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
+import { ONE_SHARD, type ShardGate } from '#actor-runtime/shard-gate';
+import type { Turn } from '#actor-runtime/turn';
+import { Fault } from '#errors/fault';
+import type { Clock } from '#stdlib/clock';
 import type { RecentCall } from '#storage/ports/instances';
 import type { Journal, JournalRecord } from '#storage/ports/journal';
+import { createMetrics } from '#telemetry/metrics';
 import { turnOfEvents } from '#test/support/settled';
 
 /** The smallest actor that has everything: a sum that calls add to. */

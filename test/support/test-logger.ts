@@ -1,4 +1,4 @@
-import type { Logger } from '#platform/logger';
+import type { Logger } from '#telemetry/logger';
 
 /** Fields of every line of a logger under test. */
 export const TEST_ORIGIN = { role: 'test', node: 'test-1', release: '0.0.0' } as const;

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { ClusterReport, NodeReport, ServiceReport } from '#cluster-status/report';
 import { readBuiltPages } from '#console/app/pages';
-import type { ClusterReport, NodeReport, ServiceReport } from '#overview/report';
-import { clusterPage } from '#process/overview';
+import { clusterPage } from '#startup/overview';
 import { builtOnce } from '#test/console/pages/built-once';
 import { openPage, type WatchedPage } from '#test/console/pages/pages-fixture';
 import { adminUnderTest } from '#test/limiter/admin-fixture';

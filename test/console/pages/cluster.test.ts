@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ClusterReport } from '#overview/report';
+import type { ClusterReport } from '#cluster-status/report';
 import type { ClusterReport as ShownReport } from '#pages/cluster/answers';
 import { faultsOf } from '#test/console/pages/axe';
 import { assertQuiet } from '#test/console/pages/browser-suite';

@@ -4,7 +4,7 @@ import { buildConsole } from '#console/app/app';
 import { readBuiltPages } from '#console/app/pages';
 import type { ConsoleConfig } from '#console/app/ports';
 import { loopbackOrigins } from '#console/app/visit';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import { ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
 import { builtOnce } from '#test/console/pages/built-once';
 import { addFakeRoutes, emptyAccount, type FakeAccount } from '#test/console/pages/fake-routes';

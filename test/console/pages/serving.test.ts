@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildConsole } from '#console/app/app';
-import { unchanging } from '#platform/files';
+import { unchanging } from '#stdlib/files';
 import { openPages, type TestPages } from '#test/console/pages/pages-fixture';
 
 const serving = suite('the files of the pages');

@@ -1,0 +1,255 @@
+import type { Activation } from '#actor-runtime/activation';
+import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
+import {
+  CHECKPOINT_AGE_MS,
+  CHECKPOINT_SLICE_MS,
+  TAIL_FILL_DUE,
+  UNFLUSHED_RECORDS_MAX,
+  URGENT_CHECKPOINT_AGE_MS,
+} from '#actor-runtime/bounds';
+import { CheckpointWriter } from '#actor-runtime/checkpoint-writer';
+import { DirtyActors, type DirtyState } from '#actor-runtime/dirty-actors';
+import { EarlyWriter } from '#actor-runtime/early-writer';
+import type { ActorHostConfig, ActorHostPorts } from '#actor-runtime/host-ports';
+import { sleep } from '#stdlib/clock';
+
+/**
+ * Stores dirty actors late (architecture 3.2), with other dirty actors of the bucket in one write.
+ *
+ * An actor is due in these cases:
+ * - it has been dirty for two minutes, or for 10 s if a promise depends on it;
+ * - it is the oldest while the unflushed tail is over half its bound;
+ * - it is about to leave memory.
+ *
+ * Some of the oldest actors start before they are due, so that the load on the store is even. A
+ * failed write leaves its actors dirty and is tried again.
+ */
+export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
+  readonly #ports: ActorHostPorts;
+  readonly #ageMs: number;
+  readonly #writer: CheckpointWriter<State, Call, Answer, Event>;
+  readonly #earlyWriter: EarlyWriter<State, Call, Answer, Event>;
+  /** Tracks unstored changes. */
+  readonly dirty: DirtyActors<State, Call, Answer, Event>;
+  /** Dirty actors that are about to leave memory, and are due at any age. */
+  readonly #leaving = new Set<Activation<State, Call, Answer>>();
+  readonly #pace: EvenPace;
+  #sliceStartMs = 0;
+
+  /** `onStored` is called for every actor that holds less memory after a write. */
+  constructor(
+    kind: ActorKind<State, Call, Answer, Event>,
+    ports: ActorHostPorts,
+    onStored: (activation: Activation<State, Call, Answer>) => void = () => undefined,
+    config: Pick<ActorHostConfig, 'checkpointAgeMs' | 'earlyRowsBytesMax'> = {},
+  ) {
+    const { checkpointAgeMs: ageMs = CHECKPOINT_AGE_MS, earlyRowsBytesMax } = config;
+    this.#ports = ports;
+    this.#ageMs = ageMs;
+    this.dirty = new DirtyActors(kind, ports.clock);
+    this.#writer = new CheckpointWriter(kind, ports, this.dirty, onStored);
+    this.#earlyWriter = new EarlyWriter(kind, ports, this.dirty, onStored, earlyRowsBytesMax);
+    this.#pace = new EvenPace(ageMs, ports.clock.monotonicMs());
+  }
+
+  /**
+   * Fill of the tail or of the room for early rows, whichever is higher. At 1 new calls are
+   * refused.
+   */
+  get fill(): number {
+    return Math.max(this.dirty.tail, this.#earlyWriter.fill);
+  }
+
+  /**
+   * Starts the checkpoints that are due by promise, age, tail or pace, up to the writes that may be
+   * in flight. The oldest go first, because they hold back the low-water mark of the journal.
+   */
+  startDue(monotonicMs: number): void {
+    const { clock } = this.#ports;
+    const begunMs = clock.monotonicMs();
+    // Copies are made synchronously, up to 64 per write: the rest waits until these writes end.
+    const mayGoOn = () =>
+      this.#writer.hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
+    // Actors that leave memory are stored separately, and must not speed up the others.
+    this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
+    this.#startUrgent(monotonicMs, mayGoOn);
+    this.#startOldest(monotonicMs, mayGoOn);
+    if (mayGoOn()) this.#startLeaving();
+    this.#earlyWriter.startDue(() => this.#continue());
+  }
+
+  #startUrgent(monotonicMs: number, mayGoOn: () => boolean): void {
+    for (const [activation, sinceMs] of this.dirty.urgent()) {
+      if (!mayGoOn() || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) return;
+      const dirty = this.dirty.stateOf(activation);
+      if (dirty !== undefined && this.#hasRoomFor(dirty)) this.#start(activation);
+    }
+  }
+
+  #startOldest(monotonicMs: number, mayGoOn: () => boolean): void {
+    for (const [activation, dirty] of this.dirty.entries()) {
+      if (!mayGoOn()) return;
+      const isOverdue = this.#isOverdue(dirty, monotonicMs);
+      if (!isOverdue && this.dirty.tail <= TAIL_FILL_DUE && !this.#pace.mayBegin) return;
+      // If overdue, a busy actor is stored too: the copy is taken between two tasks.
+      const mayBegin = isOverdue || !activation.isBusy;
+      if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));
+    }
+  }
+
+  #isOverdue({ sinceMs, firstOffset }: DirtyState, monotonicMs: number): boolean {
+    const isOld = monotonicMs - sinceMs >= this.#ageMs;
+    // A new owner reads all records from the first offset on, including those of stored actors.
+    const isFarBack = this.#ports.log.added - firstOffset >= UNFLUSHED_RECORDS_MAX;
+    return isOld || isFarBack;
+  }
+
+  #hasRoomFor(dirty: DirtyState): boolean {
+    return !dirty.isStoring && this.#writer.hasRoomFor(dirty);
+  }
+
+  /** A busy actor, or one that is being stored, waits for the next sweep. */
+  #isFree(activation: Activation<State, Call, Answer>): boolean {
+    return !activation.isBusy && this.dirty.stateOf(activation)?.isStoring === false;
+  }
+
+  /** Frees expired call ids of stored actors, so that idle actors are small. */
+  forgetOldCalls(monotonicMs: number): void {
+    this.#writer.forgetOldCalls(monotonicMs);
+  }
+
+  /** Stores an actor that is about to leave memory as soon as a write is free, at any age. */
+  storeSoon(activation: Activation<State, Call, Answer>): void {
+    this.#leaving.add(activation);
+    this.#startLeaving();
+  }
+
+  #startLeaving(): void {
+    for (const activation of this.#leaving) {
+      if (!this.#writer.hasRoom) return;
+      this.#leaving.delete(activation);
+      if (activation.isIdle && this.#isFree(activation)) this.#start(activation);
+    }
+  }
+
+  /**
+   * Stores every dirty actor among `wanted()`, for a process that shuts down or a shard that
+   * closes. Rejects if a write fails.
+   */
+  async storeAll(wanted: () => Iterable<Activation<State, Call, Answer>>): Promise<void> {
+    for (;;) {
+      const dirty = this.#dirtyOf(wanted());
+      if (dirty.size === 0) return;
+      const writes: Promise<void>[] = [];
+      for (const activation of dirty) {
+        // The bound is per process: closing shards share it with the other checkpoints.
+        if (!this.#writer.hasRoom) break;
+        if (this.dirty.isStoring(activation)) continue;
+        const batch = this.#writer.batchOf(activation, (mate) => dirty.has(mate));
+        writes.push(this.#writer.store(batch));
+      }
+      await Promise.all(writes);
+      if (writes.length === 0) await sleep(this.#ports.clock, 1);
+    }
+  }
+
+  /**
+   * Stores each dirty actor of `wanted` once, while the shard keeps serving, so that little is left
+   * for `storeAll`. Actors whose write fails stay dirty.
+   */
+  async storeAhead(wanted: Iterable<Activation<State, Call, Answer>>): Promise<void> {
+    const writes: Promise<void>[] = [];
+    const waiting = this.#dirtyOf(wanted);
+    const mayCome = (activation: Activation<State, Call, Answer>): boolean =>
+      waiting.has(activation) && !activation.isBusy;
+    for (const activation of waiting) {
+      while (!this.#writer.hasRoom) await sleep(this.#ports.clock, 1);
+      if (!this.#isFree(activation)) continue;
+      const batch = this.#writer.batchOf(activation, mayCome);
+      for (const one of batch) waiting.delete(one);
+      const written = this.#writer.store(batch);
+      writes.push(written.catch(() => this.#ports.metrics.checkpointFailed()));
+    }
+    await Promise.all(writes);
+  }
+
+  /** Forgets an actor that another node owns now, or that will be recovered from the journal. */
+  abandon(activation: Activation<State, Call, Answer>): void {
+    this.dirty.forget(activation);
+    this.#leaving.delete(activation);
+    this.#writer.abandon(activation);
+  }
+
+  #dirtyOf(
+    activations: Iterable<Activation<State, Call, Answer>>,
+  ): Set<Activation<State, Call, Answer>> {
+    const dirty = new Set<Activation<State, Call, Answer>>();
+    for (const one of activations) if (this.dirty.stateOf(one) !== undefined) dirty.add(one);
+    return dirty;
+  }
+
+  /** Starts a write of an actor and others of its bucket. Returns their number. */
+  #start(leader: Activation<State, Call, Answer>): number {
+    const batch = this.#writer.batchOf(leader, ({ isBusy }) => !isBusy);
+    this.#writer.store(batch).then(
+      () => this.#continue(),
+      // The next sweep retries: a store that is down must not be called in a tight loop.
+      () => this.#ports.metrics.checkpointFailed(),
+    );
+    return batch.length;
+  }
+
+  /**
+   * Starts more due writes. Yields to the event loop between slices, because a store may answer at
+   * once.
+   */
+  #continue(): void {
+    const { clock } = this.#ports;
+    if (clock.monotonicMs() - this.#sliceStartMs < CHECKPOINT_SLICE_MS) {
+      this.startDue(clock.monotonicMs());
+      return;
+    }
+    clock.after(0, () => {
+      this.#sliceStartMs = clock.monotonicMs();
+      this.startDue(this.#sliceStartMs);
+    });
+  }
+}
+
+/**
+ * Spreads recurring work evenly over a period (token bucket). In each part of the period the same
+ * share of the waiting actors may begin. Without the bucket, actors that once fell due together
+ * would be stored together in every later period.
+ */
+export class EvenPace {
+  readonly #withinMs: number;
+  #earned = 0;
+  #earnedMs: number;
+
+  constructor(withinMs: number, nowMs: number) {
+    this.#withinMs = withinMs;
+    this.#earnedMs = nowMs;
+  }
+
+  /**
+   * Earns tokens for the time since the last call, with `waiting` actors in the queue. `nowMs` is
+   * monotonic.
+   */
+  earn(waiting: number, nowMs: number): void {
+    const earned = (waiting * (nowMs - this.#earnedMs)) / this.#withinMs;
+    this.#earned = Math.min(waiting, this.#earned + earned);
+    this.#earnedMs = nowMs;
+  }
+
+  /** Whether one more actor may begin before it is due. */
+  get mayBegin(): boolean {
+    return this.#earned >= 1;
+  }
+
+  /**
+   * Spends tokens for `count` actors that began together, due or not. A deficit delays later ones.
+   */
+  began(count = 1): void {
+    this.#earned = Math.max(1 - count, this.#earned - count);
+  }
+}

@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict';
+import type { Activation } from '#actor-runtime/activation';
+import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
+import { UNFLUSHED_BYTES_MAX, UNFLUSHED_RECORDS_MAX } from '#actor-runtime/bounds';
+import { Groups } from '#actor-runtime/commit-log';
+import { EarlyBytes } from '#actor-runtime/early-bytes';
+import type { SideEffect } from '#actor-runtime/turn';
+import type { Clock } from '#stdlib/clock';
+
+/** Unstored changes of one actor. */
+export type DirtyState = {
+  /**
+   * Number of committed records that no checkpoint has stored, and their approximate bytes without
+   * early rows.
+   */
+  records: number;
+  bytes: number;
+  /** Log offset of the first unstored record. */
+  firstOffset: number;
+  /** Monotonic time of the first unstored record, in milliseconds. */
+  sinceMs: number;
+  isStoring: boolean;
+  /** Whether the store has refused a write that included this actor. */
+  isRefused: boolean;
+  /** Bucket of the actor's stored state. */
+  readonly bucket: number;
+  /** Side effect that must be done before the actor's newest version counts as stored. */
+  pendingEffect: SideEffect | undefined;
+};
+
+/** Dirty actors of one kind, ordered by their oldest change. */
+export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
+  readonly #kind: ActorKind<State, Call, Answer, Event>;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #states = new Map<Activation<State, Call, Answer>, DirtyState>();
+  readonly #buckets = new Groups<Activation<State, Call, Answer>>();
+  readonly #shards = new Groups<Activation<State, Call, Answer>>();
+  /**
+   * Actors for which a promise or a side effect waits, with the start of the wait (monotonic),
+   * oldest first.
+   */
+  readonly #urgent = new Map<Activation<State, Call, Answer>, number>();
+  /** Bytes of early rows by bucket. */
+  readonly early = new EarlyBytes<Activation<State, Call, Answer>>();
+  #records = 0;
+  #bytes = 0;
+
+  constructor(kind: ActorKind<State, Call, Answer, Event>, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#kind = kind;
+    this.#clock = clock;
+  }
+
+  /** Number of dirty actors. */
+  get size(): number {
+    return this.#states.size;
+  }
+
+  /** Number of committed records that no checkpoint has stored. */
+  get records(): number {
+    return this.#records;
+  }
+
+  /** Bytes that dirty actors hold until they are stored. */
+  get bytes(): number {
+    return this.#bytes + this.early.total;
+  }
+
+  /** Monotonic time of the oldest unstored record, in milliseconds; undefined if there is none. */
+  get oldestMs(): number | undefined {
+    const [oldest] = this.#states.values();
+    return oldest?.sinceMs;
+  }
+
+  /** Fill of the tail without early rows. At 1 the bound of records or bytes is reached. */
+  get tail(): number {
+    return Math.max(this.#records / UNFLUSHED_RECORDS_MAX, this.#bytes / UNFLUSHED_BYTES_MAX);
+  }
+
+  /** Lowest log offset that a dirty actor still needs; infinite if there is none. */
+  get lowest(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const { firstOffset } of this.#states.values()) lowest = Math.min(lowest, firstOffset);
+    return lowest;
+  }
+
+  /** All dirty actors, ordered by their oldest change. */
+  actors(): MapIterator<Activation<State, Call, Answer>> {
+    return this.#states.keys();
+  }
+
+  /** All dirty actors with their unstored changes, in the same order. */
+  entries(): MapIterator<[Activation<State, Call, Answer>, DirtyState]> {
+    return this.#states.entries();
+  }
+
+  /** Dirty actors of a bucket, ordered by their oldest change. */
+  ofBucket(bucket: number): Iterable<Activation<State, Call, Answer>> {
+    return this.#buckets.of(bucket);
+  }
+
+  /** Dirty actors of a shard, ordered by their oldest change. */
+  ofShard(shard: number): Iterable<Activation<State, Call, Answer>> {
+    return this.#shards.of(shard);
+  }
+
+  /**
+   * Dirty actors that must be stored soon, with the start of the wait (monotonic), oldest first.
+   */
+  urgent(): MapIterator<[Activation<State, Call, Answer>, number]> {
+    return this.#urgent.entries();
+  }
+
+  /** Unstored changes of an actor; undefined if the actor is clean. */
+  stateOf(activation: Activation<State, Call, Answer>): DirtyState | undefined {
+    return this.#states.get(activation);
+  }
+
+  /** Whether a checkpoint of the actor is in flight. */
+  isStoring(activation: Activation<State, Call, Answer>): boolean {
+    return this.#states.get(activation)?.isStoring ?? false;
+  }
+
+  /** Counts one more committed record of an actor. */
+  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    this.#note(activation, 1, activation.offset, monotonicMs);
+  }
+
+  /**
+   * Counts `records` that an actor has replayed, recovered at `offset`. They are durable and in no
+   * checkpoint. `effect` is the side effect that they leave pending.
+   */
+  recovered(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    offset: number,
+    effect: SideEffect | undefined,
+  ): void {
+    const dirty = this.#note(activation, records, offset, this.#clock.monotonicMs());
+    dirty.pendingEffect = effect;
+    this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
+  }
+
+  /** Registers the side effect that an actor's newest record leaves pending. */
+  effectPending(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
+    const dirty = this.#states.get(activation);
+    assert(dirty !== undefined, 'a side effect is pending only of a record that is not stored');
+    dirty.pendingEffect = effect;
+    this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
+  }
+
+  /** Clears the pending side effect, unless it was replaced. */
+  effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
+    const dirty = this.#states.get(activation);
+    if (dirty === undefined || dirty.pendingEffect !== effect) return;
+    dirty.pendingEffect = undefined;
+    if (!this.#isUrgent(activation, dirty)) this.#urgent.delete(activation);
+  }
+
+  /** Marks the actor's first `records`, up to `offset`, as stored by a copy from `sinceMs`. */
+  stored(
+    activation: Activation<State, Call, Answer>,
+    dirty: DirtyState,
+    { records, offset, sinceMs }: { records: number; offset: number; sinceMs: number },
+  ): void {
+    this.#records -= records;
+    dirty.records -= records;
+    this.weigh(activation);
+    this.#remove(activation, dirty);
+    if (dirty.records === 0) return;
+    dirty.firstOffset = offset + 1;
+    dirty.sinceMs = sinceMs;
+    this.#add(activation, dirty);
+    this.#noteUrgent(activation, dirty, sinceMs);
+  }
+
+  /** Moves an actor whose write failed behind all others, including in the urgent queue. */
+  postpone(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    const dirty = this.#states.get(activation);
+    if (dirty === undefined) return;
+    const isUrgent = this.#urgent.has(activation);
+    this.#remove(activation, dirty);
+    this.#add(activation, dirty);
+    if (isUrgent) this.#urgent.set(activation, monotonicMs);
+  }
+
+  /** Forgets the unstored changes of an actor that another node owns or that will be recovered. */
+  forget(activation: Activation<State, Call, Answer>): void {
+    const dirty = this.#states.get(activation);
+    if (dirty === undefined) return;
+    this.#remove(activation, dirty);
+    this.#records -= dirty.records;
+    this.#bytes -= dirty.bytes;
+    this.early.set(dirty.bucket, activation, 0);
+  }
+
+  /** Updates the bytes of an actor's unstored changes. A commit may also release memory. */
+  weigh(activation: Activation<State, Call, Answer>): void {
+    const dirty = this.#states.get(activation);
+    if (dirty === undefined) return;
+    const { state } = activation;
+    const { sourcing } = this.#kind;
+    const isHolding = state !== undefined && sourcing !== undefined && dirty.records > 0;
+    const early = isHolding ? (sourcing.earlyRows?.sizeOf(state) ?? 0) : 0;
+    const bytes = isHolding ? sourcing.sizeOfUnstored(state) - early : 0;
+    this.early.set(dirty.bucket, activation, early);
+    this.#bytes += bytes - dirty.bytes;
+    dirty.bytes = bytes;
+  }
+
+  #note(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    offset: number,
+    monotonicMs: number,
+  ): DirtyState {
+    const dirty = this.#states.get(activation) ?? this.#begin(activation, offset, monotonicMs);
+    dirty.records += records;
+    this.#records += records;
+    this.weigh(activation);
+    dirty.firstOffset = Math.min(dirty.firstOffset, offset);
+    this.#noteUrgent(activation, dirty, monotonicMs);
+    return dirty;
+  }
+
+  #begin(
+    activation: Activation<State, Call, Answer>,
+    firstOffset: number,
+    sinceMs: number,
+  ): DirtyState {
+    const dirty = {
+      records: 0,
+      bytes: 0,
+      firstOffset,
+      sinceMs,
+      isStoring: false,
+      isRefused: false,
+      bucket: this.#kind.sourcing?.bucketOf(activation.id) ?? 0,
+      pendingEffect: undefined,
+    };
+    this.#add(activation, dirty);
+    return dirty;
+  }
+
+  #add(activation: Activation<State, Call, Answer>, dirty: DirtyState): void {
+    this.#states.set(activation, dirty);
+    this.#buckets.add(dirty.bucket, activation);
+    this.#shards.add(activation.shard, activation);
+  }
+
+  #remove(activation: Activation<State, Call, Answer>, { bucket }: DirtyState): void {
+    this.#states.delete(activation);
+    this.#urgent.delete(activation);
+    this.#buckets.delete(bucket, activation);
+    this.#shards.delete(activation.shard, activation);
+  }
+
+  #noteUrgent(
+    activation: Activation<State, Call, Answer>,
+    dirty: DirtyState,
+    sinceMs: number,
+  ): void {
+    if (this.#urgent.has(activation) || !this.#isUrgent(activation, dirty)) return;
+    this.#urgent.set(activation, sinceMs);
+  }
+
+  #isUrgent({ state }: Activation<State, Call, Answer>, { pendingEffect }: DirtyState): boolean {
+    if (pendingEffect !== undefined) return true;
+    return state !== undefined && this.#kind.sourcing?.isUrgent?.(state) === true;
+  }
+}

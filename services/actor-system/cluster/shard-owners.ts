@@ -1,0 +1,170 @@
+import { Listeners, type Member, type Membership } from '#cluster/membership';
+import type { ShardOwner } from '#errors/fault';
+import type { Clock } from '#stdlib/clock';
+import type { ShardRow, ShardStore } from '#storage/ports/cluster';
+
+/** Options of a routing table. */
+type ShardOwnersOptions = {
+  readonly members: Membership;
+  readonly shardCount: number;
+  readonly clock: Clock;
+};
+
+/** Called when a shard has a new owner. */
+type OwnerListener = (shard: number, owner: ShardOwner) => void;
+
+/** Called with a node that was not present before. */
+type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
+
+/**
+ * Time for which a doubted owner can be replaced by an owner with a lower epoch, in milliseconds.
+ * Ten heartbeats, so that a living owner is heard in this time. Source: decision 136.
+ */
+const DOUBTED_MS = 10_000;
+
+/**
+ * Routing table: the address to which calls for a shard are sent. Sources are heartbeats,
+ * announcements and `not_owner` answers; the largest epoch wins. The table never guesses an owner,
+ * and silence on the bus removes none, so serving continues without a bus (architecture 3, 3.5).
+ *
+ * An owner that was asked and did not serve is doubted. Calls still go to a doubted owner while no
+ * other is known, but the next message about another owner replaces the entry, whatever its epoch.
+ * So no forged message lasts for ever (decision 136).
+ */
+export class ShardOwners implements Disposable {
+  readonly #clock: Clock;
+  readonly #owners: (ShardOwner | undefined)[];
+  /** When each owner was learned, and until when it is doubted (monotonic). */
+  readonly #learnedMs: number[];
+  readonly #doubtedUntilMs: number[];
+  /**
+   * Former owners per shard that did not serve and were replaced by an entry with a lower epoch.
+   */
+  readonly #refuted = new Map<number, ShardOwner>();
+  readonly #listeners = new Listeners<Parameters<OwnerListener>>();
+  readonly #joinedListeners = new Listeners<Parameters<JoinedListener>>();
+  #present: ReadonlySet<string> = new Set();
+  readonly #opened = new DisposableStack();
+
+  constructor({ members, shardCount, clock }: ShardOwnersOptions) {
+    this.#clock = clock;
+    this.#owners = Array.from({ length: shardCount }, () => undefined);
+    this.#learnedMs = this.#owners.map(() => Number.NEGATIVE_INFINITY);
+    this.#doubtedUntilMs = this.#owners.map(() => Number.NEGATIVE_INFINITY);
+    this.#opened.use(
+      members.onHeartbeat(({ incarnation, address, shards }) => {
+        for (const [shard, epoch] of shards) this.learn(shard, { incarnation, address, epoch });
+      }),
+    );
+    this.#opened.use(
+      members.onAnnouncement(({ shard, incarnation, address, epoch }) => {
+        this.learn(shard, { incarnation, address, epoch });
+      }),
+    );
+    this.#opened.use(members.onChange(() => this.#notifyJoined(members.present())));
+  }
+
+  /** Owner of a shard; undefined while none is known. */
+  ownerOf(shard: number): ShardOwner | undefined {
+    return this.#owners[shard];
+  }
+
+  /**
+   * Stores an owner if its epoch is larger than the known one, or if the known owner is doubted and
+   * differs. Returns whether the owner was stored. Ignores shards beyond the cluster's count.
+   */
+  learn(shard: number, { incarnation, address, epoch }: ShardOwner): boolean {
+    if (!(shard in this.#owners)) return false;
+    const owner = { incarnation, address, epoch };
+    const known = this.#owners[shard];
+    if (known !== undefined) {
+      if (!this.#isBelieved(shard, owner, known)) return false;
+      if (epoch <= known.epoch) this.#refuted.set(shard, known);
+    }
+    this.#owners[shard] = owner;
+    this.#learnedMs[shard] = this.#clock.monotonicMs();
+    this.#doubtedUntilMs[shard] = Number.NEGATIVE_INFINITY;
+    this.#listeners.notify(shard, owner);
+    return true;
+  }
+
+  /**
+   * Marks the owner of a shard as doubted, because it was asked at `askedMs` (monotonic) and
+   * refused or did not answer. Owners learned after `askedMs` are not affected.
+   */
+  doubt(shard: number, askedMs: number): void {
+    if ((this.#learnedMs[shard] ?? Number.POSITIVE_INFINITY) > askedMs) return;
+    this.#doubtedUntilMs[shard] = this.#clock.monotonicMs() + DOUBTED_MS;
+  }
+
+  /**
+   * Compares the table with `rows`, read from the shard table since `askedMs` (monotonic). Doubts
+   * each owner that the rows do not confirm.
+   */
+  check(rows: readonly ShardRow[], askedMs: number): void {
+    const byShard = new Map(rows.map((row) => [row.shard, row]));
+    for (const [shard, known] of this.#owners.entries()) {
+      const row = byShard.get(shard);
+      if (known === undefined) continue;
+      if (row?.owner === known.incarnation && row.epoch === known.epoch) continue;
+      this.doubt(shard, askedMs);
+    }
+  }
+
+  /**
+   * Wraps a shard store so that each `load` also corrects what the bus has announced. A node reads
+   * the shard table every second anyway, and answers callers with the owners it knows. Source:
+   * decision 136.
+   */
+  checkedBy(shards: ShardStore): ShardStore {
+    return {
+      ...shards,
+      load: async (service, count) => {
+        const askedMs = this.#clock.monotonicMs();
+        const rows = await shards.load(service, count);
+        this.check(rows, askedMs);
+        return rows;
+      },
+    };
+  }
+
+  /** Registers a listener for changes of `ownerOf`. */
+  onChange(listener: OwnerListener): Disposable {
+    return this.#listeners.add(listener);
+  }
+
+  /**
+   * Registers a listener for nodes that join, before they own shards. Called again if a node was
+   * silent meanwhile.
+   */
+  onJoined(listener: JoinedListener): Disposable {
+    return this.#joinedListeners.add(listener);
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened.dispose();
+    this.#listeners.clear();
+    this.#joinedListeners.clear();
+  }
+
+  #isBelieved(shard: number, owner: ShardOwner, known: ShardOwner): boolean {
+    const isDoubted = (this.#doubtedUntilMs[shard] ?? 0) > this.#clock.monotonicMs();
+    if (isDoubted) return !isCovered(owner, known);
+    return owner.epoch > known.epoch && !isCovered(owner, this.#refuted.get(shard));
+  }
+
+  #notifyJoined(present: readonly Member[]): void {
+    const before = this.#present;
+    this.#present = new Set(present.map(({ incarnation }) => incarnation));
+    for (const { incarnation, address } of present) {
+      if (before.has(incarnation)) continue;
+      this.#joinedListeners.notify({ incarnation, address });
+    }
+  }
+}
+
+/** Whether `word` adds nothing to `by`: the same node at no larger epoch. */
+function isCovered(word: ShardOwner, by: ShardOwner | undefined): boolean {
+  if (by === undefined || word.epoch > by.epoch) return false;
+  return word.incarnation === by.incarnation && word.address === by.address;
+}

@@ -1,0 +1,149 @@
+import { Fault } from '#errors/fault';
+
+/** Refusal reason when routing cannot reach a sharded service. */
+type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
+
+/** Reasons for retrying a call. `no_owner`: no node is known yet to which to send the call. */
+export const RETRY_REASONS = [
+  ...(['not_owner', 'engine_unavailable', 'limiter_unavailable'] as const),
+  ...(['shutting_down', 'no_owner'] as const),
+] as const;
+
+/** Reason for retrying a call. */
+export type RetryReason = (typeof RETRY_REASONS)[number];
+
+/** Routing differences between the calls of one service and another. */
+export type RoutingPolicy<Call, Answer> = {
+  /** Id that determines the shard of a call. On the hot path: must be cheap. */
+  readonly routingIdOf: (call: Call) => string;
+  /** Maximum duration of a call over all tries, in milliseconds from the first try. */
+  readonly timeoutMsOf: (call: Call) => number;
+  /**
+   * Maximum duration of a call whose shard is moving or whose node is shutting down, in
+   * milliseconds. Such an answer of a living node proves that the call had no effect, and that
+   * another node will own the shard soon.
+   */
+  readonly movingMs: number;
+  /** Deadline of a call by the wall clock, in Unix milliseconds. Infinity without a deadline. */
+  readonly deadlineAtMsOf: (call: Call) => number;
+  /**
+   * Refusal reason of a call that no node answered in time. The same reason from a node is retried.
+   */
+  readonly unavailable: Unavailable;
+  /** Whether repeating a call of unknown outcome is harmless. */
+  readonly isRepeatable: boolean;
+  /** Adjusts an answer that follows a try of unknown outcome. */
+  readonly afterUnknown: (answer: Answer) => Answer;
+  /** First and maximum ceiling of the backoff before a retry, in milliseconds. */
+  readonly pauseMs: { readonly first: number; readonly most: number };
+};
+
+/** Retryable refusals: the shard moves, or its node is shutting down or unreachable. */
+const PASSING: ReadonlySet<string | undefined> = new Set<RetryReason>([
+  'not_owner',
+  'engine_unavailable',
+  'limiter_unavailable',
+  'shutting_down',
+]);
+
+/** Reason for retrying a call that ended in `fault`. Undefined if the call must not be retried. */
+export function retryReasonOf(
+  { isRepeatable }: Pick<RoutingPolicy<never, never>, 'isRepeatable'>,
+  { code, reason, isOutcomeUnknown }: Fault,
+): RetryReason | undefined {
+  if (code !== 'service_unavailable' || (isOutcomeUnknown && !isRepeatable)) return undefined;
+  return PASSING.has(reason) ? (reason as RetryReason) : undefined;
+}
+
+/** Refusals after which it is uncertain that the called node owns the shard. */
+const DOUBTFUL: ReadonlySet<string | undefined> = new Set([...PASSING, 'deadline_exceeded']);
+
+/** Whether a call that ended in `fault` casts doubt on the owner of its shard. */
+export function isOwnerInDoubt({ code, reason }: Fault): boolean {
+  return code === 'service_unavailable' && DOUBTFUL.has(reason);
+}
+
+/** Copy of `fault` for a call whose earlier try may have taken effect. */
+export function ofUnknownOutcome(fault: Fault): Fault {
+  if (fault.isOutcomeUnknown) return fault;
+  const { reason, field, mode, retryAfterS } = fault;
+  const shown = { reason, field, mode, retryAfterS };
+  return new Fault(fault.code, fault.message, { ...shown, isOutcomeUnknown: true, cause: fault });
+}
+
+/** Bounds of routing, with units and reasons. At a bound, calls fail at once (architecture 3.7). */
+
+/** First ceiling of the retry backoff, in milliseconds. A handoff takes tens of milliseconds. */
+export const RETRY_PAUSE_MS_MIN = 20;
+
+/**
+ * Maximum ceiling of the retry backoff, in milliseconds. A quarter of the time that a fail-over may
+ * take.
+ */
+export const RETRY_PAUSE_MS_MAX = 250;
+
+/**
+ * First ceiling of the backoff before a limiter is retried, in milliseconds: a pause takes at least
+ * 5 of the 100 ms of an admission.
+ */
+export const LIMITER_PAUSE_MS_MIN = 10;
+
+/**
+ * Maximum ceiling of the limiter backoff, in milliseconds. A call of 100 ms has room for five
+ * pauses.
+ */
+export const LIMITER_PAUSE_MS_MAX = 20;
+
+/**
+ * Maximum duration of an admission whose meter is being handed over or whose limiter is shutting
+ * down, in milliseconds. Three conditional writes on a busy store. Source: decision 24.
+ */
+export const LIMITER_MOVING_MS_MAX = 1_000;
+
+/**
+ * Minimum of the same duration, as a multiple of the routed limiter's `timeoutMs`. On a machine
+ * where one step takes that long, each of the three writes may. Source: decision 24.
+ */
+export const LIMITER_MOVING_STEPS = 3;
+
+/**
+ * Maximum duration of a settlement over all tries, in milliseconds. Cycles that cannot be refunded
+ * are lost to their account.
+ */
+export const SETTLE_MS_MAX = 1_000;
+
+/**
+ * Maximum number of calls waiting for a retry, per process. Equal to the calls in flight on one
+ * connection.
+ */
+export const WAITING_CALLS_MAX = 4_096;
+
+/**
+ * Maximum number of connections to nodes of a service, per process. More than twice a fleet of 100,
+ * to leave room for moves.
+ */
+export const PEERS_MAX = 256;
+
+/**
+ * Age of a connection attempt from which a heartbeat of its node replaces the attempt, in
+ * milliseconds. Longer than an attempt takes on a machine with busy cores.
+ */
+export const CONNECT_AGAIN_MS = 500;
+
+/**
+ * Time for which a connection to a node without shards is kept, in milliseconds: three times the
+ * longest call.
+ */
+export const PEER_IDLE_MS = 30_000;
+
+/** Period of closing idle connections, in milliseconds: a tenth of that time. */
+export const PEER_SWEEP_MS = 3_000;
+
+/**
+ * Maximum wait of a starting process for the owners of all shards, in milliseconds: between two and
+ * three heartbeats.
+ */
+export const ROUTES_MS_MAX = 3_000;
+
+/** Period of checking for the owners while waiting, in milliseconds. */
+export const ROUTES_POLL_MS = 20;

@@ -1,0 +1,416 @@
+import type { ShardOwners } from '#cluster/shard-owners';
+import type { FaultReason } from '#errors/error-reasons';
+import { type Fault, faultFor, type ShardOwner, toFault } from '#errors/fault';
+import { ACCOUNT_CALL_MS_MAX, CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#grpc/bounds';
+import type { EngineAnswer, EngineCall, EngineClient, EngineCommand } from '#grpc/engine-messages';
+import type { RecoverCall } from '#grpc/frame-client';
+import type { LimiterAnswer, LimiterCall, LimiterClient } from '#grpc/limiter-messages';
+import { type Peer, PeerPool } from '#routing/peer';
+import {
+  isOwnerInDoubt,
+  LIMITER_MOVING_MS_MAX,
+  LIMITER_MOVING_STEPS,
+  LIMITER_PAUSE_MS_MAX,
+  LIMITER_PAUSE_MS_MIN,
+  ofUnknownOutcome,
+  RETRY_PAUSE_MS_MAX,
+  RETRY_PAUSE_MS_MIN,
+  type RetryReason,
+  ROUTES_MS_MAX,
+  ROUTES_POLL_MS,
+  type RoutingPolicy,
+  retryReasonOf,
+  SETTLE_MS_MAX,
+  WAITING_CALLS_MAX,
+} from '#routing/policy';
+import { type Clock, sleep } from '#stdlib/clock';
+
+/** Routing table as routing uses it. `ownerOf` is on the hot path. */
+export type Routes = Pick<ShardOwners, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
+
+/** Options of a routed service. */
+export type RoutedServiceOptions<Call, Answer> = {
+  readonly routes: Routes;
+  readonly shardCount: number;
+  /** Shard of an actor id. On the hot path: must be cheap. */
+  readonly shardOf: (id: string) => number;
+  /** Opens a connection, or returns this process's own node for its own address. */
+  readonly connect: (address: string) => Peer<Call, Answer>;
+  readonly clock: Clock;
+  /** Uniform in [0, 1), for the jitter of pauses. */
+  readonly random: () => number;
+  /** Called for every retry, but not for the first try. */
+  readonly onRetry?: (reason: RetryReason) => void;
+};
+
+/** Call between two tries. */
+type Retry<Call> = {
+  readonly call: Call;
+  readonly shard: number;
+  /** End of the call, after which no try begins (monotonic). */
+  endMs: number;
+  /** End of the call if its shard is known to be moving (monotonic). */
+  readonly movingEndMs: number;
+  pauses: number;
+  hasRedirected: boolean;
+  /** Whether any try so far may have taken effect. */
+  isOutcomeUnknown: boolean;
+};
+
+/**
+ * Client of all nodes of a sharded service. Each call goes to the owner of its shard, and is
+ * retried unchanged while the shard moves, until the call times out. Source: architecture 3.5.
+ *
+ * The policy decides whether a call that may have taken effect is retried. Refusals of the actor
+ * are never retried and pass unchanged, except for a mark if an earlier try may have taken effect.
+ */
+class RoutedService<Call, Answer> implements AsyncDisposable {
+  readonly #policy: RoutingPolicy<Call, Answer>;
+  readonly #options: RoutedServiceOptions<Call, Answer>;
+  readonly #peers: PeerPool<Call, Answer>;
+  readonly #waiting: WaitingCalls;
+  readonly #listening = new DisposableStack();
+  #isDisposed = false;
+
+  constructor(policy: RoutingPolicy<Call, Answer>, options: RoutedServiceOptions<Call, Answer>) {
+    this.#policy = policy;
+    this.#options = options;
+    const { clock, connect, routes } = options;
+    this.#waiting = new WaitingCalls(clock);
+    this.#peers = new PeerPool({
+      connect,
+      clock,
+      owners: () => this.#owners(),
+      onOpen: (address) => this.#waiting.wakeAddress(address),
+    });
+    const changed = (shard: number, owner: ShardOwner): void => {
+      this.#peers.meet(owner);
+      this.#waiting.wakeShard(shard);
+    };
+    this.#listening.use(routes.onChange(changed));
+    this.#listening.use(routes.onJoined((node) => this.#peers.meet(node)));
+  }
+
+  /**
+   * Fulfils when the owner of every shard is known and connected, so that no call waits for the
+   * next heartbeat. Fulfils after 3 s at the latest, so that one shard without an owner does not
+   * block the others.
+   */
+  async ready(): Promise<void> {
+    const { clock } = this.#options;
+    const endMs = clock.monotonicMs() + ROUTES_MS_MAX;
+    while (!this.#isDisposed && !this.#isRouted() && clock.monotonicMs() < endMs) {
+      await sleep(clock, ROUTES_POLL_MS);
+    }
+  }
+
+  /**
+   * Sends a call to the owner. Rejects with the actor's refusals, and as unavailable if no owner
+   * answered within the call's timeout.
+   */
+  ask(call: Call): Answer | Promise<Answer> {
+    const { routes, shardOf } = this.#options;
+    const owner = routes.ownerOf(shardOf(this.#policy.routingIdOf(call)));
+    const isAskable = owner !== undefined && !this.#isDisposed;
+    const peer = isAskable ? this.#peers.at(owner.address, owner.incarnation) : undefined;
+    if (peer !== undefined) return peer.askOr(call, this.#recover);
+    return this.#again(call, undefined, this.#options.clock.monotonicMs());
+  }
+
+  /** Known address of an actor's owner; undefined if no owner is known. */
+  addressOf(id: string): string | undefined {
+    return this.#options.routes.ownerOf(this.#options.shardOf(id))?.address;
+  }
+
+  /**
+   * Sends a call to one node, once. Waits for the connection up to the call's timeout. For queries
+   * that have a fallback if the node does not answer. Throws the node's refusals unchanged.
+   */
+  async askAt(address: string, call: Call): Promise<Answer> {
+    const timeoutMs = this.#policy.timeoutMsOf(call);
+    const endMs = this.#endMsOf(call, this.#options.clock.monotonicMs(), timeoutMs);
+    const peer = this.#isDisposed ? undefined : this.#peers.at(address);
+    if (peer?.isOpen === false) {
+      this.#peers.watch(address);
+      await this.#waiting.wait(this.#leftMs(endMs), { shard: undefined, address });
+    }
+    const { unavailable } = this.#policy;
+    if (peer?.isOpen !== true || this.#isDisposed) throw unanswered(unavailable, false);
+    return peer.ask(call, { timeoutMs: this.#leftMs(endMs) });
+  }
+
+  /** Numbers of calls that wait for a retry, and of connections. */
+  get totals(): { waitingCalls: number; peers: number } {
+    return { waitingCalls: this.#waiting.size, peers: this.#peers.size };
+  }
+
+  /** Ends waiting calls with `shutting_down`, and closes all connections. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    this.#listening[Symbol.dispose]();
+    this.#waiting.wakeAll();
+    await this.#peers[Symbol.asyncDispose]();
+  }
+
+  /** Whether every shard's owner is connected. Connects to all known owners. */
+  #isRouted(): boolean {
+    const { routes, shardCount } = this.#options;
+    const owners = Array.from({ length: shardCount }, (_, shard) => routes.ownerOf(shard));
+    const peers = owners.map((owner) => owner && this.#peers.at(owner.address, owner.incarnation));
+    return peers.every((peer) => peer?.isOpen === true);
+  }
+
+  readonly #recover: RecoverCall<Call, Answer> = (call, fault, askedAtMs) => {
+    this.#doubtOwner(call, fault, askedAtMs);
+    return retryReasonOf(this.#policy, fault) === undefined
+      ? undefined
+      : this.#again(call, fault, askedAtMs);
+  };
+
+  /**
+   * Doubts the called node's ownership, which may be based on bus messages alone (decision 136).
+   */
+  #doubtOwner(call: Call, fault: Fault, askedAtMs: number): void {
+    const { routes, shardOf } = this.#options;
+    if (isOwnerInDoubt(fault)) routes.doubt(shardOf(this.#policy.routingIdOf(call)), askedAtMs);
+  }
+
+  /** All tries after the first one, which ended in `fault` or found no owner. */
+  async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
+    const { routes, shardOf, clock, onRetry } = this.#options;
+    const retry: Retry<Call> = {
+      call,
+      shard: shardOf(this.#policy.routingIdOf(call)),
+      endMs: this.#endMsOf(call, startedMs, this.#policy.timeoutMsOf(call)),
+      movingEndMs: this.#endMsOf(call, startedMs, this.#policy.movingMs),
+      pauses: 0,
+      hasRedirected: false,
+      isOutcomeUnknown: false,
+    };
+    let reason = this.#failed(retry, fault);
+    for (;;) {
+      await this.#pause(retry, fault);
+      this.#assertTimeLeft(retry);
+      onRetry?.(reason);
+      const owner = routes.ownerOf(retry.shard);
+      const peer = owner && this.#peers.at(owner.address, owner.incarnation);
+      const askedAtMs = clock.monotonicMs();
+      try {
+        if (peer !== undefined) {
+          const answer = await peer.ask(call, { timeoutMs: this.#leftMs(retry.endMs) });
+          return retry.isOutcomeUnknown ? this.#policy.afterUnknown(answer) : answer;
+        }
+        fault = undefined;
+      } catch (error) {
+        fault = toFault(error);
+        this.#doubtOwner(call, fault, askedAtMs);
+      }
+      reason = this.#failed(retry, fault);
+    }
+  }
+
+  /** Updates `retry` after a failed try. Throws faults that must not be retried. */
+  #failed(retry: Retry<Call>, fault: Fault | undefined): RetryReason {
+    if (fault === undefined) return 'no_owner';
+    retry.isOutcomeUnknown ||= fault.isOutcomeUnknown;
+    const reason = retryReasonOf(this.#policy, fault);
+    if (reason === undefined) throw retry.isOutcomeUnknown ? ofUnknownOutcome(fault) : fault;
+    const isMoving = reason === 'not_owner' || reason === 'shutting_down';
+    if (isMoving) retry.endMs = Math.max(retry.endMs, retry.movingEndMs);
+    if (fault.owner !== undefined) this.#options.routes.learn(retry.shard, fault.owner);
+    return reason;
+  }
+
+  /**
+   * Backoff before the next try. Skips the pause to follow a hint to a new owner, but not twice in
+   * a row.
+   */
+  async #pause(retry: Retry<Call>, fault: Fault | undefined): Promise<void> {
+    const { random, routes } = this.#options;
+    const { pauseMs } = this.#policy;
+    const named = fault?.owner?.incarnation;
+    const isHinted = named !== undefined && routes.ownerOf(retry.shard)?.incarnation === named;
+    if (isHinted && !retry.hasRedirected) {
+      retry.hasRedirected = true;
+      return;
+    }
+    retry.hasRedirected = false;
+    const ceilingMs = Math.min(pauseMs.most, pauseMs.first * 2 ** retry.pauses);
+    retry.pauses += 1;
+    // Half of the pause is jitter, which spreads calls and keeps every pause above zero.
+    const delayMs = Math.min((ceilingMs * (1 + random())) / 2, this.#leftMs(retry.endMs));
+    const { shard } = retry;
+    const address = routes.ownerOf(shard)?.address;
+    if (address !== undefined) this.#peers.watch(address);
+    try {
+      await this.#waiting.wait(delayMs, { shard, address });
+    } catch (error) {
+      throw retry.isOutcomeUnknown ? ofUnknownOutcome(toFault(error)) : error;
+    }
+  }
+
+  #assertTimeLeft({ call, endMs, isOutcomeUnknown }: Retry<Call>): void {
+    const { clock } = this.#options;
+    const { unavailable, deadlineAtMsOf } = this.#policy;
+    if (this.#isDisposed) throw unanswered('shutting_down', isOutcomeUnknown);
+    const isOver = clock.monotonicMs() >= endMs || clock.wallMs() >= deadlineAtMsOf(call);
+    if (isOver) throw unanswered(unavailable, isOutcomeUnknown);
+  }
+
+  /** End of a call first tried at `startedMs` (monotonic), at most `timeoutMs` later. */
+  #endMsOf(call: Call, startedMs: number, timeoutMs: number): number {
+    const { clock } = this.#options;
+    // Uses both clocks: if the wall clock steps back, the call must still end before the actor
+    // evicts the call's id.
+    const leftMs = this.#policy.deadlineAtMsOf(call) - clock.wallMs();
+    return Math.min(startedMs + timeoutMs, clock.monotonicMs() + leftMs);
+  }
+
+  #leftMs(endMs: number): number {
+    return Math.max(0, endMs - this.#options.clock.monotonicMs());
+  }
+
+  *#owners(): Iterable<string> {
+    const { routes, shardCount } = this.#options;
+    for (let shard = 0; shard < shardCount; shard += 1) {
+      const owner = routes.ownerOf(shard);
+      if (owner !== undefined) yield owner.address;
+    }
+  }
+}
+
+function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
+  return faultFor(reason, 'the service did not answer in time', {
+    retryAfterS: 1,
+    isOutcomeUnknown,
+  });
+}
+
+/**
+ * Client of all engines of a cluster. A call goes to the owner of its instance or listing until its
+ * deadline, at most 10 s after the first try. Source: architecture 3.5.
+ *
+ * A retry never advances an instance twice, because the actor deduplicates calls by id.
+ */
+export class RoutedEngine extends RoutedService<EngineCall, EngineAnswer> implements EngineClient {
+  constructor(options: RoutedServiceOptions<EngineCall, EngineAnswer>) {
+    super(POLICY, options);
+  }
+}
+
+const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
+  routingIdOf,
+  timeoutMsOf: () => CALL_TIMEOUT_MS_MAX,
+  movingMs: CALL_TIMEOUT_MS_MAX,
+  deadlineAtMsOf: ({ deadlineAtMs }) => deadlineAtMs,
+  unavailable: 'engine_unavailable',
+  isRepeatable: true,
+  afterUnknown: (answer) => (answer.isReplayed ? { ...answer, isPerhapsOwn: true } : answer),
+  pauseMs: { first: RETRY_PAUSE_MS_MIN, most: RETRY_PAUSE_MS_MAX },
+};
+
+/** Commands for an account's directory, or for any engine with the account's instances. */
+const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
+  'list',
+  'putListingRow',
+  'removeListingRow',
+  'reservePlace',
+  'readSummaries',
+]);
+
+/** Routing id: the account for commands to its directory, otherwise the instance. */
+function routingIdOf({ accountId, instanceId, command }: EngineCall): string {
+  const { kind } = command;
+  return OF_ACCOUNT.has(kind) ? accountId : instanceId;
+}
+
+/** Options of routing to limiters. */
+export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
+  /** Maximum duration of an admission over all tries, in milliseconds; 100 by default. */
+  readonly timeoutMs?: number;
+};
+
+/**
+ * Client of all limiters of a cluster. A call goes to the owner of its account's meter. Fails
+ * closed with `limiter_unavailable` on timeout. Source: architecture 4.
+ *
+ * A call that may have taken effect is never retried. A second admission would count a second
+ * request and join the reservation of the first.
+ */
+export class RoutedLimiter
+  extends RoutedService<LimiterCall, LimiterAnswer>
+  implements LimiterClient
+{
+  constructor({ timeoutMs = LIMITER_TIMEOUT_MS, ...options }: RoutedLimiterOptions) {
+    const timeoutOf = { admit: timeoutMs, settle: SETTLE_MS_MAX, account: ACCOUNT_CALL_MS_MAX };
+    const policy: RoutingPolicy<LimiterCall, LimiterAnswer> = {
+      routingIdOf: ({ accountId }) => accountId,
+      timeoutMsOf: ({ kind }) => timeoutOf[kind],
+      movingMs: Math.max(LIMITER_MOVING_MS_MAX, LIMITER_MOVING_STEPS * timeoutMs),
+      deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
+      unavailable: 'limiter_unavailable',
+      isRepeatable: false,
+      afterUnknown: (answer) => answer,
+      pauseMs: { first: LIMITER_PAUSE_MS_MIN, most: LIMITER_PAUSE_MS_MAX },
+    };
+    super(policy, options);
+  }
+}
+
+/** Events that end a pause early: news of a shard or of an address. */
+type Awaited = {
+  readonly shard: number | undefined;
+  readonly address: string | undefined;
+};
+
+type Waiter = Awaited & { readonly wake: () => void };
+
+/** Calls that pause before their next try. */
+class WaitingCalls {
+  readonly #clock: Clock;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Fulfils after `delayMs`, or earlier when an awaited event occurs. Rejects at once with
+   * `overloaded` if too many calls wait already.
+   */
+  wait(delayMs: number, awaited: Awaited): Promise<void> {
+    if (this.#waiters.size >= WAITING_CALLS_MAX) {
+      const text = 'too many calls wait already';
+      return Promise.reject(faultFor('overloaded', text, { retryAfterS: 1 }));
+    }
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        timer[Symbol.dispose]();
+        this.#waiters.delete(waiter);
+        resolve();
+      };
+      const waiter: Waiter = { ...awaited, wake };
+      const timer = this.#clock.after(delayMs, wake);
+      this.#waiters.add(waiter);
+    });
+  }
+
+  /** Wakes the calls that wait for a new owner of the shard. */
+  wakeShard(shard: number): void {
+    for (const waiter of this.#waiters) if (waiter.shard === shard) waiter.wake();
+  }
+
+  /** Wakes the calls that wait for a connection to the address. */
+  wakeAddress(address: string): void {
+    for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
+  }
+
+  /** Ends every wait. */
+  wakeAll(): void {
+    for (const waiter of this.#waiters) waiter.wake();
+  }
+}

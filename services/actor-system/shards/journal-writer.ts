@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict';
+import { encodeGroup } from '#actor-runtime/record-codec';
+import { Fault, faultFor, toFault } from '#errors/fault';
+import {
+  APPEND_RETRY_MS,
+  TRUNCATION_AGE_MS,
+  TRUNCATION_BYTES_MIN,
+  TRUNCATION_SLOTS_MIN,
+  UNWRITABLE_RETRY_S,
+} from '#shards/bounds';
+import { type Clock, sleep } from '#stdlib/clock';
+import {
+  type Append,
+  type Journal,
+  type JournalStore,
+  SLOTS_UNDER_WAY_MAX,
+} from '#storage/ports/journal';
+import type { Logger } from '#telemetry/logger';
+
+/** Dependencies of a journal writer. */
+export type JournalWriterPorts = {
+  readonly store: Pick<JournalStore, 'append' | 'isSealed'>;
+  readonly clock: Clock;
+  /**
+   * Called after every acknowledged append with its number of records, its duration in seconds, and
+   * its span if it has one.
+   */
+  readonly onAppended: (records: number, seconds: number, traceparent?: string) => void;
+  readonly isOnlyWriter?: boolean | undefined;
+  readonly refusal?: Journal['refusal'];
+  /** Logs when the journal cannot be written, and when it can again. */
+  readonly logger: Logger;
+};
+
+/** An incarnation has ended: its journal is sealed or cannot be written. */
+export class Fenced extends Error {
+  override readonly name = 'Fenced';
+}
+
+/**
+ * Appends groups to the journal of one incarnation, a few at a time (pipelined writes).
+ *
+ * A group is acknowledged, in order, when this group and all earlier ones are written, and a seal
+ * check that began afterwards found no seal (decision 191). A write without an answer is sent again
+ * unchanged until it has one. A seal, or a write that the store refuses for good, fences the
+ * incarnation.
+ */
+export class JournalWriter implements Journal {
+  readonly isLasting = true;
+  readonly isOnlyWriter: boolean;
+  readonly #incarnation: string;
+  readonly #ports: JournalWriterPorts;
+  #next = 0;
+  #lowWaterMark = 0;
+  /** Low-water mark in the newest acknowledged slot. Slots below it may be deleted. */
+  #acknowledgedMark = 0;
+  #deletedBelow = 0;
+  #truncatedMs: number;
+  /** Size of every slot from `#deletedBelow` on, in bytes. */
+  #slotBytes: number[] = [];
+  /**
+   * End of the newest append's write, and its acknowledgement. Later appends complete after both.
+   */
+  #written: Promise<void> = Promise.resolve();
+  #acknowledged: Promise<void> = Promise.resolve();
+  readonly #listeners: ((why: Error) => void)[] = [];
+  #fenced: Fenced | undefined;
+  /** Fault of the newest try. Set only if this is the only writer of its store. */
+  #failed: Fault | undefined;
+  /** Start times of the appends in flight (monotonic, in milliseconds), oldest first. */
+  readonly #beganMs: number[] = [];
+  #slowestMs = 0;
+
+  constructor(incarnation: string, ports: JournalWriterPorts) {
+    this.#incarnation = incarnation;
+    this.#ports = ports;
+    this.isOnlyWriter = ports.isOnlyWriter ?? false;
+    this.#truncatedMs = ports.clock.monotonicMs();
+  }
+
+  /**
+   * Calls `listener` once when this incarnation may never append again; at once if it has ended.
+   */
+  onFenced(listener: (why: Error) => void): void {
+    if (this.#fenced === undefined) this.#listeners.push(listener);
+    else listener(this.#fenced);
+  }
+
+  /** Fences this writer from within its own process: no further append is sent. */
+  fence(why: string): void {
+    if (this.#fenced !== undefined) return;
+    this.#fenced = new Fenced(why);
+    for (const listener of this.#listeners) listener(this.#fenced);
+  }
+
+  /**
+   * Reason to refuse commits, or undefined. The store's own refusal comes first.
+   *
+   * If this is the only writer, a failed newest try refuses commits too: they could be neither
+   * acknowledged nor read until a try succeeds. Nodes that share a store do not refuse, because
+   * single tries fail and the next one usually succeeds.
+   */
+  refusal(): Fault | undefined {
+    return this.#ports.refusal?.() ?? this.#failed;
+  }
+
+  /**
+   * Duration of the slowest append since the last call, in milliseconds. Appends in flight count
+   * with their duration so far. Infinite when a try got no answer.
+   */
+  takeSlowestMs(): number {
+    const [oldestMs = Number.POSITIVE_INFINITY] = this.#beganMs;
+    const slowest = Math.max(this.#slowestMs, this.#ports.clock.monotonicMs() - oldestMs);
+    this.#slowestMs = 0;
+    return slowest;
+  }
+
+  async append(
+    lines: readonly string[],
+    lowWaterMark: number,
+    traceparent?: string,
+  ): Promise<void> {
+    assert(
+      this.#beganMs.length < SLOTS_UNDER_WAY_MAX,
+      'more slots under way than a sealer looks for',
+    );
+    const { clock } = this.#ports;
+    const startedMs = clock.monotonicMs();
+    const append = this.#nextAppend(lines, lowWaterMark, startedMs);
+    this.#beganMs.push(startedMs);
+    this.#written = this.#writeAfter(this.#written, append);
+    this.#acknowledged = this.#acknowledge(this.#written, this.#acknowledged);
+    await this.#acknowledged;
+    this.#acknowledgedMark = append.lowWaterMark;
+    this.#beganMs.shift();
+    const tookMs = clock.monotonicMs() - startedMs;
+    this.#slowestMs = Math.max(this.#slowestMs, tookMs);
+    this.#ports.onAppended(lines.length, tookMs / 1_000, traceparent);
+  }
+
+  /**
+   * Writes a slot at once. Fulfils with undefined, so that promises do not form a list of all
+   * appends.
+   */
+  async #writeAfter(before: Promise<void>, append: Append): Promise<void> {
+    await Promise.all([before, this.#write(append)]);
+  }
+
+  /**
+   * Checks the seal once this slot and all earlier ones are written. Acknowledgements keep the
+   * order of the slots.
+   */
+  async #acknowledge(written: Promise<void>, before: Promise<void>): Promise<void> {
+    await written;
+    await Promise.all([this.#look(), before]);
+  }
+
+  /** Writes until a quorum has the slot. Throws `Fenced` when this incarnation has ended. */
+  async #write(append: Append): Promise<void> {
+    for (;;) {
+      if (this.#fenced !== undefined) throw this.#fenced;
+      try {
+        await this.#ports.store.append(append);
+        this.#succeeded();
+        return;
+      } catch (error) {
+        this.#refuse(error);
+      }
+      await sleep(this.#ports.clock, APPEND_RETRY_MS);
+      // Stop retrying if the journal has been sealed.
+      await this.#look();
+    }
+  }
+
+  /**
+   * Checks the seal. Fulfils when the journal was not sealed at the start; otherwise fences this
+   * incarnation and throws `Fenced`.
+   */
+  async #look(): Promise<void> {
+    const { clock, store } = this.#ports;
+    for (;;) {
+      if (this.#fenced !== undefined) throw this.#fenced;
+      try {
+        if (!(await store.isSealed(this.#incarnation))) return;
+        this.fence('the journal is sealed');
+      } catch (error) {
+        this.#refuse(error);
+        await sleep(clock, APPEND_RETRY_MS);
+      }
+    }
+  }
+
+  /**
+   * Returns if a retry may succeed. Otherwise fences the incarnation and throws
+   * `service_unavailable`.
+   */
+  #refuse(error: unknown): void {
+    const fault = toFault(error);
+    if (fault.code === 'service_unavailable') {
+      this.#slowestMs = Number.POSITIVE_INFINITY;
+      if (this.isOnlyWriter) this.#failedWith(fault);
+      return;
+    }
+    this.fence(`the journal refuses a write or a look: ${fault.message}`);
+    throw new Fault('service_unavailable', 'the journal cannot be written', { cause: error });
+  }
+
+  #failedWith(fault: Fault): void {
+    if (this.#failed === undefined) {
+      this.#ports.logger.error(
+        { why: fault.message },
+        'nothing is changed until the journal can be written',
+      );
+    }
+    this.#failed = refusalAfter(fault);
+  }
+
+  #succeeded(): void {
+    if (this.#failed === undefined) return;
+    this.#failed = undefined;
+    this.#ports.logger.info('the journal is written again');
+  }
+
+  /** The next slot. Retries write the same bytes. */
+  #nextAppend(lines: readonly string[], lowWaterMark: number, nowMs: number): Append {
+    const slot = this.#next;
+    // The mark stays below the newest slot: only the newest slot names the low-water mark.
+    this.#lowWaterMark = Math.max(this.#lowWaterMark, Math.min(lowWaterMark, slot - 1));
+    const records = encodeGroup(lines);
+    const deleteBelow = this.#isTruncating(nowMs) ? this.#acknowledgedMark : undefined;
+    if (deleteBelow !== undefined) {
+      this.#slotBytes.splice(0, deleteBelow - this.#deletedBelow);
+      this.#deletedBelow = deleteBelow;
+      this.#truncatedMs = nowMs;
+    }
+    this.#next = slot + 1;
+    this.#slotBytes.push(records.length);
+    const incarnation = this.#incarnation;
+    return { incarnation, slot, records, lowWaterMark: this.#lowWaterMark, deleteBelow };
+  }
+
+  /**
+   * Whether the next append deletes slots below the mark. Rarely, because each deletion is a
+   * tombstone.
+   */
+  #isTruncating(nowMs: number): boolean {
+    const count = this.#acknowledgedMark - this.#deletedBelow;
+    if (count <= 0) return false;
+    const isOld = nowMs - this.#truncatedMs >= TRUNCATION_AGE_MS;
+    if (isOld || count >= TRUNCATION_SLOTS_MIN) return true;
+    const bytes = this.#slotBytes.slice(0, count).reduce((sum, size) => sum + size, 0);
+    return bytes >= TRUNCATION_BYTES_MIN;
+  }
+}
+
+/**
+ * Refusal of commits that follow a failed append. Nothing of the refused call has happened. Routers
+ * do not retry the reason `overloaded`: there is no other node to ask.
+ */
+function refusalAfter({ message, cause }: Fault): Fault {
+  return faultFor('overloaded', message, { retryAfterS: UNWRITABLE_RETRY_S, cause });
+}

@@ -1,0 +1,68 @@
+import type { CommitLog } from '#actor-runtime/commit-log';
+import type { ShardGate } from '#actor-runtime/shard-gate';
+import type { Bus } from '#bus/bus';
+import type { ClockWatch } from '#cluster/clocks';
+import type { Probe } from '#cluster/failure-watch';
+import type { ShardOwners } from '#cluster/shard-owners';
+import type { NodeMetrics } from '#shards/node-metrics';
+import type { ShardedHost } from '#shards/shards';
+import type { ShardedService, ShardStore } from '#storage/ports/cluster';
+import type { Journal, JournalStore } from '#storage/ports/journal';
+import type { Logger } from '#telemetry/logger';
+import type { ProcessPorts } from '#telemetry/process-ports';
+
+/** Identity and settings of a node in its cluster. */
+export type NodeConfig = {
+  readonly service: ShardedService;
+  /** Stable name under which the node is on the hash ring. Undefined: the address is used. */
+  readonly name: string | undefined;
+  readonly shardCount: number;
+  /** Release that the process runs, shown to operators. */
+  readonly release?: string | undefined;
+  /** First part of all bus subjects, and id of the cluster whose messages are accepted there. */
+  readonly prefix: string;
+  readonly cluster: string;
+  /** Time to listen for other nodes before the first claim, in milliseconds. */
+  readonly startupGraceMs: number;
+  /** Whether addresses lead directly to processes, without a proxy or NAT. */
+  readonly isDirect: boolean;
+  /**
+   * Whether no other process can take over shards because this process holds the stores. Absent:
+   * false.
+   */
+  readonly isOnlyWriter?: boolean;
+};
+
+/** Dependencies of a node on its process. */
+export type NodePorts = ProcessPorts & {
+  readonly bus: Bus;
+  readonly journals: JournalStore;
+  readonly shards: ShardStore;
+  readonly probe: Probe;
+  /** Compares the wall clock with the clocks of other nodes. Undefined without a cluster. */
+  readonly clocks?: Pick<ClockWatch, 'isAside' | 'verdict'> | undefined;
+  readonly metrics: NodeMetrics;
+  /** Reason to refuse commits for now. Undefined: never refuse. */
+  readonly refusal?: Journal['refusal'];
+  /** Logs rare events for operators. */
+  readonly logger: Logger;
+};
+
+/** Parts of an incarnation that its actors are built on. */
+export type NodeContext = {
+  /** `host:port` at which the other nodes reach this one. */
+  readonly address: string;
+  readonly log: CommitLog;
+  readonly gate: ShardGate;
+  readonly routes: ShardOwners;
+};
+
+/** Actor hosts of an incarnation, and the service in front of them. */
+export type HostedServices<Served> = {
+  readonly served: Served;
+  readonly hosts: readonly (ShardedHost & { abandon(): void })[];
+  readonly end: () => void;
+};
+
+/** Builds the hosted services of an incarnation. */
+export type HostServices<Served> = (context: NodeContext) => HostedServices<Served>;

@@ -1,0 +1,146 @@
+import type { CommitLog } from '#actor-runtime/commit-log';
+import type { RecoveredTail, ShardGate } from '#actor-runtime/shard-gate';
+import type { ShardClaim, ShardHost } from '#cluster/shard-host';
+import { faultFor, type ShardOwner } from '#errors/fault';
+import { CLOSE_POLL_MS, EFFECT_RETRY_MS } from '#shards/bounds';
+import type { EagerActivation, EagerHost } from '#shards/eager-activation';
+import type { OpenShards } from '#shards/open-shards';
+import type { RecoveredRecords, TailRecovery } from '#shards/tail-recovery';
+import { type Clock, sleep } from '#stdlib/clock';
+
+/** Part of an actor host that opening and closing shards uses. */
+export interface ShardedHost extends EagerHost {
+  busyIn(shard: number): number;
+  storeAhead(shard: number): Promise<void>;
+  closeShard(shard: number): void;
+  storeShard(shard: number): Promise<void>;
+  dropShard(shard: number): void;
+}
+
+type HostedShardsParts = {
+  readonly hosts: readonly ShardedHost[];
+  readonly open: OpenShards;
+  readonly recovered: RecoveredRecords;
+  readonly recovery: TailRecovery;
+  readonly eager: EagerActivation;
+  readonly log: CommitLog;
+  readonly clock: Clock;
+};
+
+/**
+ * Shards of one incarnation: opens and closes each shard for all kinds of actor together
+ * (architecture 3.3, 3.4).
+ */
+export class HostedShards implements ShardHost {
+  readonly #parts: HostedShardsParts;
+
+  constructor(parts: HostedShardsParts) {
+    this.#parts = parts;
+  }
+
+  get open(): ReadonlyMap<number, number> {
+    return this.#parts.open.epochs;
+  }
+
+  isRecovered({ shard, epoch }: ShardClaim): boolean {
+    return this.#parts.recovered.isHeld(shard, epoch);
+  }
+
+  async recoverTail(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
+    await this.#parts.recovery.recover(incarnation, claims);
+  }
+
+  openShard(claim: ShardClaim): void {
+    const { open, recovery, eager } = this.#parts;
+    if (open.hasEnded) return;
+    recovery.opened(claim);
+    open.open(claim);
+    eager.begin();
+  }
+
+  decided({ shard, epoch }: ShardClaim): void {
+    this.#parts.recovered.decide(shard, epoch);
+  }
+
+  releasing(shard: number): void {
+    this.#parts.open.release(shard);
+  }
+
+  async closeShard(shard: number): Promise<void> {
+    const { clock, eager, hosts, log, open } = this.#parts;
+    // Callers wait while the shard is closed, so most of the work happens before. A shard with
+    // corrupt records never closes: it keeps serving every actor without such records.
+    await eager.activateAll(shard);
+    for (const host of hosts) await host.storeAhead(shard);
+    open.close(shard);
+    while (hosts.some((host) => host.busyIn(shard) > 0)) {
+      await sleep(clock, CLOSE_POLL_MS);
+      log.assertAlive();
+    }
+    await this.#storeAll(shard);
+    for (const host of hosts) host.dropShard(shard);
+  }
+
+  /** Closes every shard at once and stores nothing, because this incarnation has ended. */
+  end(): void {
+    this.#parts.open.end();
+  }
+
+  /** Stores all actors of a closed shard, with retries until every write succeeds. */
+  async #storeAll(shard: number): Promise<void> {
+    const { clock, hosts, log } = this.#parts;
+    for (;;) {
+      try {
+        for (const host of hosts) host.closeShard(shard);
+        await log.whenDurable(log.added);
+        for (const host of hosts) await host.storeShard(shard);
+        return;
+      } catch {
+        log.assertAlive();
+        await sleep(clock, EFFECT_RETRY_MS);
+      }
+    }
+  }
+}
+
+type NodeGateParts = {
+  readonly open: OpenShards;
+  readonly recovered: RecoveredRecords;
+  readonly shardOf: (actorId: string) => number;
+  /** Owner of a shard in this node's view, named in the refusal. */
+  readonly ownerOf: (shard: number) => ShardOwner | undefined;
+  /** Called for every call that this node refuses as not the owner. */
+  readonly onNotOwner: () => void;
+};
+
+/** Gate of one incarnation: admits calls for the actors of its open shards. */
+export class NodeGate implements ShardGate {
+  readonly #parts: NodeGateParts;
+
+  constructor(parts: NodeGateParts) {
+    this.#parts = parts;
+  }
+
+  shardOf(actorId: string): number {
+    return this.#parts.shardOf(actorId);
+  }
+
+  assertOpen(shard: number): void {
+    if (this.#parts.open.has(shard)) return;
+    this.#parts.onNotOwner();
+    const owner = this.#parts.ownerOf(shard);
+    throw faultFor('not_owner', 'another node owns this shard', { retryAfterS: 1, owner });
+  }
+
+  isClosing(shard: number): boolean {
+    return this.#parts.open.isClosing(shard);
+  }
+
+  tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined {
+    return this.#parts.recovered.tailOf(shard, actor, actorId);
+  }
+
+  activated(shard: number, actor: string, actorId: string): void {
+    this.#parts.recovered.activated(shard, actor, actorId);
+  }
+}

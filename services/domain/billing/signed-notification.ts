@@ -1,0 +1,70 @@
+import Stripe from 'stripe';
+import { NOTIFICATION_BYTES_MAX } from '#billing/billing-questions';
+import { Fault } from '#errors/fault';
+
+/** Maximum difference between signature time and now, in seconds. Source: Stripe. */
+const TOLERANCE_S = 300;
+
+/** Maximum length of a signature header, in characters. Each active secret adds about 80. */
+const HEADER_LENGTH_MAX = 4_096;
+
+/**
+ * Times in a signature header. Stripe's library takes the last of several, and digits within text.
+ */
+const TIME = /(?:^|,)t=([^,]*)/g;
+const SECONDS = /^\d{1,12}$/;
+
+/**
+ * The JSON of a notification that one of the secrets has signed. The signature is Stripe's HMAC
+ * over time and body, compared in constant time by Stripe's library. Throws
+ * `webhook_verification_failed` otherwise, without saying which part was wrong.
+ */
+export function verifiedNotification(
+  rawBody: Uint8Array,
+  header: string | undefined,
+  secrets: readonly string[],
+  nowMs: number,
+): unknown {
+  if (rawBody.length > NOTIFICATION_BYTES_MAX) throw refusal('the body is too large');
+  if (header === undefined || header.length > HEADER_LENGTH_MAX) {
+    throw refusal('there is no signature, or far too many');
+  }
+  assertTime(header, nowMs);
+  let failure: unknown;
+  for (const secret of secrets) {
+    try {
+      return eventOf(rawBody, header, secret, nowMs);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw refusal(failure);
+}
+
+/** The signature header for a body, signed by `secret` at `nowMs`. */
+export function signatureOf(body: string, secret: string, nowMs: number): string {
+  const timestamp = Math.floor(nowMs / 1_000);
+  return Stripe.webhooks.generateTestHeaderString({ payload: body, secret, timestamp });
+}
+
+function eventOf(rawBody: Uint8Array, header: string, secret: string, nowMs: number): unknown {
+  const payload = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.length);
+  return Stripe.webhooks.constructEvent(payload, header, secret, TOLERANCE_S, undefined, nowMs);
+}
+
+/**
+ * Throws unless the header has exactly one valid time, not in the future. Stripe's library refuses
+ * only old times.
+ */
+function assertTime(header: string, nowMs: number): void {
+  const [first, ...others] = [...header.matchAll(TIME)].map(([, text = '']) => text);
+  if (first === undefined || others.length > 0 || !SECONDS.test(first)) {
+    throw refusal('there is not one time');
+  }
+  if (Number(first) > nowMs / 1_000 + TOLERANCE_S) throw refusal('the time is to come');
+}
+
+function refusal(cause: unknown): Fault {
+  const text = 'the notification is not signed with a secret of this service, or not lately';
+  return new Fault('webhook_verification_failed', text, { cause });
+}

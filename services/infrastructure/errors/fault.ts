@@ -1,0 +1,84 @@
+import { FAULTS, type FaultCode } from '#errors/error-codes';
+import {
+  type AnyReason,
+  codeOfReason,
+  type FaultReason,
+  httpOfReason,
+} from '#errors/error-reasons';
+
+/** Owner of a shard, as named by `not_owner`. Source: architecture 3.5. */
+export type ShardOwner = {
+  readonly incarnation: string;
+  /** Address `host:port` of the owner's gRPC server. */
+  readonly address: string;
+  /** Fencing epoch. Grows with every change of the owner. */
+  readonly epoch: number;
+};
+
+/** Optional details of a refusal. */
+export type FaultOptions = {
+  /** Reason of the closed set. May change the HTTP status, for example 400 instead of 422. */
+  reason?: AnyReason | undefined;
+  /** JSON path, parameter or header that is invalid. */
+  field?: string | undefined;
+  /** Mode with too few answers (model 6). */
+  mode?: string | undefined;
+  /** Whole seconds after which a retry makes sense. */
+  retryAfterS?: number | undefined;
+  /** Whether the refused call may have taken effect nevertheless. Source: architecture 4. */
+  isOutcomeUnknown?: boolean;
+  /** With `not_owner`: the current owner of the shard, if known. Never shown to callers. */
+  owner?: ShardOwner | undefined;
+  /** Original error, for the log only. Never shown to callers. */
+  cause?: unknown;
+};
+
+/** A refusal. `message` reaches the caller; `cause` reaches only the log. */
+export class Fault extends Error {
+  override readonly name = 'Fault';
+  readonly code: FaultCode;
+  readonly reason: AnyReason | undefined;
+  readonly field: string | undefined;
+  readonly mode: string | undefined;
+  readonly retryAfterS: number | undefined;
+  readonly isOutcomeUnknown: boolean;
+  readonly owner: ShardOwner | undefined;
+
+  constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.reason = options.reason;
+    this.field = options.field;
+    this.mode = options.mode;
+    this.retryAfterS = options.retryAfterS;
+    this.isOutcomeUnknown = options.isOutcomeUnknown ?? false;
+    this.owner = options.owner;
+  }
+
+  /** HTTP status of this refusal. */
+  get httpStatus(): number {
+    return httpOfReason(this.reason) ?? FAULTS[this.code].http;
+  }
+}
+
+/**
+ * Converts any error to a Fault. An error that is no Fault is a bug: the caller sees `internal`,
+ * and the original text stays in the log.
+ */
+export function toFault(error: unknown): Fault {
+  return error instanceof Fault ? error : new Fault('internal', 'internal error', { cause: error });
+}
+
+/** The refusal with this reason and the reason's code. */
+export function faultFor(
+  reason: AnyReason,
+  message: string,
+  options: Omit<FaultOptions, 'reason'> = {},
+): Fault {
+  return new Fault(codeOfReason(reason), message, { ...options, reason });
+}
+
+/** A fault `invalid_request` about a field of the body, a parameter or a header. */
+export function invalid(reason: FaultReason, field: string | undefined, message: string): Fault {
+  return new Fault('invalid_request', message, { reason, field });
+}

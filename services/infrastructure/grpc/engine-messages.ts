@@ -1,0 +1,243 @@
+/**
+ * Messages between the edge and an engine, as domain data. A standalone process passes these
+ * objects directly; between processes `engine-codec.ts` translates them to proto. Source:
+ * architecture 5.
+ */
+
+import type { InstancesCursor, RecordsCursor } from '#grpc/list-cursor';
+import type { Traced } from '#telemetry/tracer';
+
+/**
+ * Valid observation. `timestampMs` is Unix time; if undefined, the engine sets the time
+ * (decision 152).
+ */
+export type ObservationInput = {
+  /** Index of the mode in the fixed order of the model. */
+  readonly mode: number;
+  readonly signal: number;
+  readonly confidence: number;
+  /** The `context` object as JSON text, stored and returned without interpretation. */
+  readonly contextJson: string;
+  readonly timestampMs: number | undefined;
+};
+
+/** The caller's `Idempotency-Key`, and a digest of its first request. Source: decision 22. */
+export type IdempotencyKey = {
+  readonly key: string;
+  /** Hex digest of method, path and body. */
+  readonly fingerprint: string;
+  /**
+   * Set while the cluster's secret is rotated. Another edge may have derived another call id for an
+   * earlier try of this call, so a new call id does not prove that the key is new (decision 146).
+   */
+  readonly isNameUnsure?: true;
+};
+
+/** Page of a list of records, over all generations or only the current one. */
+export type RecordPage = {
+  readonly limit: number;
+  readonly offset: number;
+  readonly isEveryGeneration: boolean;
+  /** Cursor where the listing continues. Undefined to start at `offset`. Source: decision 281. */
+  readonly cursor?: RecordsCursor | undefined;
+};
+
+/** Commands between engines, never sent by an edge. Source: architecture 3.6. */
+export type PeerCommand =
+  /**
+   * Puts the row of `EngineCall.instanceId`, which is stored already, into the account's directory.
+   */
+  | {
+      readonly kind: 'putListingRow';
+      readonly version: number;
+      readonly name: string;
+      readonly description: string;
+      readonly createdAtMs: number;
+    }
+  /** Removes the row of `EngineCall.instanceId` from the account's directory permanently. */
+  | { readonly kind: 'removeListingRow'; readonly version: number }
+  /**
+   * Reserves a place among the account's instances for `EngineCall.instanceId`, which is about to
+   * be created. Refused as `forbidden` if the account has `instancesMax` instances.
+   */
+  | { readonly kind: 'reservePlace'; readonly instancesMax: number }
+  /** Reads cycle and energy of the account's instances without activating any instance. */
+  | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
+
+/** Retention command of tools: deletes an instance's oldest rows (decision 234). */
+export type TrimCommand = {
+  readonly kind: 'trim';
+  /** Ordinals of the last observation and the last drift event to delete. */
+  readonly history: number;
+  readonly drift: number;
+  /** Generation, cycle and time of that observation. */
+  readonly generation: number;
+  readonly cycle: number;
+  readonly timestampMs: number;
+  /** The model's state after that observation, one character per byte. Undefined if unknown. */
+  readonly state: string | undefined;
+};
+
+/** Position in the event stream of an instance. Source: decision 244. */
+export type EventCursor = {
+  /** Ordinal of the last observation sent. */
+  readonly ordinal: number;
+  /** Number of drift events up to that observation. */
+  readonly drift: number;
+  /** Generation of the instance. 0 if only the ordinal is known. */
+  readonly generation: number;
+  /** Latest version of the instance whose events were all sent. 0 if there is none. */
+  readonly version: number;
+};
+
+/** Maximum number of instances of one `readSummaries`: the largest page. Source: interface 8.4. */
+export const SUMMARIES_MAX = 100;
+
+/** Command to an engine. Instance commands are in the order of interface 4. */
+export type EngineCommand =
+  | PeerCommand
+  | TrimCommand
+  | {
+      readonly kind: 'create';
+      readonly name: string;
+      readonly description: string;
+      readonly modeStrengths: readonly number[];
+      readonly energyLevel: number;
+      /**
+       * Maximum number of instances of the account, including this one. Undefined if there is no
+       * limit.
+       */
+      readonly instancesMax?: number;
+    }
+  | { readonly kind: 'readInstance' }
+  | {
+      readonly kind: 'rename';
+      readonly name: string | undefined;
+      readonly description: string | undefined;
+    }
+  | { readonly kind: 'remove' }
+  | {
+      readonly kind: 'process';
+      readonly observations: readonly ObservationInput[];
+      readonly isBatch: boolean;
+      readonly isEveryStateWanted: boolean;
+      /**
+       * Keys of the items of a batch, one entry per observation; absent if no item has a key. A
+       * key's fingerprint equals the fingerprint of a single call with the same observation.
+       * Source: decision 280.
+       */
+      readonly itemKeys?: readonly (IdempotencyKey | undefined)[] | undefined;
+    }
+  /** Applies observations to a copy of the instance. */
+  | { readonly kind: 'simulate'; readonly observations: readonly ObservationInput[] }
+  | { readonly kind: 'readSnapshot' }
+  | { readonly kind: 'readContract' }
+  | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
+  | ({ readonly kind: 'readHistory' } & RecordPage)
+  | ({ readonly kind: 'readDrift' } & RecordPage & { readonly isPaged: boolean })
+  /**
+   * Reads the events since a cursor, or from now on. Without events the call waits up to `waitMs`
+   * milliseconds for one. The answer's body is text of server-sent events (decision 244).
+   */
+  | {
+      readonly kind: 'readEvents';
+      readonly after: EventCursor | undefined;
+      readonly waitMs: number;
+    }
+  | {
+      readonly kind: 'list';
+      readonly limit: number;
+      readonly offset: number;
+      readonly sort: 'created_at' | 'name';
+      readonly order: 'asc' | 'desc';
+      /**
+       * Part of the name, ignoring case, or an id. Undefined for all instances. Source:
+       * decision 254.
+       */
+      readonly search?: string | undefined;
+      /**
+       * Cursor where the listing continues. Undefined to start at `offset`. Source: decision 281.
+       */
+      readonly cursor?: InstancesCursor | undefined;
+    };
+
+/** Call to an engine: a command with its context. */
+export type EngineCall = Traced & {
+  /**
+   * Account on whose behalf the call is made. An instance of another account is `not_found`
+   * (decision 19).
+   */
+  readonly accountId: string;
+  /** Id of the instance. Empty for `list` and `readSummaries`. */
+  readonly instanceId: string;
+  /**
+   * Permanent id of this call, for deduplication: a second call with the same id advances nothing.
+   * An integer below 2^52, chosen by the edge or derived from the caller's key. Source:
+   * architecture 3.5.
+   */
+  readonly callId: number;
+  /** Deadline, in Unix milliseconds: at most 10 s after the edge's first try. Dropped when past. */
+  readonly deadlineAtMs: number;
+  readonly idempotency: IdempotencyKey | undefined;
+  /**
+   * Whether only a stored answer may be returned, without any effect. Source: decision 22 (quota
+   * used up).
+   */
+  readonly isReplayOnly: boolean;
+  /** ETag of `If-Match`, `*`, or undefined. Source: decision 21. */
+  readonly ifMatch: string | undefined;
+  /**
+   * Model version that the account has chosen for its instances. Undefined without a choice
+   * (decision 238).
+   */
+  readonly modelVersion?: string | undefined;
+  readonly command: EngineCommand;
+};
+
+/**
+ * Call of the cluster or its operator, without a call id, a key or a precondition. Its command must
+ * be idempotent.
+ */
+export function unnamedCall(
+  asked: Pick<EngineCall, 'accountId' | 'instanceId' | 'deadlineAtMs' | 'command'>,
+): EngineCall {
+  const unnamed = { callId: 0, idempotency: undefined, isReplayOnly: false, ifMatch: undefined };
+  return { ...asked, ...unnamed };
+}
+
+/** Answer of an engine. Refusals are thrown as `Fault`. */
+export type EngineAnswer = {
+  /**
+   * Complete response body as JSON, rendered once by the engine. Text, or UTF-8 bytes if received
+   * over the wire.
+   */
+  readonly body: string | Uint8Array;
+  /** Strong ETag with its quotes. Empty where decision 21 defines none. */
+  readonly etag: string;
+  /** Cycles that this call actually advanced, which are billed. */
+  readonly cycles: number;
+  /** Seconds for `Retry-After` if the observation came too early (decision 1), otherwise 0. */
+  readonly throttledRetryAfterS: number;
+  /** Whether this is the stored answer of an earlier call with the same key. */
+  readonly isReplayed: boolean;
+  /**
+   * Set by routing on a replay that follows a try of unknown outcome. The replayed answer may be
+   * the result of that try, so this call may have used cycles.
+   */
+  readonly isPerhapsOwn?: true;
+  /** Set for `readEvents`: position at which the next call continues. */
+  readonly cursor?: EventCursor;
+};
+
+/**
+ * Creates an answer that advanced no cycle, was not throttled and is no replay. `etag` includes its
+ * quotes.
+ */
+export function plainAnswer(body: string | Uint8Array, etag = ''): EngineAnswer {
+  return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+}
+
+/** Engine, as the edge calls it. Throws the engine's faults. Never answers past the deadline. */
+export interface EngineClient {
+  ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer>;
+}

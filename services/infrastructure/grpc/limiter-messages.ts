@@ -1,0 +1,137 @@
+/** Messages between the edge and a limiter, as domain data. Source: architecture 4. */
+
+import type { Traced } from '#telemetry/tracer';
+
+/**
+ * Permanent name of a call: two calls are the same exactly if both numbers are equal. Only the edge
+ * can compute the name of a call with an `Idempotency-Key`. Source: architecture 3.5.
+ */
+export type CallName = {
+  /** Below 2^52, so that the number is exact everywhere. */
+  readonly callId: number;
+  /** Another 52 bits of a keyed call, which make collisions negligible; otherwise 0. */
+  readonly callTag: number;
+};
+
+/**
+ * Asks for admission of a call by a key or a member. One verdict covers key, account, minute window
+ * and monthly quota. Admitting the same call twice reserves once.
+ */
+export type AdmitCall = Traced &
+  CallName & {
+    readonly kind: 'admit';
+    readonly accountId: string;
+    /** SHA-256 of the whole API key, base64url. The secret itself never leaves the edge. */
+    readonly keyDigest: string;
+    /**
+     * Set if the console calls for a member whom it has signed in and whose role allows the call.
+     * There is no key then, and `keyDigest` names the session. Source: decision 253.
+     */
+    readonly isOfMember?: true | undefined;
+    /** Scope that the call needs. Source: decision 310. */
+    readonly scope: 'read' | 'full' | 'audit' | 'billing' | 'any';
+    /** Cycles to reserve. One request is always counted. */
+    readonly cycles: number;
+    /** Whether the answer describes the caller if the call is admitted. */
+    readonly isCallerDescribed?: boolean;
+    /** The caller's address as the edge sees it. An edge of release 1.0 omits it. */
+    readonly address?: string | undefined;
+    /**
+     * The caller's program in printable ASCII, empty if unknown. Sent until a call of the key has
+     * been admitted in the current minute at this edge.
+     */
+    readonly client?: string | undefined;
+  };
+
+/** Refunds the unused cycles of an admitted call. An unknown reservation changes nothing. */
+export type SettleCall = Traced &
+  CallName & {
+    readonly kind: 'settle';
+    readonly accountId: string;
+    /** Cycles that actually advanced, at most the reserved number. */
+    readonly cyclesUsed: number;
+  };
+
+/**
+ * Call about an account that involves no meter, for example to its audit trail. Any limiter answers
+ * it. Limiters of release 1.0 refuse it.
+ */
+export type AccountCall = Traced &
+  CallName & {
+    readonly kind: 'account';
+    readonly accountId: string;
+    /** From a closed set. The limiter checks name and body. */
+    readonly name: string;
+    /** JSON data. */
+    readonly body: unknown;
+  };
+
+/** Call to a meter. */
+export type MeteredCall = AdmitCall | SettleCall;
+
+/** Call to a limiter. */
+export type LimiterCall = MeteredCall | AccountCall;
+
+/** Numbers for the rate-limit headers. Source: interface 8.2, limiter-headers. */
+export type Allowance = {
+  readonly requestsPerMinute: number;
+  readonly requestsRemaining: number;
+  /** Unix time in whole seconds at which the window ends. */
+  readonly windowResetAtS: number;
+  readonly cyclesPerMonth: number;
+  readonly cyclesRemaining: number;
+  /** Unix time in whole seconds at which the UTC month ends. */
+  readonly monthResetAtS: number;
+  /** Maximum number of instances that the account may have at the same time (decision 154). */
+  readonly instances: number;
+  /**
+   * Model version that the account has chosen for its instances. Undefined without a choice
+   * (decision 238).
+   */
+  readonly modelVersion?: string | undefined;
+};
+
+/** Verdict on an `AdmitCall`. `settled` answers a `SettleCall`, `answered` an `AccountCall`. */
+export type Verdict =
+  | 'admitted'
+  | 'settled'
+  | 'unknown_key'
+  /** Only for a call with an address, whose sender supports this verdict. */
+  | 'address_not_allowed'
+  | 'read_only_key'
+  | 'account_suspended'
+  | 'rate_limited'
+  | 'quota_exceeded'
+  | 'answered';
+
+/** Plan of the caller's account, and the key of the call. */
+export type CallerDescription = {
+  /** Name of the plan, as the API shows it. */
+  readonly plan: string;
+  readonly keyId: string;
+  /** A `KeyScope`, or a scope of a later release. */
+  readonly keyScope: string;
+  /** Undefined if the key does not expire. */
+  readonly keyExpiresAtMs: number | undefined;
+};
+
+/**
+ * Answer of a limiter. `allowance` is undefined for `unknown_key`, so that no other account's
+ * numbers leak, and for `answered`.
+ */
+export type LimiterAnswer = {
+  readonly verdict: Verdict;
+  readonly allowance: Allowance | undefined;
+  /**
+   * Only in the answer to an admitted call that requested it. A limiter of an earlier release omits
+   * it.
+   */
+  readonly caller?: CallerDescription;
+  /** Answer to an `AccountCall`: JSON data. */
+  readonly body?: unknown;
+};
+
+/** Limiter, as the edge calls it. Throws `service_unavailable` if the verdict is uncertain. */
+export interface LimiterClient {
+  ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer>;
+}

@@ -1,0 +1,196 @@
+import { X509Certificate } from 'node:crypto';
+import type { SecureContextOptions } from 'node:tls';
+import * as grpc from '@grpc/grpc-js';
+import { Fault, faultFor } from '#errors/fault';
+import type { Reloadable } from '#stdlib/files';
+import { isHostPort } from '#stdlib/network';
+
+/**
+ * Server name in the TLS handshake of a client. Addresses of processes change, so identity does not
+ * depend on them: the role in the certificate counts (decision 143).
+ */
+export const TLS_NAME = 'identity-engine';
+
+/** Certificates for calls between processes, each as PEM. Source: architecture 5. */
+export type WireTls = {
+  /** Authority that signs the certificates of all processes of the cluster. */
+  readonly authority: Buffer;
+  readonly certificate: Buffer;
+  readonly key: Buffer;
+};
+
+/**
+ * Credentials of a new client connection: TLS with the client's certificate, to servers with one of
+ * the `wanted` roles only. Plain text without `tls`.
+ */
+export function clientCredentials(
+  tls: Reloadable<WireTls> | undefined,
+  wanted: readonly WireRole[],
+): grpc.ChannelCredentials {
+  if (tls === undefined) return grpc.credentials.createInsecure();
+  const checkServerIdentity = (_: string, { raw }: { readonly raw: Buffer }) => {
+    const roles = rolesOfPeer(raw);
+    if (wanted.some((role) => roles.includes(role))) return undefined;
+    const shown = roles.join(', ') || 'no process of a cluster';
+    return new Error(`its certificate is of ${shown}, not of ${wanted.join(' or ')}`);
+  };
+  const { authority, key, certificate } = tls.current;
+  return grpc.credentials.createSsl(authority, key, certificate, { checkServerIdentity });
+}
+
+/**
+ * Credentials of a server. With `tls`, only clients signed by the same authority can connect. Each
+ * new connection is checked with the current certificates; open connections stay.
+ */
+export function serverCredentials(
+  tls: Reloadable<WireTls> | undefined,
+): grpc.ServerCredentials & Partial<Disposable> {
+  return tls === undefined ? grpc.ServerCredentials.createInsecure() : new ReloadedCredentials(tls);
+}
+
+/**
+ * Server credentials that replace authority and certificate together. gRPC's own certificate
+ * provider (1.14.7) loads them one after the other and refuses connections meanwhile.
+ */
+class ReloadedCredentials extends grpc.ServerCredentials implements Disposable {
+  readonly #changes: Disposable;
+
+  constructor(tls: Reloadable<WireTls>) {
+    super({ requestCert: true, rejectUnauthorized: true }, contextOf(tls.current));
+    this.#changes = tls.onChange((changed) => this.updateSecureContextOptions(contextOf(changed)));
+  }
+
+  override _equals(other: grpc.ServerCredentials): boolean {
+    return this === other;
+  }
+
+  [Symbol.dispose](): void {
+    this.#changes[Symbol.dispose]();
+  }
+}
+
+function contextOf({ authority, certificate, key }: WireTls): SecureContextOptions {
+  return { ca: authority, cert: certificate, key };
+}
+
+/**
+ * Fault for a message with a value out of bounds, which is a bug or a forgery, so `internal`. The
+ * outcome is unknown to the waiting caller.
+ */
+export function brokenMessage(what: string): Fault {
+  const cause = new RangeError(`${what} off the wire`);
+  return new Fault('internal', 'internal error', { cause, isOutcomeUnknown: true });
+}
+
+/**
+ * Retry delay for a call that not every node supports yet, in seconds. An upgrade takes minutes.
+ */
+const UPGRADE_RETRY_AFTER_S = 5;
+
+/**
+ * Refusal of a call that only a later release supports, as happens during an upgrade of the
+ * cluster. The call has had no effect and is not sent to another node, because only the owner may
+ * answer.
+ */
+export function unknownCall(): Fault {
+  const text = 'this needs a release that has not reached every node yet';
+  return faultFor('upgrade_in_progress', text, { retryAfterS: UPGRADE_RETRY_AFTER_S });
+}
+
+/** Whether the error is a refusal of `unknownCall`. */
+export function isUnknownCall(error: unknown): error is Fault {
+  return error instanceof Fault && error.reason === 'upgrade_in_progress';
+}
+
+/**
+ * Refusal of a call that could not be decoded. The call has had no effect, so its outcome is known.
+ */
+export function refusalOf(error: unknown): Fault {
+  return isUnknownCall(error) ? error : new Fault('internal', 'internal error', { cause: error });
+}
+
+/** Returns `value` if it is a whole number in [min, max]. Otherwise throws `internal`. */
+export function trustInteger(value: number, min: number, max: number, what: string): number {
+  if (!(Number.isInteger(value) && value >= min && value <= max)) throw brokenMessage(what);
+  return value;
+}
+
+/**
+ * Returns `value` if it is in [0, 1], otherwise throws `internal`, also for NaN. Source: numbers of
+ * the model, interface 2.
+ */
+export function trustUnit(value: number, what: string): number {
+  if (!(value >= 0 && value <= 1)) throw brokenMessage(what);
+  return value;
+}
+
+/** Returns `value` if it has between `min` and `max` UTF-16 units. Otherwise throws `internal`. */
+export function trustText(value: string, min: number, max: number, what: string): string {
+  if (value.length < min || value.length > max) throw brokenMessage(what);
+  return value;
+}
+
+/**
+ * Returns `value` if it is `host:port`, otherwise throws `internal`. Processes connect only to such
+ * addresses.
+ */
+export function trustHostPort(value: string, what: string): string {
+  if (!isHostPort(value)) throw brokenMessage(what);
+  return value;
+}
+
+/** Roles of the processes in a cluster. */
+export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'console', 'ctl'] as const;
+
+/** Role of a process towards the other processes of its cluster. */
+export type WireRole = (typeof WIRE_ROLES)[number];
+
+/**
+ * Roles that may call each method, with TLS. This is the only table of permissions (decision 143).
+ * No role may call a method that is not listed.
+ */
+export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
+  // Edges send observations, as the console does for members. Engines maintain each other's
+  // listings. `ctl` deletes an account's instances, and trims.
+  '/identity_engine.v1.Engine/Exchange': ['edge', 'engine', 'console', 'ctl'],
+  '/identity_engine.v1.Engine/Ask': ['ctl'],
+  // Only the console may have members admitted, without a key: see `limiterProtocol.callersOf`.
+  '/identity_engine.v1.Limiter/Exchange': ['edge', 'console'],
+  '/identity_engine.v1.Limiter/Ask': ['ctl'],
+  // Nodes check whether a silent node is dead.
+  '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
+  '/identity_engine.v1.Admin/Drain': ['ctl'],
+  '/identity_engine.v1.Admin/ReadInstance': ['ctl'],
+  // Any limiter's admin port serves all accounts and asks the owner of the meter. The console does
+  // too.
+  '/identity_engine.v1.Admin/ReadUsage': ['limiter', 'console', 'ctl'],
+  '/identity_engine.v1.Admin/ResetUsage': ['limiter'],
+  // Any limiter's admin port shows the whole cluster.
+  '/identity_engine.v1.Admin/ReadLoad': ['limiter'],
+  '/grpc.health.v1.Health/Check': WIRE_ROLES,
+  '/grpc.health.v1.Health/Watch': WIRE_ROLES,
+};
+
+/** DNS name of a role in certificates, independent of a process's address. */
+export function roleName(role: WireRole): string {
+  return `${role}.identity-engine`;
+}
+
+/** Roles in a certificate. Only exact DNS names count, not wildcards or the subject. */
+export function rolesOf(certificate: X509Certificate): readonly WireRole[] {
+  const strict = { subject: 'never', wildcards: false } as const;
+  return WIRE_ROLES.filter((role) => certificate.checkHost(roleName(role), strict) !== undefined);
+}
+
+/** Roles of a peer. Undefined on a connection without TLS. */
+export function rolesOfCall(call: {
+  getAuthContext(): { sslPeerCertificate?: { raw: Buffer } };
+}): readonly WireRole[] | undefined {
+  const { sslPeerCertificate } = call.getAuthContext();
+  return sslPeerCertificate && rolesOfPeer(sslPeerCertificate.raw);
+}
+
+/** Roles in the certificate of a handshake. Empty without a certificate. */
+function rolesOfPeer(raw: Buffer | undefined): readonly WireRole[] {
+  return raw === undefined ? [] : rolesOf(new X509Certificate(raw));
+}

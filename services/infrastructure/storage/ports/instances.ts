@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict';
+import { hashText } from '#stdlib/hash';
+
+/** One processed observation. Source: interface 2.7. */
+export type HistoryRow = {
+  /** Number of the observation in the whole history of the instance, from 1. */
+  readonly ordinal: number;
+  readonly generation: number;
+  readonly cycle: number;
+  /** Index of the mode in the model's fixed order. */
+  readonly mode: number;
+  readonly signal: number;
+  readonly confidence: number;
+  readonly contextJson: string;
+  /** The observation's time in Unix milliseconds. */
+  readonly timestampMs: number;
+};
+
+/** One cycle whose drift level was not D0. Source: interface 2.7, model 3.5. */
+export type DriftRow = {
+  /** Number of the drift event in the life of the instance, from 1. */
+  readonly ordinal: number;
+  readonly generation: number;
+  readonly cycle: number;
+  readonly level: string;
+  readonly deviationJson: string;
+  readonly affectedModesJson: string;
+  readonly isRolledBack: boolean;
+  readonly timestampMs: number;
+};
+
+/** Time for which a stored answer is repeated, in milliseconds. Source: decision 22. */
+export const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
+
+/**
+ * Time for which the marker of a deleted instance stays, and the marker of its removed listing, in
+ * milliseconds. Journals may still hold records of the instance. Source: architecture 3.2.
+ */
+export const MARKER_AGE_MS = 40 * 24 * 60 * 60 * 1_000;
+
+/** Time for which an answer is stored, in milliseconds: an hour longer, for a late checkpoint. */
+export const ANSWER_STORED_MS = ANSWER_AGE_MS + 60 * 60 * 1_000;
+
+/** The stored answer to a call with an `Idempotency-Key`. Source: decision 22. */
+export type AnswerRow = {
+  /** Operation family and key: a create and a later call may use the same key. */
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly body: string;
+  readonly etag: string;
+  /** Commit time of the first call in Unix milliseconds; kept for 24 h. */
+  readonly atMs: number;
+};
+
+/**
+ * Rows one after the other, oldest first, as a string with one character per byte. Heads, chunks
+ * and the memory of every idle instance hold rows in this form. A string of n bytes takes n + 16
+ * bytes of memory, a buffer n + 540. No row depends on earlier rows, so new rows can be appended.
+ */
+export type PackedRows = string;
+
+/**
+ * Maximum number of rows in a chunk. Readers look this far beyond the newest row that they want.
+ */
+export const CHUNK_ROWS_MAX = 32;
+
+/**
+ * Rows that the store keeps as one value, with ordinals from `first` to `last`. A chunk never
+ * changes. A recovery may store rows again in chunks with other borders, but with the same content.
+ */
+export type Chunk = {
+  readonly first: number;
+  readonly last: number;
+  readonly rows: PackedRows;
+};
+
+/** Rows that no chunk holds: all rows with ordinals above `after`. */
+export type NewestRows = { readonly after: number; readonly rows: PackedRows };
+
+/** Newest rows of an instance that never had rows. */
+export const NO_ROWS: NewestRows = { after: 0, rows: '' };
+
+/** A committed call that may yet be retried. Source: architecture 3.5. */
+export type RecentCall = {
+  readonly callId: number;
+  readonly version: number;
+  /** Server time of the commit in Unix milliseconds. */
+  readonly atMs: number;
+};
+
+/**
+ * State of an instance at one version, without the rows in chunks. Content is unique per (id,
+ * version). Immutable: neither the store nor its user changes a head or its model vector.
+ */
+export type InstanceHead = {
+  readonly version: number;
+  readonly accountId: string;
+  readonly name: string;
+  readonly description: string;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** Set if the instance was deleted: the head is then only a marker (architecture 3.2). */
+  readonly deletedAtMs: number | undefined;
+  /** Start of the first interval: creation or the last reset. */
+  readonly originMs: number;
+  /** Time of the last accepted observation of this generation. */
+  readonly observedAtMs: number | undefined;
+  readonly generation: number;
+  /** Observations of all generations, and the observations before the current generation. */
+  readonly historyCount: number;
+  readonly historyStart: number;
+  readonly driftCount: number;
+  readonly driftStart: number;
+  /** Observations from the last chunk up to `historyCount`, and the drift events likewise. */
+  readonly newestHistory: NewestRows;
+  readonly newestDrift: NewestRows;
+  /** Absent: no rows were trimmed. */
+  readonly floor?: Floor;
+  /** Model of the vector (model 9). A replay needs the same model. */
+  readonly modelVersion: string;
+  /** The model's state vector (model 9: doubles, never rounded). */
+  readonly model: Float64Array;
+  /** Calls of the last 20 s before the version was stored. */
+  readonly recentCalls: readonly RecentCall[];
+};
+
+/** Data that one checkpoint of an instance stores. */
+export type InstanceCheckpoint = {
+  readonly instanceId: string;
+  readonly head: InstanceHead;
+  /** Chunks of rows that left the head since the checkpoint before, oldest first. */
+  readonly history: readonly Chunk[];
+  readonly drift: readonly Chunk[];
+  readonly answers: readonly AnswerRow[];
+  /** Rows trimmed by the checkpoint before; set if the floor of the head has moved since. */
+  readonly trimmedFrom?: RowCounts | undefined;
+};
+
+/** Answers of an instance without a checkpoint. No answer is newer than `version`. */
+export type InstanceAnswers = {
+  readonly instanceId: string;
+  readonly version: number;
+  readonly answers: readonly AnswerRow[];
+};
+
+/** Maximum number of heads that one call reads or stores. 64 heads of 2 kB fill half a batch. */
+export const HEADS_MAX = 64;
+
+/**
+ * Maximum size of the heads in one batch, in bytes. Cassandra takes 16 MiB; small batches keep its
+ * load even.
+ */
+export const HEADS_BYTES_MAX = 256 * 1_024;
+
+/** Store of instances that are not in memory. Methods reject with `service_unavailable`. */
+export interface InstanceStore {
+  /**
+   * Bucket of an instance. Instances of a bucket are read and stored together. The bucket never
+   * changes.
+   */
+  bucketOf(instanceId: string): number;
+  /** The head of the highest version ever stored, or undefined. */
+  readHead(instanceId: string): Promise<InstanceHead | undefined>;
+  /**
+   * Heads of at most `HEADS_MAX` instances of one bucket, in one read. Instances without a head are
+   * left out. For a head that cannot be decoded, the map has an `Error` with the reason.
+   */
+  readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
+  /**
+   * Stores at most `HEADS_MAX` checkpoints of instances of one bucket. First writes the chunks, in
+   * their order, and the answers, each confirmed. Then writes the heads: all or none, if they have
+   * at most `HEADS_BYTES_MAX` together.
+   *
+   * A checkpoint may be repeated and may arrive late, in any order: a version below the stored
+   * version changes nothing. The head of a deleted instance deletes all its rows. Chunks may
+   * overlap stored chunks with other borders; every row above the floor stays readable. If the
+   * floor has moved, rows up to the floor are deleted before the head is stored, also from chunks
+   * with later rows.
+   */
+  checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
+  /**
+   * Stores answers of instances of one bucket before the checkpoints that they belong to, in any
+   * number. May be repeated and may arrive late. The deletion of an instance deletes its answers.
+   */
+  storeAnswers(parts: readonly InstanceAnswers[]): Promise<void>;
+  /**
+   * Observations in chunks with ordinals from `newest` down, at most `count`, newest first. Throws
+   * `CorruptState` for a damaged chunk.
+   */
+  readHistory(instanceId: string, newest: number, count: number): Promise<HistoryRow[]>;
+  /** Drift events in chunks, as `readHistory` reads observations. */
+  readDrift(instanceId: string, newest: number, count: number): Promise<DriftRow[]>;
+  /** Stored answer for a key; undefined if there is none or the answer is older than `oldestMs`. */
+  findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;
+  /**
+   * Stored answers for at most 100 distinct keys, in any order. Keys without an answer are left
+   * out. `oldestMs` as in `findAnswer`. One read, if the store supports it.
+   */
+  findAnswers(
+    instanceId: string,
+    keys: readonly string[],
+    oldestMs: number,
+  ): Promise<readonly AnswerRow[]>;
+}
+
+/** A stored answer and its instance. */
+export type InstanceAnswer = { readonly instanceId: string; readonly answer: AnswerRow };
+
+/** Instances for tools, which iterate over everything as it is stored. */
+export interface PagedInstances extends InstanceStore {
+  /**
+   * All heads of a bucket with the markers of deleted instances, at most `HEADS_MAX` in a page, in
+   * a stable order. A head that cannot be decoded is an `Error`. Heads stored during the iteration
+   * may be missing.
+   */
+  headPages(bucket: number): AsyncIterable<ReadonlyMap<string, InstanceHead | Error>>;
+  /**
+   * All answers of at most `HEADS_MAX` instances of one bucket, in pages, in a stable order. Throws
+   * `CorruptState`.
+   */
+  answerPages(instanceIds: readonly string[]): AsyncIterable<readonly InstanceAnswer[]>;
+  /**
+   * Chunks of an instance with last ordinals above `after` and up to `newest`, lowest first. Throws
+   * `CorruptState`.
+   */
+  chunkPages(
+    table: 'history' | 'drift',
+    instanceId: string,
+    after: number,
+    newest: number,
+  ): AsyncIterable<readonly Chunk[]>;
+}
+
+/**
+ * Bucket of an actor's stored state. States of one bucket are stored in one write and read in one
+ * read. The bucket of an actor never changes: it is in the storage key.
+ */
+export type BucketOf = (actorId: string) => number;
+
+/**
+ * Buckets per shard. 64 shards have 1,024 buckets. With 10,000,000 instances, each bucket has
+ * 10,000 heads of 2 kB (20 MB). With more buckets, one write would have too few dirty actors. Never
+ * change it.
+ */
+const BUCKETS_PER_SHARD = 16;
+
+/**
+ * Buckets of a cluster with `shardCount` shards. Buckets and shards use the same hash, so each
+ * bucket lies in one shard and has one owner.
+ */
+export function bucketsOf(shardCount: number): BucketOf {
+  const count = bucketCountOf(shardCount);
+  return (actorId) => hashText(actorId) % count;
+}
+
+/** Number of buckets of a cluster. Buckets are numbered from 0. */
+export function bucketCountOf(shardCount: number): number {
+  return shardCount * BUCKETS_PER_SHARD;
+}
+
+/**
+ * Bucket that all given actors share; undefined for no actors. There may be at most `max` actors.
+ */
+export function onlyBucketOf(
+  bucketOf: BucketOf,
+  actorIds: readonly string[],
+  max = Number.POSITIVE_INFINITY,
+): number | undefined {
+  assert(actorIds.length <= max, `more than ${max} of them at once`);
+  const [bucket, other] = new Set(actorIds.map(bucketOf));
+  assert(other === undefined, 'those of one call are of one bucket');
+  return bucket;
+}
+
+/** Numbers of an instance's oldest rows in each table, counted for life. */
+export type RowCounts = { readonly history: number; readonly drift: number };
+
+/** Row counts of an instance that still has all its rows. */
+export const NO_ROWS_TRIMMED: RowCounts = { history: 0, drift: 0 };
+
+/**
+ * Floor of an instance's rows (decision 234). Rows up to the floor were trimmed, because they were
+ * older than the account's retention: the observations up to the ordinal `history`, and their drift
+ * events.
+ */
+export type Floor = RowCounts & {
+  /** Generation, cycle and time of the last observation below the floor. */
+  readonly generation: number;
+  readonly cycle: number;
+  readonly timestampMs: number;
+  /**
+   * Model state after that observation (`packedState`). The rows above can be replayed from this
+   * state. Undefined: the state is unknown.
+   */
+  readonly state: string | undefined;
+};
+
+/** Size of one number of a state, in bytes. */
+const NUMBER_BYTES = 8;
+
+/**
+ * Packs a model state into a string with one character per byte, which takes less memory than an
+ * array.
+ */
+export function packedState(state: Float64Array): string {
+  const bytes = Buffer.alloc(NUMBER_BYTES * state.length);
+  for (const [place, value] of state.entries()) bytes.writeDoubleLE(value, NUMBER_BYTES * place);
+  return bytes.toString('latin1');
+}
+
+/** Unpacks a state that `packedState` packed. */
+export function unpackedState(packed: string): Float64Array {
+  const bytes = Buffer.from(packed, 'latin1');
+  assert(bytes.length % NUMBER_BYTES === 0, 'a state is whole numbers of eight bytes');
+  return Float64Array.from({ length: bytes.length / NUMBER_BYTES }, (_, place) =>
+    bytes.readDoubleLE(NUMBER_BYTES * place),
+  );
+}
+
+/** Numbers of an instance's trimmed rows. */
+export function trimmedOf({ floor }: { readonly floor?: Floor | undefined }): RowCounts {
+  return floor ?? NO_ROWS_TRIMMED;
+}

@@ -1,0 +1,80 @@
+import { Fault } from '#errors/fault';
+
+/** One line of an account's listing. Source: architecture 3.6. */
+export type ListingRow = {
+  readonly instanceId: string;
+  /** Version of the instance that wrote the row. A lower version never replaces a higher one. */
+  readonly version: number;
+  readonly name: string;
+  readonly description: string;
+  readonly createdAtMs: number;
+};
+
+/**
+ * Part of a row that a directory keeps in memory. Descriptions would fill its node (decision 97).
+ */
+export type ListedInstance = Omit<ListingRow, 'description'>;
+
+/**
+ * Maximum size of an account's rows in its directory, in bytes: a million rows with names of 200
+ * bytes.
+ */
+const LISTING_BYTES_MAX = 384 * 1_024 * 1_024;
+
+/**
+ * Size of a listed instance in memory without its name, in bytes, with its places in the orders.
+ */
+const LISTED_BYTES = 170;
+
+/** Characters that V8 stores in two bytes. One such character widens the whole text. */
+const WIDE = /[\u0100-\uffff]/;
+
+/** The listings of all accounts. Methods throw `service_unavailable`. */
+export interface ListingStore {
+  /** Writes a row unless a row or a removal with a higher version is stored. */
+  put(accountId: string, row: ListingRow): Promise<void>;
+  /** Removes a row permanently. A late `put` of a lower version does not restore the row. */
+  remove(accountId: string, instanceId: string, version: number): Promise<void>;
+  /**
+   * All rows of an account without descriptions, in no particular order. Rejects as `overloaded` at
+   * the first row above `bytesMax` and reads no further rows.
+   */
+  listed(accountId: string, bytesMax?: number): Promise<ListedInstance[]>;
+  /** The row of one instance; undefined if none was put, or it was removed. */
+  find(accountId: string, instanceId: string): Promise<ListingRow | undefined>;
+  /** All rows of an account, in no particular order; for tools. */
+  load(accountId: string): Promise<ListingRow[]>;
+}
+
+/** Listings for tools, in pages. */
+export interface PagedListings extends ListingStore {
+  /**
+   * All rows of an account in pages, in a stable order. Rows that change during the iteration may
+   * be missing.
+   */
+  pages(accountId: string): AsyncIterable<readonly ListingRow[]>;
+}
+
+/** Row without its description. */
+export function listedOf({ description: _, ...listed }: ListingRow): ListedInstance {
+  return listed;
+}
+
+/** Approximate size of a listed instance in memory, in bytes. */
+export function listedBytes({ name }: ListedInstance): number {
+  return LISTED_BYTES + (WIDE.test(name) ? 2 * name.length : name.length);
+}
+
+/**
+ * Returns a function that adds up loaded rows. It throws `service_unavailable` at the first row
+ * above the limit.
+ */
+export function listingBudget(bytesMax = LISTING_BYTES_MAX): (row: ListedInstance) => void {
+  let bytes = 0;
+  return (row) => {
+    bytes += listedBytes(row);
+    if (bytes <= bytesMax) return;
+    const options = { reason: 'overloaded', retryAfterS: 1 } as const;
+    throw new Fault('service_unavailable', 'the listing of the account is too large', options);
+  };
+}

@@ -1,0 +1,114 @@
+import { type Clock, isoTime } from '#stdlib/clock';
+import type { Logger } from '#telemetry/logger';
+
+/** Minimum time without any answer before an outage is reported, in milliseconds. */
+const OUTAGE_MS = 3_000;
+
+/** Minimum number of unanswered requests in an outage. A single one may be a lost packet. */
+const UNANSWERED_MIN = 2;
+
+type DependencyOptions = {
+  /** `Cassandra`, `NATS`, `limiter`. */
+  readonly name: string;
+  readonly address: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly onClosed?: (dependency: Dependency) => void;
+};
+
+/**
+ * Outage detector of one dependency. Logs one line with the begin of an outage, and one line when
+ * the dependency answers again. Source: decision 342.
+ */
+export class Dependency implements Disposable {
+  readonly #options: DependencyOptions;
+  #unanswered = 0;
+  /** When the first unanswered request of the outage was noticed (monotonic). */
+  #foundMs = 0;
+  #sinceMs = 0;
+  #sinceWallMs = 0;
+  #isReported = false;
+
+  constructor(options: DependencyOptions) {
+    this.#options = options;
+  }
+
+  /** Line for the readiness probe. Undefined while the dependency answers. */
+  get note(): string | undefined {
+    if (!this.#isReported) return undefined;
+    const { name, address } = this.#options;
+    return `${name} at ${address} does not answer since ${isoTime(this.#sinceWallMs)}`;
+  }
+
+  /** Records an answer, which may be a refusal. On the hot path: one comparison. */
+  answered(): void {
+    if (this.#unanswered === 0) return;
+    this.#unanswered = 0;
+    if (!this.#isReported) return;
+    this.#isReported = false;
+    const { name, address, clock, logger } = this.#options;
+    const seconds = Math.round((clock.monotonicMs() - this.#sinceMs) / 100) / 10;
+    const since = isoTime(this.#sinceWallMs);
+    logger.info({ dependency: name, address, since, seconds }, 'a dependency answers again');
+  }
+
+  /** Records that a request that began `seconds` ago has not been answered. */
+  unanswered(why: string, seconds = 0): void {
+    this.#note(seconds);
+    const lastedMs = this.#options.clock.monotonicMs() - this.#foundMs;
+    if (this.#unanswered < UNANSWERED_MIN || lastedMs < OUTAGE_MS) return;
+    this.#report(why, 'a dependency does not answer');
+  }
+
+  /** Records that the only connection is lost, which is an outage at once. */
+  lost(why: string): void {
+    this.#note(0);
+    this.#report(why, 'the connection to a dependency is lost');
+  }
+
+  [Symbol.dispose](): void {
+    this.#isReported = false;
+    this.#options.onClosed?.(this);
+  }
+
+  #note(seconds: number): void {
+    const { clock } = this.#options;
+    if (this.#unanswered === 0) {
+      this.#foundMs = clock.monotonicMs();
+      this.#sinceMs = this.#foundMs - seconds * 1_000;
+      this.#sinceWallMs = clock.wallMs() - seconds * 1_000;
+    }
+    this.#unanswered += 1;
+  }
+
+  #report(why: string, text: string): void {
+    if (this.#isReported) return;
+    this.#isReported = true;
+    const { name, address, logger } = this.#options;
+    const since = isoTime(this.#sinceWallMs);
+    logger.warn({ dependency: name, address, since, why }, text);
+  }
+}
+
+/** Dependencies of a process. Its readiness probe lists those that do not answer. */
+export class Dependencies {
+  readonly #ports: Pick<DependencyOptions, 'clock' | 'logger'>;
+  readonly #open = new Set<Dependency>();
+
+  constructor(ports: Pick<DependencyOptions, 'clock' | 'logger'>) {
+    this.#ports = ports;
+  }
+
+  /** Adds a dependency until it is disposed. */
+  watch(name: string, address: string): Dependency {
+    const onClosed = (closed: Dependency): void => void this.#open.delete(closed);
+    const dependency = new Dependency({ ...this.#ports, name, address, onClosed });
+    this.#open.add(dependency);
+    return dependency;
+  }
+
+  /** Lines for the dependencies that do not answer. */
+  get notes(): readonly string[] {
+    return [...this.#open].flatMap(({ note }) => note ?? []);
+  }
+}

@@ -1,0 +1,307 @@
+import { type Counter, collectDefaultMetrics, type Gauge, Registry } from 'prom-client';
+import { systemClock } from '#stdlib/clock';
+import {
+  acceptsOpenMetrics,
+  counter,
+  gauge,
+  type Histogram,
+  histogram,
+  type MetricDefinition,
+  type MetricKind,
+  makeMetric,
+  OPEN_METRICS_TYPE,
+  openMetricsText,
+  type WallClock,
+} from '#telemetry/make-metric';
+
+/** Bucket bounds for durations, in seconds. Source: operations, "buckets that fit us". */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+/**
+ * Bucket bounds for the age of dirty actors, in seconds. A checkpoint is due at 10 s or 120 s
+ * (decision 200).
+ */
+const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120, 240];
+
+/** Bucket bounds for one model step, in seconds. */
+const STEP_SECONDS = [0.000001, 0.0000025, 0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.001];
+
+/** Bucket bounds for groups and frames, in messages. */
+const MESSAGES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
+
+/**
+ * Catalog of all metrics. Names and labels: operations, "Metrics". Labels contain only route
+ * templates and closed sets, never an account, an instance or a key.
+ */
+export const METRICS = {
+  identity_engine_build_info: gauge(
+    'Release and role of the process; the value is always 1.',
+    'version',
+    'role',
+  ),
+  nodejs_eventloop_utilization: gauge(
+    'Share of the last 5 s or more, up to the time between scrapes, in which the event loop was busy, 0 to 1.',
+  ),
+  http_server_request_duration_seconds: seconds(
+    'Time from the first byte of a request to its answer.',
+    'http_request_method',
+    'http_route',
+    'http_response_status_code',
+  ),
+  http_server_active_requests: gauge('Requests whose body is complete and that are not answered.'),
+  rpc_server_call_duration_seconds: seconds(
+    'Time a call from another process took here.',
+    'rpc_service',
+    'outcome',
+  ),
+  rpc_server_refused_total: counter(
+    'Calls from another process that its role may not make, by method and role.',
+    'rpc_method',
+    'role',
+  ),
+  rpc_client_call_duration_seconds: seconds(
+    'Time a call to another process took, as seen by the caller.',
+    'rpc_service',
+    'outcome',
+  ),
+  identity_cycles_total: counter('Observations applied, by result: kept or rolled_back.', 'result'),
+  identity_throttled_total: counter('Observations that came within the minimum cycle interval.'),
+  identity_drift_events_total: counter('Cycles whose drift level was not D0.', 'level'),
+  identity_advance_seconds: histogram(STEP_SECONDS, 'Time of one model step; one in 64 is timed.'),
+  identity_actors_active: gauge('Actors in memory, by kind.', 'actor'),
+  identity_actor_bytes: gauge('Bytes held by actors in memory, estimated, by kind.', 'actor'),
+  identity_activation_seconds: seconds(
+    'Time to activate an actor, by where its state came from.',
+    'source',
+  ),
+  identity_mailbox_wait_seconds: seconds(
+    'Time a call waited for its turn; calls that found the actor idle are not counted.',
+  ),
+  journal_unflushed_records: gauge(
+    'Committed records that no checkpoint has stored.',
+    'service',
+    'actor',
+  ),
+  checkpoint_dirty_age_seconds: histogram(
+    AGE_SECONDS,
+    'How long an actor had been dirty when it was checkpointed.',
+    'service',
+  ),
+  checkpoint_failures_total: counter(
+    'Checkpoint writes that failed and will be tried again.',
+    'service',
+  ),
+  journal_append_seconds: seconds(
+    'Time until the journal held a group, further tries included.',
+    'service',
+  ),
+  journal_group_records: histogram(
+    MESSAGES,
+    'Records of one group; 0 is the heartbeat of an idle node.',
+    'service',
+  ),
+  journal_fenced_total: counter(
+    'Incarnations of this process that ended because their journal was sealed or broken.',
+    'service',
+  ),
+  shards_owned: gauge('Shards that this process serves.', 'service'),
+  cluster_shards: gauge(
+    'Shards that the cluster has; each should be served by one process.',
+    'service',
+  ),
+  shard_moves_total: counter(
+    'Shards gained or given up, by reason: first, takeover, given or handed_off.',
+    'service',
+    'reason',
+  ),
+  shard_seals_total: counter(
+    'Journals of other nodes that this process sealed, by reason: dead, stalled or unreachable.',
+    'service',
+    'reason',
+  ),
+  recovered_records_total: counter(
+    'Records copied from the journals of other nodes into the own one.',
+    'service',
+  ),
+  recovery_seconds: seconds(
+    'Time from asking for a dead node’s records to serving its shard.',
+    'service',
+  ),
+  not_owner_total: counter(
+    'Calls refused because another node owns their shard; their callers ask that one.',
+    'service',
+  ),
+  bus_connected: gauge('Whether NATS is connected: 1, or 0; always 1 where none is needed.'),
+  bus_dropped_total: counter('Messages received from NATS and dropped, by reason.', 'reason'),
+  clock_ahead_seconds: gauge(
+    'How far the wall clock is ahead of the median of the other nodes; 0 with fewer than two.',
+  ),
+  clock_deviating: gauge(
+    'Whether the wall clock is more than 60 s from that of most others, and has not been corrected since: 1, or 0.',
+  ),
+  db_client_operation_duration_seconds: seconds(
+    'Time a statement took at the database.',
+    'db_system_name',
+    'db_operation_name',
+    'error_type',
+  ),
+  db_client_second_server_total: counter(
+    'Statements answered after a second server had been asked, by why the first was not enough.',
+    'db_operation_name',
+    'reason',
+  ),
+  limiter_checks_total: counter(
+    'Admissions decided: allow, rate, quota, key, unavailable.',
+    'decision',
+  ),
+  limiter_check_duration_seconds: seconds('Time to an admission as the edge sees it.'),
+  limiter_frame_messages: histogram(MESSAGES, 'Messages in one frame that the limiter received.'),
+  limiter_reservations_expired_total: counter(
+    'Reservations that expired unsettled after 60 s; they count as used.',
+  ),
+  limiter_watermark_raise_seconds: seconds(
+    'Time until the journal held the record that raises a watermark.',
+    'watermark',
+    'result',
+  ),
+  limiter_lost_cycles_total: counter(
+    'Cycles charged although no call reported them as used, by cause.',
+    'cause',
+  ),
+  limiter_heavy_losses_total: counter(
+    'Accounts whose cycles lost in crashes have passed 0.1 % of their quota of the month.',
+  ),
+  edge_refused_unasked_total: counter(
+    'Calls refused as rate_limited without asking the limiter, which had refused the key in this window.',
+  ),
+  edge_unknown_keys_not_looked_up_total: counter(
+    'Calls refused without asking the limiter because too many refused keys came from their address.',
+  ),
+  edge_fail_closed_total: counter(
+    'Requests refused because the limiter gave no answer, by reason.',
+    'reason',
+  ),
+  edge_unsettled_total: counter(
+    'Settlements that did not reach the limiter; their cycles expire as used.',
+  ),
+  edge_retries_total: counter(
+    'Further tries of calls to engines and limiters, by why the one before failed.',
+    'reason',
+  ),
+  edge_unfinished_bodies: gauge('Requests whose body has begun to arrive and is not complete.'),
+  edge_unfinished_body_bytes: gauge('Bytes that such bodies hold.'),
+  edge_bodies_given_up_total: counter(
+    'Bodies that were given up because too many, or too large ones, were unfinished.',
+  ),
+  edge_pipelined_requests: gauge(
+    'Requests that wait until the answers in front of theirs have left.',
+  ),
+  edge_unread_answer_bytes: gauge('Bytes of answers that their callers have not taken.'),
+  edge_slow_readers_ended_total: counter(
+    'Connections ended because they did not take their answers, by cause.',
+    'cause',
+  ),
+  edge_event_streams: gauge('Streams of events that are open.'),
+  edge_event_streams_ended_total: counter('Streams of events that have ended, by cause.', 'cause'),
+  log_lines_lost_total: counter(
+    'Lines that standard output or standard error did not take: a full disk or a closed pipe.',
+  ),
+  trace_spans_lost_total: counter(
+    'Spans that no collector shows, because it did not take them or too many waited for it.',
+  ),
+  trace_spans_open: gauge('Recorded spans that have begun and not ended.'),
+  tls_certificate_expiry_timestamp_seconds: gauge(
+    'When the first certificate of a chain, or of a list of authorities, expires, in Unix seconds.',
+    'use',
+  ),
+  credential_loaded_timestamp_seconds: gauge(
+    'When the certificates or the secret now in use were read from their files, in Unix seconds.',
+    'use',
+  ),
+  credential_reload_failures_total: counter(
+    'Looks at changed files of certificates or of a secret that found them of no use.',
+    'use',
+  ),
+  console_request_duration_seconds: seconds(
+    'Time from the first byte of a request to the console to its answer.',
+    'http_route',
+    'http_response_status_code',
+  ),
+  console_sign_ins_total: counter(
+    'Tries to sign in to the console, by step (password, second_factor) and outcome: right, wrong, too_early.',
+    'step',
+    'outcome',
+  ),
+  audit_failures_total: counter(
+    'Lines of audit trails that were not durable in time: an action whose first line one was has been refused.',
+  ),
+  edge_inflight: gauge('Calls that the edge has admitted and not answered.'),
+} satisfies Record<string, MetricDefinition>;
+
+/** Name of a metric in the catalog. */
+export type MetricName = keyof typeof METRICS;
+
+function seconds<Label extends string = never>(help: string, ...labels: readonly Label[]) {
+  return histogram(SECONDS, help, ...labels);
+}
+
+type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name]['labels'][number];
+type NamesOf<K extends MetricKind> = {
+  [Name in MetricName]: (typeof METRICS)[Name] extends { kind: K } ? Name : never;
+}[MetricName];
+
+/** Metrics of one process, by their names in the catalog. */
+export type Metrics = {
+  counter<Name extends NamesOf<'counter'>>(name: Name): Counter<LabelsOf<Name>>;
+  gauge<Name extends NamesOf<'gauge'>>(name: Name): Gauge<LabelsOf<Name>>;
+  histogram<Name extends NamesOf<'histogram'>>(name: Name): Histogram<LabelsOf<Name>>;
+  /** Runs `refresh` before every scrape, for gauges whose value is kept elsewhere. */
+  beforeScrape(refresh: () => void): void;
+  /**
+   * Scrape result and its content type. OpenMetrics with exemplars if the scraper accepts the
+   * format.
+   */
+  scrape(accept?: string): Promise<{ contentType: string; text: string }>;
+};
+
+/** Creates a registry with every metric of the catalog and prom-client's default metrics. */
+export function createMetrics(clock: WallClock = systemClock): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const made = new Map<string, Counter | Gauge | Histogram<string>>();
+  for (const [name, definition] of Object.entries<MetricDefinition>(METRICS)) {
+    made.set(name, makeMetric(name, definition, registry, clock));
+  }
+  const refreshers = [utilizationInto(made.get('nodejs_eventloop_utilization') as Gauge)];
+  return {
+    counter: (name) => made.get(name) as Counter<LabelsOf<typeof name>>,
+    gauge: (name) => made.get(name) as Gauge<LabelsOf<typeof name>>,
+    histogram: (name) => made.get(name) as Histogram<LabelsOf<typeof name>>,
+    beforeScrape: (refresh) => void refreshers.push(refresh),
+    scrape: async (accept) => {
+      for (const refresh of refreshers) refresh();
+      if (acceptsOpenMetrics(accept)) {
+        const text = openMetricsText(await registry.getMetricsAsJSON());
+        return { contentType: OPEN_METRICS_TYPE, text };
+      }
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}
+
+/**
+ * Minimum interval of a utilization, in milliseconds. If two programs scrape in succession, the
+ * second would otherwise see only its own scrape, which is all work.
+ */
+const UTILIZATION_MS_MIN = 5_000;
+
+function utilizationInto(gauge: Gauge): () => void {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { idle, active, utilization } = performance.eventLoopUtilization(now, last);
+    if (idle + active < UTILIZATION_MS_MIN) return;
+    gauge.set(utilization);
+    last = now;
+  };
+}

@@ -1,0 +1,11 @@
+import type { Clock } from '#stdlib/clock';
+import type { Tracer } from '#telemetry/tracer';
+
+/** Ports that every component needs from its process. */
+export type ProcessPorts = {
+  readonly clock: Clock;
+  /** Called with an error that is no `Fault`, which is a bug, and the span in which it occurred. */
+  readonly onBug: (error: unknown, traceparent?: string) => void;
+  /** Undefined if tracing is off. */
+  readonly tracer?: Tracer | undefined;
+};

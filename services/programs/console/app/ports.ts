@@ -1,0 +1,53 @@
+import type { AuditTrail } from '#audit/trail';
+import type { EdgePorts } from '#edge/app';
+import type { AccountAdmin, KeyAdmin } from '#limiter/admin/accounts';
+import type { Clock } from '#stdlib/clock';
+import type { Reloadable } from '#stdlib/files';
+import type { Randomness } from '#stdlib/randomness';
+import type { AccountStore } from '#storage/ports/accounts';
+import type { MemberStore, SessionStore, UserStore } from '#storage/ports/people';
+import type { Logger } from '#telemetry/logger';
+import type { Metrics } from '#telemetry/metrics';
+
+/** Ports behind the instance routes. The limiter also answers for billing. */
+type InstancePorts = Pick<EdgePorts, 'engine' | 'limiter' | 'accountNews'>;
+
+/** Ports of the console. */
+export type ConsolePorts = InstancePorts & {
+  readonly users: UserStore;
+  readonly sessions: SessionStore;
+  readonly members: MemberStore;
+  readonly accounts: Pick<AccountStore, 'find'>;
+  readonly trail: Pick<AuditTrail, 'append' | 'around' | 'page' | 'heads' | 'linesAfter'>;
+  readonly keys: KeyAdmin;
+  /** Rejects with `service_unavailable` where no limiter answers. */
+  readonly usage: Pick<AccountAdmin, 'usage' | 'months'>;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+};
+
+/** Configuration of the console. */
+export type ConsoleConfig = {
+  /**
+   * Public origin, for example `https://console.example.com`. Undefined: loopback addresses of its
+   * port over HTTP.
+   */
+  readonly origin: string | undefined;
+  /** CIDRs of proxies whose `X-Forwarded-For` is trusted. */
+  readonly trustedProxies: readonly string[];
+  /**
+   * Encryption secrets of second factors; the first encrypts, and a second one remains valid during
+   * a rotation (decision 134). Undefined: second factors are disabled, because stored data would
+   * outlive its key.
+   */
+  readonly secrets: Reloadable<readonly string[]> | undefined;
+  /**
+   * Cluster secrets, the same as on every edge. They name keyed calls and the things that the calls
+   * create (decision 134).
+   */
+  readonly clusterSecrets: Reloadable<readonly string[]>;
+  /** Account of a local run, used by `GET /api/setup`. Undefined outside a local run. */
+  readonly localAccountId: string | undefined;
+};

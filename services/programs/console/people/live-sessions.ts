@@ -1,0 +1,173 @@
+import { digestOf } from '#accounts/api-key';
+import {
+  type Authentication,
+  isSeenDue,
+  type Membership,
+  type Session,
+  type SessionWorth,
+  worthOf,
+} from '#accounts/people';
+import type { ConsolePorts } from '#console/app/ports';
+import { CLIENT_LENGTH_MAX, type Visit } from '#console/app/visit';
+import { RequestRates } from '#console/usage/instance-usage';
+import { faultFor, toFault } from '#errors/fault';
+import { SESSIONS_MAX, type StoredUser } from '#storage/ports/people';
+
+/** Length of a random value: 43 characters of base62 are 256 bits. Source: decision 245. */
+export const VALUE_LENGTH = 43;
+
+const COOKIE = /^(?<userId>usr_[0-9a-f]{16})\.[0-9A-Za-z]{43}$/;
+
+/** Length of a session's public id, a prefix of its digest. The digest is not secret. */
+const SESSION_ID_LENGTH = 16;
+
+/** A valid session and its user. */
+export type LiveSession = {
+  readonly stored: StoredUser;
+  readonly session: Session;
+  readonly worth: Exclude<SessionWorth, 'over'>;
+};
+
+/** A signed-in user, with session and membership. */
+export type Caller = LiveSession & { readonly membership: Membership };
+
+/** Input of a new session. */
+type Beginning = {
+  readonly stored: StoredUser;
+  readonly accountId: string;
+  readonly authenticatedBy: Authentication;
+  /** Session to replace, if any. */
+  readonly from?: Session | undefined;
+  /** Time of the sign-in in Unix milliseconds. Undefined: now. */
+  readonly createdAtMs?: number | undefined;
+};
+
+type SessionPorts = Pick<ConsolePorts, 'users' | 'sessions' | 'members' | 'clock' | 'randomness'>;
+
+/** Public id of a session, for lists and audit lines. */
+export function sessionIdOf({ digest }: Session): string {
+  return `ses_${digest.slice(0, SESSION_ID_LENGTH)}`;
+}
+
+/**
+ * Sessions of browsers. A cookie holds the user id and 256 random bits, and only its digest is
+ * stored. Every step that changes the rights of a session replaces the cookie. Source: decision
+ * 245.
+ */
+export class LiveSessions {
+  readonly #ports: SessionPorts;
+  /** Rate limits of requests with and without a session. */
+  readonly rates: RequestRates;
+
+  constructor(ports: SessionPorts) {
+    this.#ports = ports;
+    this.rates = new RequestRates(ports.clock);
+  }
+
+  /**
+   * Finds the session of a cookie. Undefined if there is no valid session. Updates the last-seen
+   * time if `isUse`.
+   */
+  async find(cookie: string | undefined, isUse = true): Promise<LiveSession | undefined> {
+    const { userId } = COOKIE.exec(cookie ?? '')?.groups ?? {};
+    if (cookie === undefined || userId === undefined) return undefined;
+    const { users, sessions, clock } = this.#ports;
+    const [stored, session] = await Promise.all([
+      users.find(userId),
+      sessions.find(userId, digestOf(cookie)),
+    ]);
+    if (stored === undefined || session === undefined) return undefined;
+    const nowMs = clock.wallMs();
+    const worth = worthOf(session, stored.user, nowMs);
+    if (worth === 'over') return undefined;
+    if (!isUse || !isSeenDue(session, nowMs)) return { stored, session, worth };
+    await sessions.touch(session, nowMs);
+    return { stored, session: { ...session, lastSeenAtMs: nowMs }, worth };
+  }
+
+  /**
+   * Returns the signed-in member. Throws 401 without a session, and while the second factor is
+   * missing. Automatic requests of a page set `isUse` to false, so that they do not extend the
+   * session.
+   */
+  async callerOf({ shown }: Visit, isUse = true): Promise<Caller> {
+    const live = await this.find(shown.session, isUse);
+    if (live === undefined) throw signInNeeded();
+    if (live.worth === 'second_factor') {
+      throw faultFor('second_factor_needed', 'a code of the second factor is missing');
+    }
+    const { members } = await this.#ports.members.find(live.session.accountId);
+    const membership = members.find(({ userId }) => userId === live.stored.user.id);
+    if (membership === undefined) throw signInNeeded();
+    return { ...live, membership };
+  }
+
+  /**
+   * Begins a session and returns its cookie value. Ends the oldest sessions beyond `SESSIONS_MAX`.
+   * Throws 401 if the session to replace has ended.
+   */
+  async begin(beginning: Beginning, visit: Visit): Promise<string> {
+    const { sessions, clock, randomness } = this.#ports;
+    const { stored, accountId, authenticatedBy, from, createdAtMs } = beginning;
+    const { id: userId, credentialsVersion } = stored.user;
+    const value = `${userId}.${randomness.base62(VALUE_LENGTH)}`;
+    const nowMs = clock.wallMs();
+    const { address } = visit;
+    const session: Session = {
+      ...{ digest: digestOf(value), userId, accountId, authenticatedBy, credentialsVersion },
+      ...{ createdAtMs: createdAtMs ?? nowMs, lastSeenAtMs: nowMs, address },
+      client: visit.client.slice(0, CLIENT_LENGTH_MAX),
+    };
+    if (from === undefined) await sessions.create(session);
+    else await this.#renew(from, session);
+    await this.#trim(stored, session);
+    return value;
+  }
+
+  /** Valid sessions of a user, newest first. */
+  async listOf({ user }: StoredUser): Promise<Session[]> {
+    const { sessions, clock } = this.#ports;
+    const all = await sessions.listOf(user.id);
+    return all
+      .filter((session) => worthOf(session, user, clock.wallMs()) !== 'over')
+      .toSorted((a, b) => b.lastSeenAtMs - a.lastSeenAtMs);
+  }
+
+  /** Ends all sessions of a user except one. */
+  async endOthers({ user }: StoredUser, keptDigest: string | undefined): Promise<void> {
+    const { sessions } = this.#ports;
+    const all = await sessions.listOf(user.id);
+    const others = all.map(({ digest }) => digest).filter((digest) => digest !== keptDigest);
+    await sessions.end(user.id, others);
+  }
+
+  async #renew(from: Session, session: Session): Promise<void> {
+    try {
+      await this.#ports.sessions.renew(from.digest, session);
+    } catch (error) {
+      throw toFault(error).code === 'conflict' ? signInNeeded() : error;
+    }
+  }
+
+  async #trim({ user }: StoredUser, newest: Session): Promise<void> {
+    const { sessions, clock } = this.#ports;
+    const others = (await sessions.listOf(user.id)).filter(
+      ({ digest }) => digest !== newest.digest,
+    );
+    const isOver = (session: Session) => worthOf(session, user, clock.wallMs()) === 'over';
+    const kept = others
+      .filter((session) => !isOver(session))
+      .toSorted((a, b) => b.lastSeenAtMs - a.lastSeenAtMs)
+      .slice(0, SESSIONS_MAX - 1);
+    const ended = others.filter((session) => !kept.includes(session));
+    await sessions.end(
+      user.id,
+      ended.map(({ digest }) => digest),
+    );
+  }
+}
+
+/** Refusal without a session. */
+function signInNeeded() {
+  return faultFor('sign_in_needed', 'sign in first');
+}

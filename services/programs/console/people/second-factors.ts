@@ -1,0 +1,241 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
+import { digestOf } from '#accounts/api-key';
+import { type User, withSecondFactor } from '#accounts/people';
+import { faultFor } from '#errors/fault';
+import type { Clock } from '#stdlib/clock';
+import { derivedFrom, type Reloadable } from '#stdlib/files';
+import type { Randomness } from '#stdlib/randomness';
+
+/** Result of an enrolment. The secret is shown once. */
+type Enrolment = { readonly user: User; readonly secret: string; readonly uri: string };
+
+/** A user with new recovery codes, which are shown once. */
+type WithCodes = { readonly user: User; readonly codes: readonly string[] };
+
+/** Second factors as pure functions: each returns the user to store. Source: decision 246. */
+export class SecondFactors {
+  readonly #clock: Pick<Clock, 'wallMs'>;
+  readonly #randomness: Randomness;
+  readonly #seal: SecretSeal | undefined;
+
+  constructor(
+    { clock, randomness }: { readonly clock: Clock; readonly randomness: Randomness },
+    secrets: Reloadable<readonly string[]> | undefined,
+  ) {
+    this.#clock = clock;
+    this.#randomness = randomness;
+    this.#seal = secrets && new SecretSeal(secrets);
+  }
+
+  /**
+   * Adds a new pending secret. Throws `second_factor_state` if a second factor is active, and
+   * `second_factor_unavailable` if the console has no secrets.
+   */
+  enrolled(user: User): Enrolment {
+    if (this.#seal === undefined) {
+      const text = 'there is no second factor without SERVICE_CLUSTER_SECRET';
+      throw faultFor('second_factor_unavailable', text);
+    }
+    assertState(user.secondFactor?.state !== 'active', 'the second factor is on already');
+    const secret = newTotpSecret(this.#randomness);
+    const sealedSecret = this.#seal.seal(user.id, secret);
+    const pending = withSecondFactor(user, { state: 'pending', sealedSecret, lastStep: 0 });
+    return { user: pending, ...totpTexts(secret, user.email) };
+  }
+
+  /**
+   * Activates the second factor if the code proves that the user has the secret. Otherwise
+   * undefined.
+   */
+  confirmed(user: User, code: string): WithCodes | undefined {
+    assertState(user.secondFactor?.state === 'pending', 'there is no second factor to confirm');
+    const after = this.#afterCode(user, code);
+    if (after?.secondFactor === undefined) return undefined;
+    // A new credentials version ends all sessions without the second factor, even if the factor is
+    // disabled later.
+    const secondFactor = { ...after.secondFactor, state: 'active' as const };
+    return this.withCodes({ ...withNextCredentials(after), secondFactor });
+  }
+
+  /** Removes the second factor. Throws `second_factor_state` if there is none. */
+  disabled(user: User): User {
+    assertState(user.secondFactor !== undefined, 'there is no second factor');
+    return withNextCredentials(withSecondFactor(user, undefined));
+  }
+
+  /** Replaces the recovery codes. The old codes become invalid. */
+  withCodes(user: User): WithCodes {
+    assertState(user.secondFactor?.state === 'active', 'there is no second factor');
+    const codes = newRecoveryCodes(this.#randomness);
+    const recoveryDigests = codes.map((each) => recoveryDigest(user.id, each));
+    return { user: { ...user, recoveryDigests }, codes };
+  }
+
+  /**
+   * Returns a function that consumes an authenticator code or recovery code. The function returns
+   * undefined if the code is wrong or used. After a concurrent change, apply the function to the
+   * changed user again.
+   */
+  used(code: string): (user: User) => User | undefined {
+    return (user) => {
+      if (user.secondFactor?.state !== 'active') return undefined;
+      const digest = recoveryDigest(user.id, code);
+      if (!user.recoveryDigests.includes(digest)) return this.#afterCode(user, code);
+      return { ...user, recoveryDigests: user.recoveryDigests.filter((each) => each !== digest) };
+    };
+  }
+
+  /**
+   * Consumes an authenticator code. A secret sealed under an older cluster secret is sealed again.
+   */
+  #afterCode(user: User, code: string): User | undefined {
+    const { secondFactor } = user;
+    const opened = secondFactor && this.#seal?.open(user.id, secondFactor.sealedSecret);
+    if (secondFactor === undefined || opened === undefined) return undefined;
+    const { lastStep } = secondFactor;
+    const step = stepOfCode(opened.text, code, { nowMs: this.#clock.wallMs(), lastStep });
+    if (step === undefined) return undefined;
+    const sealedSecret = opened.isCurrent
+      ? secondFactor.sealedSecret
+      : (this.#seal?.seal(user.id, opened.text) ?? secondFactor.sealedSecret);
+    return { ...user, secondFactor: { ...secondFactor, sealedSecret, lastStep: step } };
+  }
+}
+
+/** Increments the credentials version, which ends all sessions so far. */
+function withNextCredentials(user: User): User {
+  return { ...user, credentialsVersion: user.credentialsVersion + 1 };
+}
+
+function assertState(isSo: boolean, text: string): void {
+  if (!isSo) throw faultFor('second_factor_state', text);
+}
+
+/** Length of a secret in hexadecimal digits: 160 bits, as RFC 4226, 4 recommends. */
+const SECRET_DIGITS = 40;
+
+/**
+ * Accepted clock drift in steps of 30 s, for phones with inaccurate clocks. Source: RFC 6238, 5.2.
+ */
+const WINDOW_STEPS = 1;
+
+const CODE = /^\d{6}$/;
+
+/** Parameters that every authenticator supports: SHA-1, six digits, 30 s. Source: RFC 6238. */
+const KIND = { issuer: 'Identity Engine', algorithm: 'SHA1', digits: 6, period: 30 } as const;
+
+function newTotpSecret(randomness: Randomness): string {
+  return randomness.hex(SECRET_DIGITS);
+}
+
+/** Secret in base32 for typing, and URI for a QR code. */
+function totpTexts(secret: string, email: string): { secret: string; uri: string } {
+  const totp = totpOf(secret, email);
+  return { secret: totp.secret.base32, uri: totp.toString() };
+}
+
+/**
+ * Time step of a code at `nowMs`. Undefined if the code is wrong, or if a code of the same or a
+ * later step was used (`lastStep`).
+ */
+function stepOfCode(
+  secret: string,
+  code: string,
+  { nowMs, lastStep }: { readonly nowMs: number; readonly lastStep: number },
+): number | undefined {
+  if (!CODE.test(code)) return undefined;
+  const totp = totpOf(secret, '');
+  const delta = totp.validate({ token: code, timestamp: nowMs, window: WINDOW_STEPS });
+  if (delta === null) return undefined;
+  const step = totp.counter({ timestamp: nowMs }) + delta;
+  return step > lastStep ? step : undefined;
+}
+
+function totpOf(secret: string, label: string): TOTP {
+  return new TOTP({ ...KIND, label, secret: Secret.fromHex(secret) });
+}
+
+/** Number of recovery codes per user. Source: decision 246. */
+const CODES = 10;
+
+/** Length of a recovery code in hexadecimal digits: 80 bits, too many to guess from the digest. */
+const DIGITS = 20;
+
+/** Creates recovery codes as four groups of five digits. */
+function newRecoveryCodes(randomness: Randomness): string[] {
+  return Array.from({ length: CODES }, () => randomness.hex(DIGITS).replace(/(.{5})(?=.)/g, '$1-'));
+}
+
+/** Digest of a recovery code. Spaces, hyphens and case do not matter. */
+function recoveryDigest(userId: string, code: string): string {
+  return digestOf(`${userId} ${code.toLowerCase().replace(/[\s-]/g, '')}`);
+}
+
+/**
+ * Key derivation label. Separates this use of the cluster secret from other uses and later formats.
+ */
+const KEY_LABEL = 'identity-engine second factor 1';
+const KEY_BYTES = 32;
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Format prefix of sealed text (decision 239). */
+const FORM = 'sealed1';
+
+/** Opened text, and whether the current secret sealed it. */
+type OpenedSecret = { readonly text: string; readonly isCurrent: boolean };
+
+/**
+ * Encrypts a text for one user; the text of one user cannot be opened for another user. The first
+ * cluster secret seals, and all secrets open (decision 134).
+ */
+class SecretSeal {
+  readonly #keys: Reloadable<readonly Buffer[]>;
+
+  constructor(secrets: Reloadable<readonly string[]>) {
+    this.#keys = derivedFrom(secrets, (texts) => texts.map(keyOf));
+  }
+
+  /** Encrypts and authenticates the text (AES-256-GCM, bound to the user id). */
+  seal(userId: string, text: string): string {
+    const [key] = this.#keys.current;
+    if (key === undefined) throw new Error('a cluster has one secret at least');
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(userId));
+    const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    const bytes = Buffer.concat([nonce, cipher.getAuthTag(), hidden]);
+    return `${FORM}.${bytes.toString('base64url')}`;
+  }
+
+  /**
+   * Decrypts a text. Undefined if its secret was removed or if the text belongs to another user.
+   */
+  open(userId: string, sealed: string): OpenedSecret | undefined {
+    const [form, body = ''] = sealed.split('.');
+    if (form !== FORM) return undefined;
+    for (const [at, key] of this.#keys.current.entries()) {
+      const text = opened(key, userId, Buffer.from(body, 'base64url'));
+      if (text !== undefined) return { text, isCurrent: at === 0 };
+    }
+    return undefined;
+  }
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', KEY_LABEL, KEY_BYTES));
+}
+
+function opened(key: Buffer, userId: string, bytes: Buffer): string | undefined {
+  const hiddenAt = NONCE_BYTES + TAG_BYTES;
+  try {
+    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES))
+      .setAAD(Buffer.from(userId))
+      .setAuthTag(bytes.subarray(NONCE_BYTES, hiddenAt));
+    return decipher.update(bytes.subarray(hiddenAt), undefined, 'utf8') + decipher.final('utf8');
+  } catch {
+    return undefined;
+  }
+}

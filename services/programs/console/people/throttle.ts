@@ -1,0 +1,215 @@
+import type { User } from '#accounts/people';
+import { originOf, type Visit } from '#console/app/visit';
+import type { ConsoleAudit } from '#console/people/audit';
+import { networkOf } from '#edge/callers/refused-addresses';
+import { Fault } from '#errors/fault';
+import type { Clock } from '#stdlib/clock';
+import { putNewest } from '#stdlib/put-newest';
+import type { MemberStore } from '#storage/ports/people';
+import { LogRateLimit } from '#telemetry/log-limits';
+import type { Logger } from '#telemetry/logger';
+
+/** A sign-in attempt: source and target. */
+type Try = {
+  /** Target of the attempt: an email, known or not. */
+  readonly email: string;
+  readonly address: string;
+  /**
+   * Digest of the device cookie of a browser that has signed in as this user. Undefined without
+   * such a cookie.
+   */
+  readonly deviceDigest: string | undefined;
+};
+
+/** A try that counts as failed until `succeeded` is called. */
+export type CountedTry = { readonly succeeded: () => void };
+
+const MINUTE_MS = 60_000;
+
+/** Number of free failures and maximum wait per source. Source: decision 246. */
+const LIMITS = {
+  /** One network and one email, or one known device and one email. */
+  pair: { free: 5, waitMsMax: 15 * MINUTE_MS },
+  /** One network with any email, and the surrounding /48 for IPv6. */
+  network: { free: 30, waitMsMax: MINUTE_MS },
+  site: { free: 300, waitMsMax: MINUTE_MS },
+} as const;
+
+/**
+ * Slows down guessing without locking out the owner. An unknown browser waits at most
+ * `emailWaitMsMax`, however many others guess at the same email. A known device waits only for its
+ * own failures.
+ *
+ * A try counts as failed from its start, so that concurrent tries cannot bypass the limit. A
+ * refused try does not count. The counts are per process: n processes allow n times as many tries.
+ * Source: decision 246.
+ */
+export class SignInThrottle {
+  readonly #clock: Clock;
+  readonly #pairs = new FailureTable(LIMITS.pair);
+  readonly #networks = new FailureTable(LIMITS.network);
+  readonly #sites = new FailureTable(LIMITS.site);
+  readonly #emails: FailureTable;
+
+  constructor(clock: Clock, options: { readonly free: number; readonly emailWaitMsMax: number }) {
+    this.#clock = clock;
+    this.#emails = new FailureTable({ free: options.free, waitMsMax: options.emailWaitMsMax });
+  }
+
+  /** Counts a try. Throws `rate_limited` if the source must still wait. */
+  begin(attempt: Try): CountedTry {
+    const sources = this.#sourcesOf(attempt);
+    const nowMs = this.#clock.monotonicMs();
+    const waitMs = Math.max(...sources.map(([table, source]) => table.waitMs(source, nowMs)));
+    if (waitMs > 0) {
+      const retryAfterS = Math.ceil(waitMs / 1_000);
+      throw new Fault('rate_limited', 'too many tries: wait a little', { retryAfterS });
+    }
+    for (const [table, source] of sources) table.count(source, nowMs);
+    return {
+      succeeded: () => {
+        for (const [table, source] of sources) {
+          if (table === this.#pairs) table.clear(source);
+          else table.forgive(source, this.#clock.monotonicMs());
+        }
+      },
+    };
+  }
+
+  #sourcesOf({ email, address, deviceDigest }: Try): [FailureTable, string][] {
+    if (deviceDigest !== undefined) return [[this.#pairs, `${email} device ${deviceDigest}`]];
+    const { name, site } = networkOf(address);
+    return [
+      [this.#pairs, `${email} network ${name}`],
+      [this.#emails, email],
+      [this.#networks, name],
+      ...(site === undefined ? [] : ([[this.#sites, site]] as [FailureTable, string][])),
+    ];
+  }
+}
+
+/** Number of free failures, and bounds of the exponential back-off after them. */
+type FailureLimits = {
+  /** Failures before the first wait. */
+  readonly free: number;
+  /** Maximum wait, in milliseconds. The first wait is a second, and each further wait doubles. */
+  readonly waitMsMax: number;
+};
+
+/** The first wait, in milliseconds. */
+const FIRST_WAIT_MS = 1_000;
+
+/** Time after the last failure until failures are forgotten, in milliseconds. */
+const REMEMBERED_MS = 60 * 60_000;
+
+/** Maximum number of remembered sources. The oldest is evicted first. */
+const SOURCES_MAX = 10_000;
+
+type Failures = { readonly count: number; readonly lastMs: number };
+
+/**
+ * Failures by source, in bounded memory. Times are monotonic milliseconds. Source: decision 246.
+ */
+class FailureTable {
+  readonly #limits: FailureLimits;
+  readonly #failures = new Map<string, Failures>();
+
+  constructor(limits: FailureLimits) {
+    this.#limits = limits;
+  }
+
+  /** Milliseconds until the source may try again. 0 if it may try now. */
+  waitMs(source: string, nowMs: number): number {
+    const { count, lastMs } = this.#of(source, nowMs);
+    const { free, waitMsMax } = this.#limits;
+    if (count < free) return 0;
+    const spanMs = Math.min(waitMsMax, FIRST_WAIT_MS * 2 ** (count - free));
+    return Math.max(0, lastMs + spanMs - nowMs);
+  }
+
+  /** Counts a failure. */
+  count(source: string, nowMs: number): void {
+    const { count } = this.#of(source, nowMs);
+    putNewest(this.#failures, source, { count: count + 1, lastMs: nowMs }, SOURCES_MAX);
+  }
+
+  /** Takes one failure back. */
+  forgive(source: string, nowMs: number): void {
+    const { count, lastMs } = this.#of(source, nowMs);
+    if (count > 1) this.#failures.set(source, { count: count - 1, lastMs });
+    else this.#failures.delete(source);
+  }
+
+  /** Forgets a source. */
+  clear(source: string): void {
+    this.#failures.delete(source);
+  }
+
+  #of(source: string, nowMs: number): Failures {
+    const known = this.#failures.get(source);
+    const isRemembered = known !== undefined && nowMs - known.lastMs < REMEMBERED_MS;
+    return isRemembered ? known : { count: 0, lastMs: nowMs };
+  }
+}
+
+/**
+ * Maximum number of concurrent writes to audit trails. Failures beyond are only counted in the log.
+ */
+const WRITING_MAX = 32;
+
+type TrailPorts = {
+  readonly audit: ConsoleAudit;
+  readonly members: Pick<MemberStore, 'accountsOf'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+};
+
+/**
+ * Writes failed sign-ins to the audit trail of each account of the user. Runs in the background:
+ * nothing depends on the line, and a known email must not take longer than an unknown email.
+ */
+export class FailureTrail {
+  readonly #ports: TrailPorts;
+  readonly #lost: LogRateLimit;
+  #writing = 0;
+
+  constructor(ports: TrailPorts) {
+    this.#ports = ports;
+    this.#lost = new LogRateLimit(ports.clock);
+  }
+
+  /** Records a failure. A failure without a user has no trail. */
+  failed(user: User | undefined, visit: Visit): void {
+    if (user === undefined) return;
+    if (this.#writing >= WRITING_MAX) {
+      this.#lose('too many at once');
+      return;
+    }
+    this.#writing += 1;
+    this.#write(user, visit)
+      .catch((error: Error) => this.#lose(error.message))
+      .finally(() => {
+        this.#writing -= 1;
+      });
+  }
+
+  async #write({ id }: User, visit: Visit): Promise<void> {
+    const { audit, members } = this.#ports;
+    for (const { accountId } of await members.accountsOf(id)) {
+      const actor = { kind: 'anonymous' } as const;
+      await audit.refused({
+        accountId,
+        actor,
+        ...originOf(visit),
+        action: 'session.fail',
+        target: id,
+      });
+    }
+  }
+
+  #lose(why: string): void {
+    this.#lost.run((others) =>
+      this.#ports.logger.warn({ why, others }, 'a failed sign-in is missing in the audit trail'),
+    );
+  }
+}

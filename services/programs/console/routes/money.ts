@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { limitsOf } from '#accounts/plan';
+import { exportedText } from '#audit/entry';
+import type { AuditTrail } from '#audit/trail';
+import {
+  type ConsoleRoute,
+  callerRoute,
+  checkedQuery,
+  EmptyBody,
+  lineOf,
+} from '#console/app/route';
+import { saved, shown, type Visit } from '#console/app/visit';
+import type { ConsoleAudit } from '#console/people/audit';
+import { type Caller, type LiveSessions, sessionIdOf } from '#console/people/live-sessions';
+import { AuditQuery, auditAnswer } from '#edge/schemas/account';
+import type { AccountBilling } from '#edge/serve/account';
+import { isoTime } from '#stdlib/clock';
+import { AUDIT_LINES_MAX } from '#storage/ports/audit';
+
+type BillingParts = {
+  readonly live: LiveSessions;
+  readonly billing: Pick<AccountBilling, 'standing' | 'checkout' | 'portal'>;
+  readonly origin: () => string;
+};
+
+const CheckoutBody = z.strictObject({ plan: z.string().max(64) });
+
+const BILLING = { permission: 'billing' } as const;
+
+/** Path that the payment provider's pages return to. */
+const PAGE = '/billing';
+
+/** Routes for the plan of the caller's account and for links to the payment provider's pages. */
+export function billingRoutes({ live, billing, origin }: BillingParts): ConsoleRoute[] {
+  const standing = { method: 'GET', path: '/billing', ...BILLING } as const;
+  const checkout = {
+    method: 'POST',
+    path: '/billing/checkout',
+    body: CheckoutBody,
+    isCostly: true,
+    ...BILLING,
+  } as const;
+  const portal = {
+    method: 'POST',
+    path: '/billing/portal',
+    body: EmptyBody,
+    isCostly: true,
+    ...BILLING,
+  } as const;
+  return [
+    callerRoute(live, standing, async ({ caller }) =>
+      shown(viewOf(await billing.standing(caller.membership.accountId))),
+    ),
+    callerRoute(live, checkout, async ({ caller, visit, body: { plan } }) => {
+      const back = `${origin()}${PAGE}?checkout=`;
+      const urls = { successUrl: `${back}done`, cancelUrl: `${back}cancelled` };
+      return shown(await billing.checkout(buyerOf(caller, visit), { plan, ...urls }));
+    }),
+    callerRoute(live, portal, async ({ caller, visit }) =>
+      shown(await billing.portal(buyerOf(caller, visit), `${origin()}${PAGE}`)),
+    ),
+  ];
+}
+
+function buyerOf({ session, membership }: Caller, { address, requestId }: Visit) {
+  const member = { userId: session.userId, sessionId: sessionIdOf(session) };
+  return { accountId: membership.accountId, address, requestId, member };
+}
+
+type Standing = Awaited<ReturnType<AccountBilling['standing']>>;
+
+function viewOf({ provider, plan, later, subscription, maySubscribe, mayManage }: Standing) {
+  return {
+    ...(provider !== undefined && { provider }),
+    plan,
+    ...(later !== undefined && { next_plan: { plan: later.plan, at: isoTime(later.atMs) } }),
+    ...(subscription !== undefined && { subscription: viewOfSubscription(subscription) }),
+    may_subscribe: maySubscribe,
+    may_manage: mayManage,
+    plans: (['free', 'indie', 'pro'] as const).map((name) => {
+      const { requestsPerMinute, cyclesPerMonth, instances } = limitsOf({ plan: name });
+      const limits = { requests_per_minute: requestsPerMinute, cycles_per_month: cyclesPerMonth };
+      return { plan: name, ...limits, instances };
+    }),
+  };
+}
+
+function viewOfSubscription(subscription: NonNullable<Standing['subscription']>) {
+  const { plan, status, periodEndsAtMs, endsAtMs, failed } = subscription;
+  return {
+    plan,
+    status,
+    period_ends_at: isoTime(periodEndsAtMs),
+    ...(endsAtMs !== undefined && { ends_at: isoTime(endsAtMs) }),
+    ...(failed !== undefined && {
+      payment_failed_at: isoTime(failed.sinceMs),
+      kept_until: isoTime(failed.keptUntilMs),
+    }),
+  };
+}
+
+type AuditParts = {
+  readonly live: LiveSessions;
+  readonly audit: ConsoleAudit;
+  readonly trail: Pick<AuditTrail, 'page' | 'heads' | 'linesAfter'>;
+};
+
+const AUDIT = { permission: 'audit.read' } as const;
+
+/**
+ * Routes for the account's audit trail: pages as in `GET /v1/audit`, and the whole trail as a file.
+ */
+export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] {
+  const page = { method: 'GET', path: '/audit', ...AUDIT } as const;
+  const whole = { method: 'GET', path: '/audit/export', isCostly: true, ...AUDIT } as const;
+  return [
+    callerRoute(live, page, async ({ caller, query }) => {
+      const data = checkedQuery(AuditQuery, query);
+      const { accountId } = caller.membership;
+      const answer = await auditAnswer(data, (question) => trail.page(accountId, question));
+      return { status: 200, ...answer };
+    }),
+    callerRoute(live, whole, async ({ caller, visit }) => {
+      const { accountId } = caller.membership;
+      return await audit.around(lineOf(caller, visit, 'audit.export'), async () =>
+        saved(
+          `audit-${accountId}.ndjson`,
+          'application/x-ndjson',
+          Readable.from(linesOf(trail, accountId)),
+        ),
+      );
+    }),
+  ];
+}
+
+/** Yields the lines of all months, oldest first, in the format of `ctl audit export`. */
+async function* linesOf(trail: AuditParts['trail'], accountId: string): AsyncGenerator<string> {
+  for (const { month } of await trail.heads(accountId)) {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const { lines, next } = await trail.linesAfter(accountId, month, after, AUDIT_LINES_MAX);
+      yield lines.map((line) => `${exportedText(line)}\n`).join('');
+      after = next;
+    }
+  }
+}

@@ -1,0 +1,191 @@
+import { isAccountId } from '#accounts/api-key';
+import {
+  type ActingCluster,
+  type ClusterCommand,
+  type ClusterPorts,
+  CtlError,
+  UsageError,
+} from '#ctl/command';
+import { ACCOUNT, YES } from '#ctl/command-line';
+import { SILENT_MS_MAX } from '#ctl/deadline';
+import { eraseMonths, OperatorAudit } from '#ctl/operator';
+import { confirm, counted, Progress } from '#ctl/text';
+import { toFault } from '#errors/fault';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import { unnamedCall } from '#grpc/engine-messages';
+import { sleep } from '#stdlib/clock';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
+import type { ListingRow } from '#storage/ports/listings';
+import { forgetPeople } from '#storage/ports/people';
+
+/**
+ * Time after key revocation until the account can get no new instance, in milliseconds. The last
+ * limiter learns of the revocation within 30 s, and an admitted call takes up to 10 s. If an engine
+ * fails, its successor takes over within 30 s and lists new instances within 20 s. Source: decision
+ * 232.
+ */
+const SETTLED_MS = 120_000;
+
+/** Maximum number of concurrent deletions. */
+const IN_FLIGHT_MAX = 32;
+
+/** Maximum number of passes over the listing without progress. A shard moves within this time. */
+const IDLE_PASSES_MAX = 5;
+
+/** Pause between two passes without progress, in milliseconds. */
+const PAUSE_MS = 1_000;
+
+/** Confirms that no work remains for the operator. Source: decision 232. */
+const LEFT_TEXT = 'Nothing is left to do: the last of it leaves the journals within 155 s.';
+
+const QUESTION = {
+  what: 'The id of the account',
+  purpose: 'to delete it',
+  otherwise: 'that is another id: nothing has been deleted',
+} as const;
+
+/** `ctl accounts delete`: deletes an account and all its data. */
+export const DELETE_ACCOUNT: ClusterCommand = {
+  kind: 'cluster',
+  words: ['accounts', 'delete'],
+  summary: 'delete an account for good',
+  description:
+    'Revokes all keys of an account at once, deletes its instances and then the account with its members, for good; takes two minutes or more, and goes on where it was stopped when it is run again.',
+  args: [ACCOUNT],
+  options: { yes: YES },
+  silentMsMax: SETTLED_MS + SILENT_MS_MAX,
+  async run(ports, [id = ''], { yes = false }, terminal) {
+    if (!isAccountId(id)) throw new UsageError(`"${id}" is not the id of an account`);
+    if (!yes) await confirm({ ...QUESTION, expected: id }, terminal.ask);
+    await using acting = await ports.openActing();
+    // The audit trail is deleted with the account. Export the trail before to keep it.
+    if ((await ports.accounts.find(id)) !== undefined) {
+      await new OperatorAudit(ports).begin(id, { action: 'account.delete', target: id });
+    }
+    const found = await ports.accounts.beginDeletion(id, ports.clock.wallMs());
+    const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
+    // Repeated even if the account is deleted: an earlier run may have stopped before these steps.
+    await ports.meters.erase(id);
+    await ports.billing.erase(id);
+    await forgetPeople(ports.people, id);
+    await ports.keyUses.erase(id);
+    await eraseMonths(ports.audit, id, undefined);
+    await ports.accounts.endDeletion(id);
+    acting.announce(id);
+    const data = { id, status: 'deleted', instances_deleted: instances };
+    const text =
+      found === 'deleted'
+        ? `Account ${id} was deleted before.`
+        : `Account ${id} is deleted, and ${counted(instances, 'instance')} with it.\n${LEFT_TEXT}`;
+    return { data, text };
+  },
+};
+
+/** Shuts out the account's callers and deletes all its instances. Returns their number. */
+async function deleted(
+  ports: ClusterPorts,
+  acting: ActingCluster,
+  accountId: string,
+  report: (line: string) => void,
+): Promise<number> {
+  const { clock } = ports;
+  acting.announce(accountId);
+  const shutOutMs = clock.monotonicMs();
+  report('every key is revoked');
+  const first = await emptied(ports, acting, accountId, report);
+  const leftMs = shutOutMs + SETTLED_MS - clock.monotonicMs();
+  if (leftMs > 0) {
+    report(`waiting ${Math.ceil(leftMs / 1_000)} s for calls that were under way`);
+    await sleep(clock, leftMs);
+  }
+  return first + (await emptied(ports, acting, accountId, report));
+}
+
+/**
+ * Makes passes over the listing until no instances are left. Rejects with a `CtlError` after too
+ * many passes without progress.
+ */
+async function emptied(
+  ports: ClusterPorts,
+  acting: ActingCluster,
+  accountId: string,
+  report: (line: string) => void,
+): Promise<number> {
+  const progress = new Progress(ports.clock, report);
+  let total = 0;
+  for (let idle = 0; idle < IDLE_PASSES_MAX; ) {
+    let seen = 0;
+    let gone = 0;
+    let refusal: unknown;
+    for await (const page of ports.listings.pages(accountId)) {
+      const removed = () => {
+        gone += 1;
+        progress.at(() => `${counted(total + gone, 'instance')} deleted`);
+      };
+      seen += page.length;
+      refusal = (await removeAll(ports, acting, { accountId, page, removed })) ?? refusal;
+    }
+    total += gone;
+    if (seen === 0) return total;
+    if (gone > 0) continue;
+    idle += 1;
+    if (idle === IDLE_PASSES_MAX) throw notEmptied(seen, refusal);
+    await sleep(ports.clock, PAUSE_MS);
+  }
+  return total;
+}
+
+function notEmptied(left: number, refusal: unknown): CtlError {
+  const why = refusal instanceof Error ? refusal.message : 'no engine knows them';
+  return new CtlError(`${left} instances are left (${why}): run it again`, { cause: refusal });
+}
+
+/**
+ * Instances to delete. `removed` is called for each deleted instance, but not for instances already
+ * deleted.
+ */
+type Removal = {
+  readonly accountId: string;
+  readonly page: readonly ListingRow[];
+  readonly removed: () => void;
+};
+
+/**
+ * Asks the owners of instances to delete them. Returns the error of a failed deletion, or
+ * undefined.
+ */
+async function removeAll(
+  ports: ClusterPorts,
+  { engine }: ActingCluster,
+  { accountId, page, removed }: Removal,
+): Promise<unknown> {
+  let refusal: unknown;
+  await forEachConcurrently(page, IN_FLIGHT_MAX, async (row) => {
+    const { instanceId } = row;
+    const deadlineAtMs = ports.clock.wallMs() + CALL_TIMEOUT_MS_MAX;
+    // Deletion is idempotent, so the call needs no idempotency key.
+    const command = { kind: 'remove' } as const;
+    try {
+      await engine.ask(unnamedCall({ accountId, instanceId, deadlineAtMs, command }));
+      removed();
+    } catch (error) {
+      if (toFault(error).code !== 'not_found') refusal = error;
+      else if (await hasUnlisted(ports, accountId, row)) removed();
+    }
+  });
+  return refusal;
+}
+
+/**
+ * Removes the listing row of an interrupted import that stored no instance. Returns whether there
+ * was such a row.
+ */
+async function hasUnlisted(
+  { instances, listings }: ClusterPorts,
+  accountId: string,
+  { instanceId, version }: ListingRow,
+): Promise<boolean> {
+  if ((await instances.readHead(instanceId)) !== undefined) return false;
+  await listings.remove(accountId, instanceId, version + 1);
+  return true;
+}

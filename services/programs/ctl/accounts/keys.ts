@@ -1,0 +1,208 @@
+import type { z } from 'zod';
+import { KEY_NETWORKS_MAX } from '#accounts/account';
+import { type KeyScope, scopeOf } from '#accounts/api-key';
+import { oneCall, pathOf } from '#ctl/admin-client';
+import { type AccountCommand, UsageError } from '#ctl/command';
+import { ACCOUNT, KEY_ID } from '#ctl/command-line';
+import { table } from '#ctl/text';
+import {
+  GRACE_MS,
+  KeyBody,
+  KeysView,
+  KeyView,
+  NewKeyView,
+  RotationView,
+} from '#limiter/admin/schema';
+import { readNetwork } from '#stdlib/network';
+
+/** Hint below a new key. */
+const KEEP_TEXT = 'Keep it: it is not shown again.';
+
+const IN_EFFECT = 'in effect everywhere within a second, or 30 s if the announcement is lost.';
+
+/** Syntax of a scope. `full` reads and changes; `audit` and `billing` are separate rights. */
+const SCOPES = 'full|read|audit|billing,…';
+
+/** Commands for the API keys of accounts. */
+export const KEY_COMMANDS: readonly AccountCommand[] = [
+  {
+    kind: 'account',
+    words: ['keys', 'create'],
+    summary: 'make a key and print it once',
+    description:
+      'Makes a key and prints it once; only its digest and the last 4 characters of its secret are ' +
+      'stored. `--networks` binds it to up to 20 addresses and networks, separated by commas.',
+    args: [ACCOUNT],
+    options: {
+      name: { value: 'text', about: 'what the key is called, up to 64 characters' },
+      scope: {
+        value: SCOPES,
+        about: 'what the key may do (full unless named)',
+        faultOf: scopeFaultOf,
+      },
+      expires: {
+        ...{ value: 'time', about: 'when the key ends, as 2027-01-31T00:00:00Z' },
+        faultOf: timeFaultOf,
+      },
+      networks: {
+        ...{ value: 'cidr,cidr', about: 'addresses and networks that may use the key, up to 20' },
+        faultOf: networksFaultOf,
+      },
+    },
+    async run(admin, [account = ''], { name, scope = 'full', expires, networks }) {
+      const body = {
+        name,
+        scope: scopeNamed(scope),
+        expires_at: expires,
+        networks: networks?.split(','),
+      };
+      const data = await admin.ask(NewKeyView, 'POST', pathOf(account, 'keys'), body);
+      return { data, text: `${data.key}\n\n${keyTable([data])}\n${KEEP_TEXT}` };
+    },
+  },
+  oneCall(KeysView, keyTable, {
+    words: ['keys', 'list'],
+    summary: 'list the keys of an account',
+    description:
+      'Shows the keys of an account by id and name, with scope, status, the networks they are bound ' +
+      'to, when, from where and by what program they were used last, and what is worth a look; ' +
+      'never the key itself.',
+    request: { method: 'GET', part: 'keys' },
+  }),
+  {
+    kind: 'account',
+    words: ['keys', 'rename'],
+    summary: 'give a key another name',
+    description: 'Gives a key another name.',
+    args: [ACCOUNT, KEY_ID, { name: 'name', about: 'the new name, up to 64 characters' }],
+    options: {},
+    async run(admin, [account = '', key = '', name = '']) {
+      const data = await admin.ask(KeyView, 'PUT', partOf(account, key, 'name'), { name });
+      return { data, text: keyTable([data]) };
+    },
+  },
+  {
+    kind: 'account',
+    words: ['keys', 'scope'],
+    summary: 'give a key another scope',
+    description: `Gives a key another scope; ${IN_EFFECT}`,
+    args: [ACCOUNT, KEY_ID, { name: SCOPES, about: 'the new scope', faultOf: scopeFaultOf }],
+    options: {},
+    async run(admin, [account = '', key = '', scope = '']) {
+      const body = { scope: scopeNamed(scope) };
+      const data = await admin.ask(KeyView, 'PUT', partOf(account, key, 'scope'), body);
+      return { data, text: keyTable([data]) };
+    },
+  },
+  {
+    kind: 'account',
+    words: ['keys', 'rotate'],
+    summary: 'replace a key by a new one',
+    description:
+      'Makes a key that takes the place of another one, with its name, scope, networks and length ' +
+      'of life, and prints it once. The other one works for the grace period more (24 h unless ' +
+      `named), without one it is revoked: ${IN_EFFECT}`,
+    args: [ACCOUNT, KEY_ID],
+    options: {
+      grace: {
+        ...{ value: 'time', about: 'how long the old key still works (24h unless named)' },
+        choices: Object.keys(GRACE_MS),
+      },
+    },
+    async run(admin, [account = '', key = ''], { grace = '24h' }) {
+      const data = await admin.ask(RotationView, 'POST', partOf(account, key, 'rotate'), { grace });
+      return { data, text: `${data.key}\n\n${keyTable([data, data.replaced])}\n${KEEP_TEXT}` };
+    },
+  },
+  oneChange(
+    'POST',
+    'disable',
+    'refuse a key until it is enabled',
+    `Refuses a key until it is enabled; ${IN_EFFECT}`,
+  ),
+  oneChange(
+    'POST',
+    'enable',
+    'let a disabled key in again',
+    `Lets a disabled key in again; ${IN_EFFECT}`,
+  ),
+  oneChange('DELETE', 'revoke', 'revoke a key for good', `Revokes a key; ${IN_EFFECT}`),
+];
+
+/** Fault in the expiry of a key. A time in the past is refused: nobody could use the key. */
+function timeFaultOf(text: string): string | undefined {
+  return KeyBody.shape.expires_at.safeParse(text).success
+    ? undefined
+    : 'must be a time such as 2027-01-31T00:00:00Z';
+}
+
+function networksFaultOf(text: string): string | undefined {
+  const networks = text.split(',');
+  const wrong = networks.find((one) => readNetwork(one) === undefined);
+  if (wrong !== undefined) return `has ${JSON.stringify(wrong)}, which is no address and no CIDR`;
+  const most = `must name at most ${KEY_NETWORKS_MAX} networks`;
+  return networks.length > KEY_NETWORKS_MAX ? most : undefined;
+}
+
+/** Builds a command that changes one key and has no further input. */
+function oneChange(
+  method: 'POST' | 'DELETE',
+  word: 'disable' | 'enable' | 'revoke',
+  summary: string,
+  description: string,
+): AccountCommand {
+  return {
+    kind: 'account',
+    words: ['keys', word],
+    summary,
+    description,
+    args: [ACCOUNT, KEY_ID],
+    options: {},
+    async run(admin, [account = '', key = '']) {
+      const path = partOf(account, key, method === 'DELETE' ? undefined : word);
+      const data = await admin.ask(KeyView, method, path);
+      return { data, text: keyTable([data]) };
+    },
+  };
+}
+
+function partOf(account: string, key: string, part: string | undefined): string {
+  const path = `${pathOf(account, 'keys')}/${encodeURIComponent(key)}`;
+  return part === undefined ? path : `${path}/${part}`;
+}
+
+/** Parses a scope of comma-separated words. Throws a `UsageError`. */
+function scopeNamed(text: string): KeyScope {
+  const scope = scopeOf(text.split(','));
+  if (scope === undefined) throw new UsageError(`a scope ${scopeFaultOf(text)}`);
+  return scope;
+}
+
+function scopeFaultOf(text: string): string | undefined {
+  return scopeOf(text.split(',')) === undefined ? `must be ${SCOPES}` : undefined;
+}
+
+/** Optional columns, shown if any key has a value for them. */
+const OPTIONAL_COLUMNS = [
+  ['NETWORKS', ({ networks }) => networks?.join(' ')],
+  ['DISABLED', ({ disabled_at }) => disabled_at],
+  ['REPLACED BY', ({ replaced_by }) => replaced_by],
+  ['MADE BY', ({ created_by }) => created_by?.id],
+  ['LAST USED', ({ last_used }) => last_used?.at],
+  ['FROM', ({ last_used }) => last_used?.address],
+  ['BY', ({ last_used }) => last_used?.client],
+  ['HINTS', ({ hints = [] }) => hints.join(' ') || undefined],
+] as const satisfies [string, (key: Key) => string | undefined][];
+
+type Key = z.infer<typeof KeyView>;
+
+function keyTable(keys: readonly Key[]): string {
+  const more = OPTIONAL_COLUMNS.filter(([, of]) => keys.some((key) => of(key) !== undefined));
+  const headings = ['KEY ID', 'NAME', 'KEY', 'SCOPE', 'STATUS', 'CREATED', 'EXPIRES', 'REVOKED'];
+  const rows = keys.map((key) => {
+    const { id, name, masked, scope, status, created_at, expires_at, revoked_at } = key;
+    const always = [id, name, masked, scope, status, created_at, expires_at, revoked_at];
+    return [...always, ...more.map(([, of]) => of(key))];
+  });
+  return table([...headings, ...more.map(([heading]) => heading)], rows);
+}

@@ -1,0 +1,239 @@
+import {
+  CHECKPOINT_AGE_MS,
+  EARLY_ROWS_BYTES_MAX,
+  TAIL_FILL_DUE,
+  UNFLUSHED_BYTES_MAX,
+  UNFLUSHED_RECORDS_MAX,
+} from '#actor-runtime/bounds';
+import { MEASURED } from '#ctl/capacity/measured';
+
+/** A load to plan for. */
+export type Load = {
+  /** Observations per second, one per call, spread evenly over the instances. */
+  readonly observations: number;
+  readonly instances: number;
+  /** Share of calls with an `Idempotency-Key`, 0 to 1. */
+  readonly keyedShare: number;
+  /** Share of every core and of the memory to keep free, 0 to less than 1. */
+  readonly headroom: number;
+};
+
+/** Processes or servers of one kind. `busy` is the number of busy cores of all of them. */
+type Part = { readonly count: number; readonly busy: number };
+
+/** Resources that a load needs, for a cluster with three copies. CPU in cores, sizes in bytes. */
+export type Capacity = {
+  readonly edges: Part;
+  readonly limiters: Part;
+  readonly engines: Part & {
+    /** Number of instances in memory, over all engines. */
+    readonly active: number;
+    readonly bytesEach: number;
+    /** Number of observations per journal append, and per checkpoint of an instance. */
+    readonly groupRecords: number;
+    readonly perCheckpoint: number;
+    /** Whether instances are evicted before their next observation. */
+    readonly areCold: boolean;
+  };
+  readonly cassandra: Part & {
+    readonly appendsPerSecond: number;
+    /** Disk per server, in bytes: growth per day, and size independent of time. */
+    readonly diskPerDayEach: number;
+    readonly diskAtOnceEach: number;
+  };
+  readonly nats: { readonly count: number; readonly bytesPerSecond: number };
+  readonly shards: number;
+};
+
+/** Assumptions about the configuration and the machines. */
+export const ASSUMED = {
+  /** Number of copies in Cassandra, and number of copies that a read asks. */
+  copies: 3,
+  copiesRead: 2,
+  /** Cores of a Cassandra server in the production manifests. */
+  cassandraCores: 4,
+  /** Cores that an edge, limiter or engine can use: each is single-threaded. */
+  processCores: 1,
+  /** Minimum number of processes of each kind, so that one may fail. */
+  processes: 2,
+  natsServers: 3,
+  /** Maximum number of engines that an edge connects to. Source: `routing/policy` `PEERS_MAX`. */
+  enginesMost: 256,
+  /** Defaults of `SERVICE_ACTOR_IDLE_S` and `SERVICE_ACTOR_MEMORY_MIB`. */
+  idleSeconds: 900,
+  actorMiB: 1_024,
+  /** Retention of keyed answers, in seconds. Source: schema.cql. */
+  answerSeconds: 90_000,
+  /** Size of a node's heartbeat, in bytes. Every node sends one per second to all processes. */
+  heartbeatBytes: 1_000,
+  /** Shards per engine (middle of 10 to 40), default number of shards, and maximum. */
+  shardsPerEngine: 25,
+  shardsUsual: 256,
+  shardsMost: 4_096,
+} as const;
+
+const DAY_SECONDS = 86_400;
+
+/** Computes the resources for a load. Undefined if one cluster cannot serve the load. Pure. */
+export function capacityFor(load: Load): Capacity | undefined {
+  const { observations, keyedShare } = load;
+  const edgeUs = UNIT_COSTS.edge.observation + keyedShare * UNIT_COSTS.edge.keyed;
+  const limiterUs = UNIT_COSTS.limiter.observation + keyedShare * UNIT_COSTS.limiter.keyed;
+  const engines = enginesFor(load);
+  if (engines === undefined) return undefined;
+  const edges = processes((observations * edgeUs) / 1e6, load);
+  const limiters = processes((observations * limiterUs) / 1e6, load);
+  const nodes = engines.count + limiters.count;
+  return {
+    edges,
+    limiters,
+    engines,
+    cassandra: cassandraFor(load, engines),
+    nats: {
+      count: ASSUMED.natsServers,
+      bytesPerSecond: nodes * (nodes + edges.count) * ASSUMED.heartbeatBytes,
+    },
+    shards: shardsFor(engines.count),
+  };
+}
+
+/**
+ * Processes of a kind: enough to keep the headroom free, and to serve everything with one process
+ * down.
+ */
+function processes(busy: number, { headroom }: Load): Part {
+  return { count: countFor(busy, ASSUMED.processCores, headroom), busy };
+}
+
+function countFor(busy: number, coresEach: number, headroom: number): number {
+  const withRoom = Math.ceil(busy / (coresEach * (1 - headroom)));
+  return Math.max(ASSUMED.processes, withRoom, Math.ceil(busy / coresEach) + 1);
+}
+
+/**
+ * Smallest number of engines that serves a load. More engines make smaller groups, so the total
+ * cost rises with their number.
+ */
+function enginesFor(load: Load): Capacity['engines'] | undefined {
+  for (let count = ASSUMED.processes; count <= ASSUMED.enginesMost; count += 1) {
+    const all = engineWork(load, count);
+    const oneAway = engineWork(load, count - 1);
+    const areFree = all.busy <= count * ASSUMED.processCores * (1 - load.headroom);
+    const isEnough = oneAway.busy <= (count - 1) * ASSUMED.processCores;
+    const bytesMax = count * ASSUMED.actorMiB * MIB * (1 - load.headroom);
+    const fits = all.active * UNIT_COSTS.liveBytes <= bytesMax;
+    if (areFree && isEnough && fits) return { ...all, count };
+  }
+  return undefined;
+}
+
+function engineWork({ observations, instances, keyedShare }: Load, count: number) {
+  const { engine, appendsPerSecond, engineBytes, activeBytes } = UNIT_COSTS;
+  const active = Math.min(instances, observations * ASSUMED.idleSeconds);
+  const areCold = active < instances;
+  const each = observations / count;
+  const groupRecords = Math.max(1, each / appendsPerSecond);
+  const recordsWaiting = Math.min(
+    each * (CHECKPOINT_AGE_MS / 1_000),
+    UNFLUSHED_RECORDS_MAX * TAIL_FILL_DUE,
+  );
+  const perCheckpoint = Math.max(1, recordsWaiting / (active / count));
+  const us =
+    engine.observation +
+    engine.append / groupRecords +
+    engine.head / perCheckpoint +
+    (areCold ? engine.activation : 0) +
+    keyedShare * engine.keyed;
+  const answers = keyedShare > 0 ? EARLY_ROWS_BYTES_MAX : 0;
+  const bytesEach = engineBytes + (active / count) * activeBytes + UNFLUSHED_BYTES_MAX + answers;
+  const busy = (observations * us) / 1e6;
+  return { busy, active, bytesEach, groupRecords, perCheckpoint, areCold };
+}
+
+function cassandraFor(load: Load, engines: Capacity['engines']): Capacity['cassandra'] {
+  const { observations, instances, keyedShare, headroom } = load;
+  const { cassandra, observationBytes, headBytes, answerBytes } = UNIT_COSTS;
+  const writeUs =
+    cassandra.observation +
+    cassandra.append / engines.groupRecords +
+    cassandra.head / engines.perCheckpoint +
+    keyedShare * cassandra.keyed;
+  const readUs = engines.areCold ? cassandra.activation : 0;
+  const busy = (observations * (ASSUMED.copies * writeUs + ASSUMED.copiesRead * readUs)) / 1e6;
+  // Servers are spread evenly over three zones with one copy each.
+  const count =
+    ASSUMED.copies * Math.ceil(countFor(busy, ASSUMED.cassandraCores, headroom) / ASSUMED.copies);
+  const copies = ASSUMED.copies / count;
+  const answers = observations * keyedShare * ASSUMED.answerSeconds * answerBytes;
+  return {
+    count,
+    busy,
+    appendsPerSecond: observations / engines.groupRecords,
+    diskPerDayEach: observations * DAY_SECONDS * observationBytes * copies,
+    diskAtOnceEach: (instances * headBytes + answers) * copies,
+  };
+}
+
+function shardsFor(engines: number): number {
+  const { shardsMost, shardsUsual, shardsPerEngine } = ASSUMED;
+  return Math.min(shardsMost, Math.max(shardsUsual, shardsPerEngine * engines));
+}
+
+const MIB = 1_048_576;
+
+/** Difference in appends per record between measurements with small and with large groups. */
+const APPENDS_APART = 1 / MEASURED.groupRecords64.value - 1 / MEASURED.groupRecords256.value;
+
+/**
+ * Solves two costs per record, at different group sizes, for the cost of an append and of a record.
+ */
+function takenApart(us64: number, us256: number): { readonly append: number; record: number } {
+  const append = (us64 - us256) / APPENDS_APART;
+  return { append, record: us256 - append / MEASURED.groupRecords256.value };
+}
+
+const ENGINE = takenApart(MEASURED.engineUs64.value, MEASURED.engineUs256.value);
+const CASSANDRA = takenApart(MEASURED.cassandraUs64.value, MEASURED.cassandraUs256.value);
+
+/**
+ * Cost of one unit of each kind of work, derived from measured figures. CPU in µs. Cassandra's
+ * figures are for one copy.
+ */
+export const UNIT_COSTS = {
+  edge: {
+    observation: MEASURED.edgeUs.value,
+    keyed: MEASURED.edgeKeyedUs.value - MEASURED.edgeUs.value,
+  },
+  limiter: {
+    observation: MEASURED.limiterUs.value,
+    keyed: MEASURED.limiterKeyedUs.value - MEASURED.limiterPlainUs.value,
+  },
+  engine: {
+    append: ENGINE.append,
+    observation: ENGINE.record,
+    /** Head of an instance written alone, including the memory management for 100,000 heads. */
+    head: MEASURED.engineManyUs.value - MEASURED.engineFewUs.value,
+    activation: MEASURED.engineColdUs.value - MEASURED.engineManyUs.value,
+    keyed: MEASURED.engineKeyedUs.value - MEASURED.enginePlainUs.value,
+  },
+  cassandra: {
+    append: CASSANDRA.append,
+    observation: CASSANDRA.record,
+    head: MEASURED.cassandraManyUs.value - MEASURED.cassandraFewUs.value,
+    activation: MEASURED.cassandraColdUs.value - MEASURED.cassandraManyUs.value,
+    keyed: MEASURED.cassandraKeyedUs.value - MEASURED.cassandraPlainUs.value,
+  },
+  /**
+   * Maximum number of appends per second and engine: two in flight, each limited by Cassandra's
+   * latency.
+   */
+  appendsPerSecond: MEASURED.observationsPerSecond.value / MEASURED.groupRecords64.value,
+  engineBytes: MEASURED.engineMiB.value * MIB,
+  /** Resident memory of an active instance in bytes, garbage included. */
+  activeBytes: ((MEASURED.engineFullMiB.value - MEASURED.engineMiB.value) * MIB) / 100_000,
+  liveBytes: MEASURED.liveBytesPerInstance.value,
+  /** Size on disk of one copy, in bytes. */
+  observationBytes: MEASURED.rowBytes.value,
+  headBytes: (MEASURED.headBytesPerObservation.value * MEASURED.headObservations.value) / 50_000,
+  answerBytes: MEASURED.answerBytes.value,
+} as const;

@@ -1,0 +1,144 @@
+import { type ClusterCommand, type ClusterPorts, EXIT, NotFoundError } from '#ctl/command';
+import { INSTANCE_ID } from '#ctl/command-line';
+import { counted, table } from '#ctl/text';
+import { type Replay, verifyStored } from '#ctl/verify/heads';
+import type { ReplayStart } from '#ctl/verify/replay';
+import { TRIM_MS_MAX } from '#ctl/verify/trim-plan';
+import { sleep } from '#stdlib/clock';
+import { storedDrift, storedHistory } from '#storage/ports/chunks';
+import { type InstanceHead, type InstanceStore, trimmedOf } from '#storage/ports/instances';
+
+/** Pause before the instance is read again, in milliseconds. */
+const PAUSE_MS = 500;
+
+/**
+ * `ctl verify`: replays a stored history, compares the result with the head, and counts drift
+ * events. Exit code 3 if they differ.
+ */
+export const VERIFY: ClusterCommand = {
+  kind: 'cluster',
+  words: ['verify'],
+  summary: 'run a stored history again and compare',
+  description:
+    'Runs the stored history again, compares the head bit for bit and counts the drift events; ends with 3 if they differ.',
+  args: [INSTANCE_ID],
+  options: {},
+  async run(ports, [id = '']) {
+    const { head, replay } = await verified(ports, id);
+    const data = {
+      id,
+      version: head.version,
+      generation: head.generation,
+      observations: head.historyCount,
+      trimmed: trimmedOf(head).history,
+      result: replay,
+    };
+    const headings = ['INSTANCE', 'VERSION', 'GENERATION', 'OBSERVATIONS', 'RESULT'];
+    const result = replay.kind.replace('_', ' ');
+    const lines = replay.kind === 'different' ? replay.differences : [];
+    const text = [
+      table(headings, [[id, head.version, head.generation, head.historyCount, result]]),
+      '',
+      explained(replay, head),
+      ...lines.map((line) => `  ${line}`),
+    ];
+    return { data, text: text.join('\n'), exitCode: differs(replay) ? EXIT.differs : EXIT.done };
+  },
+};
+
+/**
+ * Reads the head, replays its rows, and retries if a deletion or trim removed rows between the two
+ * reads.
+ */
+async function verified(
+  { instances, clock }: Pick<ClusterPorts, 'instances' | 'clock'>,
+  id: string,
+): Promise<{ head: InstanceHead; replay: Replay }> {
+  const untilMs = clock.monotonicMs() + TRIM_MS_MAX;
+  for (;;) {
+    const head = await instances.readHead(id);
+    if (head === undefined) {
+      throw new NotFoundError(
+        `nothing is stored of ${id}: what is new is stored within two minutes`,
+      );
+    }
+    const replay = await verifyStored(instances, id, head);
+    if (replay.kind !== 'different') return { head, replay };
+    if (hasFewerRows(head, await instances.readHead(id))) continue;
+    const isAtStart = await lacksFirst(instances, id, head);
+    if (!isAtStart || clock.monotonicMs() >= untilMs) return { head, replay };
+    await sleep(clock, PAUSE_MS);
+  }
+}
+
+function hasFewerRows(before: InstanceHead, now: InstanceHead | undefined): boolean {
+  if (now === undefined || before.deletedAtMs !== undefined) return false;
+  return now.deletedAtMs !== undefined || trimmedOf(now).history > trimmedOf(before).history;
+}
+
+/**
+ * Whether the oldest row of a table is missing. A trim deletes the oldest rows of both tables
+ * before the new head is stored.
+ */
+async function lacksFirst(
+  instances: InstanceStore,
+  id: string,
+  head: InstanceHead,
+): Promise<boolean> {
+  const below = trimmedOf(head);
+  const lacks = async (
+    newest: number,
+    total: number,
+    read: typeof storedHistory | typeof storedDrift,
+  ) => newest <= total && (await read(instances, id, head, { newest, count: 1 })).length === 0;
+  return (
+    (await lacks(below.history + 1, head.historyCount, storedHistory)) ||
+    (await lacks(below.drift + 1, head.driftCount, storedDrift))
+  );
+}
+
+function differs(replay: Replay): boolean {
+  return replay.kind === 'different' || (replay.kind === 'deleted' && replay.rows > 0);
+}
+
+function explained(replay: Replay, { generation }: InstanceHead): string {
+  switch (replay.kind) {
+    case 'same':
+      return sameText(replay, generation);
+    case 'different':
+      return 'The head and the stored rows differ:';
+    case 'unknown_start':
+      return (
+        `The rows are in order. Whether the head follows from them is unknown: generation ` +
+        `${generation} began with a state of an older one that nothing stored leads to.`
+      );
+    case 'deleted':
+      return replay.rows === 0
+        ? 'The instance is deleted, and nothing of its history is left.'
+        : `The instance is deleted, and ${replay.rows} of its rows are left.`;
+    case 'other_model':
+      return `The head was stored by model ${replay.modelVersion}; this program has another.`;
+  }
+}
+
+function sameText({ start, since, cycles }: Extract<Replay, { kind: 'same' }>, generation: number) {
+  const cyclesText = counted(cycles, 'observation');
+  const covered =
+    since === generation
+      ? `${cyclesText} of generation ${generation}`
+      : `${cyclesText} of generations ${since} to ${generation}`;
+  return `Run again, ${covered} come to the head, bit for bit${trustIn(start)}.`;
+}
+
+function trustIn(start: ReplayStart): string {
+  switch (start) {
+    case 'kept':
+      return '; its beginning is the checkpoint that the head itself still holds';
+    case 'floor':
+      return '; older ones were trimmed, and their state is the one that the head has kept';
+    case 'created':
+    case 'initial':
+    case 'default':
+      return '';
+  }
+}

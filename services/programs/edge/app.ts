@@ -1,0 +1,166 @@
+import type { FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
+import type { AccountNews } from '#accounts/account';
+import { Admission } from '#edge/callers/admission';
+import { LimitedKeys } from '#edge/callers/limited-keys';
+import { documentRoutes } from '#edge/document/routes';
+import { ENDPOINTS } from '#edge/endpoints/all';
+import { EventStreams } from '#edge/events/event-streams';
+import { API_PREFIX, HTTP_LIMITS } from '#edge/http';
+import { brokenHttp, connectionLimits, drainOf } from '#edge/listen/listener';
+import { AccountAudit, AccountBilling } from '#edge/serve/account';
+import { CallIds, EngineCalls } from '#edge/serve/engine-calls';
+import { EventLoopQueue, endpointRoute, gate } from '#edge/serve/gate';
+import { edgeMetrics, streamMetrics } from '#edge/serve/metrics';
+import {
+  type NotificationPorts,
+  Notifications,
+  serveNotification,
+} from '#edge/serve/notifications';
+import { refusals } from '#edge/serve/refusals';
+import { Reply } from '#edge/serve/reply';
+import { type ServePorts, serve } from '#edge/serve/serve';
+import type { EngineClient } from '#grpc/engine-messages';
+import type { LimiterClient } from '#grpc/limiter-messages';
+import type { Clock } from '#stdlib/clock';
+import type { Reloadable } from '#stdlib/files';
+import type { Randomness } from '#stdlib/randomness';
+import type { Running } from '#stdlib/run';
+import type { Logger } from '#telemetry/logger';
+import type { Metrics } from '#telemetry/metrics';
+import { type Tracer, traceFields } from '#telemetry/tracer';
+
+/** Dependencies of the REST application. */
+export type EdgePorts = {
+  readonly engine: EngineClient;
+  readonly limiter: LimiterClient;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Undefined if no source announces changes. Refusals are not cached then. */
+  readonly accountNews?: AccountNews | undefined;
+  /** Undefined if tracing is off. */
+  readonly tracer?: Tracer | undefined;
+};
+
+/** Settings of the REST application. */
+export type AppConfig = {
+  /**
+   * Secrets shared by all edges. The first secret derives the ids of keyed creates. During a change
+   * of secrets, a second secret is tried as well (decision 134).
+   */
+  readonly clusterSecrets: Reloadable<readonly string[]>;
+  /** CIDRs whose `X-Forwarded-For` header is trusted. */
+  readonly trustedProxies: readonly string[];
+  /**
+   * Maximum time that a closing edge serves calls while load balancers move away, in milliseconds.
+   */
+  readonly drainMs: number;
+};
+
+/**
+ * Builds the REST application without a listener. Closing it first answers all running requests.
+ */
+export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
+  const { clock, logger } = ports;
+  const metrics = edgeMetrics(ports.metrics);
+  const limits = connectionLimits(clock, metrics, logger);
+  const { pipelines, bodies, unread } = limits;
+  const reply = new Reply(clock, metrics, logger, unread);
+  const limited = new LimitedKeys(clock, ports.accountNews);
+  const admission = new Admission(ports.limiter, clock, metrics, limited, limits.warnings);
+  const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
+  const billing = new AccountBilling(ports.limiter);
+  const inFlight = { calls: 0 };
+  const served: ServePorts & NotificationPorts = {
+    prefix: API_PREFIX,
+    admission,
+    engine,
+    callIds: new CallIds(config.clusterSecrets),
+    clock,
+    reply,
+    streams: streamsOf(ports),
+    notifications: new Notifications(billing, clock, limits.warnings.barredNotifications),
+    account: { clock, audit: new AccountAudit(ports.limiter), billing },
+    inFlight,
+  };
+  const broken = brokenHttp(clock, pipelines);
+  const app = Fastify({
+    ...HTTP_LIMITS,
+    trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
+    clientErrorHandler: broken.clientErrorHandler,
+    frameworkErrors: broken.frameworkErrors,
+  });
+  broken.watch(app.server);
+  unread.watch(app.server);
+  const drain = drainOf(app.server);
+  let isClosing = false;
+  app.decorateRequest('exchange', undefined);
+  app.addHook(
+    'onRequest',
+    gate({ ...served, pipelines, isClosing: () => isClosing, tracer: ports.tracer }),
+  );
+  ports.metrics.beforeScrape(() => {
+    metrics.active(reply.activeRequests);
+    metrics.inflight(inFlight.calls);
+    limits.measure();
+  });
+  app.addHook('preClose', async () => {
+    // End the event streams first, so that their clients reconnect to another edge.
+    served.streams.drain();
+    // From now on, Fastify closes each connection after its next answer.
+    await drain.sendAway(config.drainMs);
+    isClosing = true;
+    drain.end();
+  });
+  app.addHook('onClose', async () => limited[Symbol.dispose]());
+  refuseUnserved(app, served, logger);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', (request, payload, done) =>
+    bodies.read(request, payload, done),
+  );
+  const queue = new EventLoopQueue();
+  for (const endpoint of ENDPOINTS) {
+    const serveIt = endpoint.handler.kind === 'notification' ? serveNotification : serve;
+    app.route(endpointRoute(endpoint, (...asked) => serveIt(...asked, served), queue, served));
+  }
+  return app;
+}
+
+/** Registers the answers to errors and to unknown paths. */
+function refuseUnserved(app: FastifyInstance, served: ServePorts, logger: Logger): void {
+  const refuse = refusals({
+    ...served,
+    onBug: (err, traceparent) => logger.error({ err, ...traceFields(traceparent) }, 'bug'),
+  });
+  app.setErrorHandler(refuse.error);
+  app.setNotFoundHandler(refuse.notFound);
+}
+
+/** The event streams of an edge, with their metrics. */
+function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): EventStreams {
+  const reported = streamMetrics(metrics);
+  const onEnd = reported.ended;
+  const streams = new EventStreams({ clock, randomness, accountNews, onEnd });
+  metrics.beforeScrape(() => reported.open(streams.open));
+  return streams;
+}
+
+/** Settings of an edge with a listener. */
+export type EdgeConfig = AppConfig & {
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  readonly isDocumented: boolean;
+};
+
+/** Starts an edge that listens. Its address has no path; the API is under `/v1`. */
+export async function composeEdge(config: EdgeConfig, ports: EdgePorts): Promise<Running> {
+  await using opening = new AsyncDisposableStack();
+  const app = opening.adopt(buildApp(config, ports), (open) => open.close());
+  if (config.isDocumented) await app.register(documentRoutes);
+  const address = await app.listen({ host: config.host, port: config.port });
+  const opened = opening.move();
+  return { address, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}

@@ -1,0 +1,285 @@
+import type { NeededRight } from '#accounts/api-key';
+import { type Caller, unauthorized } from '#edge/callers/exchange';
+import { type AddressWarnings, KeyNotes } from '#edge/callers/key-notes';
+import type { LimitedKeys } from '#edge/callers/limited-keys';
+import {
+  type Headers,
+  limitHeaders,
+  secondsUntil,
+  UNSURE_RESET_S,
+  unknownHeaders,
+  unsureHeaders,
+  windowLeftS,
+} from '#edge/serve/headers';
+import type { AdmissionMetrics } from '#edge/serve/metrics';
+import { Fault, faultFor, toFault } from '#errors/fault';
+import { ADDRESS_LENGTH_MAX } from '#grpc/bounds';
+import type {
+  AdmitCall,
+  Allowance,
+  CallerDescription,
+  LimiterAnswer,
+  LimiterClient,
+  SettleCall,
+  Verdict,
+} from '#grpc/limiter-messages';
+import { unknownCall } from '#grpc/tls';
+import type { Clock } from '#stdlib/clock';
+import { putNewest } from '#stdlib/put-newest';
+import { traced } from '#telemetry/tracer';
+
+/** Maximum number of accounts whose last figures are kept for answers during a limiter outage. */
+const LAST_KNOWN_MAX = 10_000;
+
+const INVALID_KEY = 'the API key is not valid';
+
+/** Placeholder for a missing or too long address. The limiter rejects an empty address. */
+const NO_ADDRESS = 'unreadable';
+
+/** A call as the limiter sees it, made with an API key or by a member of an account. */
+export type AdmissionCall = {
+  readonly caller: Caller;
+  /** The peer's address, for counting refused keys and for keys that are bound to networks. */
+  readonly address: string;
+  /** The `User-Agent` header of the request. */
+  readonly userAgent?: string | undefined;
+  readonly callId: number;
+  readonly callTag: number;
+  /** Whether the id and tag derive from an `Idempotency-Key`. Several tries share them then. */
+  readonly isKeyed: boolean;
+  readonly scope: NeededRight;
+  readonly cycles: number;
+  /** Whether the limiter describes the caller, if it admits the call. */
+  readonly isCallerDescribed?: boolean;
+  /** Trace context of the request's span; undefined if the request is not traced. */
+  readonly traceparent?: string | undefined;
+};
+
+/** Decision of the limiter about one call, with the rate-limit headers of the answer. */
+export type Admitted = {
+  readonly headers: Headers;
+  readonly refusal: Fault | undefined;
+  /**
+   * Figures behind the headers; undefined if the caller is unknown or the limiter gave no answer.
+   */
+  readonly allowance: Allowance | undefined;
+  /** Description of the caller; set only if requested and the call is admitted. */
+  readonly description: CallerDescription | undefined;
+};
+
+/**
+ * Asks the limiter about every call and fails closed: without an answer, the call is refused
+ * (decision 24). Only `rate_limited` is cached for later calls (architecture 4).
+ */
+export class Admission {
+  readonly #limiter: LimiterClient;
+  readonly #clock: Clock;
+  readonly #metrics: AdmissionMetrics;
+  readonly #keys: KeyNotes;
+  readonly #limited: LimitedKeys;
+  readonly #lastKnown = new Map<string, Allowance>();
+
+  /** `warnings` reports addresses to the operator. */
+  constructor(
+    limiter: LimiterClient,
+    clock: Clock,
+    metrics: AdmissionMetrics,
+    limited: LimitedKeys,
+    warnings?: AddressWarnings,
+  ) {
+    this.#limiter = limiter;
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#limited = limited;
+    this.#keys = new KeyNotes(clock, warnings);
+  }
+
+  /**
+   * The refusal of a call from a barred address, before its body is read; undefined if the limiter
+   * may be asked.
+   */
+  refusalUnasked(caller: Caller, request: { readonly ip: string }): Fault | undefined {
+    return this.#keys.isBarred({ caller, address: request.ip }) ? this.#notLookedUp() : undefined;
+  }
+
+  /** Asks the limiter for admission and reserves the call's cycles. Never throws. */
+  async admit(call: AdmissionCall): Promise<Admitted> {
+    const { caller, cycles } = call;
+    const { accountId, member } = caller;
+    if (!this.#keys.mayAsk(call)) {
+      return refusedUnknown(unknownHeaders(this.#clock.wallMs()), this.#notLookedUp());
+    }
+    const limitedBy = this.#limited.find(call);
+    if (limitedBy !== undefined) {
+      this.#metrics.refusedUnasked();
+      return this.#decided('rate_limited', limitedBy, call.scope, undefined);
+    }
+    const startedMs = this.#clock.monotonicMs();
+    const nowMs = this.#clock.wallMs();
+    const client = this.#keys.clientDue(call, call.userAgent, nowMs);
+    let answer: LimiterAnswer;
+    try {
+      const asked = this.#limiter.ask(questionOf(call, client));
+      answer = asked instanceof Promise ? await asked : asked;
+    } catch (error) {
+      const fault = toFault(error);
+      if (cycles > 0 && fault.isOutcomeUnknown) this.#giveBack(call);
+      return this.#unsure(accountId, fault);
+    }
+    const seconds = (this.#clock.monotonicMs() - startedMs) / 1_000;
+    this.#metrics.checked(seconds, call.traceparent);
+    const { verdict, allowance } = answer;
+    if (allowance === undefined) {
+      this.#keys.unknown(call);
+      const refusal = member === undefined ? unauthorized(INVALID_KEY) : unknownCall();
+      return refusedUnknown(unknownHeaders(this.#clock.wallMs()), refusal);
+    }
+    this.#keys.known(call);
+    this.#remember(accountId, allowance);
+    if (client !== undefined && verdict === 'admitted') this.#keys.clientReported(call, nowMs);
+    if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
+    return this.#decided(verdict, allowance, call.scope, answer.caller);
+  }
+
+  /**
+   * Settles a call: reports the cycles that it used and refunds the rest of its reservation.
+   *
+   * A refund can change the figures, so the answer waits for it. Without a refund, the answer does
+   * not wait. Returns the headers to send. Never throws.
+   */
+  async settle(call: AdmissionCall, cyclesUsed: number, headers: Headers): Promise<Headers> {
+    try {
+      const settled = this.#limiter.ask(settlementOf(call, cyclesUsed));
+      if (cyclesUsed === call.cycles) {
+        if (settled instanceof Promise) settled.catch(() => this.#metrics.unsettled());
+        return headers;
+      }
+      const { allowance } = await settled;
+      return allowance === undefined ? headers : limitHeaders(allowance, this.#clock.wallMs());
+    } catch {
+      // A reservation without settlement expires as used: the caller loses a little, the quota
+      // nothing.
+      this.#metrics.unsettled();
+      return headers;
+    }
+  }
+
+  /**
+   * Refunds a reservation that the limiter may have granted after the deadline. The engine is not
+   * called, so no cycle is used. For an unknown id the refund has no effect.
+   */
+  #giveBack(call: AdmissionCall): void {
+    // Other tries of a keyed call share its id, and one of them may be using the cycles.
+    if (call.isKeyed) return;
+    const settle = async () => this.#limiter.ask(settlementOf(call, 0));
+    settle().catch(() => this.#metrics.unsettled());
+  }
+
+  #decided(
+    verdict: Verdict,
+    allowance: Allowance,
+    needed: NeededRight,
+    description: CallerDescription | undefined,
+  ): Admitted {
+    const nowMs = this.#clock.wallMs();
+    const refusal = refusalOf(verdict, allowance, needed, nowMs);
+    return { headers: limitHeaders(allowance, nowMs), refusal, allowance, description };
+  }
+
+  /** The key was not looked up, so the refusal does not call the key invalid (decision 159). */
+  #notLookedUp(): Fault {
+    this.#metrics.notLookedUp();
+    const text = 'too many refused keys came from your address';
+    return faultFor('too_many_refused_keys', text, { retryAfterS: 1 });
+  }
+
+  #unsure(accountId: string, cause: Fault): Admitted {
+    this.#metrics.failedClosed(cause.reason ?? cause.code);
+    const headers = unsureHeaders(this.#lastKnown.get(accountId), this.#clock.wallMs());
+    const refusal = faultFor('limiter_unavailable', 'the rate limiter cannot be reached', {
+      retryAfterS: UNSURE_RESET_S,
+      cause,
+    });
+    return refusedUnknown(headers, refusal);
+  }
+
+  #remember(accountId: string, allowance: Allowance): void {
+    if (this.#lastKnown.has(accountId)) this.#lastKnown.set(accountId, allowance);
+    else putNewest(this.#lastKnown, accountId, allowance, LAST_KNOWN_MAX);
+  }
+}
+
+/** A refusal without figures: the caller is unknown, or the limiter gave no answer. */
+function refusedUnknown(headers: Headers, refusal: Fault): Admitted {
+  return { headers, refusal, allowance: undefined, description: undefined };
+}
+
+function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall {
+  const { caller, address, callId, callTag, scope, cycles, isCallerDescribed = false } = call;
+  const { accountId, credential, member } = caller;
+  const question: AdmitCall = {
+    kind: 'admit',
+    accountId,
+    keyDigest: credential,
+    callId,
+    callTag,
+    scope,
+    cycles,
+    isCallerDescribed,
+    address: shownAddress(address),
+    client,
+  };
+  if (member !== undefined) Object.assign(question, { isOfMember: true });
+  return traced(question, call.traceparent);
+}
+
+/**
+ * The address as it is sent to the limiter. A trusted proxy may name any text, even an empty one.
+ */
+export function shownAddress(address: string): string {
+  const { length } = address;
+  return length > 0 && length <= ADDRESS_LENGTH_MAX ? address : NO_ADDRESS;
+}
+
+function settlementOf(call: AdmissionCall, cyclesUsed: number): SettleCall {
+  const { caller, callId, callTag, traceparent } = call;
+  const { accountId } = caller;
+  const settle: SettleCall = { kind: 'settle', accountId, callId, callTag, cyclesUsed };
+  return traced(settle, traceparent);
+}
+
+function refusalOf(
+  verdict: Verdict,
+  allowance: Allowance,
+  needed: NeededRight,
+  nowMs: number,
+): Fault | undefined {
+  switch (verdict) {
+    case 'admitted':
+    case 'settled':
+    case 'answered':
+      return undefined;
+    case 'unknown_key':
+      return unauthorized(INVALID_KEY);
+    case 'address_not_allowed':
+      return faultFor('address_not_allowed', 'this key may not be used from your address');
+    case 'read_only_key':
+      return outOfScope(needed);
+    case 'account_suspended':
+      return faultFor('account_suspended', 'the account is suspended');
+    case 'rate_limited': {
+      const retryAfterS = Math.max(1, windowLeftS(allowance, nowMs));
+      return new Fault('rate_limited', 'too many requests this minute', { retryAfterS });
+    }
+    case 'quota_exceeded': {
+      const retryAfterS = Math.max(1, secondsUntil(allowance.monthResetAtS, nowMs));
+      return new Fault('quota_exceeded', 'the monthly quota is used up', { retryAfterS });
+    }
+  }
+}
+
+/** The refusal of a key without the scope `needed`. */
+function outOfScope(needed: NeededRight): Fault {
+  if (needed === 'full') return faultFor('read_only_key', 'this key may not change anything');
+  return faultFor('missing_scope', `this key does not have the scope ${needed}`);
+}

@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import type { IncomingHttpHeaders } from 'node:http';
+import { z } from 'zod';
+import type { NeededRight } from '#accounts/api-key';
+import type { Json } from '#edge/document/schemas';
+import { BODY_BYTES_MAX } from '#edge/http';
+import {
+  type DriftQuery,
+  type HistoryQuery,
+  type ListQuery,
+  NoQuery,
+} from '#edge/schemas/instance';
+import type { AccountAudit, AccountBilling } from '#edge/serve/account';
+import type { FaultCode } from '#errors/error-codes';
+import type { FaultReason } from '#errors/error-reasons';
+import { invalid } from '#errors/fault';
+import type { EngineCommand, RecordPage } from '#grpc/engine-messages';
+import type { Allowance, CallerDescription } from '#grpc/limiter-messages';
+import {
+  instancesCursorFrom,
+  pageOfInstances,
+  pageOfRecords,
+  type RecordsCursor,
+  recordsCursorFrom,
+  unusableCursor,
+} from '#grpc/list-cursor';
+import type { Clock } from '#stdlib/clock';
+
+/** Kind of id in the path of an endpoint, for the API document. */
+export type PathId = {
+  readonly description: string;
+  readonly schema: Json;
+  /** Example of an id that does not exist. */
+  readonly unknown: string;
+};
+
+const UNKNOWN_INSTANCE = 'inst_00000000000000ff';
+
+/** Id of an instance. */
+export const INSTANCE_ID: PathId = {
+  description: 'Id of an instance.',
+  schema: {
+    type: 'string',
+    minLength: UNKNOWN_INSTANCE.length,
+    maxLength: UNKNOWN_INSTANCE.length,
+    pattern: '^inst_[0-9a-f]{16}$',
+  },
+  unknown: UNKNOWN_INSTANCE,
+};
+
+/** A request that its endpoint's schemas have accepted. */
+export type CheckedRequest<Body, Query> = {
+  /**
+   * The `id` of the path. Its form is not checked: an id of the wrong form is unknown (decision
+   * 19).
+   */
+  readonly id: string;
+  readonly body: Body;
+  readonly query: Query;
+  /** Names of the query parameters that the caller sent. */
+  readonly named: ReadonlySet<string>;
+  readonly headers: IncomingHttpHeaders;
+  /** Path and query as sent. */
+  readonly url: string;
+  /** Wall-clock time in Unix milliseconds. */
+  readonly nowMs: number;
+};
+
+/** An admitted caller, for handlers of account endpoints. */
+export type AccountCaller = {
+  readonly accountId: string;
+  /** Figures behind the limit headers of this answer. */
+  readonly allowance: Allowance;
+  /** Plan and key of the caller. */
+  readonly description: CallerDescription;
+  readonly address: string;
+  readonly requestId: string | undefined;
+};
+
+/** Dependencies of the handlers of account endpoints. */
+export type AccountPorts = {
+  readonly clock: Clock;
+  readonly audit: AccountAudit;
+  readonly billing: AccountBilling;
+};
+
+/**
+ * Handler of an endpoint's admitted calls. All kinds throw `invalid_request` for violations that a
+ * schema cannot express.
+ */
+type Handler<Body, Query> =
+  /** The engine that owns the instance, or the directory for a list. `command` is pure. */
+  | {
+      readonly kind: 'engine';
+      readonly command: (request: CheckedRequest<Body, Query>) => EngineCommand;
+    }
+  /** The same engine, asked repeatedly. Its answers are the events of a stream (decision 244). */
+  | {
+      readonly kind: 'stream';
+      readonly command: (
+        request: CheckedRequest<Body, Query>,
+      ) => Extract<EngineCommand, { kind: 'readEvents' }>;
+    }
+  /**
+   * The edge itself, with the same answer for every caller: reference data and pure computation.
+   */
+  | {
+      readonly kind: 'stateless';
+      readonly answer: (request: CheckedRequest<Body, Query>) => Promise<object>;
+    }
+  /** The edge itself, for the caller's account. The limiter describes the caller. */
+  | {
+      readonly kind: 'account';
+      readonly answer: (
+        request: CheckedRequest<Body, Query>,
+        caller: AccountCaller,
+        ports: AccountPorts,
+      ) => Promise<object>;
+    }
+  /** `edge/serve/notifications`, which gets the raw body. There is no caller. */
+  | { readonly kind: 'notification' };
+
+/** A handler that the edge answers itself. */
+export type LocalHandler = Extract<Handler<unknown, unknown>, { kind: 'stateless' | 'account' }>;
+
+/** A request whose answer the API document shows as an example. */
+type EndpointExample = {
+  readonly summary: string;
+  /** Id in the path; by default an instance with a history. */
+  readonly id?: string;
+  /** Query string with its question mark. */
+  readonly query?: string;
+};
+
+/** One endpoint as data: route, checks, documentation and handler in one record. */
+export type Endpoint = {
+  /** Operation name in the API document, and name of the test file. */
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Path under `/v1` in Fastify's notation; also the route label of metrics. */
+  readonly path: string;
+  /** Kind of `:id` in the path; undefined if the path has no id. */
+  readonly pathId: PathId | undefined;
+  readonly tag: 'Instances' | 'Engine' | 'Test' | 'Personas' | 'Account' | 'Billing';
+  readonly summary: string;
+  /** Contract beyond the summary, in Markdown. */
+  readonly description: string;
+  /** Right that a key needs; `none` for endpoints without a key. Source: decisions 248 and 310. */
+  readonly scope: NeededRight | 'none';
+  /** Whether calls advance cycles and so use quota. Source: interface 1.5. */
+  readonly isBilled: boolean;
+  /** Cycles to reserve before a call: the maximum that the call may advance. */
+  readonly cyclesOf: (request: CheckedRequest<unknown, unknown>) => number;
+  /** Maximum size of a body, in bytes. */
+  readonly bodyBytesMax: number;
+  readonly success: 200 | 201;
+  readonly query: z.ZodType;
+  readonly body: z.ZodType | undefined;
+  /** Compiled `body`, used to check requests; undefined if the handler gets the raw bytes. */
+  readonly compiledBody: z.ZodType | undefined;
+  /** Schema of a successful body, for the API document and for tests. Never run on live answers. */
+  readonly response: z.ZodType;
+  /** Reasons of refusals that do not follow from the other fields. */
+  readonly refusals: readonly FaultReason[];
+  /** Codes of refusals without a reason that do not follow from the other fields. */
+  readonly refusalCodes: readonly FaultCode[];
+  /** Requests for examples. Endpoints that change instances have theirs in `apidoc/example-day`. */
+  readonly examples: readonly EndpointExample[];
+  /** Whether `Idempotency-Key` is honoured. Source: decision 22. */
+  readonly isKeyed: boolean;
+  /** Whether `If-Match` is honoured. Source: decision 21. */
+  readonly isGuarded: boolean;
+  /** Whether the answer carries an ETag. Source: decision 21. */
+  readonly isTagged: boolean;
+  /** Action in the account's audit trail; undefined if calls are not audited (decision 249). */
+  readonly auditedAs: string | undefined;
+  readonly handler: Handler<unknown, unknown>;
+};
+
+type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
+  Endpoint,
+  'name' | 'method' | 'path' | 'tag' | 'summary' | 'description' | 'scope' | 'response'
+> & {
+  readonly pathId?: PathId;
+  /** Default: calls advance no cycles. */
+  readonly cycles?: (request: CheckedRequest<z.output<Body>, z.output<Query>>) => number;
+  readonly bodyBytesMax?: number;
+  readonly success?: 201;
+  /** Default: the endpoint takes no query. */
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly refusals?: readonly FaultReason[];
+  readonly refusalCodes?: readonly FaultCode[];
+  readonly examples?: readonly EndpointExample[];
+  readonly isKeyed?: true;
+  readonly isGuarded?: true;
+  readonly isTagged?: true;
+  readonly auditedAs?: string;
+  readonly handler: Handler<z.output<Body>, z.output<Query>>;
+};
+
+/** Declares an endpoint. Its handler gets body and query as the output of their schemas. */
+export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeof NoQuery>(
+  options: Options<Body, Query>,
+): Endpoint {
+  const { name, path, pathId, body, cycles, handler } = options;
+  assert(path.includes(':id') === (pathId !== undefined), `${name}: what does its path name?`);
+  // Only the engine implements idempotency keys, conditions and cycles.
+  const isPlain = !options.isKeyed && !options.isGuarded && cycles === undefined;
+  assert(
+    options.auditedAs === undefined || options.scope === 'full',
+    `${name}: what does it write?`,
+  );
+  const hasCaller = handler.kind !== 'notification';
+  assert(hasCaller === (options.scope !== 'none'), `${name}: who may call it?`);
+  assert(handler.kind === 'engine' || isPlain, `${name}: only an engine can do that`);
+  return {
+    ...options,
+    pathId,
+    isBilled: cycles !== undefined,
+    bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
+    success: options.success ?? 200,
+    query: options.query ?? NoQuery,
+    body,
+    compiledBody: body === undefined || !hasCaller ? undefined : z.compile(body),
+    refusals: options.refusals ?? [],
+    refusalCodes: options.refusalCodes ?? [],
+    examples: options.examples ?? [],
+    isKeyed: options.isKeyed ?? false,
+    isGuarded: options.isGuarded ?? false,
+    isTagged: options.isTagged ?? false,
+    auditedAs: options.auditedAs,
+    // The pipeline runs exactly these two schemas before it calls either function.
+    cyclesOf: (cycles ?? noCycles) as Endpoint['cyclesOf'],
+    handler: handler as Endpoint['handler'],
+  };
+}
+
+function noCycles(): number {
+  return 0;
+}
+
+type Named = Pick<CheckedRequest<unknown, unknown>, 'named'>;
+
+/** Parses the page of instances from a query. Throws `invalid_parameter`. */
+export function instancesPage(query: z.output<typeof ListQuery>, { named }: Named) {
+  const { cursor: text, ...page } = query;
+  if (text === undefined) return page;
+  assertNoOffset(named);
+  const cursor = instancesCursorFrom(text);
+  for (const name of ['sort', 'order', 'search'] as const) {
+    if (named.has(name) && page[name] !== cursor[name]) throw otherWalk(name);
+  }
+  return pageOfInstances(page.limit, cursor);
+}
+
+/** Parses the page of an instance's history or drift from a query. Throws `invalid_parameter`. */
+export function recordsPage(
+  list: RecordsCursor['list'],
+  query: z.output<typeof HistoryQuery> | z.output<typeof DriftQuery>,
+  { named, id }: Named & { readonly id: string },
+): RecordPage {
+  const { limit, offset, generation, cursor: text } = query;
+  const isEveryGeneration = generation === 'all';
+  if (text === undefined) return { limit, offset, isEveryGeneration };
+  assertNoOffset(named);
+  const cursor = recordsCursorFrom(text, list);
+  if (cursor.instanceId !== id) throw unusableCursor('is of another instance');
+  if (named.has('generation') && isEveryGeneration !== cursor.isEveryGeneration) {
+    throw otherWalk('generation');
+  }
+  return pageOfRecords(limit, cursor);
+}
+
+function assertNoOffset(named: ReadonlySet<string>): void {
+  if (named.has('offset')) {
+    throw invalid('invalid_parameter', 'offset', 'offset: give a cursor or an offset, not both');
+  }
+}
+
+function otherWalk(name: string) {
+  return invalid('invalid_parameter', name, `${name}: the cursor is of a list with another one`);
+}

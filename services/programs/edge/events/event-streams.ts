@@ -1,0 +1,350 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AccountNews } from '#accounts/account';
+import type { AdmissionCall, Admitted } from '#edge/callers/admission';
+import type { Caller } from '#edge/callers/exchange';
+import type { Endpoint } from '#edge/endpoints/endpoint';
+import { EventStream, type EventStreamParts, type StreamEnd } from '#edge/events/event-stream';
+import type { CallIds, EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';
+import { LAST_EVENT_ID } from '#edge/serve/headers';
+import type { Reply } from '#edge/serve/reply';
+import { Fault, faultFor, invalid } from '#errors/fault';
+import type { EngineCommand, EventCursor } from '#grpc/engine-messages';
+import { type Clock, every } from '#stdlib/clock';
+import type { Randomness } from '#stdlib/randomness';
+
+/**
+ * Maximum number of streams of one key or session at one edge. Covers a page for each of twenty
+ * instances. Source: decision 244.
+ */
+const STREAMS_PER_CREDENTIAL_MAX = 20;
+
+/** Maximum number of streams of one account at one edge, over all keys. Source: decision 244. */
+const STREAMS_PER_ACCOUNT_MAX = 100;
+
+/**
+ * Maximum number of streams of one edge, including ended streams whose engine call still runs. Each
+ * stream can hold one call, and connections to engines have room for all. Source: decision 244.
+ */
+const STREAMS_MAX = 2_000;
+
+/**
+ * Maximum duration of a stream, in milliseconds. The reconnect checks its key again. Decision 244.
+ */
+const STREAM_MS_MAX = 60 * 60 * 1_000;
+
+/**
+ * Maximum duration while account changes cannot be received, in milliseconds. Source: decision 106.
+ */
+const UNHEARD_STREAM_MS_MAX = 30_000;
+
+/** Jitter of the duration, as a share. Streams that began together end apart. */
+const AGE_JITTER = 0.1;
+
+/**
+ * Time that an account change takes to reach all nodes, in milliseconds. Until then, streams may be
+ * admitted by the old state. Source: architecture 4, decision 106.
+ */
+const CHANGE_MS = 1_000;
+
+/**
+ * Minimum and maximum reconnect delay of ended streams, in milliseconds. The minimum is longer than
+ * a change of an account takes.
+ */
+const RETRY_MS_MIN = CHANGE_MS + 100;
+const RETRY_MS_MAX = 3_000;
+
+/**
+ * Maximum time that an engine waits for an event, in milliseconds. Shorter than the deadline of a
+ * call, so that a call can still follow a shard to its new owner. Source: decision 244.
+ */
+const WAIT_MS_MAX = 8_000;
+
+/** Jitter of the wait, as a share, so that streams that began together do not ask together. */
+const WAIT_JITTER = 0.25;
+
+/** Interval between two checks of all streams, in milliseconds. */
+const SWEEP_MS = 1_000;
+
+/** Dependencies and settings of `EventStreams`. */
+type EventStreamsPorts = {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** Called with the cause when a stream has ended. */
+  readonly onEnd: (why: StreamEnd) => void;
+  /** Undefined if no source announces account changes. */
+  readonly accountNews: AccountNews | undefined;
+  /** Maximum number of streams; 2,000 by default. */
+  readonly streamsMax?: number;
+  /** Default: at most an hour, and the usual reconnect delay. */
+  readonly renewal?: Renewal | undefined;
+};
+
+/** Maximum duration of a stream, and reconnect delay after that duration, in milliseconds. */
+type Renewal = { readonly streamMsMax: number; readonly retryMs: number };
+
+/** A reserved place for a stream. Disposal releases the place unless a stream has begun. */
+type StreamPlace = Disposable & {
+  /**
+   * Begins the stream. The stream ends when its key expires, at `keyEndsAtMs` in Unix milliseconds.
+   */
+  begin(
+    parts: Pick<EventStreamParts, 'response'> & {
+      /** Asks the engine for the events after a cursor. Waits for the next event up to `waitMs`. */
+      readonly ask: (after: EventCursor, waitMs: number) => EdgeAnswer | Promise<EdgeAnswer>;
+      readonly keyEndsAtMs?: number | undefined;
+    },
+    first: EdgeAnswer,
+  ): void;
+};
+
+/** A reserved place whose first engine call is running. */
+type Opening = { readonly accountId: string; isChanged: boolean };
+
+/**
+ * The open event streams of an edge. Source: decision 244.
+ *
+ * Ends the streams of an account that has changed, because the account may have lost the key. Also
+ * ends streams of maximum age, and all streams when the edge drains.
+ */
+export class EventStreams {
+  readonly #ports: EventStreamsPorts;
+  readonly #open = new Map<EventStream, number>();
+  readonly #ofCredential = new Counts();
+  readonly #ofAccount = new Counts();
+  /** Places whose streams have not begun. */
+  readonly #opening = new Set<Opening>();
+  readonly #subscription: Disposable | undefined;
+  #sweeping: Disposable | undefined;
+  /** Monotonic time since which account changes cannot be received; undefined while they can. */
+  #unheardSinceMs: number | undefined;
+  #isDraining = false;
+  /** Places taken, including ended streams whose engine call still runs. */
+  #places = 0;
+
+  constructor(ports: EventStreamsPorts) {
+    this.#ports = ports;
+    this.#subscription = ports.accountNews?.onChange((accountId) => this.#changed(accountId));
+  }
+
+  /** Number of open streams. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Reserves a place. Throws `too_many_streams` for the caller, or `overloaded` for the whole edge.
+   */
+  reserve(caller: Caller): StreamPlace {
+    const { credential, accountId } = caller;
+    const isMany =
+      this.#ofCredential.of(credential) >= STREAMS_PER_CREDENTIAL_MAX ||
+      this.#ofAccount.of(accountId) >= STREAMS_PER_ACCOUNT_MAX;
+    if (isMany) {
+      const text = 'too many streams of events are open';
+      throw faultFor('too_many_streams', text, { retryAfterS: 1 });
+    }
+    if (this.#places >= (this.#ports.streamsMax ?? STREAMS_MAX)) {
+      throw faultFor('overloaded', 'too many streams of events', { retryAfterS: 1 });
+    }
+    this.#places += 1;
+    const release = this.#counted(caller);
+    const opening: Opening = { accountId, isChanged: false };
+    this.#opening.add(opening);
+    return {
+      begin: ({ keyEndsAtMs, response, ask }, first) => {
+        this.#opening.delete(opening);
+        const { clock } = this.#ports;
+        const next = (after: EventCursor) =>
+          ask(after, Math.round(WAIT_MS_MAX * (1 - WAIT_JITTER * this.#chance())));
+        const stream = new EventStream({ caller, response, clock, ask: next });
+        response.once('close', release);
+        this.#open.set(stream, this.#endMsOf(stream, keyEndsAtMs));
+        void this.#run(stream, first);
+        if (opening.isChanged) this.#sendAway(stream, 'account');
+      },
+      [Symbol.dispose]: () => {
+        if (!this.#opening.delete(opening)) return;
+        release();
+        this.#places -= 1;
+      },
+    };
+  }
+
+  /** Ends every stream, and every later stream after its first answer. Cannot be undone. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#subscription?.[Symbol.dispose]();
+    for (const stream of this.#open.keys()) this.#sendAway(stream, 'drain');
+  }
+
+  /** Counts a stream of a caller. Returns a function that releases the count once. */
+  #counted({ credential, accountId }: Caller): () => void {
+    this.#ofCredential.add(credential);
+    this.#ofAccount.add(accountId);
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#ofCredential.remove(credential);
+      this.#ofAccount.remove(accountId);
+    };
+  }
+
+  async #run(stream: EventStream, first: EdgeAnswer): Promise<void> {
+    const { onEnd, clock } = this.#ports;
+    this.#sweeping ??= every(clock, SWEEP_MS, () => this.#sweep());
+    const running = stream.run(first);
+    if (this.#isDraining) this.#sendAway(stream, 'drain');
+    const end = await running;
+    onEnd(end);
+    this.#open.delete(stream);
+    this.#places -= 1;
+    if (this.#open.size > 0) return;
+    this.#sweeping?.[Symbol.dispose]();
+    this.#sweeping = undefined;
+    this.#unheardSinceMs = undefined;
+  }
+
+  /** Monotonic time at which a new stream must end. */
+  #endMsOf({ startedMs }: EventStream, keyEndsAtMs: number | undefined): number {
+    const { accountNews, clock, renewal } = this.#ports;
+    const heardMs = renewal?.streamMsMax ?? STREAM_MS_MAX;
+    const longestMs = accountNews?.isHeard ? heardMs : Math.min(heardMs, UNHEARD_STREAM_MS_MAX);
+    const keyMs = keyEndsAtMs === undefined ? longestMs : keyEndsAtMs - clock.wallMs();
+    return startedMs + Math.min(keyMs, longestMs * (1 - AGE_JITTER * this.#chance()));
+  }
+
+  #changed(accountId: string): void {
+    this.#endOf(accountId);
+    // Repeat: streams admitted meanwhile may rest on the old state.
+    this.#ports.clock.after(CHANGE_MS, () => this.#endOf(accountId));
+  }
+
+  #endOf(accountId: string): void {
+    for (const opening of this.#opening) {
+      if (opening.accountId === accountId) opening.isChanged = true;
+    }
+    for (const stream of this.#open.keys()) {
+      if (stream.caller.accountId === accountId) this.#sendAway(stream, 'account');
+    }
+  }
+
+  #sweep(): void {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const lostNewsMs = this.#lostNews(nowMs);
+    for (const [stream, endMs] of this.#open) {
+      if (nowMs >= endMs) this.#sendAway(stream, 'age');
+      else if (stream.startedMs < lostNewsMs) this.#sendAway(stream, 'account');
+      else stream.keepAlive(nowMs);
+    }
+  }
+
+  /** Monotonic start time before which streams may have missed account changes. */
+  #lostNews(nowMs: number): number {
+    const sinceMs = this.#unheardSinceMs;
+    if (this.#ports.accountNews?.isHeard !== false) {
+      this.#unheardSinceMs = undefined;
+      return sinceMs === undefined ? Number.NEGATIVE_INFINITY : nowMs;
+    }
+    this.#unheardSinceMs ??= nowMs;
+    const isLong = nowMs - this.#unheardSinceMs >= UNHEARD_STREAM_MS_MAX;
+    return isLong ? this.#unheardSinceMs : Number.NEGATIVE_INFINITY;
+  }
+
+  #sendAway(stream: EventStream, why: StreamEnd): void {
+    const anyMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * this.#chance();
+    const retryMs = why === 'age' ? (this.#ports.renewal?.retryMs ?? anyMs) : anyMs;
+    stream.end(why, Math.round(retryMs));
+  }
+
+  /** Uniform random number in [0, 1). */
+  #chance(): number {
+    return Number.parseInt(this.#ports.randomness.hex(4), 16) / 0x1_0000;
+  }
+}
+
+/** Counters by name. Names with a count of zero are removed. */
+class Counts {
+  readonly #counts = new Map<string, number>();
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  add(name: string): void {
+    this.#counts.set(name, this.of(name) + 1);
+  }
+
+  remove(name: string): void {
+    const count = this.of(name) - 1;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+}
+
+/** Dependencies of `serveStream`. */
+type StreamPorts = {
+  readonly streams: EventStreams;
+  readonly engine: EngineCalls;
+  readonly callIds: CallIds;
+  readonly reply: Reply;
+};
+
+/** An admitted request for an event stream. */
+type StreamRequest = {
+  readonly endpoint: Endpoint;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly call: AdmissionCall;
+  readonly command: Extract<EngineCommand, { kind: 'readEvents' }>;
+  readonly admitted: Admitted;
+};
+
+/**
+ * Asks the engine for the first events, sends them and begins the stream.
+ *
+ * Throws the refusal if the first call fails; nothing has been sent then. The first call costs as
+ * much as any read.
+ */
+export async function serveStream(asked: StreamRequest, ports: StreamPorts): Promise<void> {
+  const { endpoint, request, reply, call, command, admitted } = asked;
+  const { caller } = call;
+  const { id } = request.params as { id: string };
+  const ask = askerOf(caller, id, ports);
+  using place = ports.streams.reserve(caller);
+  const asking = async () => ask(command.after, 0);
+  const first = await asking().catch((error: unknown) => {
+    throw namedAsSent(error, request);
+  });
+  // The client may have disconnected during the engine call.
+  if (reply.raw.destroyed) return;
+  const response = ports.reply.stream(request, reply, endpoint, admitted.headers);
+  const keyEndsAtMs = admitted.description?.keyExpiresAtMs;
+  place.begin({ response, keyEndsAtMs, ask }, first);
+}
+
+/**
+ * Creates the function that asks for the events of an instance. A stream keeps nothing else of its
+ * request.
+ */
+function askerOf(caller: Caller, instanceId: string, { engine, callIds }: StreamPorts) {
+  return (after: EventCursor | undefined, waitMs: number) =>
+    engine.ask(caller, {
+      command: { kind: 'readEvents', after, waitMs },
+      instanceId,
+      callId: callIds.next(),
+      idempotency: undefined,
+      isReplayOnly: false,
+      ifMatch: undefined,
+    });
+}
+
+/**
+ * Names the `Last-Event-ID` header in a refusal. The engine does not know whether the ordinal came
+ * from the header or the query.
+ */
+function namedAsSent(error: unknown, { headers }: FastifyRequest): unknown {
+  const isRefused = error instanceof Fault && error.reason === 'invalid_parameter';
+  if (!isRefused || headers[LAST_EVENT_ID] === undefined) return error;
+  return invalid('invalid_header', 'Last-Event-ID', error.message);
+}

@@ -1,0 +1,239 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '#stdlib/clock';
+
+/** Interval between two checks of all connections, in milliseconds. */
+const SWEEP_MS = 1_000;
+
+/** Maximum number of bytes of unread answers of all connections together. */
+const UNREAD_BYTES_MAX = 256 * 1_024 * 1_024;
+
+/**
+ * Minimum size of an answer that is counted when it is sent, in bytes. Smaller answers are counted
+ * by the next sweep, and a connection has at most one answer.
+ */
+const NOTICED_BYTES_MIN = 16 * 1_024;
+
+/** Why the edge closed a connection: too slow, or too many bytes unread on all connections. */
+export type EndCause = 'slow' | 'too_much';
+
+/** The part of a socket that `UnreadAnswers` uses. */
+export type Reader = Pick<Socket, 'writableLength' | 'bytesWritten' | 'destroyed'> & {
+  resetAndDestroy(): unknown;
+  /** Node's handle. `writeQueueSize` bytes of the written bytes are not in the kernel yet. */
+  readonly _handle?: { readonly writeQueueSize?: number } | null;
+};
+
+/** A connection, its unread bytes, and the time when the kernel last took bytes from it. */
+type Holder = { readonly reader: Reader; readonly bytes: number; readonly takenMs: number };
+
+/**
+ * Bounds the memory of answers that clients do not read (back-pressure).
+ *
+ * A sweep checks all connections once a second. It closes connections that read too slowly while an
+ * answer waits (`ReadingPace`). If all unread answers together exceed `UNREAD_BYTES_MAX`, it closes
+ * connections until they fit. The longest idle connections go first; on ties, the largest.
+ *
+ * Large answers are counted when they are sent, so that they cannot exceed the limit between two
+ * sweeps. Source: decision 161.
+ */
+export class UnreadAnswers {
+  readonly #clock: Clock;
+  readonly #onEnd: (cause: EndCause) => void;
+  readonly #open = new Set<Reader>();
+  /** Paces of the connections on which an answer waits. */
+  readonly #paces = new Map<Reader, ReadingPace>();
+  /** Unread bytes at the last check, plus the answers noted since. */
+  #bytes = 0;
+
+  constructor(clock: Clock, onEnd: (cause: EndCause) => void) {
+    this.#clock = clock;
+    this.#onEnd = onEnd;
+  }
+
+  /** Unread bytes at the last check, plus the answers noted since. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Tracks all connections of a server until the server closes. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      this.add(socket);
+      socket.once('close', () => this.remove(socket));
+    });
+    // With this listener, Node no longer closes idle connections itself.
+    server.on('timeout', (socket: Socket) => {
+      // While an answer waits, only the sweep decides: the kernel of a steady reader may take no
+      // bytes for longer than the timeout.
+      if (socket.writableLength > 0) socket.setTimeout(server.timeout);
+      else socket.destroy();
+    });
+    const timer = setInterval(() => this.sweep(), SWEEP_MS).unref();
+    server.once('close', () => clearInterval(timer));
+  }
+
+  /** Starts to track a connection. */
+  add(reader: Reader): void {
+    this.#open.add(reader);
+  }
+
+  /** Stops tracking a connection. */
+  remove(reader: Reader): void {
+    this.#open.delete(reader);
+    this.#paces.delete(reader);
+  }
+
+  /** Counts an answer of `bytes` that has just been handed to Node. */
+  note(reader: Reader, bytes: number): void {
+    if (bytes <= NOTICED_BYTES_MIN) return;
+    const { writableLength } = reader;
+    if (writableLength === 0) return;
+    this.#bytes += writableLength;
+    if (this.#bytes > UNREAD_BYTES_MAX) this.#bound(this.#clock.monotonicMs());
+  }
+
+  /** Checks every connection: closes slow connections, then enforces the total limit. */
+  sweep(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const reader of this.#open) {
+      if (reader.writableLength === 0) this.#paces.delete(reader);
+      else if (this.#look(reader, nowMs).isSlow(nowMs)) this.#end(reader, 'slow');
+    }
+    this.#bound(nowMs);
+  }
+
+  /** Updates and returns the pace of a connection on which an answer waits. */
+  #look(reader: Reader, nowMs: number): ReadingPace {
+    let pace = this.#paces.get(reader);
+    if (pace === undefined) {
+      pace = new ReadingPace(nowMs, takenFrom(reader));
+      this.#paces.set(reader, pace);
+    } else pace.look(nowMs, takenFrom(reader));
+    return pace;
+  }
+
+  /** Recounts the unread bytes, and closes connections until they fit `UNREAD_BYTES_MAX`. */
+  #bound(nowMs: number): void {
+    const waiting = [...this.#open].filter(({ writableLength }) => writableLength > 0);
+    this.#bytes = waiting.reduce((sum, { writableLength }) => sum + writableLength, 0);
+    if (this.#bytes <= UNREAD_BYTES_MAX) return;
+    const holders = waiting.map((reader): Holder => {
+      const { takenMs } = this.#look(reader, nowMs);
+      return { reader, bytes: reader.writableLength, takenMs };
+    });
+    for (const { reader, bytes } of holders.sort(byUse)) {
+      if (this.#bytes <= UNREAD_BYTES_MAX) return;
+      this.#bytes -= bytes;
+      this.#end(reader, 'too_much');
+    }
+  }
+
+  #end(reader: Reader, cause: EndCause): void {
+    this.remove(reader);
+    if (reader.destroyed) return;
+    // Reset the connection. After a plain close, the kernel would keep the unread bytes for
+    // minutes.
+    reader.resetAndDestroy();
+    this.#onEnd(cause);
+  }
+}
+
+/** Longest idle first, because a connection with many unread bytes may still read well. */
+function byUse(a: Holder, b: Holder): number {
+  return a.takenMs - b.takenMs || b.bytes - a.bytes;
+}
+
+/** Bytes of all answers of the connection that the kernel has taken. */
+function takenFrom({ bytesWritten, _handle }: Reader): number {
+  return bytesWritten - (_handle?.writeQueueSize ?? 0);
+}
+
+/** Minimum read rate of a client while an answer waits, in bytes per second. */
+const TAKEN_PER_SECOND_MIN = 16 * 1_024;
+
+/** Measuring window of the read rate, in milliseconds. Tolerates short network outages. */
+const MEASURED_MS = 10_000;
+
+/**
+ * Maximum time that one step of bytes may cover at the minimum rate, in milliseconds. A step is up
+ * to a third of the 4 MiB of a Linux send buffer.
+ */
+const STEP_MS_MAX = 90_000;
+
+/**
+ * Maximum time until the first step, in milliseconds. Shorter than `STEP_MS_MAX`, because bytes
+ * that the kernel took earlier prove nothing about the reader.
+ */
+const FIRST_STEP_MS_MAX = 40_000;
+
+/** Part of the send buffer that must be free before Linux takes more bytes. */
+const FREED_PART = 1 / 3;
+
+/**
+ * Minimum interval between two kept samples, in milliseconds. Many connections cause many checks.
+ */
+const APART_MS_MIN = 500;
+
+type Look = { readonly atMs: number; readonly taken: number };
+
+/**
+ * Pace at which the kernel takes a waiting answer of one connection.
+ *
+ * The kernel takes nothing for a while and then a step of up to a third of its buffer, even for a
+ * steady reader. So a connection is slow only under two conditions. The kernel took too few bytes
+ * in the last 10 s, and the next step is overdue.
+ *
+ * A step covers the time that its bytes last at the minimum rate. The first step may last as long
+ * as the kernel's buffer does, which is bounded by all bytes taken before. Source: decision 161.
+ */
+class ReadingPace {
+  /** Samples of the last ten seconds, and the newest sample before them. */
+  readonly #looks: [Look, ...Look[]];
+  #taken: number;
+  #takenMs: number;
+  /** Time at which the next step becomes overdue. */
+  #dueMs: number;
+
+  /** Starts when an answer waits. `taken` is the number of bytes that the kernel took before. */
+  constructor(nowMs: number, taken: number) {
+    this.#looks = [{ atMs: nowMs, taken }];
+    this.#taken = taken;
+    this.#takenMs = nowMs;
+    this.#dueMs = nowMs + Math.min(msOf(taken * FREED_PART), FIRST_STEP_MS_MAX);
+  }
+
+  /** Time when the kernel last took bytes, in milliseconds. Initially the start of the wait. */
+  get takenMs(): number {
+    return this.#takenMs;
+  }
+
+  /** Adds a sample: the kernel has taken `taken` bytes of all answers of the connection so far. */
+  look(nowMs: number, taken: number): void {
+    const last = this.#looks.at(-1) ?? this.#looks[0];
+    if (taken > this.#taken) {
+      this.#taken = taken;
+      this.#takenMs = nowMs;
+      // Count from the last sample, because the bytes may have been taken right after that sample.
+      const stepMs = Math.min(msOf(taken - last.taken), STEP_MS_MAX);
+      this.#dueMs = Math.max(this.#dueMs, last.atMs + stepMs);
+    }
+    if (nowMs - last.atMs < APART_MS_MIN) return;
+    this.#looks.push({ atMs: nowMs, taken });
+    // Keep the newest sample that is old enough for the comparison, and drop older samples.
+    while (nowMs - (this.#looks[1]?.atMs ?? nowMs) >= MEASURED_MS) this.#looks.shift();
+  }
+
+  /** Whether the connection is too slow, as of the last sample. */
+  isSlow(nowMs: number): boolean {
+    const [first] = this.#looks;
+    const elapsedMs = nowMs - first.atMs;
+    if (elapsedMs < MEASURED_MS || nowMs < this.#dueMs) return false;
+    return msOf(this.#taken - first.taken) < elapsedMs;
+  }
+}
+
+/** Time that `bytes` last at the minimum rate, in milliseconds. */
+function msOf(bytes: number): number {
+  return (bytes * 1_000) / TAKEN_PER_SECOND_MIN;
+}

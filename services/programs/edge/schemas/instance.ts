@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { REQUEST_ID } from '#edge/http';
+import { textOf, Unit } from '#edge/schemas/observation';
+import { EVENT_ID } from '#edge/serve/headers';
+import { FAULTS } from '#errors/error-codes';
+import { REASONS } from '#errors/error-reasons';
+import { MODE_KEYS } from '#identity/modes';
+import { ENERGY_DEFAULT } from '#identity/state';
+
+/** Maximum length of a description, in code points. */
+const DESCRIPTION_MAX = 2_000;
+
+/** Maximum length of a name, in code points. Source: interface 2.4. */
+const NAME_MAX = 100;
+
+const Name = textOf(1, NAME_MAX);
+const Description = textOf(0, DESCRIPTION_MAX);
+
+const strengthFields = Object.fromEntries(MODE_KEYS.map((key) => [key, Unit.optional()]));
+
+/** Mode strengths in a request: any of the seven keys. Missing keys are 0. */
+const ModeStrengths = z.strictObject(strengthFields);
+
+/** Body of `POST /instances`. Source: interface 4.1. */
+export const CreateInstance = z
+  .strictObject({
+    name: Name,
+    description: Description.optional().meta({ default: '' }),
+    initial_config: z
+      .strictObject({
+        mode_strengths: ModeStrengths.optional().describe('Missing keys are 0.'),
+        energy_level: Unit.optional().meta({ default: ENERGY_DEFAULT }),
+      })
+      .optional(),
+  })
+  .meta({
+    id: 'CreateInstance',
+    examples: [
+      {
+        name: 'Ada',
+        description: 'Writes release notes',
+        initial_config: { mode_strengths: { perception: 0.85, order: 0.75 }, energy_level: 0.9 },
+      },
+    ],
+  });
+
+/** Body of `PATCH /instances/{id}`: only metadata. Source: interface 4.1, decision 2. */
+export const RenameInstance = z
+  .strictObject({ name: Name.optional(), description: Description.optional() })
+  .meta({ id: 'RenameInstance', examples: [{ name: 'Ada the second' }] });
+
+/** Body of `POST /instances/{id}/reset`. Source: interface 4.2. */
+export const ResetInstance = z
+  .strictObject({ mode: z.enum(['initial', 'default']) })
+  .meta({ id: 'ResetInstance', examples: [{ mode: 'initial' }] });
+
+/** The seven strengths in the order of the model; 0 for strengths that the caller left out. */
+export function strengthsOf(config: z.output<typeof CreateInstance>['initial_config']): number[] {
+  const given: Record<string, number | undefined> = config?.mode_strengths ?? {};
+  return MODE_KEYS.map((key) => given[key] ?? 0);
+}
+
+/** An integer in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 2. */
+export const integer = (min: number, max: number, fallback: number) =>
+  z
+    .string()
+    .regex(/^\d{1,16}$/, 'must be an integer')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`)
+    .optional()
+    .transform((value) => value ?? fallback)
+    .meta({ type: 'integer', minimum: min, maximum: max, default: fallback });
+
+/** Maximum length of a search text, in code points. Source: decision 254. */
+const SEARCH_LENGTH_MAX = 64;
+
+const Offset = integer(0, Number.MAX_SAFE_INTEGER, 0);
+
+/** Cursor of the next page of a list: `next_cursor` of the previous page. Source: decision 281. */
+const Cursor = z
+  .string()
+  .min(1)
+  .max(1_024)
+  .optional()
+  .meta({
+    description:
+      '`next_cursor` of the page before. It has sort, order, search and generation: name none of them, ' +
+      'or the same. Excludes `offset`.',
+  });
+
+/** Query of `GET /instances`. Source: interface 4.1. */
+export const ListQuery = z.strictObject({
+  limit: integer(1, 100, 20),
+  offset: Offset,
+  cursor: Cursor,
+  sort: z.enum(['created_at', 'name']).default('created_at'),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  search: textOf(1, SEARCH_LENGTH_MAX).optional(),
+});
+
+const Generation = z.enum(['current', 'all']).default('current');
+
+/** Query of `GET /instances/{id}/history`. Source: interface 4.2. */
+export const HistoryQuery = z.strictObject({
+  limit: integer(1, 1_000, 100),
+  offset: Offset,
+  cursor: Cursor,
+  generation: Generation,
+});
+
+/**
+ * Query of `GET /instances/{id}/drift`. Without `limit` and `offset`, answers the newest 1,000
+ * events. Source: decision 162.
+ */
+export const DriftQuery = z.strictObject({
+  limit: integer(1, 1_000, 1_000),
+  offset: Offset,
+  cursor: Cursor,
+  generation: Generation,
+});
+
+/**
+ * Query of `GET /instances/{id}/events`: the id of the last received event. Source: decision 244.
+ */
+export const EventsQuery = z.strictObject({
+  after: z
+    .string()
+    .regex(EVENT_ID, 'must be an integer')
+    .transform(Number)
+    .refine(Number.isSafeInteger, `must be from 0 to ${Number.MAX_SAFE_INTEGER}`)
+    .optional()
+    .meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+});
+
+/** Query of `GET /personas`. */
+export const PersonasQuery = z.strictObject({ version: z.enum(['v1']).default('v1') });
+
+/** Query of endpoints that take no parameters. */
+export const NoQuery = z.strictObject({});
+
+const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
+const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
+
+/** Envelope of all refusals. Source: interface 7, decision 2. */
+export const ErrorBody = z
+  .strictObject({
+    error: z.enum(codes),
+    message: z.string(),
+    retry_after: z.int().min(1).optional().describe('Seconds; on 429.'),
+    details: z
+      .strictObject({
+        field: z.string().optional(),
+        reason: z.enum(reasons).optional(),
+        alias: z.literal('rate_limit_exceeded').optional(),
+        mode: z.enum(MODE_KEYS).optional(),
+        request_id: z.string().regex(REQUEST_ID).optional(),
+      })
+      .optional(),
+  })
+  .meta({ id: 'Error' });

@@ -1,0 +1,180 @@
+import type { z } from 'zod';
+import type { AuditEntry } from '#audit/entry';
+import { AppendAnswer, type AuditPage, PageAnswer, type PageQuestion } from '#audit/page';
+import { auditUnavailable } from '#audit/trail';
+import {
+  LinkAnswer,
+  NOTIFICATIONS_ID,
+  NotifiedAnswer,
+  type NotifiedQuestion,
+  StandingAnswer,
+} from '#billing/billing-questions';
+import { Fault } from '#errors/fault';
+import { ADDRESS_LENGTH_MAX } from '#grpc/bounds';
+import type { LimiterClient } from '#grpc/limiter-messages';
+
+/** Refusals of the limiter that are passed on to callers unchanged. */
+const OWN: ReadonlySet<string | undefined> = new Set(['audit_unavailable', 'audit_full']);
+
+/** Audit trail of a caller's account. The limiter stores the trail. Source: decision 249. */
+export class AccountAudit {
+  readonly #limiter: LimiterClient;
+
+  constructor(limiter: LimiterClient) {
+    this.#limiter = limiter;
+  }
+
+  /**
+   * Appends a line, and fulfils with its place once the line is durable.
+   *
+   * Rejects with `audit_unavailable` if the line may be lost, and with `audit_full` in a month with
+   * `linesMax` lines. The audited action must not happen then.
+   */
+  async append(accountId: string, entry: AuditEntry, linesMax: number): Promise<string> {
+    try {
+      const answer = await askOfAccount(this.#limiter, accountId, 'audit.append', {
+        entry,
+        linesMax,
+      });
+      return AppendAnswer.parse(answer).place;
+    } catch (cause) {
+      if (cause instanceof Fault && OWN.has(cause.reason)) throw cause;
+      throw auditUnavailable(cause);
+    }
+  }
+
+  /** A page of the account's lines, newest first. Rejects with `service_unavailable`. */
+  async page(accountId: string, question: PageQuestion): Promise<AuditPage> {
+    const { lines, next } = PageAnswer.parse(
+      await askOfAccount(this.#limiter, accountId, 'audit.page', question),
+    );
+    return { lines, next };
+  }
+}
+
+/** URL of a page of the payment provider. */
+type Page = { readonly url: string };
+
+/** Caller of a billing operation: an API key, or a member in the console. */
+type BillingCaller = {
+  readonly accountId: string;
+  readonly address: string;
+  readonly requestId: string | undefined;
+} & (
+  | { readonly description: { readonly keyId: string } }
+  | { readonly member: { readonly userId: string; readonly sessionId: string } }
+);
+
+/**
+ * Client for the billing operations of the limiter. Rejects as `BillingDesk` does. Source: decision
+ * 248.
+ */
+export class AccountBilling {
+  readonly #limiter: LimiterClient;
+
+  constructor(limiter: LimiterClient) {
+    this.#limiter = limiter;
+  }
+
+  /** Plan and subscription of an account, and the plans that it may buy. */
+  async standing(accountId: string): Promise<z.infer<typeof StandingAnswer>> {
+    return StandingAnswer.parse(
+      await askOfAccount(this.#limiter, accountId, 'billing.standing', {}),
+    );
+  }
+
+  /** Creates a checkout page of the payment provider for a plan. */
+  async checkout(
+    caller: BillingCaller,
+    request: { readonly plan: string; readonly successUrl: string; readonly cancelUrl: string },
+  ): Promise<Page> {
+    const body = { by: buyerOf(caller), ...request };
+    return LinkAnswer.parse(
+      await askOfAccount(this.#limiter, caller.accountId, 'billing.checkout', body),
+    );
+  }
+
+  /** Creates a page of the payment provider where the subscription can be changed. */
+  async portal(caller: BillingCaller, returnUrl: string): Promise<Page> {
+    const body = { by: buyerOf(caller), returnUrl };
+    return LinkAnswer.parse(
+      await askOfAccount(this.#limiter, caller.accountId, 'billing.portal', body),
+    );
+  }
+
+  /** Hands on a notification of the payment provider, byte for byte. */
+  async notified(rawBody: Buffer, signature: string): Promise<void> {
+    const body: NotifiedQuestion = { rawBody: rawBody.toString('base64'), signature };
+    NotifiedAnswer.parse(
+      await askOfAccount(this.#limiter, NOTIFICATIONS_ID, 'billing.notified', body),
+    );
+  }
+}
+
+/** Drops an address that is too long. A proxy may name a text of any length. */
+function buyerOf(caller: BillingCaller) {
+  const { address, requestId } = caller;
+  const isAddressLike = address.length <= ADDRESS_LENGTH_MAX;
+  const who = 'member' in caller ? caller.member : { keyId: caller.description.keyId };
+  return { ...who, address: isAddressLike ? address : undefined, requestId };
+}
+
+/** Sends an account operation to any limiter, by name. Rejects with the limiter's faults. */
+async function askOfAccount(
+  limiter: LimiterClient,
+  accountId: string,
+  name: string,
+  body: unknown,
+): Promise<unknown> {
+  const call = { kind: 'account', accountId, callId: 0, callTag: 0, name, body } as const;
+  return (await limiter.ask(call)).body;
+}
+
+/**
+ * Audit lines of one write to an instance: a line before the write, and a second line if the write
+ * is refused or repeated.
+ */
+export class AuditedCall {
+  readonly #audit: AccountAudit;
+  readonly #accountId: string;
+  readonly #entry: Omit<AuditEntry, 'outcome'>;
+  readonly #linesMax: number;
+  #begun: Pick<AuditEntry, 'target' | 'of'> | undefined;
+
+  /**
+   * `entry` names actor and action; the target is set by `begin`. `linesMax` is the monthly limit.
+   */
+  constructor(
+    audit: AccountAudit,
+    accountId: string,
+    entry: Omit<AuditEntry, 'outcome' | 'target'>,
+    linesMax: number,
+  ) {
+    this.#audit = audit;
+    this.#accountId = accountId;
+    this.#entry = entry;
+    this.#linesMax = linesMax;
+  }
+
+  /**
+   * Writes the first line, and fulfils when it is durable. Rejects with `audit_unavailable` or
+   * `audit_full`: the write must not happen then.
+   */
+  async begin(target: string): Promise<void> {
+    const entry: AuditEntry = { ...this.#entry, target, outcome: 'begun' };
+    this.#begun = { target, of: await this.#audit.append(this.#accountId, entry, this.#linesMax) };
+  }
+
+  /** Ends a successful write. Writes a second line only if the answer is a replay. */
+  async answered({ isReplayed }: { readonly isReplayed: boolean }): Promise<void> {
+    if (isReplayed) await this.ended('repeated');
+  }
+
+  /** Writes the second line with `outcome`. Best effort: errors are ignored. */
+  async ended(outcome: AuditEntry['outcome']): Promise<void> {
+    if (this.#begun === undefined) return;
+    const entry: AuditEntry = { ...this.#entry, ...this.#begun, outcome };
+    this.#begun = undefined;
+    await this.#audit.append(this.#accountId, entry, this.#linesMax).catch(() => undefined);
+  }
+}

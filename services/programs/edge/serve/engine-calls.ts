@@ -1,0 +1,309 @@
+import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } from 'node:crypto';
+import type { Caller } from '#edge/callers/exchange';
+import type { AuditedCall } from '#edge/serve/account';
+import { Fault, faultFor, invalid, toFault } from '#errors/fault';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineClient,
+  type EngineCommand,
+  type IdempotencyKey,
+  unnamedCall,
+} from '#grpc/engine-messages';
+import type { CallName } from '#grpc/limiter-messages';
+import type { Clock } from '#stdlib/clock';
+import { derivedFrom, type Reloadable } from '#stdlib/files';
+import type { Randomness } from '#stdlib/randomness';
+import { traced } from '#telemetry/tracer';
+
+/**
+ * Maximum number of ids tried for a keyed create. Each reuse of a key after its 24 h takes one id
+ * (decision 22).
+ */
+const KEYED_ATTEMPTS_MAX = 32;
+
+/** Maximum number of random ids drawn for a create. One id in 2^64 is taken. */
+const RANDOM_ATTEMPTS_MAX = 3;
+
+const INSTANCE_ID = /^inst_[0-9a-f]{16}$/;
+
+/** An engine call without the account and the deadline, which `EngineCalls` adds. */
+export type EngineQuestion = Omit<EngineCall, 'accountId' | 'deadlineAtMs'>;
+
+/**
+ * Answer of an engine. For a create, `location` is the path of the new instance without the prefix.
+ */
+export type EdgeAnswer = EngineAnswer & { readonly location?: string };
+
+/**
+ * Client of the engine on behalf of callers: sets deadlines, refuses impossible ids, and chooses
+ * the ids of new instances.
+ */
+export class EngineCalls {
+  readonly #engine: EngineClient;
+  readonly #clock: Clock;
+  readonly #randomness: Randomness;
+  readonly #secrets: Reloadable<readonly string[]>;
+
+  /**
+   * The first of `secrets` derives the ids of keyed creates, and is the same on every edge.
+   * Instances created under the other secrets are still found (decision 134).
+   */
+  constructor(
+    engine: EngineClient,
+    clock: Clock,
+    randomness: Randomness,
+    secrets: Reloadable<readonly string[]>,
+  ) {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#randomness = randomness;
+    this.#secrets = secrets;
+  }
+
+  /**
+   * Asks the engine, within a deadline. Throws the faults of the engine.
+   *
+   * An impossible id is `not_found` without a call (decision 19). If `audited` is set, its first
+   * line is written before the engine is asked.
+   */
+  ask(
+    caller: Caller,
+    question: EngineQuestion,
+    audited?: AuditedCall,
+  ): EdgeAnswer | Promise<EdgeAnswer> {
+    const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
+    // Fields one by one: on this path, a spread costs more than the whole call.
+    const call: EngineCall = {
+      accountId: caller.accountId,
+      instanceId: question.instanceId,
+      callId: question.callId,
+      deadlineAtMs,
+      idempotency: this.#idempotencyOf(question),
+      isReplayOnly: question.isReplayOnly,
+      ifMatch: question.ifMatch,
+      command: question.command,
+    };
+    const { modelVersion } = question;
+    if (modelVersion !== undefined) Object.assign(call, { modelVersion });
+    traced(call, question.traceparent);
+    if (question.command.kind === 'create') return this.#create(caller, call, audited);
+    if (question.command.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
+      throw noSuchInstance();
+    }
+    return this.#asked(call, audited);
+  }
+
+  #asked(call: EngineCall, audited: AuditedCall | undefined): EngineAnswer | Promise<EngineAnswer> {
+    if (audited === undefined) return this.#engine.ask(call);
+    return this.#askedAudited(call, audited);
+  }
+
+  /**
+   * Looks up the instance, writes the audit line, then asks the engine. A write to a missing
+   * instance changes nothing and leaves no line. Audited writes are rare, so the extra read is
+   * cheap.
+   */
+  async #askedAudited(call: EngineCall, audited: AuditedCall): Promise<EngineAnswer> {
+    if (call.command.kind !== 'create' && !(await this.#isThere(call))) {
+      if (call.idempotency === undefined) throw noSuchInstance();
+      // A repeated deletion can still have a stored answer, and cannot change anything.
+      const replayed = this.#engine.ask({ ...call, isReplayOnly: true });
+      const answer = await Promise.resolve(replayed).catch(unlessNothingToReplay);
+      if (answer === undefined) throw noSuchInstance();
+      return answer;
+    }
+    await audited.begin(call.instanceId);
+    return await this.#engine.ask(call);
+  }
+
+  async #isThere({
+    accountId,
+    instanceId,
+    deadlineAtMs,
+    traceparent,
+  }: EngineCall): Promise<boolean> {
+    const read = {
+      accountId,
+      instanceId,
+      deadlineAtMs,
+      command: { kind: 'readInstance' },
+    } as const;
+    try {
+      await this.#engine.ask(traced(unnamedCall(read), traceparent));
+      return true;
+    } catch (error) {
+      if (toFault(error).code === 'not_found') return false;
+      throw error;
+    }
+  }
+
+  /**
+   * During a change of secrets, other edges may list them in reverse and derive another call name.
+   */
+  #idempotencyOf({ idempotency }: EngineQuestion): IdempotencyKey | undefined {
+    if (idempotency === undefined || this.#secrets.current.length < 2) return idempotency;
+    return { ...idempotency, isNameUnsure: true };
+  }
+
+  /** Creates an instance. A retry must also find an instance created under an earlier secret. */
+  async #create(
+    caller: Caller,
+    call: EngineCall,
+    audited: AuditedCall | undefined,
+  ): Promise<EdgeAnswer> {
+    const key = call.idempotency?.key;
+    const random = () => `inst_${this.#randomness.hex(16)}`;
+    if (key === undefined) return await this.#createAt(call, RANDOM_ATTEMPTS_MAX, random, audited);
+    const [secret = '', ...earlier] = this.#secrets.current;
+    for (const other of earlier) {
+      const idOf = (attempt: number) => instanceIdOfKey(other, caller, key, attempt);
+      const replayed = this.#createAt({ ...call, isReplayOnly: true }, KEYED_ATTEMPTS_MAX, idOf);
+      const answer = await replayed.catch(unlessNothingToReplay);
+      if (answer !== undefined) return answer;
+    }
+    const idOf = (attempt: number) => instanceIdOfKey(secret, caller, key, attempt);
+    return await this.#createAt(call, KEYED_ATTEMPTS_MAX, idOf, audited);
+  }
+
+  /**
+   * Tries ids until one is free. The actor of each instance decides whether its id is free, so no
+   * two actors need to agree (architecture 3.5).
+   */
+  async #createAt(
+    call: EngineCall,
+    attempts: number,
+    idOf: (attempt: number) => string,
+    audited?: AuditedCall,
+  ): Promise<EdgeAnswer> {
+    for (let attempt = 0; attempt < attempts; attempt += 1) {
+      const instanceId = idOf(attempt);
+      try {
+        const answer = await this.#asked({ ...call, instanceId }, audited);
+        return { ...answer, location: `/instances/${instanceId}` };
+      } catch (error) {
+        if (toFault(error).reason !== 'already_exists') throw error;
+        await audited?.ended('conflict');
+      }
+    }
+    throw faultFor('already_exists', 'no free instance id was found; try again');
+  }
+}
+
+function noSuchInstance(): Fault {
+  return new Fault('not_found', 'no such instance');
+}
+
+/**
+ * Swallows the fault of a replay without a stored answer. The engine answers `quota_exceeded` then
+ * (decision 22).
+ */
+function unlessNothingToReplay(error: unknown): undefined {
+  if (toFault(error).code !== 'quota_exceeded') throw error;
+}
+
+/**
+ * Smallest id of keyed calls. Ids of other calls are below, and keyed ids are below 2^52. So both
+ * are exact as numbers everywhere, and the two ranges do not overlap.
+ */
+const KEYED_ID_START = 2 ** 51;
+
+/** Domain separation: the same secret also derives signatures and other names. */
+const CALL_NAME_LABEL = 'identity-engine call name';
+
+/** Maximum length of an `Idempotency-Key`, in characters. Source: decision 22. */
+export const KEY_LENGTH_MAX = 255;
+
+/**
+ * Printable ASCII without spaces at the ends, because HTTP strips these. The API document shows the
+ * pattern verbatim.
+ */
+export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]*[!-~])?$/;
+
+/**
+ * Parses the `Idempotency-Key` header and adds the fingerprint of the call. Throws `invalid_header`
+ * (400). Source: decision 22.
+ */
+export function readIdempotencyKey(
+  header: string | string[] | undefined,
+  method: string,
+  url: string,
+  body: Buffer | undefined,
+): IdempotencyKey | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header !== 'string' || !isIdempotencyKey(header)) {
+    const text = 'Idempotency-Key: 1 to 255 printable ASCII characters';
+    throw invalid('invalid_header', 'Idempotency-Key', text);
+  }
+  return { key: header, fingerprint: fingerprintOf(method, url, body ?? '') };
+}
+
+/**
+ * Fingerprint of a call, which must be equal whenever its key is used again. Source: decision 22.
+ */
+export function fingerprintOf(method: string, url: string, body: Buffer | string): string {
+  return createHash('sha256').update(`${method} ${url}\n`).update(body).digest('hex');
+}
+
+/** Whether a text is a valid idempotency key, of a call or of an item of a batch. */
+export function isIdempotencyKey(text: string): boolean {
+  return text.length <= KEY_LENGTH_MAX && IDEMPOTENCY_KEY.test(text);
+}
+
+/**
+ * Ids of calls: a unique id for a call without key, and a derived name for a keyed call.
+ *
+ * Names are derived from the first of `secrets`, which is the same on every edge and unknown to
+ * callers. A caller who could compute names could merge two calls into one charge.
+ */
+export class CallIds {
+  /** A key object is created once. Raw bytes would cost 12 µs for every name. */
+  readonly #nameKey: Reloadable<KeyObject>;
+  #next = randomInt(2 ** 46) * 2 ** 5;
+
+  constructor(secrets: Reloadable<readonly string[]>) {
+    this.#nameKey = derivedFrom(secrets, nameKeyOf);
+  }
+
+  /** A new id. Each edge counts from a random start, so ids of two edges rarely collide. */
+  next(): number {
+    this.#next += 1;
+    if (this.#next >= KEYED_ID_START) this.#next = 1;
+    return this.#next;
+  }
+
+  /**
+   * Name of a keyed call, equal on every edge and at every try (decision 146).
+   *
+   * Derived from account, instance and key. None of these contains a line break, so joined texts
+   * are unambiguous.
+   */
+  ofKey(
+    caller: Caller,
+    { kind }: Pick<EngineCommand, 'kind'>,
+    instanceId: string,
+    key: string,
+  ): CallName {
+    const scope = kind === 'create' ? 'create' : `on ${instanceId}`;
+    const named = [caller.accountId, scope, key].join('\n');
+    const digest = createHmac('sha256', this.#nameKey.current).update(named).digest();
+    const callId = KEYED_ID_START + bitsOf(digest, 0, 51);
+    return { callId, callTag: Math.max(1, bitsOf(digest, 8, 52)) };
+  }
+}
+
+function nameKeyOf([secret = '']: readonly string[]): KeyObject {
+  return createSecretKey(createHmac('sha256', secret).update(CALL_NAME_LABEL).digest());
+}
+
+/** Integer of `bits` bits (49 to 56) of a digest, from byte `start` on. */
+function bitsOf(digest: Buffer, start: number, bits: number): number {
+  return digest.readUIntBE(start, 6) * 2 ** (bits - 48) + ((digest[start + 6] ?? 0) >> (56 - bits));
+}
+
+/** Id of the instance of a keyed create. `attempt` counts earlier uses of the key. */
+function instanceIdOfKey(secret: string, caller: Caller, key: string, attempt: number): string {
+  const named = [caller.accountId, key, attempt].join('\n');
+  return `inst_${createHmac('sha256', secret).update(named).digest('hex').slice(0, 16)}`;
+}

@@ -1,0 +1,95 @@
+import { setImmediate } from 'node:timers/promises';
+import { z } from 'zod';
+import { faultFor } from '#errors/fault';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import { type EngineClient, type EngineCommand, unnamedCall } from '#grpc/engine-messages';
+import type { Clock } from '#stdlib/clock';
+
+/** Number of instances per page of the listing. Source: interface 8.4. */
+export const PAGE_ROWS_MAX = 100;
+
+/** Part of the answer of `GET /instances`. `cycle_count` counts the current generation. */
+const ListPage = z.object({
+  data: z.array(z.object({ id: z.string(), name: z.string(), cycle_count: z.number() })),
+  pagination: z.object({ total: z.number() }),
+});
+
+/** Part of the answer of `GET …/history`. `total` counts the readable observations. */
+const HistoryPage = z.object({
+  data: z.array(z.object({ cycle: z.number(), timestamp: z.string() })),
+  pagination: z.object({ total: z.number() }),
+});
+
+/** An instance of the listing, with the cycles of its current generation. */
+export type ListedCycles = { readonly id: string; readonly name: string; readonly cycles: number };
+
+/** One observation of a history. */
+export type HistoryEntry = {
+  /** Number of the observation in its generation, from 1. */
+  readonly cycle: number;
+  /** Timestamp of the observation, in Unix milliseconds. */
+  readonly timestampMs: number;
+  /** Number of readable observations of the generation, including this observation. */
+  readonly total: number;
+};
+
+/**
+ * Reads an account's instances for the console itself. These reads skip admission, so they cost the
+ * account no request and no cycle. All reads share one deadline. Throws the faults of the engine.
+ */
+export class EngineReads {
+  readonly #engine: EngineClient;
+  readonly #clock: Clock;
+  readonly #accountId: string;
+  readonly #endMs: number;
+
+  /** `timeoutMs` is the time for all reads together, in milliseconds. */
+  constructor(
+    { engine, clock }: { readonly engine: EngineClient; readonly clock: Clock },
+    accountId: string,
+    timeoutMs: number,
+  ) {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#accountId = accountId;
+    this.#endMs = clock.monotonicMs() + timeoutMs;
+  }
+
+  /** Remaining time, in milliseconds. At 0, further reads throw `deadline_exceeded`. */
+  get leftMs(): number {
+    return Math.max(0, this.#endMs - this.#clock.monotonicMs());
+  }
+
+  /** A page of the account's instances, newest first, and the total number of instances. */
+  async list(offset: number): Promise<{ rows: ListedCycles[]; total: number }> {
+    const order = { sort: 'created_at', order: 'desc' } as const;
+    const command = { kind: 'list', limit: PAGE_ROWS_MAX, offset, ...order } as const;
+    const { data, pagination } = ListPage.parse(await this.#ask('', command));
+    const rows = data.map(({ id, name, cycle_count: cycles }) => ({ id, name, cycles }));
+    return { rows, total: pagination.total };
+  }
+
+  /**
+   * The observation of the current generation with `offset` newer observations. Undefined if it
+   * does not exist or is no longer kept.
+   */
+  async observation(instanceId: string, offset: number): Promise<HistoryEntry | undefined> {
+    const command = { kind: 'readHistory', limit: 1, offset, isEveryGeneration: false } as const;
+    const { data, pagination } = HistoryPage.parse(await this.#ask(instanceId, command));
+    const [row] = data;
+    if (row === undefined) return undefined;
+    const { cycle, timestamp } = row;
+    return { cycle, timestampMs: Date.parse(timestamp), total: pagination.total };
+  }
+
+  async #ask(instanceId: string, command: EngineCommand): Promise<unknown> {
+    // Yield to the event loop. A local engine may answer thousands of reads in one turn.
+    await setImmediate();
+    const { leftMs } = this;
+    if (leftMs === 0) throw faultFor('deadline_exceeded', 'there was no time for it');
+    const deadlineAtMs = this.#clock.wallMs() + Math.min(leftMs, CALL_TIMEOUT_MS_MAX);
+    const asked = { accountId: this.#accountId, instanceId, deadlineAtMs, command };
+    const { body } = await this.#engine.ask(unnamedCall(asked));
+    return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
+  }
+}

@@ -1,0 +1,332 @@
+import { isUtf8 } from 'node:buffer';
+import { invalid } from '#errors/fault';
+import { illFormedPlace } from '#stdlib/well-formed-json';
+
+/** Maximum nesting depth of a body: 16 levels of a context in a batch item, plus a margin. */
+const BODY_DEPTH_MAX = 24;
+
+/** Byte order mark. RFC 8259 forbids it in JSON between systems, but some editors write it. */
+const BYTE_ORDER_MARK = 0xfeff;
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const OPENING = new Set(['[', '{'].map((text) => text.charCodeAt(0)));
+const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
+
+/**
+ * Parses the JSON of a request body. Contexts become `ContextSource`, item keys `ItemKeySource`.
+ *
+ * Throws `invalid_request` (400) for bytes that are not UTF-8, for invalid JSON and for a duplicate
+ * key in an object. Throws 422 for a lone surrogate, for nesting deeper than `BODY_DEPTH_MAX`
+ * (before parsing) and for keys that reach a prototype.
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
+  const text = bytes.toString('utf8');
+  if (text.charCodeAt(0) === BYTE_ORDER_MARK) {
+    const message = 'the body begins with a byte order mark: send it without';
+    throw invalid('malformed_json', undefined, message);
+  }
+  const colons = colonsOf(text);
+  const value = parse(text);
+  if (keysOf(value) !== colons) {
+    throw invalid('duplicate_key', undefined, 'an object of the body has the same key twice');
+  }
+  if (text.includes('\\u')) assertWellFormed(value);
+  keepContexts(value, text);
+  keepItemKeys(value, text);
+  return value;
+}
+
+/**
+ * Throws 422 for a lone surrogate. The bytes are valid UTF-8, so only an escape can contain one.
+ */
+function assertWellFormed(value: unknown): void {
+  const place = illFormedPlace(value);
+  if (place === undefined) return;
+  const field = place === '' ? undefined : place;
+  throw invalid('invalid_text', field, `${place || 'the body'}: has half a surrogate pair`);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid('malformed_json', undefined, 'the body is not valid JSON');
+  }
+}
+
+/**
+ * Number of colons outside strings, which is the number of keys in the text.
+ *
+ * More colons than keys of the parsed value reveal a duplicate key. Throws if the text nests too
+ * deep.
+ */
+function colonsOf(text: string): number {
+  let colons = 0;
+  let depth = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit === QUOTE) i = endOfString(text, i);
+    else if (unit === COLON) colons += 1;
+    else if (OPENING.has(unit)) depth += 1;
+    else if (CLOSING.has(unit)) depth -= 1;
+    if (depth > BODY_DEPTH_MAX) throw invalid('too_deep', undefined, 'the body nests too deep');
+  }
+  return colons;
+}
+
+/**
+ * Number of keys of a value on all levels.
+ *
+ * Throws 422 for keys that could change the prototype of all objects (prototype pollution). Schemas
+ * do not see `__proto__`, and a context would be stored and handed on with it.
+ */
+function keysOf(value: unknown, within = ''): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + keysOf(item), 0);
+  let sum = 0;
+  for (const [key, item] of Object.entries(value)) {
+    if (key === '__proto__' || (key === 'prototype' && within === 'constructor')) {
+      throw invalid('unknown_field', key, `${key}: no such field`);
+    }
+    sum += 1 + keysOf(item, key);
+  }
+  return sum;
+}
+
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const SPACES = new Set([' ', '\t', '\n', '\r'].map((text) => text.charCodeAt(0)));
+
+/** Position of a value in a text: from `start` up to, but excluding, `end`. */
+type JsonSpan = { readonly start: number; readonly end: number };
+
+/** Index of the quote that closes the string opened at `start`, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end;
+}
+
+/** Position of the next value at or after `from`. Requires valid JSON, like all functions below. */
+function valueAt(text: string, from: number): JsonSpan {
+  const start = behindSpace(text, from);
+  const unit = text.charCodeAt(start);
+  if (unit === QUOTE) return { start, end: endOfString(text, start) + 1 };
+  if (OPENING.has(unit)) return { start, end: endOfContainer(text, start) };
+  let end = start;
+  while (end < text.length && !isDelimiter(text.charCodeAt(end))) end += 1;
+  return { start, end };
+}
+
+/** Positions of the items of the array that opens at `start`. */
+function itemsOf(text: string, start: number): JsonSpan[] {
+  const items: JsonSpan[] = [];
+  for (let at = behindSpace(text, start + 1); at < text.length; ) {
+    if (CLOSING.has(text.charCodeAt(at))) break;
+    const item = valueAt(text, at);
+    items.push(item);
+    at = behindComma(text, item.end);
+  }
+  return items;
+}
+
+/**
+ * Position of the value of `key` in the object that opens at `start`. Escapes in keys are decoded.
+ */
+function memberOf(text: string, start: number, key: string): JsonSpan | undefined {
+  for (let at = behindSpace(text, start + 1); at < text.length; ) {
+    if (CLOSING.has(text.charCodeAt(at))) break;
+    const name = valueAt(text, at);
+    const value = valueAt(text, behindSpace(text, name.end) + 1);
+    if (JSON.parse(text.slice(name.start, name.end)) === key) return value;
+    at = behindComma(text, value.end);
+  }
+  return undefined;
+}
+
+/**
+ * Text of the object at `start` without its member `key` and one comma; undefined if the object has
+ * no such member. All other bytes stay unchanged.
+ */
+function withoutMember(text: string, start: number, key: string): string | undefined {
+  let previousEnd: number | undefined;
+  for (let at = behindSpace(text, start + 1); at < text.length; ) {
+    if (CLOSING.has(text.charCodeAt(at))) break;
+    const name = valueAt(text, at);
+    const value = valueAt(text, behindSpace(text, name.end) + 1);
+    const next = behindComma(text, value.end);
+    if (JSON.parse(text.slice(name.start, name.end)) === key) {
+      const { end } = valueAt(text, start);
+      const isFirst = previousEnd === undefined;
+      const [from, to] = isFirst ? [name.start, next] : [previousEnd, value.end];
+      return text.slice(start, from) + text.slice(to, end);
+    }
+    previousEnd = value.end;
+    at = next;
+  }
+  return undefined;
+}
+
+/**
+ * The same JSON without whitespace and unnecessary escapes. Numbers and key order do not change.
+ */
+export function compactJson(text: string): string {
+  let compact = '';
+  let taken = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (SPACES.has(unit)) {
+      compact += text.slice(taken, i);
+      taken = i + 1;
+    } else if (unit === QUOTE) {
+      const end = endOfString(text, i);
+      const string = text.slice(i, end + 1);
+      if (string.includes('\\')) {
+        compact += text.slice(taken, i) + JSON.stringify(JSON.parse(string));
+        taken = end + 1;
+      }
+      i = end;
+    }
+  }
+  return taken === 0 ? text : compact + text.slice(taken);
+}
+
+function endOfContainer(text: string, start: number): number {
+  let depth = 0;
+  for (let i = start; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit === QUOTE) i = endOfString(text, i);
+    else if (OPENING.has(unit)) depth += 1;
+    else if (CLOSING.has(unit)) depth -= 1;
+    if (depth === 0) return i + 1;
+  }
+  return text.length;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+function isDelimiter(unit: number): boolean {
+  return unit === COMMA || CLOSING.has(unit) || SPACES.has(unit);
+}
+
+function behindSpace(text: string, from: number): number {
+  let at = from;
+  while (SPACES.has(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function behindComma(text: string, from: number): number {
+  const at = behindSpace(text, from);
+  return text.charCodeAt(at) === COMMA ? behindSpace(text, at + 1) : at;
+}
+
+/**
+ * A context as a parsed value, for checks, and as the caller's text, for storage. Parsed objects
+ * would round numbers to doubles and move keys that look like numbers first (decision 153).
+ */
+export class ContextSource {
+  readonly value: object;
+  readonly json: string;
+
+  constructor(value: object, json: string) {
+    this.value = value;
+    this.json = json;
+  }
+}
+
+/** A body that may have a context, or observations with contexts. */
+type Body = { context?: unknown; readonly observations?: unknown };
+
+/**
+ * Replaces the contexts of an observation or a batch by their sources. `text` is the text that
+ * `value` was parsed from. Does almost nothing if there are no contexts.
+ */
+function keepContexts(value: unknown, text: string): void {
+  if (!isObject(value)) return;
+  const body: Body = value;
+  if (isContext(body.context)) {
+    const json = JSON.stringify(body.context);
+    // Most callers write JSON as JavaScript does. Nothing was lost then, so skip the search.
+    if (text.includes(`"context":${json}`)) body.context = new ContextSource(body.context, json);
+    else keepContext(body, text, valueAt(text, 0));
+  }
+  const { observations } = body;
+  if (!Array.isArray(observations) || !observations.some(hasContext)) return;
+  const list = memberOf(text, valueAt(text, 0).start, 'observations');
+  const spans = list === undefined ? [] : itemsOf(text, list.start);
+  observations.forEach((observation: unknown, index) => {
+    const span = spans[index];
+    if (span !== undefined && hasContext(observation)) keepContext(observation, text, span);
+  });
+}
+
+function keepContext(owner: Body, text: string, { start }: JsonSpan): void {
+  const span = memberOf(text, start, 'context');
+  if (span === undefined || !isContext(owner.context)) return;
+  // Copy the text: a slice of a string keeps the whole body in memory.
+  const json = Buffer.from(compactJson(text.slice(span.start, span.end))).toString();
+  owner.context = new ContextSource(owner.context, json);
+}
+
+function hasContext(value: unknown): value is Body {
+  return isObject(value) && isContext((value as Body).context);
+}
+
+/** Whether a context is an object. The schema refuses other values. */
+function isContext(value: unknown): value is object {
+  return isObject(value) && !Array.isArray(value);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Name of the member of a batch item that holds the item's idempotency key. */
+const ITEM_KEY = 'idempotency_key';
+
+/**
+ * Idempotency key of a batch item, with the item's text without the key. A single call with the
+ * same observation has exactly this text as its body (decision 280).
+ */
+export class ItemKeySource {
+  readonly key: string;
+  readonly observationText: string;
+
+  constructor(key: string, observationText: string) {
+    this.key = key;
+    this.observationText = observationText;
+  }
+}
+
+/** An observation of a batch that may have a key. */
+type Item = { [ITEM_KEY]?: unknown };
+
+/**
+ * Replaces the keys of batch items by their sources. `text` is the text that `value` was parsed
+ * from. Without keys, checks only the presence of the member.
+ */
+function keepItemKeys(value: unknown, text: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  const { observations } = value as { readonly observations?: unknown };
+  if (!Array.isArray(observations) || !observations.some(hasKey)) return;
+  const list = memberOf(text, valueAt(text, 0).start, 'observations');
+  const spans = list === undefined ? [] : itemsOf(text, list.start);
+  observations.forEach((observation: unknown, index) => {
+    const span = spans[index];
+    if (span === undefined || !hasKey(observation)) return;
+    const key = observation[ITEM_KEY];
+    const rest = withoutMember(text, span.start, ITEM_KEY);
+    if (typeof key !== 'string' || rest === undefined) return;
+    observation[ITEM_KEY] = new ItemKeySource(key, rest);
+  });
+}
+
+function hasKey(value: unknown): value is Item {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, ITEM_KEY);
+}

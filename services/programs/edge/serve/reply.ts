@@ -1,0 +1,279 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Exchange, exchangeOf } from '#edge/callers/exchange';
+import type { UnreadAnswers } from '#edge/listen/slow-readers';
+import { type Headers, unknownHeaders } from '#edge/serve/headers';
+import { type AnswerMetrics, type Counted, countedMethod } from '#edge/serve/metrics';
+import { FAULTS } from '#errors/error-codes';
+import { type Fault, faultFor } from '#errors/fault';
+import type { Clock } from '#stdlib/clock';
+import { FailureLog } from '#telemetry/log-limits';
+import type { Logger } from '#telemetry/logger';
+import { endRequestSpan, traceFields } from '#telemetry/tracer';
+
+/**
+ * Maximum number of complete requests without an answer. Above, requests would only queue
+ * (architecture 3.7).
+ */
+const ACTIVE_REQUESTS_MAX = 8_192;
+
+/**
+ * Extra headers of a stream: no caching, no proxy buffering, and no later request on its
+ * connection.
+ */
+const STREAM_HEADERS: Headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  connection: 'close',
+};
+
+/** Sends every answer of the API: adds the common headers, then records metric and log line. */
+export class Reply {
+  readonly #clock: Clock;
+  readonly #metrics: AnswerMetrics;
+  readonly #logger: Logger;
+  readonly #unread: UnreadAnswers;
+  readonly #safety: Headers;
+  readonly #failures: FailureLog;
+  #activeRequests = 0;
+
+  /** `safety` are the headers of every answer that protect browsers and caches. */
+  constructor(
+    clock: Clock,
+    metrics: AnswerMetrics,
+    logger: Logger,
+    unread: UnreadAnswers,
+    safety: Headers = SAFETY_HEADERS,
+  ) {
+    this.#unread = unread;
+    this.#safety = safety;
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#logger = logger;
+    this.#failures = new FailureLog(logger, clock);
+  }
+
+  /** Number of complete API requests without an answer, even if their callers have disconnected. */
+  get activeRequests(): number {
+    return this.#activeRequests;
+  }
+
+  /**
+   * Takes a slot for a complete request; its answer releases the slot. Returns the refusal if all
+   * slots are taken. Incomplete bodies take no slot (decision 160).
+   */
+  begin(exchange: Exchange): Fault | undefined {
+    if (exchange.isActive) return undefined;
+    if (this.#activeRequests >= ACTIVE_REQUESTS_MAX) {
+      return faultFor('overloaded', 'too many requests at once', { retryAfterS: 1 });
+    }
+    exchange.isActive = true;
+    this.#activeRequests += 1;
+    return undefined;
+  }
+
+  /** Sends a refusal in the envelope of interface 7. */
+  refuse(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    fault: Fault,
+    limits: Headers,
+  ): void {
+    const exchange = exchangeOf(request);
+    const { status, headers, body } = faultReply(fault, exchange?.requestId ?? '');
+    if (FAULTS[fault.code].http >= 500 && !isFlood(fault)) {
+      this.#report(counted, fault, exchange, status);
+    }
+    this.send(request, reply, counted, status, { ...limits, ...headers }, body);
+  }
+
+  /** Sends an answer. `body` is JSON, or undefined for a status without a body. */
+  send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    status: number,
+    headers: Headers,
+    body: string | Uint8Array | undefined,
+  ): void {
+    const exchange = exchangeOf(request);
+    this.#giveBack(exchange);
+    if (reply.raw.headersSent) {
+      // A bug after the answer had started: cut the connection, and never append a second answer.
+      reply.raw.destroy();
+      return;
+    }
+    nameIn(headers, this.#safety, exchange);
+    if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
+    if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
+    // Write to Node directly. Fastify's reply adds nothing needed and costs a tenth of a request.
+    reply.raw.writeHead(status, flat(headers)).end(body);
+    const { socket } = reply.raw;
+    if (socket !== null && body !== undefined) this.#unread.note(socket, body.length);
+    this.#answered(counted, status, exchange);
+  }
+
+  /**
+   * Starts an answer of server-sent events, and returns the response for its text.
+   *
+   * The stream ends with its connection, and no other request uses the connection. Metrics and log
+   * count the answer as complete now.
+   */
+  stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    headers: Headers,
+  ): ServerResponse {
+    const exchange = exchangeOf(request);
+    this.#giveBack(exchange);
+    nameIn(headers, this.#safety, exchange);
+    reply.raw.writeHead(200, flat({ ...headers, ...STREAM_HEADERS }));
+    // Events may be rare, so the socket has no timeout. `UnreadAnswers` closes slow readers.
+    const { socket } = reply.raw;
+    if (socket instanceof Socket) socket.setTimeout(0);
+    this.#answered(counted, 200, exchange);
+    return reply.raw;
+  }
+
+  #giveBack(exchange: Exchange | undefined): void {
+    if (!exchange?.isActive) return;
+    exchange.isActive = false;
+    this.#activeRequests -= 1;
+  }
+
+  #answered(counted: Counted, status: number, exchange: Exchange | undefined): void {
+    const trace = exchange?.trace;
+    const seconds = (this.#clock.monotonicMs() - (exchange?.startedMs ?? 0)) / 1_000;
+    this.#metrics.answered(counted, status, seconds, trace?.traceparent);
+    if (trace?.span !== undefined)
+      endRequestSpan(trace.span, countedMethod(counted.method), counted.path, status);
+    if (this.#logger.isLevelEnabled('debug')) {
+      const { requestId, caller } = exchange ?? {};
+      const { method, path: route } = counted;
+      const accountId = caller?.accountId;
+      const line = { requestId, accountId, method, route, status, seconds };
+      this.#logger.debug({ ...line, ...traceFields(trace?.traceparent) }, 'answered');
+    }
+  }
+
+  #report(
+    { method, path: route }: Counted,
+    fault: Fault,
+    exchange: Exchange | undefined,
+    status: number,
+  ): void {
+    const { requestId = '', trace, caller } = exchange ?? {};
+    const accountId = caller?.accountId;
+    const trail = traceFields(trace?.traceparent);
+    const line = { requestId, accountId, ...trail, method, route, status };
+    if (status === 500) this.#failures.bug({ ...line, code: fault.code }, fault, fault.message);
+    else this.#failures.refused(line, fault);
+  }
+}
+
+/** Adds the headers of every answer. */
+function nameIn(headers: Headers, safety: Headers, exchange: Exchange | undefined): void {
+  Object.assign(headers, safety);
+  headers['x-request-id'] = exchange?.requestId ?? '';
+  const trace = exchange?.trace;
+  if (trace !== undefined) headers['traceparent'] = trace.traceparent;
+}
+
+/** Refusals that occur by the thousand when a client floods an edge. */
+const FLOODS: ReadonlySet<string> = new Set([
+  'too_many_refused_keys',
+  'too_many_refused_notifications',
+  'too_many_unfinished_bodies',
+]);
+
+/**
+ * Whether a flood of calls causes the refusal. Such a refusal is counted, but not logged as a
+ * failure.
+ */
+function isFlood({ reason, code }: Fault): boolean {
+  // Anyone may send notifications to an installation without a payment provider.
+  if (code === 'billing_provider_not_configured') return true;
+  return reason !== undefined && FLOODS.has(reason);
+}
+
+/** Alternating names and values, the form that Node writes without a look-up of each name. */
+function flat(headers: Headers): (string | number)[] {
+  const list: (string | number)[] = [];
+  for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
+  return list;
+}
+
+/** Default `Retry-After` of a 503, in seconds: the call was refused before any effect. */
+const RETRY_AFTER_S = 1;
+
+/** Headers against content sniffing and shared caching, on every answer of the API. */
+const SAFETY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'private, no-cache',
+} as const;
+
+/** A refusal as an HTTP answer, in the envelope of interface 7. */
+type FaultReply = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+};
+
+/**
+ * Status, headers and envelope of a refusal. The only mapping of a Fault to HTTP. `requestId`
+ * appears only in the details of a 5xx.
+ */
+export function faultReply(fault: Fault, requestId: string): FaultReply {
+  const status = fault.httpStatus;
+  const headers: Headers = { 'content-type': 'application/json; charset=utf-8' };
+  const retryAfterS = fault.retryAfterS ?? (status === 503 ? RETRY_AFTER_S : undefined);
+  if (retryAfterS !== undefined) headers['retry-after'] = retryAfterS;
+  if (status === 401) headers['www-authenticate'] = 'Bearer';
+  const body = {
+    error: fault.code,
+    message: fault.message,
+    ...(status === 429 && retryAfterS !== undefined ? { retry_after: retryAfterS } : {}),
+    ...detailsOf(fault, requestId),
+  };
+  return { status, headers, body: JSON.stringify(body) };
+}
+
+function detailsOf(fault: Fault, requestId: string) {
+  const { field, reason, mode } = fault;
+  const details = {
+    ...(field === undefined ? {} : { field }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(fault.code === 'rate_limited' ? { alias: 'rate_limit_exceeded' } : {}),
+    ...(fault.httpStatus >= 500 ? { request_id: requestId } : {}),
+  };
+  return Object.keys(details).length === 0 ? {} : { details };
+}
+
+/**
+ * A refusal with all headers of an answer, for requests that no hook sees. The caller is unknown
+ * (limiter-headers).
+ */
+export function anonymousReply(fault: Fault, requestId: string, nowMs: number): FaultReply {
+  const { status, headers, body } = faultReply(fault, requestId);
+  const all = {
+    ...headers,
+    ...unknownHeaders(nowMs),
+    ...SAFETY_HEADERS,
+    'x-request-id': requestId,
+    'content-length': Buffer.byteLength(body),
+  };
+  return { status, headers: all, body };
+}
+
+/** The same refusal as raw bytes, for broken requests of which Node hands over only the socket. */
+export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): string {
+  const { status, headers, body } = anonymousReply(fault, requestId, nowMs);
+  const all = { ...headers, date: new Date(nowMs).toUTCString(), connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`;
+}

@@ -1,0 +1,221 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { CheckedRequest, Endpoint, LocalHandler } from '#edge/endpoints/endpoint';
+import { readIdempotencyKey } from '#edge/serve/engine-calls';
+import { readIfMatch } from '#edge/serve/headers';
+import { parseJsonBody } from '#edge/serve/json';
+import type { FaultReason } from '#errors/error-reasons';
+import { type Fault, invalid, toFault } from '#errors/fault';
+import type { EngineCommand, IdempotencyKey } from '#grpc/engine-messages';
+
+/** Zod omits the offending value from its issues by default. `reasonOf` needs the value. */
+const WITH_INPUT = { reportInput: true };
+
+/** Content type of nearly every request: compared first, without parsing. */
+const PLAIN_JSON = 'application/json';
+
+/** Characters that a URL may contain only in percent-encoding. */
+const NOT_ASCII = /[\u0080-\uffff]/;
+
+/** Matches every `charset` parameter of a media type. */
+const CHARSETS = /;\s*charset\s*=\s*"?([^";\s]+)"?/gi;
+
+/** A checked request: the command to run, or the refusal. Planning has no side effects. */
+export type RequestPlan =
+  | {
+      readonly kind: 'command';
+      readonly command: EngineCommand;
+      /** Cycles to reserve: the maximum that the command may advance. */
+      readonly cycles: number;
+      readonly idempotency: IdempotencyKey | undefined;
+      readonly ifMatch: string | undefined;
+    }
+  | {
+      readonly kind: 'stream';
+      readonly command: Extract<EngineCommand, { kind: 'readEvents' }>;
+    }
+  | {
+      readonly kind: 'local';
+      readonly handler: LocalHandler;
+      readonly request: CheckedRequest<unknown, unknown>;
+    }
+  | { readonly kind: 'refused'; readonly fault: Fault };
+
+/**
+ * Checks query, headers and body of a request. Never throws: a refused request still costs one
+ * request, so the refusal waits for the limiter (decision 35).
+ */
+export function planRequest(
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  nowMs: number,
+): RequestPlan {
+  try {
+    const { query, named } = queryOf(endpoint, request);
+    const bytes = request.body instanceof Buffer ? request.body : undefined;
+    const body = bodyOf(endpoint, request, bytes);
+    const { method, url, headers } = request;
+    const idempotency = endpoint.isKeyed
+      ? readIdempotencyKey(headers['idempotency-key'], method, url, bytes)
+      : undefined;
+    const ifMatch = endpoint.isGuarded ? readIfMatch(headers['if-match']) : undefined;
+    const { id } = request.params as { id: string };
+    const checked = { id, body, query, named, headers, url, nowMs };
+    const { handler } = endpoint;
+    if (handler.kind === 'notification') throw new Error('a notification has no plan');
+    if (handler.kind === 'stream') return { kind: 'stream', command: handler.command(checked) };
+    if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
+    const command = handler.command(checked);
+    const cycles = endpoint.cyclesOf(checked);
+    return { kind: 'command', command, cycles, idempotency, ifMatch };
+  } catch (error) {
+    return { kind: 'refused', fault: toFault(error) };
+  }
+}
+
+/** A checked query, and the names of the parameters that the caller sent. */
+type Query = { readonly query: unknown; readonly named: ReadonlySet<string> };
+
+/** Cache of checked empty queries by endpoint, because most requests have no query. */
+const noQueries = new Map<Endpoint, Query>();
+
+function queryOf(endpoint: Endpoint, request: FastifyRequest): Query {
+  if (request.url.includes('?')) {
+    assertUtf8Query(request.url);
+    return checkedQuery(endpoint, request.query as object);
+  }
+  const known = noQueries.get(endpoint) ?? checkedQuery(endpoint, {});
+  noQueries.set(endpoint, known);
+  return known;
+}
+
+/** Throws `invalid_parameter` for a value that is not UTF-8. A decoder would replace such bytes. */
+function assertUtf8Query(url: string): void {
+  for (const pair of url.slice(url.indexOf('?') + 1).split('&')) {
+    if (isUtf8Escaped(pair)) continue;
+    const [name = ''] = pair.split('=', 1);
+    const field = isUtf8Escaped(name) ? decodeURIComponent(name) : 'query';
+    throw invalid('invalid_parameter', field, `${field}: is not UTF-8 in percent-encoding`);
+  }
+}
+
+function isUtf8Escaped(text: string): boolean {
+  if (NOT_ASCII.test(text)) return false;
+  if (!text.includes('%')) return true;
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function checkedQuery(endpoint: Endpoint, sent: object): Query {
+  const parsed = endpoint.query.safeParse(sent, WITH_INPUT);
+  if (!parsed.success) throw queryFault(parsed.error);
+  return { query: parsed.data, named: new Set(Object.keys(sent)) };
+}
+
+function bodyOf(endpoint: Endpoint, request: FastifyRequest, bytes: Buffer | undefined): unknown {
+  if (endpoint.compiledBody === undefined) return undefined;
+  assertReadable(request.headers);
+  if (bytes === undefined) {
+    throw invalid('malformed_json', undefined, 'the body must be JSON (application/json)');
+  }
+  const value = parseJsonBody(bytes);
+  const parsed = endpoint.compiledBody.safeParse(value, WITH_INPUT);
+  if (!parsed.success) throw bodyFault(parsed.error);
+  return parsed.data;
+}
+
+/**
+ * Throws `unsupported_media_type` for a charset other than UTF-8 (RFC 8259) and for compression.
+ * Compressed bodies are refused unopened, so that none can expand beyond its limit (attacks, API4).
+ */
+function assertReadable(headers: IncomingHttpHeaders): void {
+  const { 'content-type': contentType = PLAIN_JSON, 'content-encoding': coding } = headers;
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+    throw invalid('unsupported_media_type', 'Content-Encoding', 'send the body uncompressed');
+  }
+  if (contentType === PLAIN_JSON) return;
+  for (const [, charset] of contentType.matchAll(CHARSETS)) {
+    if (charset?.toLowerCase() === 'utf-8') continue;
+    throw invalid('unsupported_media_type', 'Content-Type', 'the charset must be utf-8');
+  }
+}
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * The refusal of an invalid body: 422 with the JSON path of the first invalid field and a reason of
+ * the closed set. Source: decision 2.
+ */
+export function bodyFault(error: z.ZodError): Fault {
+  const [issue] = error.issues;
+  if (issue === undefined) return invalid('wrong_type', undefined, 'the body is not as documented');
+  const field = pathOf(issue);
+  const reason = reasonOf(issue);
+  return invalid(reason, field === '' ? undefined : field, messageOf(issue, field));
+}
+
+/** The refusal of an invalid query, always 400. Source: decision 2. */
+export function queryFault(error: z.ZodError): Fault {
+  const [issue] = error.issues;
+  const field = issue === undefined ? 'query' : pathOf(issue);
+  const isUnknown = issue?.code === 'unrecognized_keys';
+  const reason = isUnknown ? 'unknown_parameter' : 'invalid_parameter';
+  const text = isUnknown ? 'no such parameter' : (issue?.message ?? 'not as documented');
+  return invalid(reason, field, `${field}: ${text}`);
+}
+
+/** A custom issue of a schema may set its reason in `params.reason`. */
+type ReasonParams = { readonly reason: FaultReason };
+
+function reasonOf(issue: Issue): FaultReason {
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return 'unknown_field';
+    case 'invalid_value':
+      return issue.input === undefined ? 'missing_field' : 'unknown_value';
+    case 'too_small':
+      return issue.origin === 'number' || issue.origin === 'int' ? 'out_of_range' : 'too_short';
+    case 'too_big':
+      return issue.origin === 'number' || issue.origin === 'int' ? 'out_of_range' : 'too_long';
+    case 'custom':
+      return (issue.params as ReasonParams | undefined)?.reason ?? 'wrong_type';
+    case 'invalid_type':
+      return typeReasonOf(issue);
+    case 'invalid_format':
+    case 'invalid_union':
+    case 'invalid_key':
+    case 'invalid_element':
+    case 'not_multiple_of':
+      return 'wrong_type';
+  }
+}
+
+/**
+ * Reason of a type error. Zod reports numbers beyond the double range, such as 1e999, as a wrong
+ * type.
+ */
+function typeReasonOf({ expected, input }: z.core.$ZodIssueInvalidType): FaultReason {
+  if (input === undefined) return 'missing_field';
+  return expected === 'number' && typeof input === 'number' ? 'out_of_range' : 'wrong_type';
+}
+
+/** Path of a field, such as `observations[3].timestamp`. */
+function pathOf(issue: Issue): string {
+  const keys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  return [...issue.path, ...keys].reduce<string>((path, part) => {
+    if (typeof part === 'number') return `${path}[${part}]`;
+    return path === '' ? String(part) : `${path}.${String(part)}`;
+  }, '');
+}
+
+function messageOf(issue: Issue, field: string): string {
+  const where = field === '' ? 'the body' : field;
+  if (reasonOf(issue) === 'missing_field') return `${where}: required`;
+  if (issue.code === 'unrecognized_keys') return `${where}: no such field`;
+  return `${where}: ${issue.message}`;
+}

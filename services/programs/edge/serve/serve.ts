@@ -1,0 +1,312 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { NeededRight } from '#accounts/api-key';
+import { monthLinesMax } from '#audit/trail';
+import {
+  type Admission,
+  type AdmissionCall,
+  type Admitted,
+  shownAddress,
+} from '#edge/callers/admission';
+import { type Caller, type Exchange, exchangeOf } from '#edge/callers/exchange';
+import type {
+  AccountCaller,
+  AccountPorts,
+  CheckedRequest,
+  Endpoint,
+  LocalHandler,
+} from '#edge/endpoints/endpoint';
+import { type EventStreams, serveStream } from '#edge/events/event-streams';
+import { type AccountAudit, AuditedCall } from '#edge/serve/account';
+import type { CallIds, EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';
+import { type Headers, isKnownToCaller, isPreferred, UNSURE_RESET_S } from '#edge/serve/headers';
+import type { Reply } from '#edge/serve/reply';
+import { planRequest, type RequestPlan } from '#edge/serve/request-plan';
+import { type Fault, faultFor, toFault } from '#errors/fault';
+import { type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
+import type { Allowance, CallName } from '#grpc/limiter-messages';
+import type { Clock } from '#stdlib/clock';
+import { traced } from '#telemetry/tracer';
+
+/** Dependencies of `serve`. */
+export type ServePorts = {
+  /** Path prefix of all endpoints. */
+  readonly prefix: string;
+  readonly admission: Admission;
+  readonly engine: EngineCalls;
+  readonly callIds: CallIds;
+  readonly clock: Clock;
+  readonly reply: Reply;
+  readonly streams: EventStreams;
+  /** Ports for the handlers of account endpoints. */
+  readonly account: AccountPorts;
+  /** Counter of admitted calls without an answer. */
+  readonly inFlight: { calls: number };
+};
+
+/** Kinds of handlers that need a description of the caller's key. */
+const OF_KEY: ReadonlySet<string> = new Set(['account', 'stream']);
+
+type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
+
+/**
+ * Serves one request of an endpoint, from admission to answer. Rejects only with a bug.
+ *
+ * Order of decision 35: the limiter, then refusals of the request itself, then the engine. Finally
+ * the limiter again, to charge only the cycles that advanced.
+ */
+export async function serve(
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  exchange: Exchange,
+  ports: ServePorts,
+): Promise<void> {
+  const { caller } = exchange;
+  if (caller === undefined) throw new Error('a request is served after authentication');
+  const plan = planRequest(endpoint, request, ports.clock.wallMs());
+  const { callId, callTag } = nameOf(plan, request, caller, ports.callIds);
+  const call: AdmissionCall = {
+    caller,
+    address: request.ip,
+    userAgent: request.headers['user-agent'],
+    callId,
+    callTag,
+    isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
+    scope: neededScope(endpoint),
+    cycles: plan.kind === 'command' ? plan.cycles : 0,
+    isCallerDescribed: caller.member === undefined && describesKey(endpoint),
+    traceparent: exchange.trace?.traceparent,
+  };
+  const admitted = await ports.admission.admit(call);
+  if (admitted.refusal !== undefined) {
+    const replayed = await replayOf(admitted, plan, call, request, ports);
+    if (replayed !== undefined) answer(endpoint, request, reply, replayed, admitted.headers, ports);
+    else ports.reply.refuse(request, reply, endpoint, admitted.refusal, admitted.headers);
+    return;
+  }
+  if (plan.kind === 'refused') {
+    ports.reply.refuse(request, reply, endpoint, plan.fault, admitted.headers);
+    return;
+  }
+  ports.inFlight.calls += 1;
+  const audited = auditedCall(endpoint, exchange, call, admitted, ports.account.audit);
+  try {
+    if (plan.kind === 'stream') {
+      const { command } = plan;
+      await serveStream({ endpoint, request, reply, call, command, admitted }, ports);
+      return;
+    }
+    const answered = await perform(plan, call, admitted, request, ports, audited);
+    await audited?.answered(answered);
+    const headers = await headersAfter(call, answered, admitted, ports);
+    answer(endpoint, request, reply, answered, headers, ports);
+  } catch (error) {
+    const fault = toFault(error);
+    await audited?.ended(fault.code);
+    const isGivenBack = call.cycles > 0 && !fault.isOutcomeUnknown && fault.code !== 'internal';
+    const headers = isGivenBack
+      ? await ports.admission.settle(call, 0, admitted.headers)
+      : admitted.headers;
+    ports.reply.refuse(request, reply, endpoint, fault, headers);
+  } finally {
+    ports.inFlight.calls -= 1;
+  }
+}
+
+function neededScope({ name, scope }: Endpoint): NeededRight {
+  if (scope === 'none') throw new Error(`${name} has no caller to serve`);
+  return scope;
+}
+
+function describesKey({ handler, auditedAs }: Endpoint): boolean {
+  return OF_KEY.has(handler.kind) || auditedAs !== undefined;
+}
+
+/** The audit lines of a call; undefined if the endpoint is not audited. */
+function auditedCall(
+  { auditedAs: action }: Endpoint,
+  { requestId }: Exchange,
+  { caller, address }: AdmissionCall,
+  { description, allowance }: Admitted,
+  audit: AccountAudit,
+): AuditedCall | undefined {
+  if (action === undefined) return undefined;
+  const { accountId, member } = caller;
+  const actor =
+    member === undefined
+      ? ({ kind: 'key', id: description?.keyId } as const)
+      : ({ kind: 'user', id: member.userId, session: member.sessionId } as const);
+  const entry = { actor, address: shownAddress(address), requestId, action };
+  return new AuditedCall(audit, accountId, entry, monthLinesMax(allowance?.cyclesPerMonth ?? 0));
+}
+
+/** Headers of the answer, after a refund of the unused cycles. */
+async function headersAfter(
+  call: AdmissionCall,
+  answered: EdgeAnswer,
+  { headers }: Admitted,
+  { admission }: ServePorts,
+): Promise<Headers> {
+  if (!isSettled(call, answered)) return headers;
+  return await admission.settle(call, answered.cycles, headers);
+}
+
+/** Whether the used cycles are certain. Otherwise they stay reserved and expire as used. */
+function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boolean {
+  return cycles > 0 && isPerhapsOwn !== true;
+}
+
+function nameOf(
+  plan: RequestPlan,
+  request: FastifyRequest,
+  caller: Caller,
+  callIds: CallIds,
+): CallName {
+  if (plan.kind !== 'command' || plan.idempotency === undefined) {
+    return { callId: callIds.next(), callTag: 0 };
+  }
+  return callIds.ofKey(caller, plan.command, idOf(request), plan.idempotency.key);
+}
+
+function idOf(request: FastifyRequest): string {
+  return (request.params as { id?: string }).id ?? '';
+}
+
+/**
+ * The stored answer of a keyed call that the quota refuses; undefined if there is none (decision
+ * 22).
+ */
+async function replayOf(
+  { refusal }: Admitted,
+  plan: RequestPlan,
+  call: AdmissionCall,
+  request: FastifyRequest,
+  ports: ServePorts,
+): Promise<EdgeAnswer | undefined> {
+  if (refusal?.code !== 'quota_exceeded' || plan.kind !== 'command') return undefined;
+  if (plan.idempotency === undefined && !hasItemKeys(plan)) return undefined;
+  try {
+    return await sendCommand(plan, call, request, ports, { isReplayOnly: true });
+  } catch {
+    return undefined;
+  }
+}
+
+function hasItemKeys({ command }: Extract<RequestPlan, { kind: 'command' }>): boolean {
+  return command.kind === 'process' && command.itemKeys !== undefined;
+}
+
+function perform(
+  plan: Planned,
+  call: AdmissionCall,
+  admitted: Admitted,
+  request: FastifyRequest,
+  ports: ServePorts,
+  audited: AuditedCall | undefined,
+): EdgeAnswer | Promise<EdgeAnswer> {
+  if (plan.kind === 'command') {
+    const { allowance } = admitted;
+    return sendCommand(plan, call, request, ports, { allowance, audited });
+  }
+  const { caller, address } = call;
+  const { requestId } = exchangeOf(request) ?? {};
+  const from = { accountId: caller.accountId, address, requestId };
+  return localAnswer(plan.handler, plan.request, from, admitted, ports.account);
+}
+
+function sendCommand(
+  plan: Extract<RequestPlan, { kind: 'command' }>,
+  { caller, callId, traceparent }: AdmissionCall,
+  request: FastifyRequest,
+  { engine }: ServePorts,
+  options: {
+    isReplayOnly?: boolean;
+    allowance?: Allowance | undefined;
+    audited?: AuditedCall | undefined;
+  },
+): EdgeAnswer | Promise<EdgeAnswer> {
+  const { isReplayOnly = false, allowance, audited } = options;
+  const { idempotency, ifMatch } = plan;
+  const isCreate = plan.command.kind === 'create';
+  const instancesMax = allowance?.instances ?? 0;
+  const command = isCreate ? { ...plan.command, instancesMax } : plan.command;
+  const instanceId = idOf(request);
+  const question = { command, instanceId, callId, idempotency, ifMatch, isReplayOnly };
+  const modelVersion = allowance?.modelVersion;
+  if (modelVersion !== undefined) Object.assign(question, { modelVersion });
+  return engine.ask(caller, traced(question, traceparent), audited);
+}
+
+function answer(
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answered: EdgeAnswer,
+  headers: Headers,
+  ports: ServePorts,
+): void {
+  const { etag, throttledRetryAfterS } = answered;
+  if (throttledRetryAfterS > 0) {
+    const refusal = strictRefusal(request, throttledRetryAfterS);
+    if (refusal !== undefined) {
+      headers['preference-applied'] = 'handling=strict';
+      ports.reply.refuse(request, reply, endpoint, refusal, headers);
+      return;
+    }
+    headers['x-throttled'] = 'true';
+    headers['retry-after'] = throttledRetryAfterS;
+  }
+  if (endpoint.isTagged) headers['etag'] = etag;
+  if (answered.isReplayed) headers['idempotent-replayed'] = 'true';
+  if (endpoint.method === 'GET' && isKnownToCaller(request.headers['if-none-match'], etag)) {
+    ports.reply.send(request, reply, endpoint, 304, headers, undefined);
+  } else if (
+    endpoint.method === 'DELETE' &&
+    isPreferred(request.headers['prefer'], 'return=minimal')
+  ) {
+    headers['preference-applied'] = 'return=minimal';
+    ports.reply.send(request, reply, endpoint, 204, headers, undefined);
+  } else {
+    if (answered.location !== undefined)
+      headers['location'] = `${ports.prefix}${answered.location}`;
+    ports.reply.send(request, reply, endpoint, endpoint.success, headers, answered.body);
+  }
+}
+
+/** The refusal of an early observation whose caller prefers strict handling (decision 1). */
+function strictRefusal(request: FastifyRequest, retryAfterS: number): Fault | undefined {
+  if (!isPreferred(request.headers['prefer'], 'handling=strict')) return undefined;
+  const text = 'less than 1.0 s after the previous observation';
+  return faultFor('min_cycle_interval', text, { retryAfterS });
+}
+
+/** Account, address and request id of a call. */
+type CallOrigin = Pick<AccountCaller, 'accountId' | 'address' | 'requestId'>;
+
+/** The answer of an endpoint without an engine call. Throws the refusals of its handler. */
+export async function localAnswer(
+  handler: LocalHandler,
+  request: CheckedRequest<unknown, unknown>,
+  from: CallOrigin,
+  admitted: Admitted,
+  ports: AccountPorts,
+): Promise<EngineAnswer> {
+  switch (handler.kind) {
+    case 'stateless':
+      return plainAnswer(JSON.stringify(await handler.answer(request)));
+    case 'account': {
+      const caller = accountCaller(from, admitted);
+      return plainAnswer(JSON.stringify(await handler.answer(request, caller, ports)));
+    }
+  }
+}
+
+/** Throws `limiter_unavailable` if a limiter of an earlier release does not describe the caller. */
+function accountCaller(from: CallOrigin, { allowance, description }: Admitted): AccountCaller {
+  if (allowance !== undefined && description !== undefined) {
+    return { ...from, allowance, description };
+  }
+  throw faultFor('limiter_unavailable', 'the limiter does not describe the caller', {
+    retryAfterS: UNSURE_RESET_S,
+  });
+}

@@ -1,0 +1,212 @@
+import type { Directory, DirectoryCall } from '#engine/directory/kind';
+import {
+  type HeadOf,
+  readSummaries,
+  type SummariesOf,
+  type Summary,
+} from '#engine/directory/summary';
+import { type Fault, faultFor, toFault } from '#errors/fault';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineClient,
+  type PeerCommand,
+  plainAnswer,
+  SUMMARIES_MAX,
+  unnamedCall,
+} from '#grpc/engine-messages';
+import type { Models } from '#identity/models';
+import type { Clock } from '#stdlib/clock';
+import type { ListingStore } from '#storage/ports/listings';
+import { traced } from '#telemetry/tracer';
+
+/**
+ * Maximum time that an owner may take before the store is read instead, in milliseconds. Less than
+ * a page may take.
+ */
+const SUMMARIES_TIMEOUT_MS = 300;
+
+/** Part of `RoutedEngine` that reading summaries uses. */
+interface InstanceOwners {
+  /** Address of the owner of an instance, if it is known. */
+  addressOf(instanceId: string): string | undefined;
+  /** Asks one engine, without retry. */
+  askAt(address: string, call: EngineCall): Promise<EngineAnswer>;
+}
+
+type SummaryPorts = {
+  readonly owners: InstanceOwners;
+  /** Reads the stored head without asking an owner. Throws `service_unavailable`. */
+  readonly storedHeadOf: HeadOf;
+  readonly models: Models;
+  readonly clock: Clock;
+};
+
+/** Owner's answer to `readSummaries`: from memory, or from the store for inactive instances. */
+export async function summariesAnswer(
+  instanceIds: readonly string[],
+  headOf: HeadOf,
+  models: Models,
+): Promise<EngineAnswer> {
+  const summaries = await readSummaries(instanceIds, headOf, models);
+  const rows = [...summaries].map(([id, { cycle, energy, description }]) => [
+    id,
+    cycle,
+    energy,
+    description,
+  ]);
+  return plainAnswer(JSON.stringify(rows));
+}
+
+/**
+ * Asks all owners in parallel, each for all its instances. If an owner does not answer within 300
+ * ms, its instances are read from the store, which may lag by one checkpoint. Source: architecture
+ * 3.6.
+ */
+export function summariesOfOwners({
+  owners,
+  storedHeadOf,
+  models,
+  clock,
+}: SummaryPorts): SummariesOf {
+  async function ask(
+    { accountId, traceparent }: Pick<EngineCall, 'accountId' | 'traceparent'>,
+    address: string,
+    ids: readonly string[],
+  ) {
+    const call = unnamedCall({
+      accountId,
+      instanceId: '',
+      deadlineAtMs: clock.wallMs() + SUMMARIES_TIMEOUT_MS,
+      command: { kind: 'readSummaries', instanceIds: ids },
+    });
+    const late = Promise.withResolvers<undefined>();
+    using _ = clock.after(SUMMARIES_TIMEOUT_MS, () => late.resolve(undefined));
+    const answered = owners
+      .askAt(address, traced(call, traceparent))
+      .then(parseSummaries)
+      .catch(() => undefined);
+    return (
+      (await Promise.race([answered, late.promise])) ?? readSummaries(ids, storedHeadOf, models)
+    );
+  }
+
+  return async (accountId, instanceIds, traceparent) => {
+    const asking = traced({ accountId }, traceparent);
+    const byOwner = Map.groupBy(instanceIds, (id) => owners.addressOf(id));
+    const parts = [...byOwner].flatMap(([address, ids]) => {
+      if (address === undefined) return [readSummaries(ids, storedHeadOf, models)];
+      return chunksOf(ids).map((chunk) => ask(asking, address, chunk));
+    });
+    return new Map((await Promise.all(parts)).flatMap((part) => [...part]));
+  };
+}
+
+/** Decodes an owner's answer. Undefined if the answer is malformed, which counts as no answer. */
+function parseSummaries({ body }: EngineAnswer): Map<string, Summary> | undefined {
+  const rows: unknown = JSON.parse(Buffer.from(body).toString());
+  if (!Array.isArray(rows)) return undefined;
+  const summaries = new Map<string, Summary>();
+  for (const row of rows) {
+    const [id, cycle, energy, description]: unknown[] = Array.isArray(row) ? row : [];
+    if (typeof id !== 'string' || typeof cycle !== 'number') return undefined;
+    if (typeof energy !== 'number' || typeof description !== 'string') return undefined;
+    summaries.set(id, { cycle, energy, description });
+  }
+  return summaries;
+}
+
+function chunksOf(ids: readonly string[]): string[][] {
+  const count = Math.ceil(ids.length / SUMMARIES_MAX);
+  return Array.from({ length: count }, (_, at) =>
+    ids.slice(at * SUMMARIES_MAX, (at + 1) * SUMMARIES_MAX),
+  );
+}
+
+/** Command that an instance sends to its account's directory. */
+type ToDirectory = Extract<
+  PeerCommand,
+  { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }
+>;
+
+/** Answer of a directory that has executed the command. */
+export const NOTIFIED: EngineAnswer = plainAnswer('');
+
+/**
+ * Directory for instances on any engine. Stores the row first, then notifies the owner of the
+ * account's shard. Throws `service_unavailable` when either cannot be reached within 10 s. Source:
+ * architecture 3.6.
+ */
+export function remoteDirectory(
+  store: ListingStore,
+  engine: EngineClient,
+  clock: Clock,
+): Directory {
+  async function notify(
+    accountId: string,
+    instanceId: string,
+    command: ToDirectory,
+    traceparent: string | undefined,
+  ): Promise<void> {
+    const deadlineAtMs = clock.wallMs() + CALL_TIMEOUT_MS_MAX;
+    const call = unnamedCall({ accountId, instanceId, deadlineAtMs, command });
+    await engine.ask(traced(call, traceparent));
+  }
+  return {
+    async put(accountId, row, traceparent) {
+      const { instanceId, version, name, description, createdAtMs } = row;
+      await store.put(accountId, row);
+      const change = { kind: 'putListingRow', version, name, description, createdAtMs } as const;
+      await notify(accountId, instanceId, change, traceparent);
+    },
+    async reserve(accountId, instanceId, instancesMax, traceparent) {
+      const place = { kind: 'reservePlace', instancesMax } as const;
+      await notify(accountId, instanceId, place, traceparent).catch((error) => {
+        throw notReserved(toFault(error));
+      });
+    },
+    async remove(accountId, instanceId, version, traceparent) {
+      await store.remove(accountId, instanceId, version);
+      const gone = { kind: 'removeListingRow', version } as const;
+      await notify(accountId, instanceId, gone, traceparent);
+    },
+  };
+}
+
+/** Call to the account's directory, on the engine that owns the directory. */
+export function directoryCall(call: EngineCall, command: ToDirectory): DirectoryCall {
+  return traced(untraced(call, command), call.traceparent);
+}
+
+function untraced(
+  { accountId, instanceId, callId, deadlineAtMs }: EngineCall,
+  command: ToDirectory,
+): DirectoryCall {
+  switch (command.kind) {
+    case 'putListingRow': {
+      const { version, name, createdAtMs } = command;
+      const row = { instanceId, version, name, createdAtMs };
+      return { kind: 'put', accountId, row, callId, deadlineAtMs };
+    }
+    case 'removeListingRow':
+      return { kind: 'remove', instanceId, version: command.version, callId, deadlineAtMs };
+    case 'reservePlace': {
+      const { instancesMax } = command;
+      return { kind: 'reserve', instanceId, instancesMax, callId, deadlineAtMs };
+    }
+  }
+}
+
+/**
+ * Fault of a failed reservation. The place may be reserved, but no instance has been created, so
+ * the outcome is known.
+ */
+function notReserved(fault: Fault): Fault {
+  if (fault.code !== 'service_unavailable') return fault;
+  const reason = fault.reason === 'overloaded' ? 'overloaded' : 'engine_unavailable';
+  return faultFor(reason, 'the listing of the account cannot be reached', {
+    retryAfterS: 1,
+    cause: fault,
+  });
+}

@@ -1,0 +1,246 @@
+import { etagOf } from '#engine/instance/etag';
+import type { ItemStatus } from '#engine/instance/keyed-answers';
+import { modelOf } from '#engine/instance/state';
+import { contractJson, reportJson, snapshotJson } from '#engine/json';
+import type { EngineAnswer, EngineCommand } from '#grpc/engine-messages';
+import type { Models } from '#identity/models';
+import { MODE_KEYS } from '#identity/modes';
+import { newReport, type Report } from '#identity/report';
+import { STRESS_STATES } from '#identity/stress';
+import { isoTime } from '#stdlib/clock';
+import { type InstanceHead, type RowCounts, trimmedOf } from '#storage/ports/instances';
+
+/** Reused by every answer about the present state. Never kept across a turn. */
+const present = newReport();
+
+/**
+ * Report on an instance's model and its last cycle. Valid until the next call. Throws
+ * `CorruptState` when this program lacks the model.
+ */
+export function reportOf(
+  instanceId: string,
+  { modelVersion, model }: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  models: Models,
+): Report {
+  modelOf(models, modelVersion, instanceId).readReport(model, present);
+  return present;
+}
+
+/** Rounds a model number to the six decimals of an answer (model, notation). */
+export function rounded(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}
+
+/** Answer of a processed observation. */
+export function singleAnswer(instanceId: string, report: Report, version: number): EngineAnswer {
+  return answerOf(reportJson(instanceId, report), etagOf(instanceId, version), 1);
+}
+
+/**
+ * Answer of a processed batch: all states, or the last state as `reportJson` text. `statuses`: one
+ * per item, if any item has a key.
+ */
+export function batchAnswer(
+  instanceId: string,
+  states: readonly string[] | string,
+  count: number,
+  version: number,
+  statuses?: readonly ItemStatus[],
+): EngineAnswer {
+  const start =
+    typeof states === 'string' ? `${states.slice(0, -1)},` : `{"states":[${states.join(',')}],`;
+  const results = statuses === undefined ? '' : `,"results":[${resultsJson(statuses)}]`;
+  const json = `${start}"processed_count":${count}${results}}`;
+  return answerOf(json, etagOf(instanceId, version), count);
+}
+
+function resultsJson(statuses: readonly ItemStatus[]): string {
+  return statuses.map((status, index) => `{"index":${index},"status":"${status}"}`).join(',');
+}
+
+/**
+ * Answer to a call whose observations were all applied before: the present state. Nothing is
+ * changed (decision 280).
+ */
+export function replayedItemsAnswer(
+  instanceId: string,
+  head: InstanceHead,
+  shape: { isBatch: boolean; isEveryStateWanted: boolean },
+  models: Models,
+  statuses?: readonly ItemStatus[],
+): EngineAnswer {
+  // Like a throttled call, this call changes nothing and shows the present state.
+  return { ...throttledAnswer(instanceId, head, shape, 0, models, statuses), isReplayed: true };
+}
+
+/**
+ * Answer to an observation that came too early: the present state. Nothing is changed (decision 1).
+ */
+export function throttledAnswer(
+  instanceId: string,
+  head: InstanceHead,
+  shape: { isBatch: boolean; isEveryStateWanted: boolean },
+  retryAfterS: number,
+  models: Models,
+  statuses?: readonly ItemStatus[],
+): EngineAnswer {
+  const etag = etagOf(instanceId, head.version);
+  const report = reportOf(instanceId, head, models);
+  if (!shape.isBatch) {
+    return {
+      ...answerOf(reportJson(instanceId, report), etag, 0),
+      throttledRetryAfterS: retryAfterS,
+    };
+  }
+  const states = shape.isEveryStateWanted ? [] : reportJson(instanceId, report);
+  const answer = batchAnswer(instanceId, states, 0, head.version, statuses);
+  return { ...answer, throttledRetryAfterS: retryAfterS };
+}
+
+/** Answer of `POST /instances`. */
+export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
+  const created_at = isoTime(head.createdAtMs);
+  const updated_at = isoTime(head.updatedAtMs);
+  const { name, description } = head;
+  return objectAnswer({ id, name, description, created_at, updated_at }, etagOf(id, head.version));
+}
+
+/** Answer of `PATCH /instances/{id}`. */
+export function renamedAnswer(id: string, head: InstanceHead): EngineAnswer {
+  const { name, description } = head;
+  const updated_at = isoTime(head.updatedAtMs);
+  return objectAnswer({ id, name, description, updated_at }, etagOf(id, head.version));
+}
+
+/** Answer of `DELETE /instances/{id}`. */
+export function removedAnswer(id: string): EngineAnswer {
+  return objectAnswer({ id, deleted: true }, '');
+}
+
+/** Answer of `POST /instances/{id}/reset`. */
+export function resetAnswer(
+  id: string,
+  head: InstanceHead,
+  mode: string,
+  models: Models,
+): EngineAnswer {
+  const { cycle, energy, stressLevel } = reportOf(id, head, models).snapshot;
+  const stress_state = STRESS_STATES[stressLevel];
+  const vitals = { cycle, energy_level: rounded(energy), stress_state };
+  return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, head.version));
+}
+
+/**
+ * Answer of a trim, which only tools send: how many rows are trimmed, and whether this call trimmed
+ * them.
+ */
+export function trimmedAnswer({ history, drift }: RowCounts, is_new = true): EngineAnswer {
+  return objectAnswer({ history, drift, is_new }, '');
+}
+
+/** Answer of `GET /instances/{id}`. */
+export function instanceAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+  const { cycle, energy, stressLevel, stability } = reportOf(id, head, models).snapshot;
+  const { name, description } = head;
+  const body = {
+    id,
+    name,
+    description,
+    created_at: isoTime(head.createdAtMs),
+    updated_at: isoTime(head.updatedAtMs),
+    cycle_count: cycle,
+    energy_level: rounded(energy),
+    stress_state: STRESS_STATES[stressLevel],
+    stability_index: rounded(stability),
+  };
+  return objectAnswer(body, etagOf(id, head.version));
+}
+
+/** Answer of `GET /instances/{id}/snapshot`: the snapshot and three more fields (interface 2.5). */
+export function snapshotAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+  const report = reportOf(id, head, models);
+  const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;
+  const more = `"cycle_count":${report.snapshot.cycle},${times}`;
+  return answerOf(`${snapshotJson(id, report).slice(0, -1)},${more}}`, etagOf(id, head.version), 0);
+}
+
+/** Answer of `GET /instances/{id}/contract`. */
+export function contractAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+  return answerOf(contractJson(reportOf(id, head, models)), etagOf(id, head.version), 0);
+}
+
+/**
+ * Present state in an event stream: the report and the reference points of all modes. Answers to
+ * observations leave out the reference points to save time.
+ */
+export function followedState(
+  id: string,
+  head: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  models: Models,
+): string {
+  const report = reportJson(id, reportOf(id, head, models));
+  const { readReferencePoints } = modelOf(models, head.modelVersion, id);
+  const { setPoint, lastStable } = readReferencePoints(head.model);
+  const references = { set_point: byMode(setPoint), last_stable: byMode(lastStable) };
+  return `${report.slice(0, -1)},${JSON.stringify(references).slice(1)}`;
+}
+
+function byMode(strengths: readonly number[]): Record<string, number> {
+  return Object.fromEntries(MODE_KEYS.map((key, mode) => [key, rounded(strengths[mode] ?? 0)]));
+}
+
+/**
+ * Repeats the answer of a retried command from the present state. Undefined if the answer contained
+ * earlier states.
+ */
+export function answerAgain(
+  id: string,
+  head: InstanceHead,
+  command: EngineCommand,
+  models: Models,
+  statuses?: readonly ItemStatus[],
+): EngineAnswer | undefined {
+  switch (command.kind) {
+    case 'create':
+      return createdAnswer(id, head);
+    case 'rename':
+      return renamedAnswer(id, head);
+    case 'remove':
+      return removedAnswer(id);
+    case 'reset':
+      return resetAnswer(id, head, command.mode, models);
+    case 'trim':
+      return trimmedAnswer(trimmedOf(head));
+    case 'process': {
+      const { observations, isBatch, isEveryStateWanted } = command;
+      const report = reportOf(id, head, models);
+      if (!isBatch) return singleAnswer(id, report, head.version);
+      if (isEveryStateWanted && observations.length > 1) return undefined;
+      const last = reportJson(id, report);
+      const states = isEveryStateWanted ? [last] : last;
+      return batchAnswer(id, states, observations.length, head.version, statuses);
+    }
+    case 'simulate':
+    case 'readInstance':
+    case 'readSnapshot':
+    case 'readContract':
+    case 'readHistory':
+    case 'readDrift':
+    case 'readEvents':
+    case 'putListingRow':
+    case 'removeListingRow':
+    case 'reservePlace':
+    case 'readSummaries':
+    case 'list':
+      throw new Error(`${command.kind} commits nothing that could be repeated`);
+  }
+}
+
+function objectAnswer(data: object, etag: string): EngineAnswer {
+  return answerOf(JSON.stringify(data), etag, 0);
+}
+
+function answerOf(dataJson: string, etag: string, cycles: number): EngineAnswer {
+  const body = `{"data":${dataJson}}`;
+  return { body, etag, cycles, throttledRetryAfterS: 0, isReplayed: false };
+}

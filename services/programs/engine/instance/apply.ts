@@ -1,0 +1,373 @@
+import type { Applied } from '#actor-runtime/event-sourcing';
+import {
+  batchAnswer,
+  createdAnswer,
+  removedAnswer,
+  renamedAnswer,
+  resetAnswer,
+  singleAnswer,
+  trimmedAnswer,
+} from '#engine/instance/answers';
+import { etagOf } from '#engine/instance/etag';
+import type {
+  AnswerKey,
+  InstanceChange,
+  InstanceEvent,
+  KeyedItems,
+  TimedObservation,
+} from '#engine/instance/event';
+import { bytesOfHeadText, bytesOfText } from '#engine/instance/held-bytes';
+import { presentOf, type Timing, timingOf } from '#engine/instance/interval';
+import { keptMark, marked } from '#engine/instance/keyed-answers';
+import { afterText } from '#engine/instance/recovery';
+import {
+  headOf,
+  type InstanceState,
+  type ModelPorts,
+  modelOf,
+  takenOver,
+} from '#engine/instance/state';
+import { UnstoredRows } from '#engine/instance/unstored-rows';
+import { affectedModesJson, deviationJson, reportJson } from '#engine/json';
+import type { EngineAnswer, EngineCommand, ObservationInput } from '#grpc/engine-messages';
+import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
+import type { Model } from '#identity/models';
+import { newReport } from '#identity/report';
+import type { State } from '#identity/state';
+import type { Instant } from '#stdlib/clock';
+import {
+  type DriftRow,
+  type HistoryRow,
+  type InstanceHead,
+  NO_ROWS,
+  trimmedOf,
+} from '#storage/ports/instances';
+
+type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
+
+/** Reused for every cycle of every instance. A turn always reads the report to the end. */
+const report = newReport();
+
+/** Vector of heads of deleted instances. */
+const NO_MODEL = new Float64Array(0);
+
+/** Result of an event: the next state of the instance, and the answer of the command. */
+export type InstanceApplied = Applied<InstanceState, EngineAnswer>;
+
+/**
+ * Applies a committed event. Deterministic in (state, event, version): recovery applies the event
+ * again and gets the same bytes. Consumes `state`: the next state reuses its model and rows.
+ */
+export function applyEvent(
+  instanceId: string,
+  state: InstanceState,
+  event: InstanceEvent,
+  version: number,
+  ports: ModelPorts,
+): InstanceApplied {
+  const applied = applyChange(instanceId, state, event, version, ports);
+  const { answerKey, atMs } = event;
+  return answerKey === undefined ? applied : withKeyedAnswer(applied, answerKey, atMs);
+}
+
+function applyChange(
+  instanceId: string,
+  state: InstanceState,
+  { change, atMs, modelVersion }: InstanceEvent,
+  version: number,
+  ports: ModelPorts,
+): InstanceApplied {
+  switch (change.kind) {
+    case 'created': {
+      const model = modelOf(ports.models, modelVersion, instanceId);
+      const head = created(change, model, atMs, version);
+      return {
+        state: { ...state, head, textBytes: bytesOfHeadText(head), isModelShared: false },
+        answer: createdAnswer(instanceId, head),
+      };
+    }
+    case 'renamed':
+      return rename(instanceId, state, change, atMs, version);
+    case 'removed':
+      return { state: removed(state, atMs, version), answer: removedAnswer(instanceId) };
+    case 'observed':
+      return observe(instanceId, state, change, { modelVersion, atMs, version }, ports);
+    case 'reset': {
+      const { modelVersion: present } = headOf(state);
+      const model = modelOf(ports.models, present, instanceId);
+      const head = reset(headOf(state), change, model, atMs, version);
+      return {
+        state: { ...state, head, isModelShared: false },
+        answer: resetAnswer(instanceId, head, change.mode, ports.models),
+      };
+    }
+    case 'trimmed':
+      return { state: trimmed(state, change, version), answer: trimmedAnswer(change.floor) };
+  }
+}
+
+/** Stores the answer for callers that repeat the key. */
+function withKeyedAnswer(
+  { state, answer }: InstanceApplied,
+  { key, fingerprint }: AnswerKey,
+  atMs: number,
+): InstanceApplied {
+  const { unstored = new UnstoredRows() } = state;
+  unstored.addAnswer({ key, fingerprint, body: answer.body.toString(), etag: answer.etag, atMs });
+  return { state: { ...state, unstored }, answer };
+}
+
+function created(change: Of<'created'>, model: Model, atMs: number, version: number): InstanceHead {
+  const { accountId, name, description, modeStrengths, energyLevel } = change;
+  return {
+    version,
+    accountId,
+    name,
+    description,
+    createdAtMs: atMs,
+    updatedAtMs: atMs,
+    deletedAtMs: undefined,
+    originMs: atMs,
+    observedAtMs: undefined,
+    generation: 1,
+    historyCount: 0,
+    historyStart: 0,
+    driftCount: 0,
+    driftStart: 0,
+    newestHistory: NO_ROWS,
+    newestDrift: NO_ROWS,
+    modelVersion: model.version,
+    model: model.create({ modeStrengths, energyLevel }),
+    recentCalls: [],
+  };
+}
+
+function rename(
+  instanceId: string,
+  state: InstanceState,
+  change: Of<'renamed'>,
+  atMs: number,
+  version: number,
+): InstanceApplied {
+  const before = headOf(state);
+  const { name = before.name, description = before.description } = change;
+  const head = { ...before, version, updatedAtMs: atMs, name, description };
+  const leavingBytes = description === before.description ? 0 : bytesOfText(before.description);
+  const recovery = afterText(state.recovery, leavingBytes);
+  return {
+    state: { ...state, head, textBytes: bytesOfHeadText(head), recovery },
+    answer: renamedAnswer(instanceId, head),
+  };
+}
+
+/** Leaves a marker with the account and the time of the deletion (architecture 3.2). */
+function removed(state: InstanceState, atMs: number, version: number): InstanceState {
+  const { floor: _, ...head } = headOf(state);
+  const text = { name: '', description: '', model: NO_MODEL };
+  const rows = {
+    newestHistory: { after: head.historyCount, rows: '' },
+    newestDrift: { after: head.driftCount, rows: '' },
+  };
+  return {
+    ...state,
+    head: { ...head, ...text, ...rows, version, updatedAtMs: atMs, deletedAtMs: atMs },
+    textBytes: 0,
+    unstored: undefined,
+    recovery: afterText(state.recovery, Number.POSITIVE_INFINITY),
+  };
+}
+
+/** Starts a new generation. The next observation need not keep a distance from earlier ones. */
+function reset(
+  head: InstanceHead,
+  { mode }: Of<'reset'>,
+  model: Model,
+  atMs: number,
+  version: number,
+): InstanceHead {
+  return {
+    ...head,
+    version,
+    updatedAtMs: atMs,
+    originMs: atMs,
+    observedAtMs: undefined,
+    generation: head.generation + 1,
+    historyStart: head.historyCount,
+    driftStart: head.driftCount,
+    model: mode === 'initial' ? model.resetToInitial(head.model) : model.resetToDefault(head.model),
+  };
+}
+
+/** Hides the rows up to the floor at once. The next checkpoint deletes them. */
+function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number): InstanceState {
+  const { unstored = new UnstoredRows() } = state;
+  const head = headOf(state);
+  unstored.trim(trimmedOf(head), floor);
+  return { ...state, head: { ...head, version, floor }, unstored };
+}
+
+function observe(
+  instanceId: string,
+  state: InstanceState,
+  { observations, isBatch, isEveryStateWanted, items }: Of<'observed'>,
+  { modelVersion, atMs, version }: { modelVersion: string; atMs: number; version: number },
+  { models, steps }: ModelPorts,
+): InstanceApplied {
+  const head = headOf(state);
+  const { unstored = new UnstoredRows() } = state;
+  const { advance, readReport } = modelOf(models, modelVersion, instanceId);
+  const model =
+    head.modelVersion === modelVersion
+      ? ownModel(head, state.isModelShared)
+      : takenOver(models, modelVersion, head, instanceId);
+  const states: string[] = [];
+  let { observedAtMs, historyCount, driftCount } = head;
+  for (const observation of observations) {
+    const { timestampMs } = observation;
+    const startedMs = steps.start();
+    advance(model, observation, (timestampMs - (observedAtMs ?? head.originMs)) / 1_000, model);
+    readReport(model, report);
+    steps.stop(startedMs);
+    observedAtMs = timestampMs;
+    historyCount += 1;
+    unstored.addHistory(historyRow(observation, historyCount, head.generation));
+    if (report.deviation.level > 0) {
+      driftCount += 1;
+      unstored.addDrift(driftRow(timestampMs, driftCount, head.generation));
+    }
+    if (isEveryStateWanted) states.push(reportJson(instanceId, report));
+  }
+  const counts = { observedAtMs, historyCount, driftCount };
+  const next = {
+    ...head,
+    ...counts,
+    version,
+    updatedAtMs: atMs,
+    modelVersion,
+    model,
+    recentCalls: items === undefined ? keptMark(head.recentCalls, atMs) : marked(version, atMs),
+  };
+  if (items !== undefined) addItemRows(unstored, items, etagOf(instanceId, version), atMs);
+  return {
+    state: { ...state, head: next, isModelShared: false, unstored },
+    answer: isBatch
+      ? batchAnswer(
+          instanceId,
+          isEveryStateWanted ? states : reportJson(instanceId, report),
+          observations.length,
+          version,
+          items?.statuses,
+        )
+      : singleAnswer(instanceId, report, version),
+  };
+}
+
+/**
+ * Remembers the keys of applied items. Their rows have no body: a replay shows the present state.
+ */
+function addItemRows(
+  unstored: UnstoredRows,
+  { keys }: KeyedItems,
+  etag: string,
+  atMs: number,
+): void {
+  for (const one of keys) {
+    if (one !== undefined) unstored.addAnswer({ ...one, body: '', etag, atMs });
+  }
+}
+
+/** Vector that a cycle may write to; a copy if the store may share the model. */
+function ownModel({ model }: InstanceHead, isShared: boolean): State {
+  return isShared ? model.slice() : model;
+}
+
+function historyRow(
+  { mode, signal, confidence, contextJson, timestampMs }: TimedObservation,
+  ordinal: number,
+  generation: number,
+): HistoryRow {
+  const { cycle } = report.snapshot;
+  return { ordinal, generation, cycle, mode, signal, confidence, contextJson, timestampMs };
+}
+
+function driftRow(timestampMs: number, ordinal: number, generation: number): DriftRow {
+  const { snapshot, deviation } = report;
+  return {
+    ordinal,
+    generation,
+    cycle: snapshot.cycle,
+    level: `D${deviation.level}`,
+    deviationJson: deviationJson(report),
+    affectedModesJson: affectedModesJson(report),
+    isRolledBack: deviation.isRolledBack,
+    timestampMs,
+  };
+}
+
+type Process = Extract<EngineCommand, { kind: 'process' }>;
+
+/**
+ * Part of an `observed` event that a process or batch call decides, or that the call is throttled.
+ */
+type Observed =
+  | {
+      readonly kind: 'observed';
+      readonly observations: readonly TimedObservation[];
+      readonly isBatch: boolean;
+      readonly isEveryStateWanted: boolean;
+      readonly items?: KeyedItems;
+    }
+  | Extract<Timing, { kind: 'throttled' }>;
+
+/**
+ * Assigns times to the observations of a call, by the rules of decisions 1, 8 and 152. `items`:
+ * keys and outcomes of the batch's items, if any item has a key.
+ */
+export function observedEvent(
+  state: InstanceState,
+  command: Process,
+  now: Instant,
+  items?: KeyedItems,
+): Observed {
+  const { observations, isBatch, isEveryStateWanted } = command;
+  const timing = timingOf(observations[0]?.timestampMs, observations.length, {
+    observedAtMs: headOf(state).observedAtMs,
+    nowMs: now.wallMs,
+    presentMs: anchoredPresent(state, now),
+  });
+  if (timing.kind === 'throttled') return timing;
+  const timed = timedFrom(timing.firstMs, observations);
+  const observed = { kind: 'observed', observations: timed, isBatch, isEveryStateWanted } as const;
+  if (items === undefined) return observed;
+  const { keys, statuses } = items;
+  return { ...observed, items: { keys, statuses } };
+}
+
+/** Observations with their own times, or one second apart starting at `firstMs` (decision 8). */
+export function timedFrom(
+  firstMs: number,
+  observations: readonly ObservationInput[],
+): TimedObservation[] {
+  return observations.map((observation, index) => ({
+    ...observation,
+    timestampMs: observation.timestampMs ?? firstMs + index * CYCLE_INTERVAL_MS_MIN,
+  }));
+}
+
+/**
+ * Present time, and anchor for the next one. If an actor was last observed in another process, only
+ * the time of its last event is known. At least one second has passed since then.
+ */
+function anchoredPresent(state: InstanceState, now: Instant): number {
+  const { clockAnchor } = state;
+  const wallMs =
+    clockAnchor === undefined ? firstPresent(state, now.wallMs) : presentOf(clockAnchor, now);
+  state.clockAnchor = { wallMs, monotonicMs: now.monotonicMs };
+  return wallMs;
+}
+
+function firstPresent(state: InstanceState, nowMs: number): number {
+  const { observedAtMs, updatedAtMs } = headOf(state);
+  const knownMs = observedAtMs === undefined ? nowMs : updatedAtMs + CYCLE_INTERVAL_MS_MIN;
+  return Math.max(nowMs, knownMs);
+}

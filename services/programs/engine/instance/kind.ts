@@ -1,0 +1,339 @@
+import type { ActorKind } from '#actor-runtime/actor-kind';
+import type { Turn } from '#actor-runtime/turn';
+import { announcementOf, type Directory } from '#engine/directory/kind';
+import type { HeadOf } from '#engine/directory/summary';
+import type { EngineMetrics } from '#engine/engine-metrics';
+import { type EventWaiters, eventPage } from '#engine/events/pages';
+import * as answers from '#engine/instance/answers';
+import { reportOf } from '#engine/instance/answers';
+import type { InstanceApplied } from '#engine/instance/apply';
+import { assertMatch } from '#engine/instance/etag';
+import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
+import { callKeyOf, findAnswer, nothingToReplay, replayOf } from '#engine/instance/keyed-answers';
+import {
+  answerToRepeated,
+  hasItemKeys,
+  type Processing,
+  processed,
+  replayedItem,
+  simulatedAnswer,
+} from '#engine/instance/process-call';
+import { type ChunkBounds, driftPage, historyPage } from '#engine/instance/rows';
+import { InstanceSourcing } from '#engine/instance/sourcing';
+import {
+  assertKnownModel,
+  bytesOf,
+  headOf,
+  type InstanceState,
+  instanceFrom,
+  isLive,
+  type ModelPorts,
+  modelOf,
+} from '#engine/instance/state';
+import { Fault, faultFor } from '#errors/fault';
+import type { ActiveInstance } from '#grpc/admin';
+import type { EngineAnswer, EngineCall, EngineCommand, TrimCommand } from '#grpc/engine-messages';
+import { MODELS, type Models } from '#identity/models';
+import { CorruptState } from '#storage/ports/bytes';
+import {
+  ANSWER_AGE_MS,
+  type AnswerRow,
+  type InstanceStore,
+  trimmedOf,
+} from '#storage/ports/instances';
+
+type InstancePorts = {
+  readonly store: InstanceStore;
+  /** Bounds at which rows move from the head to chunks. Undefined: the bounds of the service. */
+  readonly chunkBounds?: ChunkBounds | undefined;
+  /** Undefined: the models of this program. */
+  readonly models?: Models | undefined;
+  readonly directory: Directory;
+  readonly metrics: EngineMetrics;
+  /** Undefined: no call waits for events. */
+  readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
+};
+
+type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
+type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
+
+/**
+ * The instance as a kind of durable actor: executes the commands of interface 4 on one instance.
+ */
+export class InstanceKind
+  implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent, InstanceApplied>
+{
+  readonly name = 'instance';
+  readonly sourcing: InstanceSourcing;
+  readonly #ports: InstancePorts;
+  readonly #model: ModelPorts;
+  readonly #processing: Processing<InstanceTurn>;
+
+  constructor(ports: InstancePorts) {
+    const { models = MODELS, metrics } = ports;
+    this.#ports = ports;
+    this.#model = { models, steps: metrics.steps };
+    this.#processing = {
+      model: this.#model,
+      store: ports.store,
+      metrics,
+      commit: (...committed) => this.#commit(...committed),
+    };
+    this.sourcing = new InstanceSourcing({ ...ports, model: this.#model });
+  }
+
+  async activate(id: string) {
+    const head = await this.#ports.store.readHead(id);
+    if (head !== undefined) assertKnownModel(this.#model.models, head, id);
+    const recentCalls = head?.recentCalls ?? [];
+    return { state: instanceFrom(head), version: head?.version ?? 0, recentCalls };
+  }
+
+  receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
+    if (call.command.kind !== 'create') this.#assertPresent(state, call, turn);
+    if (call.idempotency === undefined) {
+      // A repeated batch with item keys is handled below, after its keys are looked up.
+      const isRepeated = turn.earlierVersion !== undefined && !hasItemKeys(call.command);
+      if (isRepeated) return this.#repeat(state, call, turn);
+      return this.#perform(state, call, turn);
+    }
+    const found = findAnswer(call, rowKeyOf(call), state, turn, this.#ports.store);
+    if (!(found instanceof Promise)) return this.#performKeyed(state, call, turn, found);
+    return found.then((row) => this.#performKeyed(state, call, turn, row));
+  }
+
+  sizeOf(state: InstanceState): number {
+    return bytesOf(state);
+  }
+
+  isAbsent(state: InstanceState): boolean {
+    return state.head === undefined;
+  }
+
+  /**
+   * Throws `not_found` for a missing, deleted or foreign instance, indistinguishably (decision 19).
+   * A retried DELETE is answered.
+   */
+  #assertPresent(state: InstanceState, call: EngineCall, turn: InstanceTurn): void {
+    if (state.head?.accountId === call.accountId) {
+      if (isLive(state)) return;
+      if (call.command.kind === 'remove') {
+        // Notify the listing again: the first delete may have ended before its notification.
+        this.#announce(call, state, turn);
+        if (turn.earlierVersion !== undefined) return;
+      }
+    } else if (state.head !== undefined) {
+      // Read an unknown instance after the turn: response time must not distinguish a foreign
+      // instance from a missing one.
+      turn.beforeAnswer(async () => void (await this.#ports.store.readHead(`${call.instanceId}?`)));
+    }
+    throw new Fault('not_found', 'no such instance');
+  }
+
+  #performKeyed(
+    state: InstanceState,
+    call: EngineCall,
+    turn: InstanceTurn,
+    row: AnswerRow | undefined,
+  ) {
+    if (row === undefined) {
+      const isRepeatedRemoval = call.command.kind === 'remove' && turn.earlierVersion !== undefined;
+      return isRepeatedRemoval ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
+    }
+    this.#announce(call, state, turn);
+    return replayOf(row, call) ?? replayedItem(state, call, this.#model.models);
+  }
+
+  #perform(
+    state: InstanceState,
+    call: EngineCall,
+    turn: InstanceTurn,
+  ): EngineAnswer | Promise<EngineAnswer> {
+    const { command, instanceId } = call;
+    const { models } = this.#model;
+    const isDecidedLater = command.kind === 'create' || hasItemKeys(command);
+    if (call.isReplayOnly && !isDecidedLater) throw nothingToReplay();
+    switch (command.kind) {
+      case 'create':
+        return this.#create(state, call, command, turn);
+      case 'readInstance':
+        return answers.instanceAnswer(instanceId, headOf(state), models);
+      case 'rename':
+        assertMatch(call, turn.version);
+        return this.#commitSame(call, state, turn, {
+          kind: 'renamed',
+          name: command.name,
+          description: command.description,
+        });
+      case 'remove':
+        assertMatch(call, turn.version);
+        return this.#commitSame(call, state, turn, { kind: 'removed' });
+      case 'process':
+        return processed(state, { ...call, command }, turn, this.#processing);
+      case 'simulate':
+        return simulatedAnswer(state, { call, command, nowMs: turn.wallMs }, this.#model);
+      case 'readSnapshot':
+        return answers.snapshotAnswer(instanceId, headOf(state), models);
+      case 'readContract':
+        return answers.contractAnswer(instanceId, headOf(state), models);
+      case 'reset':
+        assertMatch(call, turn.version);
+        return this.#commitSame(call, state, turn, { kind: 'reset', mode: command.mode });
+      case 'trim':
+        return this.#trim(call, state, command, turn);
+      case 'readHistory':
+        return historyPage(instanceId, state, command, this.#ports.store);
+      case 'readDrift':
+        return driftPage(instanceId, state, command, this.#ports.store);
+      case 'readEvents': {
+        const { after } = command;
+        return eventPage({ instanceId, state, after }, this.#ports.store, models);
+      }
+      case 'putListingRow':
+      case 'removeListingRow':
+      case 'reservePlace':
+      case 'readSummaries':
+      case 'list':
+        throw new Fault('internal', 'a listing is not an instance');
+    }
+  }
+
+  #create(
+    state: InstanceState,
+    call: EngineCall,
+    command: Command<'create'>,
+    turn: InstanceTurn,
+  ): EngineAnswer | Promise<EngineAnswer> {
+    const deletedAtMs = state.head?.deletedAtMs;
+    if (deletedAtMs !== undefined && turn.wallMs - deletedAtMs < ANSWER_AGE_MS) {
+      throw faultFor('deleted', 'the instance this key created was deleted');
+    }
+    if (!this.isAbsent(state)) {
+      throw faultFor('already_exists', 'there is an instance of this id');
+    }
+    if (call.isReplayOnly) throw nothingToReplay();
+    const { kind: _, instancesMax, ...config } = command;
+    const { accountId, instanceId } = call;
+    const { models } = this.#model;
+    const { version } = modelOf(models, call.modelVersion ?? models.newest.version, instanceId);
+    const change: InstanceChange = { kind: 'created', accountId, ...config };
+    const create = () => this.#commit(call, turn, change, version).answer;
+    if (instancesMax === undefined) return create();
+    const { directory } = this.#ports;
+    const reserved = directory.reserve(accountId, instanceId, instancesMax, call.traceparent);
+    return reserved.then(create);
+  }
+
+  /** Raises the floor. Idempotent: the floor never falls. */
+  #trim(
+    call: EngineCall,
+    state: InstanceState,
+    { kind: _, ...floor }: TrimCommand,
+    turn: InstanceTurn,
+  ): EngineAnswer {
+    const head = headOf(state);
+    const present = trimmedOf(head);
+    if (floor.history <= present.history) return answers.trimmedAnswer(present, false);
+    const isThere = floor.history <= head.historyCount && floor.drift <= head.driftCount;
+    if (!isThere || floor.drift < present.drift) {
+      throw new Fault('conflict', 'the instance has other rows than these');
+    }
+    return this.#commitSame(call, state, turn, { kind: 'trimmed', floor });
+  }
+
+  /** Commits a change that runs no cycle: the instance keeps its model version. */
+  #commitSame(
+    call: EngineCall,
+    state: InstanceState,
+    turn: InstanceTurn,
+    change: InstanceChange,
+  ): EngineAnswer {
+    return this.#commit(call, turn, change, headOf(state).modelVersion).answer;
+  }
+
+  #commit(
+    call: EngineCall,
+    turn: InstanceTurn,
+    change: InstanceChange,
+    modelVersion: string,
+  ): InstanceApplied {
+    const { idempotency } = call;
+    const answerKey =
+      idempotency === undefined
+        ? undefined
+        : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
+    const applied = turn.commit({ modelVersion, change, atMs: turn.wallMs, answerKey });
+    this.#announce(call, applied.state, turn);
+    this.#ports.waiters?.changed(call.instanceId);
+    return applied;
+  }
+
+  /**
+   * Delays the answer of a create, rename or delete, also a repeated one, until the listing has the
+   * change (architecture 3.6).
+   */
+  #announce(call: EngineCall, state: InstanceState, turn: InstanceTurn): void {
+    const { instanceId, command, traceparent } = call;
+    const { kind } = command;
+    if (kind !== 'create' && kind !== 'rename' && kind !== 'remove') return;
+    const { directory } = this.#ports;
+    turn.beforeAnswer(announcementOf(instanceId, headOf(state), directory, traceparent));
+  }
+
+  #repeat(state: InstanceState, call: EngineCall, turn: InstanceTurn): EngineAnswer {
+    this.#announce(call, state, turn);
+    return answerToRepeated(call, state, turn, this.#model);
+  }
+}
+
+/**
+ * Name of the answer row of a call. A create's key is scoped to the account, any other key to the
+ * instance (decision 22).
+ */
+function rowKeyOf(call: EngineCall): string {
+  const key = call.idempotency?.key ?? '';
+  return call.command.kind === 'create' ? `create:${key}` : callKeyOf(key);
+}
+
+/** Maximum number of unstored cycles in an operator's view. */
+const UNSTORED_SHOWN = 10;
+
+/** Operator's view of an instance in memory; undefined if it was never created. */
+export function activeInstanceOf(
+  instanceId: string,
+  { head, unstored }: InstanceState,
+  models: Models,
+): ActiveInstance | undefined {
+  if (head === undefined) return undefined;
+  const { version, generation, deletedAtMs } = head;
+  const unstoredCycles = (unstored?.history ?? [])
+    .slice(-UNSTORED_SHOWN)
+    .reverse()
+    .map(({ contextJson: _, ordinal: __, ...cycle }) => cycle);
+  const isLive = deletedAtMs === undefined;
+  const cycle = isLive ? reportOf(instanceId, head, models).snapshot.cycle : 0;
+  return { version, generation, cycle, unstoredCycles };
+}
+
+/**
+ * Reads stored heads for pages of several instances. Reports a head that is damaged or needs a
+ * missing model to `onBug` and treats it as not found, so that the rest of the page is shown. The
+ * instance itself answers 500.
+ */
+export function storedHeadOf(
+  instances: Pick<InstanceStore, 'readHead'>,
+  models: Models,
+  onBug: (error: unknown) => void,
+): HeadOf {
+  return async (instanceId) => {
+    try {
+      const head = await instances.readHead(instanceId);
+      if (head !== undefined) assertKnownModel(models, head, instanceId);
+      return head;
+    } catch (error) {
+      if (!(error instanceof CorruptState)) throw error;
+      onBug(error);
+      return undefined;
+    }
+  };
+}

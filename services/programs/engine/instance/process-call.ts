@@ -1,0 +1,212 @@
+import type { Turn } from '#actor-runtime/turn';
+import type { EngineMetrics } from '#engine/engine-metrics';
+import { answerAgain, replayedItemsAnswer, throttledAnswer } from '#engine/instance/answers';
+import { applyEvent, type InstanceApplied, observedEvent, timedFrom } from '#engine/instance/apply';
+import { etagOf } from '#engine/instance/etag';
+import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
+import { timingOf } from '#engine/instance/interval';
+import {
+  assertFreshOrder,
+  findItemRows,
+  type ItemStatus,
+  nothingToReplay,
+  type SortedItems,
+  sortItems,
+  throttledOf,
+} from '#engine/instance/keyed-answers';
+import { headOf, type InstanceState, instanceFrom, type ModelPorts } from '#engine/instance/state';
+import { faultFor, invalid } from '#errors/fault';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
+import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
+import { type Models, nextVersion } from '#identity/models';
+import type { InstanceStore } from '#storage/ports/instances';
+
+type Process = Extract<EngineCommand, { kind: 'process' }>;
+type ProcessCall = EngineCall & { readonly command: Process };
+type AnyTurn = Turn<never>;
+
+/** Dependencies of processing a call. */
+export type Processing<SomeTurn> = {
+  readonly model: ModelPorts;
+  readonly store: Pick<InstanceStore, 'findAnswers'>;
+  readonly metrics: EngineMetrics;
+  /** Commits a change, applied by the model of `modelVersion`. */
+  readonly commit: (
+    call: EngineCall,
+    turn: SomeTurn,
+    change: InstanceChange,
+    modelVersion: string,
+  ) => InstanceApplied;
+};
+
+/** Answer shape of a single call. */
+const SINGLE = { isBatch: false, isEveryStateWanted: false } as const;
+
+/** Whether items of a batch have idempotency keys. */
+export function hasItemKeys(command: EngineCommand): boolean {
+  return command.kind === 'process' && command.itemKeys !== undefined;
+}
+
+/**
+ * Processes a single observation or a batch. In a batch with item keys only items with new keys are
+ * applied (decision 280). Throws `invalid_request` for items that break a rule; nothing is applied
+ * then.
+ */
+export function processed<SomeTurn extends AnyTurn>(
+  state: InstanceState,
+  call: ProcessCall,
+  turn: SomeTurn,
+  ports: Processing<SomeTurn>,
+): EngineAnswer | Promise<EngineAnswer> {
+  if (call.command.itemKeys === undefined) return applied(state, call, call.command, turn, ports);
+  return processedItems(state, call, turn, ports);
+}
+
+/**
+ * Answer to a single call whose observation was applied as an item of a batch: the present state.
+ */
+export function replayedItem(
+  state: InstanceState,
+  { instanceId }: Pick<EngineCall, 'instanceId'>,
+  models: Models,
+): EngineAnswer {
+  return replayedItemsAnswer(instanceId, headOf(state), SINGLE, models);
+}
+
+async function processedItems<SomeTurn extends AnyTurn>(
+  state: InstanceState,
+  call: ProcessCall,
+  turn: SomeTurn,
+  ports: Processing<SomeTurn>,
+): Promise<EngineAnswer> {
+  const { command } = call;
+  const { models } = ports.model;
+  const rows = await findItemRows(call, command, state, turn.wallMs, ports.store);
+  const items = sortItems(call, command, rows, turn.earlierVersion);
+  const { fresh, statuses } = items;
+  const part = { ...command, observations: fresh };
+  if (fresh.length === 0) {
+    return replayedItemsAnswer(call.instanceId, headOf(state), part, models, statuses);
+  }
+  if (turn.earlierVersion !== undefined) {
+    return answerToRepeated({ ...call, command: part }, state, turn, ports.model, statuses);
+  }
+  if (call.isReplayOnly) throw nothingToReplay();
+  assertFreshOrder(items);
+  return applied(state, call, part, turn, ports, items);
+}
+
+function applied<SomeTurn extends AnyTurn>(
+  state: InstanceState,
+  call: EngineCall,
+  command: Process,
+  turn: SomeTurn,
+  ports: Processing<SomeTurn>,
+  items?: SortedItems,
+): EngineAnswer {
+  const { model, metrics, commit } = ports;
+  const observed = observedEvent(state, command, turn, items);
+  const head = headOf(state);
+  if (observed.kind === 'throttled') {
+    metrics.throttled();
+    const { instanceId } = call;
+    const statuses = items && throttledOf(items);
+    const { retryAfterS } = observed;
+    return throttledAnswer(instanceId, head, command, retryAfterS, model.models, statuses);
+  }
+  const { driftCount: driftBefore, modelVersion: present } = head;
+  const version = nextVersion(model.models, present, call.modelVersion);
+  const { state: next, answer } = commit(call, turn, observed, version);
+  const driftEvents = headOf(next).driftCount - driftBefore;
+  metrics.cycled(answer.cycles, next.unstored?.drift ?? [], driftEvents);
+  return answer;
+}
+
+/** Arguments of a simulation. */
+type Simulation = {
+  readonly call: Pick<EngineCall, 'instanceId' | 'modelVersion'>;
+  readonly command: Extract<EngineCommand, { kind: 'simulate' }>;
+  /** Present time in Unix milliseconds. */
+  readonly nowMs: number;
+};
+
+/**
+ * Simulates observations and answers with the resulting states. They are applied to a copy that is
+ * dropped: the instance does not change, and no cycle is charged.
+ *
+ * Observations without times are one second apart, and the first comes as soon as the instance
+ * accepts it. Observations with times follow the rules of a batch. Throws `invalid_request` when
+ * the first comes too early.
+ */
+export function simulatedAnswer(
+  state: InstanceState,
+  { call: { instanceId, modelVersion }, command, nowMs }: Simulation,
+  ports: ModelPorts,
+): EngineAnswer {
+  const head = headOf(state);
+  const { observations } = command;
+  const { observedAtMs } = head;
+  const soonestMs = Math.max(nowMs, (observedAtMs ?? 0) + CYCLE_INTERVAL_MS_MIN);
+  const timing = timingOf(observations[0]?.timestampMs ?? soonestMs, observations.length, {
+    observedAtMs,
+    nowMs,
+    presentMs: nowMs,
+  });
+  if (timing.kind === 'throttled') {
+    const text = 'less than 1.0 s after the previous observation';
+    throw invalid('timestamp_order', 'observations[0].timestamp', text);
+  }
+  const timed = timedFrom(timing.firstMs, observations);
+  const event: InstanceEvent = {
+    modelVersion: nextVersion(ports.models, head.modelVersion, modelVersion),
+    change: { kind: 'observed', observations: timed, isBatch: true, isEveryStateWanted: true },
+    atMs: nowMs,
+    answerKey: undefined,
+  };
+  // A state made from a head alone copies the model before a cycle writes to it.
+  const copy = instanceFrom(head);
+  const { answer } = applyEvent(instanceId, copy, event, head.version, ports);
+  return { ...answer, cycles: 0, etag: etagOf(instanceId, head.version) };
+}
+
+/**
+ * Answer to a call without a key that was committed before. If the call was the last one, the
+ * answer comes from the present state; otherwise from records that this process has replayed.
+ * Throws `service_unavailable` of unknown outcome when neither is available (decision 90).
+ */
+export function answerToRepeated(
+  { command, instanceId }: EngineCall,
+  state: InstanceState,
+  { version, earlierVersion = 0 }: Pick<Turn<unknown>, 'version' | 'earlierVersion'>,
+  ports: ModelPorts,
+  statuses?: readonly ItemStatus[],
+): EngineAnswer {
+  const answer =
+    (earlierVersion === version
+      ? answerAgain(instanceId, headOf(state), command, ports.models, statuses)
+      : undefined) ?? answerOfRecords(instanceId, state, earlierVersion, ports);
+  if (answer !== undefined) return answer;
+  throw faultFor(
+    'outcome_unknown',
+    'it has happened, but its answer is gone; read the instance before you send it again',
+    { retryAfterS: 1, isOutcomeUnknown: true },
+  );
+}
+
+function answerOfRecords(
+  instanceId: string,
+  { recovery }: InstanceState,
+  version: number,
+  ports: ModelPorts,
+): EngineAnswer | undefined {
+  if (recovery === undefined) return undefined;
+  const { head, events } = recovery;
+  const first = (head?.version ?? 0) + 1;
+  if (version < first || version >= first + events.length) return undefined;
+  let scratch = instanceFrom(head);
+  let answer: EngineAnswer | undefined;
+  for (const [index, event] of events.slice(0, version - first + 1).entries()) {
+    ({ state: scratch, answer } = applyEvent(instanceId, scratch, event, first + index, ports));
+  }
+  return answer;
+}

@@ -1,0 +1,304 @@
+import type { AccountWithKeys } from '#accounts/account';
+import { isScopeEnough } from '#accounts/api-key';
+import { monthEndOf } from '#accounts/windows';
+import type { Turn } from '#actor-runtime/turn';
+import { Fault } from '#errors/fault';
+import type { MeterUsage } from '#grpc/admin';
+import type {
+  AdmitCall,
+  Allowance,
+  LimiterAnswer,
+  MeteredCall,
+  SettleCall,
+  Verdict,
+} from '#grpc/limiter-messages';
+import { LOST_SHARE_TOLERABLE } from '#limiter/bounds';
+import { CachedAccount, type HeldKey, isUnplaced, mayComeFrom } from '#limiter/keys/ring';
+import type { MeterEvents } from '#limiter/meter/events';
+import { Minute } from '#limiter/meter/minute';
+import { Month } from '#limiter/meter/month';
+import { usageOfMonth } from '#limiter/meter/month-usage';
+import type { Instant } from '#stdlib/clock';
+import type { MeterHead, MeterRecord, StoredReservation } from '#storage/ports/meters';
+
+/** The answer to an unknown key, and to every key of an unknown account. */
+export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
+
+const NO_RESERVATIONS: readonly StoredReservation[] = [];
+
+/** Bytes of a meter without keys and reservations; measured in `test/limiter/memory.test.ts`. */
+const METER_BYTES = 880;
+
+/** Bytes per open reservation: record, map entry and numbers. */
+const RESERVATION_BYTES = 160;
+
+/**
+ * Counts one account's requests and cycles and decides which calls are admitted. The meter is
+ * synchronous and has no timers: every call passes the time. The meter grants only what a durable
+ * record allows: counts live in memory, watermarks in the journal.
+ *
+ * Source: architecture 4; `#verdictOn` has the order of checks.
+ */
+export class Meter {
+  readonly accountId: string;
+  readonly account: CachedAccount;
+  readonly #minute = new Minute();
+  readonly #month: Month;
+  /** The stored record to continue from; later the newest record until it is stored. */
+  #head: MeterHead | undefined;
+  /** Whether the counts continue the newest record; false before the first turn. */
+  #hasBegun = false;
+  /** Whether the newest record contains the whole state of this meter. */
+  #isRecorded = true;
+
+  constructor(
+    accountId: string,
+    account: AccountWithKeys | undefined,
+    /** Start of the read that found the account. */
+    readAt: Instant,
+    head: MeterHead | undefined,
+    events: MeterEvents,
+  ) {
+    this.accountId = accountId;
+    this.#head = head;
+    this.#month = new Month(events);
+    this.account = new CachedAccount(account, readAt);
+  }
+
+  /** The newest record, until it is stored. */
+  get head(): MeterHead | undefined {
+    return this.#head;
+  }
+
+  /**
+   * Releases data that the store now has, up to the record `head`. A recovered meter may be stored
+   * before its first turn: the meter keeps `head` until the counts continue it.
+   */
+  forget(head: MeterHead | undefined): void {
+    if (this.#hasBegun) {
+      if (this.#head === head) this.#head = undefined;
+      this.#month.forgetFinished(head?.finished);
+    }
+    this.#month.shrink();
+  }
+
+  /** Bytes held in memory, estimated. */
+  get bytes(): number {
+    const { openReservations, keyBytes } = this.#month;
+    const counted = openReservations * RESERVATION_BYTES + keyBytes;
+    return METER_BYTES + this.account.keyBytes + counted;
+  }
+
+  /** Takes a record that this node or an earlier owner of the account has committed. */
+  take(record: MeterRecord, version: number): void {
+    this.#head = { ...record, version };
+    if (!this.#hasBegun || record.monthWatermark > this.#month.used + this.#month.reserved) return;
+    // A closing record lowers the watermarks: the next grants must raise them again.
+    this.#month.watermark.lower(record.monthWatermark);
+    this.#minute.watermark.lower(record.windowWatermark);
+    this.#isRecorded = true;
+  }
+
+  /**
+   * The record of the whole state, for the account's next owner. Undefined if the newest record is
+   * already complete.
+   */
+  closing(now: Instant): MeterRecord | undefined {
+    this.#bringUpTo(now);
+    if (this.#isRecorded) return undefined;
+    const { used, reserved } = this.#month;
+    const record = this.#record(used + reserved, this.#minute.requests(now), now);
+    return { ...record, reservations: this.#month.stored(now) };
+  }
+
+  /**
+   * Decides an admission or takes a settlement. Throws `service_unavailable` at a bound, or if the
+   * journal rejects a required record; then nothing has been counted.
+   */
+  answer(call: MeteredCall, turn: Turn<MeterRecord>): LimiterAnswer {
+    switch (call.kind) {
+      case 'admit':
+        return this.#admit(call, turn);
+      case 'settle':
+        return this.#settle(call, turn);
+    }
+  }
+
+  /** Present usage of the account; undefined if the account does not exist. */
+  usage(now: Instant): MeterUsage | undefined {
+    if (this.account.isAbsent) return undefined;
+    this.#bringUpTo(now);
+    const isOpen = this.#minute.isOpen(now);
+    return {
+      limits: this.account.limits,
+      requestsInWindow: this.#minute.requests(now),
+      windowResetAtS: isOpen ? this.#minute.resetAtS(now) : undefined,
+      windowWatermark: isOpen ? this.#minute.watermark.value : 0,
+      ...usageOfMonth(this.#month),
+    };
+  }
+
+  /**
+   * Begins the present month with no usage if the meter is in another month, after a wrong clock.
+   * Throws `service_unavailable` if this limiter's clock is wrong or the journal rejects the
+   * record.
+   */
+  resetMonth(turn: Turn<MeterRecord>): void {
+    this.#bringUpTo(turn);
+    const monthEndsAtMs = monthEndOf(turn.wallMs);
+    if (this.account.isAbsent || this.#month.endsAtMs === monthEndsAtMs) return;
+    this.#month.assertTrusted();
+    const blank = { monthWatermark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0 };
+    const { days: _, keys: __, ...record } = this.#record(0, this.#minute.watermark.value, turn);
+    turn.commit({ ...record, ...blank, monthEndsAtMs });
+    this.#month.begin(turn);
+    this.#isRecorded = false;
+  }
+
+  #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
+    turn.dependOn(0);
+    const key = this.account.holderOf(call, turn.wallMs);
+    if (key === undefined || isUnplaced(key, call.address)) return UNKNOWN_KEY;
+    this.#bringUpTo(turn);
+    this.#month.assertBegun();
+    if (call.cycles > 0) this.#month.assertRoomFor(call);
+    const missing = this.#month.missingFor(call, call.cycles);
+    const verdict = this.#verdictOn(call, key, missing, turn);
+    if (verdict !== 'rate_limited') {
+      this.#minute.open(turn, this.#forgotten(turn));
+      const isAdmitted = verdict === 'admitted';
+      const { unrecorded } = this.#month.events;
+      if (unrecorded?.grant(call, this.#minute.unrecorded, this.account.limits, turn) === true) {
+        this.#minute.countUnrecorded();
+      } else {
+        // A shared reservation may depend on a record that is not durable yet.
+        const isOfCycles = isAdmitted && call.cycles > 0;
+        turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
+        this.#minute.count(turn);
+      }
+      if (isAdmitted) this.#month.reserve(call, call.cycles, missing, key.digest, turn);
+      this.#isRecorded = false;
+    }
+    return { verdict, allowance: this.#allowance(turn) };
+  }
+
+  /** Upper bound of requests in the window that an earlier process granted without a record. */
+  #forgotten(now: Instant): number {
+    return this.#month.events.unrecorded?.forgotten(this.account.limits, now) ?? 0;
+  }
+
+  // Order of checks: the minute is first, and counts every call that passes it. Every refusal is
+  // therefore limited to the plan's request rate. Next come checks that only the account's owner
+  // can fix. The month is last, because only an otherwise admissible call needs cycles.
+  #verdictOn(call: AdmitCall, key: HeldKey, missing: number, now: Instant): Verdict {
+    if (this.#minute.requests(now) >= this.account.limits.requestsPerMinute) return 'rate_limited';
+    if (!mayComeFrom(key, call.address)) return 'address_not_allowed';
+    if (!isScopeEnough(key.scope, call.scope)) return 'read_only_key';
+    if (this.account.isSuspended) return 'account_suspended';
+    return missing > this.#cyclesRemaining() ? 'quota_exceeded' : 'admitted';
+  }
+
+  #settle(call: SettleCall, turn: Turn<MeterRecord>): LimiterAnswer {
+    turn.dependOn(0);
+    if (this.account.isAbsent) return UNKNOWN_KEY;
+    this.#bringUpTo(turn);
+    if (this.#month.settle(call, call.cyclesUsed)) this.#isRecorded = false;
+    this.#lower(turn);
+    return { verdict: 'settled', allowance: this.#allowance(turn) };
+  }
+
+  /**
+   * Pre-allocates one more request and `cycles` more cycles, and raises both watermarks if either
+   * is low. Returns the offset of the record that this grant depends on. If `isOfCycles`, the
+   * offset also covers all cycles reserved so far.
+   */
+  #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
+    const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
+    const nowMs = turn.monotonicMs;
+    const window = this.#minute.watermark;
+    const month = this.#month.watermark;
+    const requests = this.#minute.requests(turn) + 1;
+    const used = this.#month.used + this.#month.reserved + cycles;
+    const isMonthLow = cycles > 0 && month.isLow(used, cycles, cyclesPerMonth, nowMs);
+    if (isMonthLow || window.isLow(requests, 1, requestsPerMinute, nowMs)) {
+      const windowWatermark = window.raisedFor(requests, 1, requestsPerMinute, nowMs);
+      const monthWatermark =
+        cycles > 0 ? month.raisedFor(used, cycles, cyclesPerMonth, nowMs) : month.value;
+      turn.commit(this.#record(monthWatermark, windowWatermark, turn));
+      const { offset } = turn;
+      if (windowWatermark > window.value) this.#month.events.raised('window', offset);
+      if (monthWatermark > month.value) this.#month.events.raised('month', offset);
+      window.set(windowWatermark, offset);
+      month.set(monthWatermark, offset);
+    }
+    const monthOffset = isOfCycles ? month.offsetOf(used) : 0;
+    return Math.max(window.offsetOf(requests), monthOffset);
+  }
+
+  /** Lowers the month's watermark after refunds, so that a crash loses no more than two steps. */
+  #lower(turn: Turn<MeterRecord>): void {
+    const month = this.#month.watermark;
+    const used = this.#month.used + this.#month.reserved;
+    if (!month.isHigh(used, turn.monotonicMs)) return;
+    const monthWatermark = month.loweredFor(used, turn.monotonicMs);
+    try {
+      turn.commit(this.#record(monthWatermark, this.#minute.watermark.value, turn));
+    } catch (refusal) {
+      // The settlement still counts; the next settlement tries again to lower the watermark.
+      if (refusal instanceof Fault) return;
+      throw refusal;
+    }
+    month.lower(monthWatermark);
+  }
+
+  #record(monthWatermark: number, windowWatermark: number, now: Instant): MeterRecord {
+    return {
+      ...this.#month.recorded(monthWatermark),
+      ...this.#minute.recorded(windowWatermark, now),
+      reservations: NO_RESERVATIONS,
+    };
+  }
+
+  #bringUpTo(now: Instant): void {
+    this.account.bringUpTo(now.wallMs);
+    if (!this.#hasBegun) this.#begin(now);
+    if (this.#month.bringUpTo(now)) this.#isRecorded = false;
+  }
+
+  /**
+   * Continues the stored record in the first turn, with its window and reservations limited by the
+   * present time.
+   */
+  #begin(now: Instant): void {
+    this.#hasBegun = true;
+    if (this.#head === undefined) return;
+    this.#minute.restore(this.#head, now, this.#forgotten(now));
+    const before = this.#head.cyclesLost;
+    this.#month.restore(this.#head, now);
+    // Otherwise a meter without calls would lose the same cycles at every activation.
+    if (this.#month.lost > before) this.#isRecorded = false;
+    const tolerable = this.account.limits.cyclesPerMonth * LOST_SHARE_TOLERABLE;
+    const isNew = before <= tolerable && this.#month.lost > tolerable;
+    if (isNew && this.#month.endsAtMs > now.wallMs) this.#month.events.lostMuch();
+  }
+
+  #cyclesRemaining(): number {
+    const used = this.#month.used + this.#month.reserved;
+    return Math.max(0, this.account.limits.cyclesPerMonth - used);
+  }
+
+  #allowance(now: Instant): Allowance {
+    const { limits, modelVersion } = this.account;
+    const { requestsPerMinute, cyclesPerMonth, instances } = limits;
+    const allowance: Allowance = {
+      requestsPerMinute,
+      requestsRemaining: Math.max(0, requestsPerMinute - this.#minute.requests(now)),
+      windowResetAtS: this.#minute.resetAtS(now),
+      cyclesPerMonth,
+      cyclesRemaining: this.#cyclesRemaining(),
+      monthResetAtS: this.#month.endsAtMs / 1_000,
+      instances,
+    };
+    return modelVersion === undefined ? allowance : { ...allowance, modelVersion };
+  }
+}

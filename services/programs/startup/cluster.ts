@@ -1,0 +1,346 @@
+import { once } from 'node:events';
+import type { AccountNews } from '#accounts/account';
+import { isAccountId } from '#accounts/api-key';
+import type { Bus } from '#bus/bus';
+import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
+import { Membership, strangerReports } from '#cluster/membership';
+import { shardOf } from '#cluster/ring';
+import { answerRollCalls, type CalledRole } from '#cluster/roll-call';
+import { ShardOwners } from '#cluster/shard-owners';
+import type { Config } from '#config';
+import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
+import type { CallObserver } from '#grpc/call-target';
+import type { CallEnded } from '#grpc/channel';
+import { engineProtocol } from '#grpc/engine-codec';
+import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
+import { FrameClient } from '#grpc/frame-client';
+import type { OnRefused } from '#grpc/grpc-server';
+import { limiterProtocol } from '#grpc/limiter-codec';
+import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
+import type { Peer } from '#routing/peer';
+import { RETRY_REASONS, type RetryReason } from '#routing/policy';
+import { RoutedEngine, RoutedLimiter, type RoutedServiceOptions } from '#routing/routed-service';
+import type { Foundation } from '#startup/foundation';
+import type { Waits } from '#startup/life';
+import { nodeNameOf } from '#startup/node-name';
+import type { Clock } from '#stdlib/clock';
+import { releaseOf } from '#stdlib/release';
+import type { ShardedService } from '#storage/ports/cluster';
+import { LogRateLimit } from '#telemetry/log-limits';
+import type { Logger } from '#telemetry/logger';
+import type { HistogramSeries } from '#telemetry/make-metric';
+import type { MetricName, Metrics } from '#telemetry/metrics';
+
+/**
+ * Facts about the cluster from the heartbeats of a service, for a process that only routes calls.
+ * Rejects and reports as `patiently`.
+ */
+export async function heardFacts(
+  service: ShardedService,
+  config: Config,
+  { clock, logger, waits }: Foundation,
+  bus: Bus,
+  signal: AbortSignal,
+): Promise<ClusterFacts> {
+  const prefix = config.SERVICE_NATS_PREFIX;
+  using agreed = agreedFacts({ bus, clock, prefix, service, logger });
+  return await patiently(agreed.facts, { clock, signal, waits, logger }, () => {
+    const where = config.SERVICE_NATS_URL?.join(',') ?? 'this process';
+    return `${service === 'engine' ? 'an engine' : 'a limiter'} to be heard on ${where}`;
+  });
+}
+
+/**
+ * Client of all engines of a cluster, for a process that is not one of them. `connect` opens a
+ * connection to one engine.
+ */
+export function watchedEngines(
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  facts: ClusterFacts,
+  connect: (address: string) => Peer<EngineCall, EngineAnswer>,
+): RoutedEngine {
+  return new RoutedEngine(watched('engine', config, foundation, bus, facts, connect));
+}
+
+/** Client of all limiters of a cluster. `connect` opens a connection to one limiter. */
+export function watchedLimiters(
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  facts: ClusterFacts,
+  connect: (address: string) => Peer<LimiterCall, LimiterAnswer>,
+): RoutedLimiter {
+  // A higher configured timeout is for slow limiters on a busy machine. Callers do not wait longer
+  // for a missing limiter.
+  const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
+  const options = watched('limiter', config, foundation, bus, facts, connect);
+  return new RoutedLimiter({ ...options, timeoutMs });
+}
+
+/** Clients of the engines and limiters of a cluster, and the change feed of its accounts. */
+type WatchedBackends = AsyncDisposable & {
+  readonly engine: RoutedEngine;
+  readonly limiter: RoutedLimiter;
+  readonly accountNews: AccountNews;
+  /** Answers roll calls, so that `ctl nodes` lists this process, until disposed. */
+  readonly list: (role: CalledRole) => Disposable;
+};
+
+/** Opens the clients of a process that is not a node: an edge or a console. */
+export function watchedBackends(
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  { engines, limiters }: { readonly engines: ClusterFacts; readonly limiters: ClusterFacts },
+): WatchedBackends {
+  const opened = new AsyncDisposableStack();
+  const connectEngine = engineConnector(foundation);
+  const engine = opened.use(watchedEngines(config, foundation, bus, engines, connectEngine));
+  const connectLimiter = limiterConnector(config, foundation);
+  const limiter = opened.use(watchedLimiters(config, foundation, bus, limiters, connectLimiter));
+  const { cluster } = engines;
+  const { SERVICE_NATS_PREFIX: prefix } = config;
+  const { clock } = foundation;
+  const self = { node: nodeNameOf(config), release: releaseOf() };
+  return {
+    ...{ engine, limiter },
+    accountNews: busAccountNews({ bus, prefix, cluster }),
+    list: (role) => {
+      const startedAtMs = Math.round(clock.wallMs());
+      return answerRollCalls({ bus, clock, prefix, cluster }, { ...self, role, startedAtMs });
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Routing options for a process that is not a node of the service. */
+function watched<Call, Answer>(
+  service: ShardedService,
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  facts: ClusterFacts,
+  connect: (address: string) => Peer<Call, Answer>,
+): RoutedServiceOptions<Call, Answer> {
+  const { shardCount } = facts;
+  foundation.metrics.gauge('cluster_shards').labels({ service }).set(shardCount);
+  return {
+    routes: watchedOwners(service, config, foundation, bus, facts),
+    shardCount,
+    shardOf: (id) => shardOf(id, shardCount),
+    connect,
+    clock: foundation.clock,
+    random: Math.random,
+    onRetry: retryCounter(foundation),
+  };
+}
+
+/** Routing table of a service, from heartbeats and announcements. */
+function watchedOwners(
+  service: ShardedService,
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  { cluster, shardCount }: ClusterFacts,
+): ShardOwners {
+  const { clock, logger } = foundation;
+  const members = new Membership({
+    bus,
+    clock,
+    cluster,
+    prefix: config.SERVICE_NATS_PREFIX,
+    service,
+    self: undefined,
+    ...strangerReports(logger),
+  });
+  return new ShardOwners({ members, shardCount, clock });
+}
+
+/** Returns a function that connects to the engine at an address. */
+export function engineConnector({
+  metrics,
+  tls,
+  tracer,
+  dependencies,
+}: Foundation): (address: string) => Peer<EngineCall, EngineAnswer> {
+  const observeCall = clientObserver(metrics, 'engine');
+  const shown = tls();
+  return (address) => {
+    const dependency = dependencies.watch('engine', address);
+    const options = { address, observeCall, tls: shown, tracer, dependency };
+    return new FrameClient(engineProtocol, options);
+  };
+}
+
+/** Returns a function that connects to the limiter at an address. */
+export function limiterConnector(
+  config: Config,
+  { metrics, tls, tracer, dependencies }: Foundation,
+): (address: string) => Peer<LimiterCall, LimiterAnswer> {
+  const observeCall = clientObserver(metrics, 'limiter');
+  const shown = tls();
+  const timeoutMs = config.SERVICE_LIMITER_TIMEOUT_MS;
+  return (address) => {
+    const dependency = dependencies.watch('limiter', address);
+    const options = { address, timeoutMs, observeCall, tls: shown, tracer, dependency };
+    return new FrameClient(limiterProtocol, options);
+  };
+}
+
+/** Returns a function that counts retries by reason. */
+export function retryCounter({ metrics }: Foundation): (reason: RetryReason) => void {
+  const retries = metrics.counter('edge_retries_total');
+  // Zero from the first scrape on, because Prometheus cannot see the first increment otherwise.
+  for (const reason of RETRY_REASONS) retries.labels({ reason }).inc(0);
+  return (reason) => retries.labels({ reason }).inc();
+}
+
+/** Options of `busAccountNews`. */
+type BusAccountNewsOptions = {
+  readonly bus: Bus;
+  /** Prefix of all subjects of the cluster. */
+  readonly prefix: string;
+  /** Id of the cluster. Separates two clusters that share one NATS server. */
+  readonly cluster: string;
+};
+
+/** Subject of account changes. */
+export function accountSubject(prefix: string): string {
+  return `${prefix}.accounts`;
+}
+
+/**
+ * Account changes over a bus. A message is text, readable with `nats sub`: the cluster's id, a
+ * space and the account's id. Other messages on the subject are ignored silently.
+ */
+export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions): AccountNews {
+  const subject = accountSubject(prefix);
+  const mark = Buffer.from(`${cluster} `);
+
+  function accountIn(message: Uint8Array): string | undefined {
+    if (!mark.equals(message.subarray(0, mark.length))) return undefined;
+    // Latin-1 maps every byte to one character, so decoding cannot fail.
+    const id = Buffer.from(message.subarray(mark.length)).toString('latin1');
+    return isAccountId(id) ? id : undefined;
+  }
+
+  return {
+    get isHeard() {
+      return bus.isConnected;
+    },
+    announce: (accountId) => bus.publish(subject, Buffer.concat([mark, Buffer.from(accountId)])),
+    onChange: (listener) =>
+      bus.subscribe(subject, (message) => {
+        const accountId = accountIn(message);
+        if (accountId !== undefined) listener(accountId);
+      }),
+  };
+}
+
+/** Time to wait before logging what is missing, in milliseconds. A normal start is shorter. */
+const PATIENCE_MS = 2_000;
+
+/** Dependencies of a wait. */
+type Waiting = {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly waits: Waits;
+  readonly logger: Logger;
+};
+
+/**
+ * Waits for `pending`. Rejects when `signal` aborts. The readiness probe shows at once what is
+ * missing, the log after 2 s.
+ */
+async function patiently<Value>(
+  pending: Promise<Value>,
+  { clock, signal, waits, logger }: Waiting,
+  missing: () => string,
+): Promise<Value> {
+  using _ = clock.after(PATIENCE_MS, () => {
+    logger.info({ missing: missing() }, 'waiting for what this process cannot serve without');
+  });
+  const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
+  const first = await waits.during(missing, Promise.race([pending, given]));
+  signal.throwIfAborted();
+  return first as Value;
+}
+
+/** Process that this process needs before it can serve. */
+export type NeededPeer = {
+  readonly name: string;
+  /** `host:port`. */
+  readonly address: string;
+  readonly connection: { ready(): Promise<void> };
+};
+
+/**
+ * Fulfils when all peers are connected, because processes may start in any order. Rejects and
+ * reports as `patiently`.
+ */
+export async function connected(peers: readonly NeededPeer[], waiting: Waiting): Promise<void> {
+  const missing = new Set(peers);
+  const all = peers.map(async (peer) => {
+    await peer.connection.ready();
+    missing.delete(peer);
+  });
+  await patiently(Promise.all(all), waiting, () =>
+    [...missing].map(({ name, address }) => `the ${name} at ${address}`).join(' and '),
+  );
+}
+
+type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
+
+/** Observer of calls to a service, with label values bound on first use. */
+function clientObserver(metrics: Metrics, service: string) {
+  return durationsOf(metrics, 'rpc_client_call_duration_seconds', service);
+}
+
+/**
+ * Observer of calls that a service receives. `received` gets the number of messages in each frame.
+ */
+export function serverObserver(
+  metrics: Metrics,
+  service: string,
+  received: (messages: number) => void = () => undefined,
+): CallObserver {
+  return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
+}
+
+/** Counts refused calls, and logs each combination of method and roles at most once in 30 s. */
+export function refusalObserver({
+  metrics,
+  logger,
+  clock,
+}: Pick<Foundation, 'metrics' | 'logger' | 'clock'>): OnRefused {
+  const refusals = metrics.counter('rpc_server_refused_total');
+  const lines = new Map<string, LogRateLimit>();
+  return (path, roles) => {
+    const role = roles.join('+') || 'none';
+    refusals.labels({ rpc_method: path, role }).inc();
+    const kind = `${path} ${role}`;
+    const line = lines.get(kind) ?? new LogRateLimit(clock);
+    lines.set(kind, line);
+    line.run(() =>
+      logger.warn(
+        { method: path, callerRole: role },
+        'a call that this role may not make was refused',
+      ),
+    );
+  };
+}
+
+function durationsOf(metrics: Metrics, name: CallDurations, service: string): CallEnded {
+  const histogram = metrics.histogram(name);
+  const bound = new Map<string, HistogramSeries>();
+  return (seconds, outcome, traceparent) => {
+    let child = bound.get(outcome);
+    if (child === undefined) {
+      child = histogram.labels({ rpc_service: service, outcome });
+      bound.set(outcome, child);
+    }
+    child.observe(seconds, traceparent);
+  };
+}

@@ -1,0 +1,135 @@
+import { hasOwner } from '#accounts/people';
+import { type Config, ConfigError } from '#config';
+import { composeConsole } from '#console/app/app';
+import type { ConsoleConfig, ConsolePorts } from '#console/app/ports';
+import { makeSetUpLink } from '#console/people/entry';
+import { type Administration, openProcessPort } from '#startup/admin-port';
+import { clusterAccess } from '#startup/cluster-access';
+import { type Foundation, openFoundation, serveOperators } from '#startup/foundation';
+import { type Opened, say } from '#startup/life';
+import { LOCAL_ACCOUNT_ID } from '#startup/local-account';
+import { openStores } from '#startup/ports';
+import { clusterSecretsOf } from '#startup/secrets';
+import type { LocalStores, SharedStores } from '#startup/stores';
+import { sleep } from '#stdlib/clock';
+import type { Reloadable } from '#stdlib/files';
+import { isLoopbackHost } from '#stdlib/network';
+
+/** Console of a standalone process, with the address for its first visitor. */
+type ConsoleBeside = AsyncDisposable & {
+  readonly origin: string;
+  /** Address of the console, or a new set-up link if the local account has no owner. */
+  readonly firstAddress: () => Promise<string>;
+};
+
+/** Ports behind a console: administration, and clients of the engines and limiters. */
+type Behind = Administration & Pick<ConsolePorts, 'engine' | 'limiter' | 'accountNews'>;
+
+/**
+ * Maximum wait for the nodes at start, in milliseconds. Without nodes the console still serves keys
+ * and members.
+ */
+const NODES_MS_MAX = 3_000;
+
+/** Opens a console process for the accounts of a cluster on Cassandra. */
+export async function openConsole(config: Config, stop: AbortSignal): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = opening.use(await openFoundation(config, 'console', stop));
+  const operators = opening.use(await serveOperators(config, foundation));
+  if (config.SERVICE_CLUSTER_SECRET === undefined) {
+    throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');
+  }
+  if (config.SERVICE_STORAGE !== 'cassandra') {
+    throw new ConfigError(
+      'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
+    );
+  }
+  if (config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: without it a console hears no node of its cluster');
+  }
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'local') throw new Error('Cassandra is shared');
+  const behind = opening.use(await clusterAccess(config, foundation, stores));
+  const { engine, limiter } = behind;
+  const heard = Promise.all([engine.ready(), limiter.ready()]);
+  await Promise.race([heard, sleep(foundation.clock, NODES_MS_MAX)]);
+  const own = { clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined };
+  const running = opening.use(await consoleOn(config, foundation, stores, behind, own));
+  const port = await openProcessPort(config, foundation);
+  if (port !== undefined) opening.use(port);
+  opening.use(operators.ready());
+  opening.use(behind.list('console'));
+  say(foundation, { console: running.origin, metrics: `${operators.address}/metrics` });
+  return opening.move();
+}
+
+/**
+ * Opens the console of a standalone process, on the same stores and with the secrets of its edge.
+ */
+export async function consoleBeside(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores | SharedStores,
+  behind: Behind,
+  clusterSecrets: Reloadable<readonly string[]>,
+): Promise<ConsoleBeside> {
+  const own = { clusterSecrets, localAccountId: LOCAL_ACCOUNT_ID };
+  const running = await consoleOn(config, foundation, stores, behind, own);
+  const { origin } = running;
+  const { clock, randomness } = foundation;
+  const ports = { members: stores.members, clock, randomness };
+  return {
+    origin,
+    firstAddress: async () => {
+      if (hasOwner(await stores.members.find(LOCAL_ACCOUNT_ID))) return origin;
+      const entry = { actor: { kind: 'service', id: 'standalone' }, outcome: 'begun' } as const;
+      await behind.audit.append(LOCAL_ACCOUNT_ID, {
+        ...entry,
+        action: 'account.setup_link',
+      });
+      return (await makeSetUpLink(ports, LOCAL_ACCOUNT_ID, origin)) ?? origin;
+    },
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+async function consoleOn(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores | SharedStores,
+  { admin, audit: trail, engine, limiter, accountNews }: Behind,
+  own: Pick<ConsoleConfig, 'clusterSecrets' | 'localAccountId'>,
+) {
+  const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
+  if (origin === undefined && !isLoopbackHost(host.includes(':') ? `[${host}]` : host)) {
+    const text = `${host} is reached from elsewhere: SERVICE_CONSOLE_ORIGIN must say at which address`;
+    throw new ConfigError(`SERVICE_CONSOLE_HOST: ${text}`);
+  }
+  const { users, sessions, members, accounts } = stores;
+  const { clock, randomness, logger, metrics } = foundation;
+  const consoleConfig: ConsoleConfig = {
+    origin,
+    trustedProxies: config.SERVICE_TRUSTED_PROXIES,
+    // A generated secret lasts only as long as the process, so second factors may use it only if
+    // users do not outlive the process either. Undefined turns second factors off.
+    secrets:
+      config.SERVICE_CLUSTER_SECRET !== undefined || stores.kind === 'local'
+        ? own.clusterSecrets
+        : undefined,
+    ...own,
+  };
+  const listen = { host, port: config.SERVICE_CONSOLE_PORT };
+  const stored = { users, sessions, members, accounts };
+  const ports = {
+    ...stored,
+    ...{ engine, limiter, accountNews },
+    trail,
+    keys: admin,
+    usage: admin,
+    clock,
+    randomness,
+    logger,
+    metrics,
+  };
+  return await composeConsole(listen, consoleConfig, ports);
+}

@@ -1,0 +1,81 @@
+import type { Config } from '#config';
+import { composeEngine, EngineNode } from '#engine/engine-node';
+import { engineProtocol } from '#grpc/engine-codec';
+import type { EngineClient } from '#grpc/engine-messages';
+import { frameService } from '#grpc/frame-service';
+import type { WireService } from '#grpc/grpc-server';
+import { engineConnector, retryCounter, serverObserver } from '#startup/cluster';
+import type { Foundation } from '#startup/foundation';
+import type { Opened } from '#startup/life';
+import {
+  type ClusterParts,
+  nodeConfigOf,
+  nodePortsOf,
+  openNodeProcess,
+  showShards,
+} from '#startup/node';
+import type { LocalStores } from '#startup/stores';
+
+/**
+ * Opens an engine process: instances and directories behind gRPC. With in-memory storage the engine
+ * is alone, otherwise it is a node of a cluster.
+ */
+export async function openEngine(config: Config, stop: AbortSignal): Promise<Opened> {
+  return await openNodeProcess(config, stop, {
+    service: 'engine',
+    listen: 'SERVICE_ENGINE_LISTEN',
+    advertise: 'SERVICE_ENGINE_ADVERTISE',
+    async alone(foundation, stores) {
+      const engine = engineAlone(foundation, stores);
+      const service = wireServiceOf(foundation, engine);
+      return { service, actors: engine, node: undefined, administration: undefined };
+    },
+    async member(foundation, parts) {
+      const node = await engineNodeOf(config, foundation, parts);
+      const service = wireServiceOf(foundation, node);
+      return { service, actors: node, node, administration: undefined };
+    },
+  });
+}
+
+/** Creates an engine node that has not joined its cluster. Rejects as `nodeConfigOf`. */
+export async function engineNodeOf(
+  config: Config,
+  foundation: Foundation,
+  { stores, bus, clocks }: ClusterParts,
+): Promise<EngineNode> {
+  const { clock, metrics, onBug, tracer, actors } = foundation;
+  const { instances, listings } = stores;
+  const place = await nodeConfigOf('engine', config, foundation, stores);
+  const node = new EngineNode(
+    { node: place, actors },
+    {
+      engine: { clock, metrics, instances, listings, onBug, tracer },
+      node: nodePortsOf('engine', foundation, { stores, bus, clocks }),
+      connect: engineConnector(foundation),
+      random: Math.random,
+      onRetry: retryCounter(foundation),
+    },
+  );
+  showShards(place, metrics, node);
+  return node;
+}
+
+/** Creates the only engine on in-memory storage. */
+export function engineAlone(
+  { clock, metrics, onBug, tracer, actors }: Foundation,
+  { instances, listings, engineJournal: journal }: LocalStores,
+): ReturnType<typeof composeEngine> {
+  return composeEngine(actors, { clock, metrics, instances, listings, onBug, tracer, journal });
+}
+
+function wireServiceOf(
+  { metrics, onBug: reportBug, tracer }: Foundation,
+  engine: EngineClient,
+): WireService {
+  return frameService(engineProtocol, engine, {
+    reportBug,
+    tracer,
+    observer: serverObserver(metrics, 'engine'),
+  });
+}

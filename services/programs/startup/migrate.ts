@@ -1,0 +1,25 @@
+import { type Config, ConfigError } from '#config';
+import { migrateStores } from '#startup/cassandra-stores';
+import { foundationOf } from '#startup/foundation';
+import { STANDARD_ERROR, STANDARD_OUTPUT } from '#telemetry/logger';
+
+/**
+ * Creates the tables of the configured keyspace, or migrates them. Idempotent. Fulfils with the
+ * exit code: 1, with one line on standard error, if the servers or tables prevent it. Rejects with
+ * `ConfigError` if the storage needs no migration.
+ */
+export async function migrateAll(config: Config): Promise<number> {
+  if (config.SERVICE_STORAGE === 'sqlite') {
+    throw new ConfigError(
+      'SERVICE_STORAGE: a file of sqlite is brought up to date when it is served',
+    );
+  }
+  const report = (text: string) => STANDARD_OUTPUT.write(`${text}\n`);
+  try {
+    await migrateStores(config, foundationOf(config, 'migrate'), report);
+    return 0;
+  } catch (error) {
+    STANDARD_ERROR.write(`${(error as Error).message.split('\n')[0]}\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,132 @@
+/*
+ * The only module that chooses adapters. They are imported dynamically, so that a run on in-memory
+ * storage never loads a driver (architecture 2).
+ */
+import type { BillingProvider } from '#billing/provider';
+import type { StripeOptions } from '#billing/stripe-provider';
+import type { Bus } from '#bus/bus';
+import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
+import type { Config } from '#config';
+import type { Foundation } from '#startup/foundation';
+import { clusterSecretsOf, credentialsOf } from '#startup/secrets';
+import type { LocalStores, ManagedPeople, SharedStores } from '#startup/stores';
+import { clientTlsOf } from '#startup/tls';
+import type { Reloadable } from '#stdlib/files';
+
+/** Stores of a process. */
+type Stores = (LocalStores | SharedStores) & AsyncDisposable;
+
+/** Opens the configured stores. Rejects with `ConfigError` if they cannot be used. */
+export async function openStores(config: Config, foundation: Foundation): Promise<Stores> {
+  switch (config.SERVICE_STORAGE) {
+    case 'memory':
+      return { ...(await memoryStores(foundation)), [Symbol.asyncDispose]: async () => undefined };
+    case 'cassandra':
+      return await foundation.waits.during(
+        () => `Cassandra at ${config.SERVICE_CASSANDRA_CONTACT_POINTS.join(',')}`,
+        openCassandra(config, foundation),
+      );
+    case 'sqlite': {
+      const { sqliteStores } = await import('#startup/sqlite-stores');
+      return await sqliteStores(config, foundation);
+    }
+  }
+}
+
+/** Payment provider with its options. */
+export type ProviderChoice =
+  | ({ readonly kind: 'stripe' } & StripeOptions)
+  | { readonly kind: 'local'; readonly webhookSecrets: Reloadable<readonly string[]> };
+
+/** Opens a payment provider. Its library is 20 MB and loaded only on demand. */
+export async function openBillingProvider(choice: ProviderChoice): Promise<BillingProvider> {
+  switch (choice.kind) {
+    case 'stripe': {
+      const { stripeProvider } = await import('#billing/stripe-provider');
+      return stripeProvider(choice);
+    }
+    case 'local': {
+      const { localProvider } = await import('#billing/local-provider');
+      return localProvider(choice.webhookSecrets);
+    }
+  }
+}
+
+/**
+ * Opens the configured bus: NATS with signed messages, or an in-process bus. `cluster` is the
+ * cluster's id if it is known.
+ */
+export async function openBus(
+  config: Config,
+  foundation: Foundation,
+  cluster?: string,
+): Promise<Bus> {
+  const bus = await busOf(config, foundation, cluster);
+  const connected = foundation.metrics.gauge('bus_connected');
+  foundation.metrics.beforeScrape(() => connected.set(bus.isConnected ? 1 : 0));
+  return bus;
+}
+
+async function busOf(config: Config, foundation: Foundation, cluster?: string): Promise<Bus> {
+  const { clock, onBug, logger, metrics } = foundation;
+  const servers = config.SERVICE_NATS_URL;
+  if (servers === undefined) {
+    const { inProcessBus } = await import('#bus/in-process-bus');
+    return inProcessBus({ clock, onBug });
+  }
+  const secrets = clusterSecretsOf(config, foundation);
+  const { openNatsBus } = await import('#bus/nats-bus');
+  const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
+  const credentials = credentialsOf(config, 'SERVICE_NATS', foundation);
+  const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', foundation);
+  const dependency = foundation.dependencies.watch('NATS', servers.join(','));
+  const bus = await foundation.waits.during(
+    () => `NATS at ${servers.join(',')}`,
+    openNatsBus({ servers, name, clock, onBug, logger, dependency, credentials, tls }),
+  );
+  const dropped = metrics.counter('bus_dropped_total');
+  // Zero from the first scrape on, because Prometheus cannot see the first increment otherwise.
+  for (const reason of DROP_REASONS) dropped.labels({ reason }).inc(0);
+  const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
+  return signedBus({ bus, clock, secrets, cluster, onDropped, logger, onBug });
+}
+
+async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
+  const { memoryAccountStore } = await import('#storage/memory/accounts');
+  const { memoryAuditStore } = await import('#storage/memory/meters');
+  const { memoryBillingStore } = await import('#storage/memory/meters');
+  const { memoryInstanceStore } = await import('#storage/memory/instances');
+  const { memoryKeyUseStore } = await import('#storage/memory/accounts');
+  const { memoryListingStore } = await import('#storage/memory/instances');
+  const { memoryMeterStore } = await import('#storage/memory/meters');
+  const { memoryJournal } = await import('#storage/memory/meters');
+  return {
+    kind: 'local',
+    accounts: memoryAccountStore(clock),
+    audit: memoryAuditStore(),
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+    meters: memoryMeterStore(),
+    keyUses: memoryKeyUseStore(),
+    billing: memoryBillingStore(),
+    meterJournal: memoryJournal(),
+    engineJournal: memoryJournal(),
+    ...(await memoryPeople(clock)),
+  };
+}
+
+async function memoryPeople(clock: Foundation['clock']): Promise<ManagedPeople> {
+  const { memoryMemberStore } = await import('#storage/memory/people');
+  const { memorySessionStore } = await import('#storage/memory/people');
+  const { memoryUserStore } = await import('#storage/memory/people');
+  return {
+    users: memoryUserStore(),
+    members: memoryMemberStore(),
+    sessions: memorySessionStore(clock),
+  };
+}
+
+async function openCassandra(config: Config, foundation: Foundation): Promise<Stores> {
+  const { cassandraStores } = await import('#startup/cassandra-stores');
+  return await cassandraStores(config, foundation);
+}

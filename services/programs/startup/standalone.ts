@@ -1,0 +1,204 @@
+import type { AccountNews } from '#accounts/account';
+import type { Bus } from '#bus/bus';
+import type { Config } from '#config';
+import { composeEdge } from '#edge/app';
+import type { EngineClient } from '#grpc/engine-messages';
+import type { LimiterClient } from '#grpc/limiter-messages';
+import { type Administration, openAdminPort } from '#startup/admin-port';
+import { busAccountNews } from '#startup/cluster';
+import { clusterOfOne, FILE_ADDRESS } from '#startup/cluster-of-one';
+import { consoleBeside } from '#startup/console';
+import { edgeConfigOf } from '#startup/edge';
+import { engineAlone } from '#startup/engine';
+import { type Foundation, openFoundation, serveOperators } from '#startup/foundation';
+import type { Opened } from '#startup/life';
+import { limiterAlone } from '#startup/limiter';
+import { type LocalAccount, localAccount } from '#startup/local-account';
+import { type OpenOverview, overviewOfAlone, overviewOfCluster } from '#startup/overview';
+import { openBus, openStores } from '#startup/ports';
+import { sqliteFileOf } from '#startup/sqlite-stores';
+import type { LocalStores, SharedStores } from '#startup/stores';
+import { STANDARD_OUTPUT } from '#telemetry/logger';
+
+/** Opens everything in one process with direct calls: the local deployment of interface 1.7. */
+export async function openStandalone(given: Config, stop?: AbortSignal): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = opening.use(await openFoundation(given, 'standalone', stop));
+  const operators = opening.use(await serveOperators(given, foundation));
+  const stores = opening.use(await openStores(given, foundation));
+  const config = withOwnSecret(given, stores);
+  const bus = opening.use(await openBus({ ...config, SERVICE_NATS_URL: undefined }, foundation));
+  const backends = opening.use(
+    stores.kind === 'local'
+      ? await onMemory(config, foundation, stores, bus)
+      : await onStores(config, foundation, stores, bus, operators.address),
+  );
+  const { engine, limiter, administration, accountNews, overview } = backends;
+  const admin = opening.use(await openAdminPort(config, foundation, administration, overview));
+  // No drain period: there is no other edge to take over the callers.
+  const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
+  const { clock, randomness, metrics, logger, tracer } = foundation;
+  const { admin: accounts, audit } = administration;
+  const behind = { admin: accounts, audit, engine, limiter, accountNews };
+  const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
+  const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
+  const people = config.SERVICE_CONSOLE_ENABLED
+    ? opening.use(
+        await consoleBeside(config, foundation, stores, behind, edgeConfig.clusterSecrets),
+      )
+    : undefined;
+  stop?.throwIfAborted();
+  opening.use(operators.ready());
+  const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(administration) : undefined;
+  const { address: adminAddress } = admin;
+  const addresses = { api: edge.address, metrics: operators.address, admin: adminAddress };
+  logger.info({ addresses }, 'ready');
+  STANDARD_OUTPUT.write(
+    welcome({
+      api: edge.address,
+      account,
+      metrics: operators.address,
+      admin: admin.address,
+      isDocumented: config.SERVICE_DOCS_ENABLED,
+      console: account === undefined ? people?.origin : await people?.firstAddress(),
+      place: placeOf(config),
+    }),
+  );
+  return opening.move();
+}
+
+/**
+ * Configuration with the cluster secret stored beside the data, if none is configured. The secret
+ * must survive a restart, so that a repeated call is recognised.
+ */
+function withOwnSecret(config: Config, stores: LocalStores | SharedStores): Config {
+  const own = stores.kind === 'shared' ? stores.ownSecret : undefined;
+  if (config.SERVICE_CLUSTER_SECRET !== undefined || own === undefined) return config;
+  return { ...config, SERVICE_CLUSTER_SECRET: [own] };
+}
+
+/** Storage location, for display. */
+function placeOf(config: Config): string {
+  switch (config.SERVICE_STORAGE) {
+    case 'memory':
+      return 'memory: it is gone when this stops';
+    case 'sqlite':
+      return `the file ${sqliteFileOf(config)}`;
+    case 'cassandra':
+      return 'Cassandra';
+  }
+}
+
+/** Backends of the edge in this process. */
+type Backends = AsyncDisposable & {
+  readonly engine: EngineClient;
+  readonly limiter: LimiterClient;
+  readonly administration: Administration;
+  readonly accountNews: AccountNews;
+  readonly overview: OpenOverview;
+};
+
+async function onMemory(
+  config: Config,
+  foundation: Foundation,
+  stores: LocalStores,
+  bus: Bus,
+): Promise<Backends> {
+  await using opening = new AsyncDisposableStack();
+  const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
+  const limiter = opening.use(await limiterAlone(config, foundation, stores, accountNews));
+  const engine = opening.use(engineAlone(foundation, stores));
+  const loads = { engine: () => engine.load, limiter: limiter.load };
+  const overview = opening.use(await overviewOfAlone(foundation, loads));
+  const opened = opening.move();
+  return {
+    engine,
+    limiter: limiter.client,
+    administration: limiter,
+    accountNews,
+    overview,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Opens the only nodes of a cluster on a durable store. */
+async function onStores(
+  config: Config,
+  foundation: Foundation,
+  stores: SharedStores,
+  bus: Bus,
+  operatorsAddress: string,
+): Promise<Backends> {
+  await using opening = new AsyncDisposableStack();
+  // The process has no gRPC port. The operators' port identifies the process equally well.
+  const address =
+    config.SERVICE_STORAGE === 'sqlite' ? FILE_ADDRESS : new URL(operatorsAddress).host;
+  const one = opening.use(await clusterOfOne(config, foundation, { stores, bus }, address));
+  const { engine, limiter, cluster, administration, readLoad } = one;
+  const overview = opening.use(await overviewOfCluster(config, foundation, stores, bus, readLoad));
+  const opened = opening.move();
+  return {
+    ...{ engine, limiter, administration, overview },
+    accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Addresses of a started service: URLs without a trailing slash. */
+type Addresses = {
+  readonly api: string;
+  /** Undefined unless requested. */
+  readonly account: LocalAccount | undefined;
+  readonly metrics: string;
+  readonly admin: string;
+  /** Console, or the set-up link for its first user. Undefined without a console. */
+  readonly console: string | undefined;
+  readonly isDocumented: boolean;
+  /** Storage location: `Cassandra`, a file, or memory. */
+  readonly place: string;
+};
+
+/** Text for the person who started the service: addresses, and what to type next. */
+function welcome(addresses: Addresses): string {
+  const { api, account, metrics, admin, isDocumented, place } = addresses;
+  const consoleLine = addresses.console === undefined ? [] : [`  Console  ${addresses.console}`];
+  const lines = [
+    `Identity Engine Service is ready. Data is kept in ${place}.`,
+    '',
+    `  API      ${api}/v1`,
+    ...(isDocumented ? [`  Docs     ${api}/docs   ${api}/redoc   ${api}/openapi.json`] : []),
+    `  Metrics  ${metrics}/metrics`,
+    `  Admin    ${admin}   (ctl)   ${admin}/cluster`,
+    ...consoleLine,
+    ...accountLines(api, account),
+    '',
+    'Ctrl-C stops it.',
+    '',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function accountLines(api: string, account: LocalAccount | undefined): string[] {
+  switch (account?.kind) {
+    case undefined:
+      return [];
+    case 'made':
+      return tryIt(api, account.key);
+    case 'found':
+      return [
+        '  API key  as printed when the account "local" was made; another one:',
+        `           make ctl ARGS="keys create ${account.id}"`,
+      ];
+  }
+}
+
+function tryIt(api: string, key: string): string[] {
+  return [
+    `  API key  ${key}`,
+    '',
+    'Create an instance:',
+    '',
+    `  curl -s ${api}/v1/instances -H 'Authorization: Bearer ${key}' \\`,
+    `    -H 'Content-Type: application/json' -d '{"name":"Ada"}'`,
+  ];
+}

@@ -1,0 +1,70 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { EvenPace } from '#actor-runtime/checkpointer';
+
+const pace = suite('an even pace');
+
+/** How many may begin now, and have. */
+function begun(even: EvenPace): number {
+  let count = 0;
+  for (; even.mayBegin; count += 1) even.began();
+  return count;
+}
+
+pace('lets as many begin in each part of the time, and all of them within it', () => {
+  const even = new EvenPace(1_000, 500);
+  const parts = Array.from({ length: 10 }, (_, i) => {
+    even.earn(30, 600 + i * 100);
+    return begun(even);
+  });
+  assert.equal(new Set(parts), new Set([3]));
+});
+
+pace('keeps the part of one that is not whole yet', () => {
+  const even = new EvenPace(1_000, 0);
+  even.earn(4, 200);
+  assert.not(even.mayBegin);
+  even.earn(4, 250);
+  assert.is(begun(even), 1);
+});
+
+pace('saves up for no more than are waiting', () => {
+  const even = new EvenPace(1_000, 0);
+  even.earn(3, 60_000);
+  assert.is(begun(even), 3);
+  even.earn(8, 60_500);
+  even.earn(1, 60_500);
+  assert.is(begun(even), 1);
+});
+
+pace('counts what was due anyway, and stores nothing more for it', () => {
+  const even = new EvenPace(1_000, 0);
+  even.earn(3, 1_000);
+  even.began();
+  assert.is(begun(even), 2);
+  even.began();
+  even.began();
+  even.earn(10, 1_100);
+  assert.is(begun(even), 1);
+});
+
+pace(
+  'has the next wait for what several took together, but for no more than one such portion',
+  () => {
+    const even = new EvenPace(1_000, 0);
+    even.earn(100, 20);
+    even.began(10);
+    even.earn(100, 100);
+    assert.not(even.mayBegin, 'ten have been earned and begun');
+    even.earn(100, 110);
+    assert.is(begun(even), 1);
+    even.began(10);
+    even.began(10);
+    even.earn(100, 200);
+    assert.not(even.mayBegin);
+    even.earn(100, 210);
+    assert.ok(even.mayBegin);
+  },
+);
+
+pace.run();

@@ -1,0 +1,197 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#errors/fault';
+import { REJOIN_MS_MIN, REJOIN_RESET_MS } from '#shards/bounds';
+import { TallyCluster } from '#test/shards/node-fixture';
+import { refusalOf, stateOf } from '#test/support/settled';
+
+const STEADY_MS = 4_000;
+
+async function nodeOf(cluster: TallyCluster, name = 'a') {
+  const node = await cluster.join(name);
+  await cluster.live(STEADY_MS);
+  return node;
+}
+
+const idOf = (node: Awaited<ReturnType<TallyCluster['join']>>) => node.current?.id;
+
+const between = suite('a node between two lives');
+
+between('says so, and has none', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  const before = node.present;
+  await cluster.stored.seal('life-1');
+  while (node.current !== undefined) await cluster.live(50);
+  const refusal = (await refusalOf(() => node.present)) as Fault;
+  assert.equal(
+    [refusal.code, refusal.reason, refusal.retryAfterS],
+    ['service_unavailable', 'engine_unavailable', 1],
+  );
+  await cluster.live(REJOIN_MS_MIN + STEADY_MS);
+  assert.is(node.present.id, 'life-2');
+  assert.is.not(node.present, before);
+});
+
+between('has let go of everything that it served', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.add(node, 'x');
+  const { served } = node.present;
+  assert.is(served.residency.actors, 1);
+  await cluster.stored.seal('life-1');
+  while (node.current !== undefined) await cluster.live(50);
+  assert.equal([served.residency.actors, cluster.servicesEnded], [0, 1]);
+});
+
+between('has counted it, and notified its operator when it comes back', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.stored.seal('life-1');
+  while (node.current !== undefined) await cluster.live(50);
+  const fenced = await cluster.reported('a', /^journal_fenced/);
+  assert.equal(fenced, { 'journal_fenced_total{service="engine"}': 1 });
+  assert.match(
+    cluster.notices.at(-1) ?? '',
+    /rejoins after a pause why=.*the journal is sealed.* pauseMs=1000$/,
+  );
+});
+
+between('whose next journal is another node’s says that as a bug, and has none', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.stored.begin('life-2', 'x:1');
+  await cluster.stored.seal('life-1');
+  while (node.current !== undefined) await cluster.live(50);
+  await cluster.live(REJOIN_MS_MIN + 1_000);
+  assert.is(node.current, undefined);
+  assert.match(String(cluster.bugs), /there is a journal of life-2 already/);
+});
+
+between('is requested to end, and is never seen again', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.stored.seal('life-1');
+  while (node.current !== undefined) await cluster.live(50);
+  assert.equal(await stateOf(node[Symbol.asyncDispose]()), { value: undefined });
+  await cluster.live(10 * REJOIN_MS_MIN);
+  assert.is(node.current, undefined);
+  assert.is(await cluster.stored.readHead('life-2', 'serial'), undefined);
+});
+
+between('asks no more for a journal once it is requested to end', async () => {
+  const cluster = new TallyCluster();
+  let begins = 0;
+  let isSilent = false;
+  cluster.journals = {
+    ...cluster.stored,
+    begin: async (...names) => {
+      begins += 1;
+      if (isSilent) throw new Fault('service_unavailable', 'no answer');
+      return await cluster.stored.begin(...names);
+    },
+  };
+  const node = await nodeOf(cluster);
+  isSilent = true;
+  await cluster.stored.seal('life-1');
+  await cluster.live(REJOIN_MS_MIN + STEADY_MS);
+  assert.ok(begins > 3, 'it asks until the store answers');
+  const heard = cluster.heartbeats.length;
+  await node[Symbol.asyncDispose]();
+  await cluster.live(1_000);
+  const asked = begins;
+  await cluster.live(10_000);
+  assert.equal([begins, cluster.heartbeats.length], [asked, heard]);
+  assert.is(node.current, undefined);
+  assert.equal(cluster.bugs, []);
+});
+
+between('waits as long as the first time if it has lived long', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  for (const life of ['life-1', 'life-2']) {
+    await cluster.stored.seal(life);
+    while (node.current !== undefined) await cluster.live(50);
+    while (node.current === undefined) await cluster.live(50);
+  }
+  await cluster.live(REJOIN_RESET_MS + 1_000);
+  await cluster.stored.seal('life-3');
+  while (node.current !== undefined) await cluster.live(50);
+  await cluster.live(REJOIN_MS_MIN + 100);
+  assert.is(idOf(node), 'life-4');
+});
+
+between('waits longer each time if its lives are short, however old its process is', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.live(REJOIN_RESET_MS + 1_000);
+  for (const [i, pauseMs] of [REJOIN_MS_MIN, 2 * REJOIN_MS_MIN, 4 * REJOIN_MS_MIN].entries()) {
+    await cluster.stored.seal(`life-${i + 1}`);
+    while (node.current !== undefined) await cluster.live(50);
+    await cluster.live(pauseMs - 100);
+    assert.is(idOf(node), undefined);
+    while (node.current === undefined) await cluster.live(50);
+  }
+});
+
+const drained = suite('a node that is drained');
+
+drained('refuses when no other node is there, and keeps what it has', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  assert.is(((await refusalOf(() => node.drain())) as Fault).code, 'conflict');
+  await cluster.live(10_000);
+  assert.is(node.present.shards.size, 8);
+  assert.is((await cluster.add(node, 'x')).sum, 1);
+});
+
+drained('says what it had, gives it to the others, and takes nothing again', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  for (const id of ['x', 'y', 'z']) await cluster.add(node, id);
+  const other = await nodeOf(cluster, 'b');
+  await cluster.live(10_000);
+  const had = node.present.shards.size;
+  assert.equal(node.drain(), { incarnation: 'life-1', openShards: had });
+  await cluster.live(10_000);
+  assert.equal([node.present.shards.size, other.present.shards.size], [0, 8]);
+  assert.equal(node.drain(), { incarnation: 'life-1', openShards: 0 }, 'once more is no error');
+  for (const id of ['x', 'y', 'z']) assert.is((await cluster.add(other, id)).sum, 2);
+  await cluster.live(10_000);
+  assert.is(node.present.shards.size, 0);
+  assert.equal(cluster.bugs, []);
+});
+
+drained('and then ended by others does not come back', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await nodeOf(cluster, 'b');
+  node.drain();
+  await cluster.live(10_000);
+  await cluster.stored.seal('life-1');
+  await cluster.live(20_000);
+  assert.is(node.current, undefined);
+  assert.not.ok(cluster.notices.some((notice) => notice.includes('rejoins')));
+});
+
+const other = suite('a call for a shard that another node owns');
+
+other('is refused with the owner, where it can be asked', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await nodeOf(cluster, 'b');
+  await cluster.live(10_000);
+  const ids = Array.from({ length: 40 }, (_, i) => `t${i}`);
+  const owners: (string | undefined)[] = [];
+  for (const id of ids) {
+    try {
+      await cluster.add(node, id);
+    } catch (error) {
+      owners.push((error as Fault).owner?.address);
+    }
+  }
+  assert.ok(owners.length > 5);
+  assert.equal(new Set(owners), new Set(['b:1']));
+});
+
+for (const group of [between, drained, other]) group.run();

@@ -1,0 +1,106 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Activation } from '#actor-runtime/activation';
+import { CorruptJournal, encodeRecord } from '#actor-runtime/record-codec';
+import { replay } from '#actor-runtime/replay';
+import type { JournalRecord } from '#storage/ports/journal';
+import { linesOf, recordOf, recordsOf } from '#test/actor-runtime/journal-records';
+import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/support/tally-actor';
+
+const NOW = { monotonicMs: 1_000, wallMs: 1_000 };
+
+/** An actor whose head stands at `version`, with this tail run again. */
+function recovered(version: number, records: readonly JournalRecord[], kind = new TallyKind()) {
+  const activation = new Activation<Tally, TallyCall, TallyAnswer>('a', 0, 0);
+  const state: Tally = { sum: 100, unstored: [] };
+  activation.state = state;
+  activation.version = version;
+  const noted: unknown[] = [];
+  const effects: unknown[] = [];
+  const book = {
+    recovered: (_: unknown, count: number, offset: number, effect: unknown) => {
+      noted.push([count, offset]);
+      effects.push(effect);
+    },
+  };
+  const lines = records.map(encodeRecord);
+  const run = () => replay(kind, activation, state, { lines, offset: 41 }, NOW, book);
+  return { activation, state, noted, effects, run };
+}
+
+const tail = suite('a recovered tail');
+
+tail('is run again in the order of its versions, on top of the head', () => {
+  const { run, activation, state, noted } = recovered(4, recordsOf('a', [6, 5, 7]));
+  run();
+  assert.equal([state.sum, activation.version, activation.offset], [103, 7, 41]);
+  assert.equal(noted, [[3, 41]]);
+});
+
+tail('is skipped where the head has it already, and where it comes twice', () => {
+  const { run, activation, state, noted } = recovered(4, recordsOf('a', [3, 4, 5, 5, 6]));
+  run();
+  assert.equal([state.sum, activation.version], [102, 6]);
+  assert.equal(noted, [[2, 41]]);
+});
+
+tail('that the head has wholly leaves the actor clean', () => {
+  const { run, activation, noted } = recovered(9, recordsOf('a', [3, 4]));
+  run();
+  assert.equal([noted, activation.offset, activation.version], [[], 0, 9]);
+});
+
+tail('lets its calls be known to retries', () => {
+  const { run, activation } = recovered(4, [recordOf({ version: 5, callId: 77, atMs: 500 })]);
+  run();
+  assert.is(activation.versionOfCall(77, NOW.monotonicMs), 5);
+});
+
+const gap = suite('a tail that lacks a version');
+
+for (const [circumstance, versions] of [
+  ['right above the head', [6]],
+  ['in its middle', [5, 7]],
+] as const) {
+  gap(`${circumstance} is corruption`, () => {
+    const { run, noted } = recovered(4, recordsOf('a', versions));
+    assert.throws(run, (error: unknown) => error instanceof CorruptJournal);
+    assert.equal(noted, []);
+  });
+}
+
+gap('that holds a line which is no record is corruption too, and nothing of it is run', () => {
+  const { state, activation } = recovered(4, []);
+  const lines = [...linesOf('a', [5]), '["instance","a",6,1,0'];
+  const book = { recovered: () => assert.unreachable() };
+  const broken = { lines, offset: 41 };
+  assert.throws(
+    () => replay(new TallyKind(), activation, state, broken, NOW, book),
+    (error: unknown) => error instanceof CorruptJournal,
+  );
+  assert.equal([state.sum, activation.version], [100, 4]);
+});
+
+const pending = suite('the side effect that the events of a tail leave pending');
+
+pending('is pending again, for those that were run and no others', async () => {
+  const kind = new TallyKind();
+  const asked: unknown[] = [];
+  const effect = async () => undefined;
+  const owing = Object.assign(kind, {
+    effectAfterReplay: (id: string, { sum }: Tally, events: readonly number[]) => {
+      asked.push([id, sum, events]);
+      return effect;
+    },
+  });
+  const records = recordsOf('a', [4, 5, 6]).map((record) => ({
+    ...record,
+    event: record.version,
+  }));
+  const { run, effects } = recovered(4, records, owing);
+  run();
+  assert.equal(asked, [['a', 111, [5, 6]]]);
+  assert.equal(effects, [effect]);
+});
+
+for (const suite of [tail, gap, pending]) suite.run();

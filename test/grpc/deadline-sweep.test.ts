@@ -1,0 +1,89 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DEADLINE_SWEEP_MS } from '#grpc/bounds';
+import { DeadlineSweep } from '#grpc/deadline-sweep';
+import type { Clock } from '#stdlib/clock';
+
+/** A clock whose only timer rings when the test says so, as late as it says. */
+class BusyClock implements Clock {
+  nowMs = 1_000;
+  waiting: (() => void)[] = [];
+
+  wallMs(): number {
+    return this.nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.nowMs;
+  }
+
+  after(delayMs: number, task: () => void): Disposable {
+    assert.is(delayMs, DEADLINE_SWEEP_MS);
+    this.waiting.push(task);
+    return { [Symbol.dispose]: () => void this.waiting.splice(this.waiting.indexOf(task), 1) };
+  }
+
+  /** Lets the timer ring so long after it was due. */
+  ring(lateMs: number): void {
+    this.nowMs += DEADLINE_SWEEP_MS + lateMs;
+    this.waiting.shift()?.();
+  }
+}
+
+/** A sweep that has begun, and the times at which it looked while `hasMore`. */
+function begun() {
+  const clock = new BusyClock();
+  const looks: number[] = [];
+  const left = { hasMore: true };
+  const sweep = new DeadlineSweep(clock, (nowMs) => {
+    looks.push(nowMs);
+    return left.hasMore;
+  });
+  sweep.start(clock.nowMs);
+  return { clock, looks, left, sweep };
+}
+
+const sweeping = suite('a sweep of deadlines');
+
+sweeping('looks every ten milliseconds with one timer, and ends with the last deadline', () => {
+  const { clock, looks, left, sweep } = begun();
+  sweep.start(clock.nowMs);
+  assert.is(clock.waiting.length, 1);
+  clock.ring(0);
+  clock.ring(DEADLINE_SWEEP_MS);
+  assert.equal(looks, [1_010, 1_030]);
+  left.hasMore = false;
+  clock.ring(0);
+  assert.is(looks.length, 3);
+  assert.is(clock.waiting.length, 0);
+  sweep.start(clock.nowMs);
+  clock.ring(0);
+  assert.is(looks.length, 4);
+});
+
+sweeping('that comes late lets what has arrived be read first, once', () => {
+  const { clock, looks } = begun();
+  clock.ring(500);
+  assert.equal(looks, []);
+  clock.ring(500);
+  assert.equal(looks, [2_020]);
+  clock.ring(0);
+  assert.equal(looks, [2_020, 2_030]);
+  clock.ring(DEADLINE_SWEEP_MS + 1);
+  assert.is(looks.length, 2, 'each standstill has its own reprieve');
+});
+
+sweeping('has one timer also when a look begins a deadline', () => {
+  const clock = new BusyClock();
+  const sweep: DeadlineSweep = new DeadlineSweep(clock, (nowMs) => {
+    sweep.start(nowMs);
+    return true;
+  });
+  sweep.start(clock.nowMs);
+  clock.ring(0);
+  assert.is(clock.waiting.length, 1);
+  sweep[Symbol.dispose]();
+  assert.is(clock.waiting.length, 0);
+});
+
+sweeping.run();

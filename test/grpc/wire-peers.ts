@@ -1,0 +1,197 @@
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+import * as grpc from '@grpc/grpc-js';
+import * as assert from 'uvu/assert';
+import { Fault } from '#errors/fault';
+import { type EngineAnswer, type EngineCall, plainAnswer } from '#grpc/engine-messages';
+import {
+  EngineReplyFrame,
+  EngineRequest,
+  EngineRequestFrame,
+  EngineService,
+} from '#grpc/gen/identity_engine/v1/engine';
+import { type Clock, systemClock } from '#stdlib/clock';
+import { plainCall } from '#test/support/engine-calls';
+import { soon } from '#test/support/soon';
+
+/** How long a test waits for what must happen, in milliseconds. */
+const PATIENCE_MS = 20_000;
+
+/** Settles when `condition` holds; fails the test when it never does. */
+export async function eventually(what: string, condition: () => boolean): Promise<void> {
+  await soon(what, condition, { withinMs: PATIENCE_MS, everyMs: 1 });
+}
+
+/** Settles when everything that was asked in this turn has been written. */
+export async function endOfTurn(): Promise<void> {
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A read call; `change` replaces what matters to the test. */
+export function engineCall(change: Partial<EngineCall> = {}): EngineCall {
+  return plainCall({
+    accountId: 'acct_1',
+    instanceId: 'inst_1',
+    callId: 1,
+    deadlineAtMs: Date.now() + 10_000,
+    command: { kind: 'readSnapshot' },
+    ...change,
+  });
+}
+
+/** A call of about `bytes` bytes. */
+export function largeCall(bytes: number): EngineCall {
+  return engineCall({ command: { kind: 'create', ...INSTANCE, description: 'x'.repeat(bytes) } });
+}
+
+const INSTANCE = { name: 'a', modeStrengths: Array<number>(7).fill(0.5), energyLevel: 0.5 };
+
+/** The answer whose body is `body`. */
+export function engineAnswer(body: string): EngineAnswer {
+  return plainAnswer(body);
+}
+
+/** The body of an answer as text. */
+export function bodyOf(answer: EngineAnswer): string {
+  return Buffer.from(answer.body).toString();
+}
+
+/** The fault that a call ends with. */
+export async function faultOf(call: Promise<unknown>): Promise<Fault> {
+  const error = await call.then(
+    () => new Error('it was answered'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Fault) return error;
+  throw error;
+}
+
+/** What of a fault decides the retry. */
+export function verdictOf(fault: Fault | undefined): string {
+  if (fault === undefined) return 'no fault';
+  return `${fault.code} ${fault.reason} ${fault.isOutcomeUnknown ? 'unknown' : 'known'}`;
+}
+
+/** A clock on which everything that was to happen later happens sooner, and what it was asked for. */
+export function hurriedClock(factor: number): Clock & { readonly delaysMs: number[] } {
+  const delaysMs: number[] = [];
+  return {
+    ...systemClock,
+    delaysMs,
+    after(delayMs, task) {
+      delaysMs.push(delayMs);
+      return systemClock.after(delayMs / factor, task);
+    },
+  };
+}
+
+type RawStream = grpc.ServerDuplexStream<Buffer, Buffer>;
+
+/** A gRPC server on the engine's stream method that does whatever `onStream` does with raw frames. */
+export async function rawEngine(
+  onStream: (stream: RawStream) => void,
+  { path = EngineService.exchange.path as string } = {},
+) {
+  const server = new grpc.Server({ 'grpc.max_send_message_length': -1 });
+  const asIs = (bytes: Buffer): Buffer => bytes;
+  const exchange = {
+    ...EngineService.exchange,
+    path,
+    requestDeserialize: asIs,
+    requestSerialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  };
+  server.addService({ exchange }, { exchange: greeted(onStream) });
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, port) => {
+    if (error === null) resolve(port);
+    else reject(error);
+  });
+  return {
+    address: `127.0.0.1:${await promise}`,
+    [Symbol.asyncDispose]: async () => server.forceShutdown(),
+  };
+}
+
+function greeted(onStream: (stream: RawStream) => void) {
+  return (stream: RawStream): void => {
+    stream.on('error', () => undefined);
+    stream.sendMetadata(new grpc.Metadata());
+    onStream(stream);
+  };
+}
+
+/** A gRPC client on the engine's stream method that writes raw frames and counts what comes back. */
+export function rawEdge(address: string) {
+  const client = new grpc.Client(address, grpc.credentials.createInsecure());
+  const asIs = (bytes: Buffer): Buffer => bytes;
+  const stream = client.makeBidiStreamRequest(EngineService.exchange.path, asIs, asIs);
+  const status = Promise.withResolvers<number>();
+  stream.on('error', () => undefined);
+  stream.on('status', (end: grpc.StatusObject) => status.resolve(end.code));
+  return {
+    stream,
+    /** The gRPC status with which the stream ends. */
+    status: status.promise,
+    [Symbol.dispose]() {
+      stream.cancel();
+      client.close();
+    },
+  };
+}
+
+/** A request as an honest edge would write it. */
+export function wireRequest(change: Partial<EngineRequest>): EngineRequest {
+  return {
+    ...EngineRequest.decode(new Uint8Array(0)),
+    timeoutMs: 5_000,
+    accountId: 'acct_1',
+    instanceId: 'inst_1',
+    command: { $case: 'readSnapshot', value: {} },
+    ...change,
+  };
+}
+
+/** One frame of requests. */
+export function requestFrame(...messages: EngineRequest[]): Buffer {
+  return Buffer.from(EngineRequestFrame.encode({ messages }).finish());
+}
+
+/** One frame of answers: id and body. */
+export function replyFrame(...replies: [id: number, body: string][]): Buffer {
+  const rest = { etag: '', cycles: 0, throttledRetryAfterS: 0, replayed: false, cursor: undefined };
+  const messages = replies.map(([id, body]) => {
+    const value = { ...rest, body: Buffer.from(body) };
+    return { id, outcome: { $case: 'answer' as const, value } };
+  });
+  return Buffer.from(EngineReplyFrame.encode({ messages }).finish());
+}
+
+/** A raw TCP server. */
+export async function tcpServer(server: Server): Promise<AsyncDisposable & { address: string }> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const sockets = new Set<{ destroy(): void }>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Whether an edge gets an answer within a test's patience, whatever it gets before. */
+export async function isAnsweredInTheEnd(edge: {
+  ready(): Promise<void>;
+  ask(call: EngineCall): Promise<EngineAnswer>;
+}): Promise<void> {
+  await edge.ready();
+  assert.is(bodyOf(await edge.ask(engineCall())), 'ok');
+}

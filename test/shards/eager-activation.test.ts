@@ -1,0 +1,73 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { EAGER_DELAY_MS } from '#shards/bounds';
+import { recordsOf } from '#test/actor-runtime/journal-records';
+import { newScene } from '#test/shards/shards-fixture';
+import { pass } from '#test/support/passing';
+
+const eager = suite('an open shard whose actors have recovered records');
+
+eager('activates no more at a time of all shards together', async () => {
+  const idsOf = (length: number) =>
+    Array.from({ length: 20 }, (_, i) => String.fromCharCode(0x4e00 + i).repeat(length));
+  const ids = [1, 2, 3].flatMap(idsOf);
+  const { shards, clock, host } = await newScene(ids.flatMap((id) => recordsOf(id, [1])));
+  const claims = [1, 2, 3].map((shard) => ({ shard, epoch: 2 }));
+  await shards.recoverTail('dead', claims);
+  for (const claim of claims) shards.openShard(claim);
+  await pass(clock, EAGER_DELAY_MS, 10);
+  assert.is(host.steps.length, 32);
+  await pass(clock, 200, 10);
+  assert.is(host.steps.length, 60);
+});
+
+eager('asks again only when another shard opens, once everything is activated', async () => {
+  const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('bb', [1])]);
+  await shards.recoverTail('dead', [
+    { shard: 1, epoch: 2 },
+    { shard: 2, epoch: 2 },
+  ]);
+  shards.openShard({ shard: 1, epoch: 2 });
+  await pass(clock, 2 * EAGER_DELAY_MS, 10);
+  assert.equal(host.steps, ['activate a']);
+  shards.openShard({ shard: 2, epoch: 2 });
+  await pass(clock, 2 * EAGER_DELAY_MS, 10);
+  assert.equal(host.steps, ['activate a', 'activate bb']);
+});
+
+eager(
+  'activates what no call asks for, little by little, and then lets the low-water mark go',
+  async () => {
+    const ids = Array.from({ length: 70 }, (_, i) => String.fromCharCode(0x4e00 + i));
+    const { shards, records, clock, host, lowest } = await newScene(
+      ids.flatMap((id) => recordsOf(id, [1])),
+    );
+    await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
+    shards.openShard({ shard: 1, epoch: 2 });
+    await pass(clock, EAGER_DELAY_MS - 10, 10);
+    assert.is(host.steps.length, 0);
+    await pass(clock, 10, 10);
+    assert.is(host.steps.length, 32);
+    assert.is(lowest(), 1);
+    await pass(clock, 100, 10);
+    assert.is(host.steps.length, 70);
+    assert.is(lowest(), Number.POSITIVE_INFINITY);
+    assert.is(records.size, 0);
+  },
+);
+
+eager('tries seldom what cannot be activated, and goes on when it can', async () => {
+  const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('b', [1])]);
+  await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
+  host.isActivationStuck = true;
+  shards.openShard({ shard: 1, epoch: 2 });
+  await pass(clock, 2 * EAGER_DELAY_MS, 10);
+  const before = host.activations;
+  await pass(clock, 10_000, 10);
+  assert.ok(host.activations - before <= 22, `${host.activations - before}`);
+  host.isActivationStuck = false;
+  await pass(clock, 1_000, 10);
+  assert.equal(host.steps, ['activate a', 'activate b']);
+});
+
+eager.run();

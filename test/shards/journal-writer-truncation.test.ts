@@ -1,0 +1,97 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { TRUNCATION_AGE_MS, TRUNCATION_BYTES_MIN, TRUNCATION_SLOTS_MIN } from '#shards/bounds';
+import { lineOf } from '#test/actor-runtime/journal-records';
+import { held, newScene } from '#test/shards/journal-writer-fixture';
+import { turnOfEvents } from '#test/support/settled';
+
+type Scene = Awaited<ReturnType<typeof newScene>>;
+
+/** Which slots came with a deletion, and of what. */
+const deletionsOf = ({ appends }: Pick<Scene, 'appends'>) =>
+  appends.flatMap(({ slot, deleteBelow }) =>
+    deleteBelow === undefined ? [] : [[slot, deleteBelow]],
+  );
+
+/** Appends `count` groups that need nothing below `needed`. */
+async function appended(count: number, needed: (slot: number) => number, bytes = 1) {
+  const scene = await newScene();
+  const event = 'x'.repeat(bytes);
+  for (let slot = 0; slot < count; slot += 1) {
+    await scene.writer.append([lineOf({ event })], needed(slot));
+  }
+  return scene;
+}
+
+const mark = suite('the low-water mark of a journal writer');
+
+mark('is named by every slot, and stays below the newest', async () => {
+  const { appends } = await appended(4, (slot) => slot);
+  assert.equal(
+    appends.map((append) => append.lowWaterMark),
+    [0, 0, 1, 2],
+  );
+});
+
+mark('never goes back, nor passes what is needed', async () => {
+  const { appends } = await appended(6, (slot) => (slot === 4 ? 0 : 2));
+  assert.equal(
+    appends.map((append) => append.lowWaterMark),
+    [0, 0, 1, 2, 2, 2],
+  );
+});
+
+const deletion = suite('what a journal writer deletes');
+
+deletion('goes when it is 1,000 slots, not before', async () => {
+  const scene = await appended(TRUNCATION_SLOTS_MIN + 3, (slot) => slot);
+  assert.equal(deletionsOf(scene), [[TRUNCATION_SLOTS_MIN + 2, TRUNCATION_SLOTS_MIN]]);
+  const left = await scene.stored.readSlots('me', 0, TRUNCATION_SLOTS_MIN + 3);
+  assert.equal(left[0]?.slot, TRUNCATION_SLOTS_MIN);
+});
+
+deletion('goes when it is 4 MiB', async () => {
+  const scene = await appended(11, (slot) => slot, TRUNCATION_BYTES_MIN / 8);
+  assert.equal(deletionsOf(scene), [[10, 8]]);
+});
+
+deletion('goes by 4 MiB only for what has come since the last', async () => {
+  const scene = await newScene();
+  const large = lineOf({ event: 'x'.repeat(TRUNCATION_BYTES_MIN / 8) });
+  for (let slot = 0; slot < 30; slot += 1) {
+    await scene.writer.append([slot < 9 ? large : lineOf()], slot);
+  }
+  assert.equal(deletionsOf(scene), [[10, 8]]);
+});
+
+deletion('goes after 10 s, whatever little it is, and not again at once', async () => {
+  const scene = await newScene();
+  const { writer, clock } = scene;
+  for (let slot = 0; slot < 4; slot += 1) await writer.append([], slot);
+  clock.advance(TRUNCATION_AGE_MS - 1);
+  await writer.append([], 4);
+  assert.equal(deletionsOf(scene), []);
+  clock.advance(1);
+  await writer.append([], 5);
+  await writer.append([], 6);
+  assert.equal(deletionsOf(scene), [[5, 3]]);
+});
+
+deletion('never passes a mark that an acknowledged slot names', async () => {
+  const scene = await newScene();
+  const { writer, clock, looks } = scene;
+  for (let slot = 0; slot < 3; slot += 1) await writer.append([], 0);
+  clock.advance(TRUNCATION_AGE_MS);
+  const look = held<boolean>();
+  looks.push(look.twist);
+  const naming = writer.append([], 2);
+  await turnOfEvents();
+  await Promise.race([writer.append([], 2), turnOfEvents()]);
+  assert.equal(deletionsOf(scene), [], 'the slot that names the mark is not acknowledged');
+  look.release();
+  await naming;
+  await writer.append([], 2);
+  assert.equal(deletionsOf(scene), [[5, 2]]);
+});
+
+for (const group of [mark, deletion]) group.run();

@@ -1,0 +1,288 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { encodeGroup } from '#actor-runtime/record-codec';
+import { Fault } from '#errors/fault';
+import { APPEND_RETRY_MS, UNWRITABLE_RETRY_S } from '#shards/bounds';
+import { Fenced, JournalWriter } from '#shards/journal-writer';
+import { lineOf } from '#test/actor-runtime/journal-records';
+import { held, newScene, silence, UNNOTICED_APPENDS } from '#test/shards/journal-writer-fixture';
+import { liveHeapBytes } from '#test/support/garbage';
+import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+
+/** Appends one after the other, and what is less than one of them holds. */
+const APPENDS = 5_000;
+const APPEND_BYTES_MAX = 20;
+
+const written = suite('a journal writer whose appends are written');
+
+written('takes slot after slot', async () => {
+  const { writer, stored, appends, appended, headNow } = await newScene();
+  await writer.append([lineOf()], 0);
+  await writer.append([], 0);
+  assert.equal(
+    appends.map(({ slot, lowWaterMark, deleteBelow }) => [slot, lowWaterMark, deleteBelow]),
+    [
+      [0, 0, undefined],
+      [1, 0, undefined],
+    ],
+  );
+  const slots = await stored.readSlots('me', 0, 9);
+  assert.equal(new Uint8Array(slots[0]?.records ?? []), new Uint8Array(encodeGroup([lineOf()])));
+  assert.is((await headNow())?.next, 2);
+  assert.equal(appended, [1, 0]);
+});
+
+written('looks for the seal after the answer to the write, and waits for the look', async () => {
+  const { writer, twists, looks, asked } = await newScene();
+  const [write, look] = [held<void>(), held<boolean>()];
+  twists.push(write.twist);
+  looks.push(look.twist);
+  const appended = writer.append([], 0);
+  await turnOfEvents();
+  assert.equal(asked, ['write 0']);
+  write.release();
+  await turnOfEvents();
+  assert.equal(asked, ['write 0', 'look']);
+  assert.is(await stateOf(appended), 'pending');
+  look.release();
+  await appended;
+});
+
+written('writes the next slot while it looks after the one before', async () => {
+  const { writer, looks, asked } = await newScene();
+  const look = held<boolean>();
+  looks.push(look.twist);
+  const first = writer.append([], 0);
+  await turnOfEvents();
+  const second = writer.append([], 0);
+  await turnOfEvents();
+  assert.equal(asked, ['write 0', 'look', 'write 1', 'look']);
+  assert.equal([await stateOf(first), await stateOf(second)], ['pending', 'pending']);
+  look.release();
+  await Promise.all([first, second]);
+});
+
+written('looks after a slot only when all before it are written', async () => {
+  const { writer, twists, asked } = await newScene();
+  const write = held<void>();
+  twists.push(write.twist);
+  const first = writer.append([], 0);
+  const second = writer.append([], 0);
+  await turnOfEvents();
+  assert.equal(asked, ['write 0', 'write 1']);
+  assert.equal([await stateOf(first), await stateOf(second)], ['pending', 'pending']);
+  write.release();
+  await Promise.all([first, second]);
+  assert.equal(asked.slice(2), ['look', 'look']);
+});
+
+written('keeps nothing of what is acknowledged', async () => {
+  const store = { append: async () => undefined, isSealed: async () => false };
+  const ports = { store, clock: new ManualClock(), ...UNNOTICED_APPENDS };
+  const writer = new JournalWriter('me', ports);
+  for (let slot = 0; slot < APPENDS; slot += 1) await writer.append([], slot);
+  const before = liveHeapBytes();
+  for (let slot = APPENDS; slot < 2 * APPENDS; slot += 1) await writer.append([], slot);
+  const left = liveHeapBytes() - before;
+  assert.is(writer.takeSlowestMs(), 0);
+  assert.ok(left < APPENDS * APPEND_BYTES_MAX, `${left} bytes are left of ${APPENDS} appends`);
+});
+
+const sealed = suite('a journal writer whose journal is sealed');
+
+sealed('is fenced by the look, though its slot was written, and sends nothing more', async () => {
+  const { writer, stored, fences, appends } = await newScene();
+  await stored.seal('me');
+  const first = await refusalOf(() => writer.append([lineOf()], 0));
+  assert.instance(first, Fenced);
+  assert.equal([first.name, first.message], ['Fenced', 'the journal is sealed']);
+  assert.is(await refusalOf(() => writer.append([lineOf()], 0)), first);
+  assert.equal([fences.length, appends.length], [1, 1]);
+});
+
+sealed('acknowledges none of the slots under way', async () => {
+  const { writer, stored, looks, fences } = await newScene();
+  const look = held<boolean>();
+  looks.push(look.twist);
+  const both = [writer.append([], 0), writer.append([], 0)].map((each) => refusalOf(() => each));
+  await turnOfEvents();
+  await stored.seal('me');
+  look.release();
+  for (const refusal of await Promise.all(both)) assert.instance(refusal, Fenced);
+  assert.is(fences.length, 1);
+});
+
+const unknown = suite('a journal writer whose write has no answer');
+
+unknown('sends the same again, after a pause, until it has one', async () => {
+  const { writer, twists, appends, clock, headNow } = await newScene();
+  twists.push(
+    async () => silence(),
+    async (apply) => {
+      await apply();
+      return silence();
+    },
+  );
+  const appended = writer.append([lineOf()], 0);
+  await turnOfEvents();
+  assert.is(appends.length, 1);
+  assert.is(await stateOf(appended), 'pending');
+  await pass(clock, APPEND_RETRY_MS);
+  assert.is(appends.length, 2);
+  await pass(clock, APPEND_RETRY_MS);
+  await appended;
+  assert.is(appends.length, 3);
+  assert.ok(appends[0] === appends[1] && appends[1] === appends[2]);
+  assert.is((await headNow())?.next, 1);
+});
+
+unknown('acknowledges nothing written after it before it has one', async () => {
+  const { writer, twists, clock } = await newScene();
+  twists.push(async () => silence());
+  const first = writer.append([lineOf()], 0);
+  const second = writer.append([lineOf()], 0);
+  await turnOfEvents();
+  assert.equal([await stateOf(first), await stateOf(second)], ['pending', 'pending']);
+  await pass(clock, APPEND_RETRY_MS);
+  await Promise.all([first, second]);
+});
+
+unknown(
+  'looks for the seal before it sends again: who is sealed need not try for ever',
+  async () => {
+    const { writer, twists, stored, fences, clock, appends } = await newScene();
+    twists.push(async () => silence());
+    const refused = refusalOf(() => writer.append([lineOf()], 0));
+    await turnOfEvents();
+    await stored.seal('me');
+    await pass(clock, APPEND_RETRY_MS);
+    assert.instance(await refused, Fenced);
+    assert.equal([fences.length, appends.length], [1, 1]);
+  },
+);
+
+unknown('looks again where a look has no answer', async () => {
+  const { writer, looks, asked, clock } = await newScene();
+  looks.push(
+    async () => silence(),
+    async () => silence(),
+  );
+  const appended = writer.append([lineOf()], 0);
+  await pass(clock, APPEND_RETRY_MS);
+  assert.is(await stateOf(appended), 'pending');
+  await pass(clock, APPEND_RETRY_MS);
+  await appended;
+  assert.equal(asked, ['write 0', 'look', 'look', 'look']);
+});
+
+unknown('ends at once when it is fenced from outside', async () => {
+  const { writer, twists, clock, appends } = await newScene();
+  for (let i = 0; i < 50; i += 1) twists.push(async () => silence());
+  const refused = refusalOf(() => writer.append([lineOf()], 0));
+  await turnOfEvents();
+  writer.fence('taken');
+  await pass(clock, APPEND_RETRY_MS);
+  assert.instance(await refused, Fenced);
+  assert.is(appends.length, 1);
+});
+
+const ended = suite('a journal writer that is fenced from outside');
+
+ended('sends nothing, and says once why: the first time', async () => {
+  const { writer, fences, appends } = await newScene();
+  writer.fence('taken');
+  writer.fence('again');
+  const refusal = await refusalOf(() => writer.append([lineOf()], 0));
+  assert.is(refusal.message, 'taken');
+  assert.equal([fences, appends], [[refusal], []]);
+});
+
+const refused = suite('a journal writer whose append is refused for good');
+
+refused('is fenced', async () => {
+  const { writer, twists, fences, appends } = await newScene();
+  twists.push(async () => {
+    throw new Fault('internal', 'too large');
+  });
+  const refusal = (await refusalOf(() => writer.append([lineOf()], 0))) as Fault;
+  assert.is(refusal.code, 'service_unavailable');
+  assert.equal([fences.length, appends.length], [1, 1]);
+});
+
+const slow = suite('the longest append of a journal writer');
+
+slow('is reported with its records, in seconds', async () => {
+  const { writer, twists, clock, tookS } = await newScene();
+  clock.advance(5_000);
+  twists.push(async (apply) => {
+    clock.advance(500);
+    return await apply();
+  });
+  await writer.append([lineOf()], 0);
+  assert.equal(tookS, [0.5]);
+});
+
+slow('counts one under way, one that has ended, and is asked for once', async () => {
+  const { writer, twists, clock } = await newScene();
+  assert.is(writer.takeSlowestMs(), 0);
+  const held = Promise.withResolvers<void>();
+  twists.push(async (apply) => {
+    await held.promise;
+    return await apply();
+  });
+  const appended = writer.append([], 0);
+  clock.advance(700);
+  assert.is(writer.takeSlowestMs(), 700);
+  clock.advance(300);
+  held.resolve();
+  await appended;
+  assert.is(writer.takeSlowestMs(), 1_000);
+  assert.is(writer.takeSlowestMs(), 0);
+});
+
+slow('is infinite when a try had no answer', async () => {
+  const { writer, twists, clock } = await newScene();
+  twists.push(async () => silence());
+  const appended = writer.append([], 0);
+  await pass(clock, APPEND_RETRY_MS);
+  await appended;
+  assert.is(writer.takeSlowestMs(), Number.POSITIVE_INFINITY);
+});
+
+const only = suite('a journal writer that is the only one, when a write fails');
+
+only('wants nothing more until it succeeds, and says so once', async () => {
+  const { writer, twists, clock, notices } = await newScene({ isOnlyWriter: true });
+  assert.is(writer.refusal(), undefined);
+  for (let failures = 0; failures < 3; failures += 1) twists.push(async () => silence());
+  const appended = writer.append([], 0);
+  await turnOfEvents();
+  await pass(clock, APPEND_RETRY_MS);
+  const refusal = writer.refusal();
+  assert.equal(
+    [refusal?.code, refusal?.reason, refusal?.retryAfterS, refusal?.isOutcomeUnknown],
+    ['service_unavailable', 'overloaded', UNWRITABLE_RETRY_S, false],
+  );
+  await pass(clock, 2 * APPEND_RETRY_MS);
+  await appended;
+  assert.is(writer.refusal(), undefined);
+  assert.equal(notices, [
+    'nothing is changed until the journal can be written why=no answer',
+    'the journal is written again',
+  ]);
+});
+
+only('is unlike one of many, of which one write in many fails', async () => {
+  const { writer, twists, clock, notices } = await newScene();
+  twists.push(async () => silence());
+  const appended = writer.append([], 0);
+  await turnOfEvents();
+  assert.is(writer.refusal(), undefined);
+  await pass(clock, APPEND_RETRY_MS);
+  await appended;
+  assert.equal(notices, []);
+});
+
+for (const group of [written, sealed, unknown, ended, refused, slow, only]) group.run();

@@ -1,0 +1,169 @@
+import { ActorHost } from '#actor-runtime/actor-host';
+import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
+import type { Bus } from '#bus/bus';
+import { inProcessBus } from '#bus/in-process-bus';
+import type { Probe } from '#cluster/failure-watch';
+import { decodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { ClusterNode, type ClusterNodePorts } from '#shards/cluster-node';
+import type { NodeContext } from '#shards/node-context';
+import { nodeMetrics } from '#shards/node-metrics';
+import type { Clock } from '#stdlib/clock';
+import type { JournalStore } from '#storage/ports/journal';
+import { createMetrics, type Metrics } from '#telemetry/metrics';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
+import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
+import { scrapedOf } from '#test/support/scraped';
+import { type Tally, type TallyAnswer, TallyKind, tallyCall } from '#test/support/tally-actor';
+import { noteLogger } from '#test/support/test-logger';
+
+const SHARDS = 8;
+
+type TallyHost = ActorHost<Tally, Parameters<TallyKind['receive']>[1], TallyAnswer, number>;
+export type TallyNode = ClusterNode<TallyHost>;
+
+/** What a test may give to one node instead of what all have. */
+export type Unlike = Partial<Pick<ClusterNodePorts, 'bus' | 'clock' | 'clocks'>> & {
+  readonly cluster?: string;
+  readonly startupGraceMs?: number;
+};
+
+/** Nodes that serve tallies from common stores, on one bus and one clock. */
+export class TallyCluster {
+  readonly clock = new ManualClock();
+  readonly bugs: unknown[] = [];
+  readonly notices: string[] = [];
+  readonly shards = memoryShardStore();
+  readonly stored = memoryJournalStore(this.clock);
+  /** What nodes see of the journals; a test may put its own in. */
+  journals: JournalStore = this.stored;
+  /** One store for all nodes. */
+  readonly kind = new TallyKind();
+  /** Every heartbeat, in the order in which it was heard. */
+  readonly heartbeats: Heartbeat[] = [];
+  /** How many incarnations have ended their hosted services. */
+  servicesEnded = 0;
+  readonly bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
+  readonly #nodes = new Map<string, TallyNode>();
+  readonly #metrics = new Map<string, Metrics>();
+  readonly #dead = new Set<string>();
+  #lives = 0;
+
+  constructor() {
+    this.bus.subscribe(heartbeatSubject('test', 'engine'), (message) => {
+      const heartbeat = decodeHeartbeat(message);
+      if (heartbeat !== undefined) this.heartbeats.push(heartbeat);
+    });
+  }
+
+  /** A node by this name, and its address `name:1`. Its incarnations are `life-1`, `life-2` … */
+  async join(name: string, unlike: Unlike = {}): Promise<TallyNode> {
+    const metrics = createMetrics();
+    this.#metrics.set(name, metrics);
+    const config = {
+      service: 'engine' as const,
+      name,
+      shardCount: SHARDS,
+      prefix: 'test',
+      cluster: unlike.cluster ?? 'c',
+      startupGraceMs: unlike.startupGraceMs ?? 0,
+      isDirect: true,
+    };
+    const ports = {
+      clock: unlike.clock ?? this.#clockOf(name),
+      bus: unlike.bus ?? this.#busOf(name),
+      clocks: unlike.clocks,
+      journals: this.journals,
+      shards: this.shards,
+      probe: this.#probe,
+      metrics: nodeMetrics(metrics, 'engine'),
+      randomness: { hex: () => this.#nextId(), base62: () => this.#nextId() },
+      onBug: (error: unknown) => this.bugs.push(error),
+      logger: noteLogger((notice) => void this.notices.push(notice)),
+    };
+    const node: TallyNode = new ClusterNode(config, ports, (context) => this.#host(context));
+    await node.join(`${name}:1`);
+    this.#nodes.set(`${name}:1`, node);
+    return node;
+  }
+
+  /** Ends the process of a node at once. Its name is not used again. */
+  kill(name: string): void {
+    this.#dead.add(name);
+    this.#nodes.delete(`${name}:1`);
+  }
+
+  /** The metrics of a node's process whose names match. */
+  async reported(name: string, series: RegExp): Promise<Record<string, number>> {
+    const metrics = this.#metrics.get(name);
+    if (metrics === undefined) throw new Error(`there is no node ${name}`);
+    return await scrapedOf(metrics, series);
+  }
+
+  /** Adds to a tally and answers what it then is; a `callId` makes it a retry of an earlier call. */
+  async add(node: TallyNode, id: string, callId?: number): Promise<TallyAnswer> {
+    const fields = callId === undefined ? { add: 1 } : { add: 1, callId };
+    const answer = Promise.try(() => node.current?.served.ask(id, tallyCall(fields)));
+    // A rejection is awaited below.
+    answer.catch(() => undefined);
+    await pass(this.clock, 20, 5);
+    const answered = await answer;
+    if (answered === undefined) throw new Error('the node has no incarnation at the moment');
+    return answered;
+  }
+
+  async live(durationMs: number): Promise<void> {
+    await pass(this.clock, durationMs, 50);
+  }
+
+  readonly #probe: Probe = async (address) => {
+    const node = this.#nodes.get(address);
+    if (node === undefined) return { kind: 'refused' };
+    return { kind: 'answered', incarnation: node.current?.id ?? 'none' };
+  };
+
+  /** The clock of a process: nothing falls due once it has ended. */
+  #clockOf(name: string): Clock {
+    const { clock } = this;
+    return {
+      wallMs: () => clock.wallMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs, task) => clock.after(delayMs, () => this.#dead.has(name) || task()),
+    };
+  }
+
+  /** The bus of a process: it neither sends nor receives once that has ended. */
+  #busOf(name: string): Bus {
+    const { bus } = this;
+    return {
+      isConnected: true,
+      publish: (...message) => this.#dead.has(name) || bus.publish(...message),
+      subscribe: (subject, hear) =>
+        bus.subscribe(subject, (message) => this.#dead.has(name) || hear(message)),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  }
+
+  #nextId(): string {
+    this.#lives += 1;
+    return `life-${this.#lives}`;
+  }
+
+  #host({ log, gate }: NodeContext) {
+    const metrics = runtimeMetrics(createMetrics(), 'engine', 'instance');
+    const onBug = (error: unknown) => this.bugs.push(error);
+    const config = { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 };
+    const host: TallyHost = new ActorHost(this.kind, config, {
+      clock: this.clock,
+      log,
+      gate,
+      metrics,
+      onBug,
+    });
+    const end = () => {
+      this.servicesEnded += 1;
+    };
+    return { served: host, hosts: [host], end };
+  }
+}

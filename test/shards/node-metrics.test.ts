@@ -1,0 +1,86 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
+import { nodeMetrics } from '#shards/node-metrics';
+import { createMetrics } from '#telemetry/metrics';
+import { scrapedOf } from '#test/support/scraped';
+
+const OURS =
+  /^(identity_(activation|mailbox|actor)|checkpoint_|journal_|recovered|recovery|shard_|not_owner)/;
+
+const reports = suite('what the runtime reports');
+
+reports('of the actors of a kind stands in their series and nowhere else', async () => {
+  const metrics = createMetrics();
+  const ofMeters = runtimeMetrics(metrics, 'limiter', 'meter');
+  ofMeters.activated(0.25);
+  ofMeters.mailboxWaited(0.5);
+  ofMeters.checkpointed(20);
+  ofMeters.checkpointFailed();
+  ofMeters.resident({ actors: 3, bytes: 4_000, unflushedRecords: 5 });
+  assert.equal(await scrapedOf(metrics, OURS), {
+    'identity_activation_seconds_sum{source="store"}': 0.25,
+    'identity_activation_seconds_count{source="store"}': 1,
+    identity_mailbox_wait_seconds_sum: 0.5,
+    identity_mailbox_wait_seconds_count: 1,
+    'checkpoint_dirty_age_seconds_sum{service="limiter"}': 20,
+    'checkpoint_dirty_age_seconds_count{service="limiter"}': 1,
+    'checkpoint_failures_total{service="limiter"}': 1,
+    'identity_actors_active{actor="meter"}': 3,
+    'identity_actor_bytes{actor="meter"}': 4_000,
+    'journal_unflushed_records{service="limiter",actor="meter"}': 5,
+  });
+});
+
+reports('of actors is shown as 0 before the first sweep', async () => {
+  const metrics = createMetrics();
+  runtimeMetrics(metrics, 'engine', 'instance');
+  const { text } = await metrics.scrape();
+  assert.match(text, /^identity_actors_active\{actor="instance"\} 0$/m);
+  assert.match(text, /^identity_actor_bytes\{actor="instance"\} 0$/m);
+  assert.match(text, /^journal_unflushed_records\{service="engine",actor="instance"\} 0$/m);
+});
+
+reports(
+  'of a node are given by service, and by why shards moved and nodes were sealed',
+  async () => {
+    const metrics = createMetrics();
+    const ofNode = nodeMetrics(metrics, 'engine');
+    ofNode.appended(7, 0.125);
+    ofNode.tailRecovered(11);
+    ofNode.moved('takeover');
+    ofNode.sealed('stalled');
+    ofNode.takenOver(2);
+    ofNode.fenced();
+    ofNode.notOwner();
+    assert.equal(await scrapedOf(metrics, OURS), {
+      'journal_append_seconds_sum{service="engine"}': 0.125,
+      'journal_append_seconds_count{service="engine"}': 1,
+      'journal_group_records_sum{service="engine"}': 7,
+      'journal_group_records_count{service="engine"}': 1,
+      'recovered_records_total{service="engine"}': 11,
+      'journal_fenced_total{service="engine"}': 1,
+      'not_owner_total{service="engine"}': 1,
+      'recovery_seconds_sum{service="engine"}': 2,
+      'recovery_seconds_count{service="engine"}': 1,
+      'shard_moves_total{service="engine",reason="takeover"}': 1,
+      'shard_seals_total{service="engine",reason="stalled"}': 1,
+    });
+  },
+);
+
+reports('of a node begins at 0, so that the first of each is seen to happen', async () => {
+  const metrics = createMetrics();
+  nodeMetrics(metrics, 'limiter');
+  const { text } = await metrics.scrape();
+  assert.match(text, /^journal_fenced_total\{service="limiter"\} 0$/m);
+  assert.match(text, /^not_owner_total\{service="limiter"\} 0$/m);
+  for (const reason of ['first', 'takeover', 'given', 'handed_off']) {
+    assert.ok(text.includes(`shard_moves_total{service="limiter",reason="${reason}"} 0`), reason);
+  }
+  for (const reason of ['dead', 'stalled', 'unreachable']) {
+    assert.ok(text.includes(`shard_seals_total{service="limiter",reason="${reason}"} 0`), reason);
+  }
+});
+
+reports.run();

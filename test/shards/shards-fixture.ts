@@ -1,0 +1,147 @@
+import { CommitLog } from '#actor-runtime/commit-log';
+import { decodeGroup } from '#actor-runtime/record-codec';
+import { EagerActivation } from '#shards/eager-activation';
+import { JournalWriter } from '#shards/journal-writer';
+import { OpenShards } from '#shards/open-shards';
+import { HostedShards, NodeGate, type ShardedHost } from '#shards/shards';
+import { RecoveredRecords, TailRecovery } from '#shards/tail-recovery';
+import type { JournalRecord } from '#storage/ports/journal';
+import { groupOf } from '#test/actor-runtime/journal-records';
+import { UNNOTICED_APPENDS } from '#test/shards/journal-writer-fixture';
+import { appendOf } from '#test/storage/journal-fixture';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** A host that records what is asked of it, and whose actors replay their records when activated. */
+class NotingHost implements ShardedHost {
+  readonly kind = 'instance';
+  readonly steps: string[] = [];
+  readonly #take: (actorId: string) => void;
+  busy = 0;
+  isStoreDown = false;
+  isJournalDown = false;
+  ahead: (() => Promise<void>) | undefined;
+  /** The steps before each time that its actors were to commit their last events. */
+  readonly closings: string[][] = [];
+  isActivationStuck = false;
+  activations = 0;
+
+  constructor(take: (actorId: string) => void) {
+    this.#take = take;
+  }
+
+  activateEagerly(actorId: string): void {
+    this.activations += 1;
+    if (this.isActivationStuck) return;
+    this.steps.push(`activate ${actorId}`);
+    this.#take(actorId);
+  }
+
+  busyIn(): number {
+    return this.busy;
+  }
+
+  async storeAhead(): Promise<void> {
+    await this.ahead?.();
+  }
+
+  closeShard(): void {
+    if (this.closings.push([...this.steps]) === 1 && this.isJournalDown) {
+      throw new Error('the journal is down');
+    }
+  }
+
+  async storeShard(shard: number): Promise<void> {
+    if (this.isStoreDown) throw new Error('the store is down');
+    this.steps.push(`store ${shard}`);
+  }
+
+  dropShard(shard: number): void {
+    this.steps.push(`drop ${shard}`);
+  }
+}
+
+/** Actors live in the shard of their id's length. */
+const shardOf = (actorId: string): number => actorId.length;
+
+/** The journal of `me`, whose appends a test may hold back, beside the sealed one of `dead`. */
+async function journalsWith(tail: readonly JournalRecord[]) {
+  const clock = new ManualClock();
+  const journals = memoryJournalStore(clock);
+  await journals.begin('me', '127.0.0.1:1');
+  await journals.begin('dead', '127.0.0.1:2');
+  await journals.append(appendOf('dead', 0, groupOf(tail)));
+  await journals.seal('dead');
+  let held = Promise.resolve();
+  const store = {
+    ...journals,
+    append: async (append: Parameters<typeof journals.append>[0]) => {
+      await held;
+      return await journals.append(append);
+    },
+  };
+  /** Appends have no answer until the returned function is called. */
+  const hold = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+  const mine = async () =>
+    (await journals.readSlots('me', 0, 99)).flatMap(({ records }) => decodeGroup(records));
+  return { clock, journals, store, hold, mine };
+}
+
+/** The shards of an incarnation `me`, beside the sealed journal of `dead` with this tail. */
+export async function newScene(tail: readonly JournalRecord[] = []) {
+  const { clock, journals, store, hold, mine } = await journalsWith(tail);
+  const writer = new JournalWriter('me', { clock, store, ...UNNOTICED_APPENDS });
+  const log = new CommitLog(writer, clock);
+  const recovered: number[] = [];
+  const recoveredS: number[] = [];
+  const keep = log.keep.bind(log);
+  log.keep = (lowest) => {
+    keep(lowest);
+    lowestNow = lowest;
+  };
+  let lowestNow = () => Number.NaN;
+  const owner = { incarnation: 'x', address: 'x:1', epoch: 9 };
+  const open = new OpenShards();
+  const records = new RecoveredRecords(() => 0);
+  const ownerOf = (shard: number) => (shard === 1 ? owner : undefined);
+  const counts = { notOwner: 0 };
+  const onNotOwner = () => {
+    counts.notOwner += 1;
+  };
+  const gate = new NodeGate({ open, recovered: records, shardOf, ownerOf, onNotOwner });
+  const recovery = new TailRecovery({
+    log,
+    journals: store,
+    recovered: records,
+    clock,
+    shardOf,
+    onTailRecovered: (count) => recovered.push(count),
+    onTakenOver: (seconds) => recoveredS.push(seconds),
+  });
+  const host = new NotingHost((id) => gate.activated(shardOf(id), 'instance', id));
+  const hosts = [host];
+  const eager = new EagerActivation({ hosts, open, recovered: records, log, clock });
+  const shards = new HostedShards({
+    ...{ hosts, open, recovered: records, recovery, eager, log, clock },
+  });
+  return {
+    clock,
+    journals,
+    log,
+    gate,
+    counts,
+    shards,
+    host,
+    hold,
+    mine,
+    owner,
+    recovered,
+    records,
+    recoveredS,
+    lowest: () => lowestNow(),
+  };
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
+import type { CassandraSession } from '#storage/cassandra/session';
+import { type Trace, tracesOf } from '#test/storage/keyspace-scan';
+import { sessionIn } from '#test/storage/migrated-keyspace';
+import { type Caller, newCaller } from '#test/support/caller';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
+import { runMain, runScript } from '#test/support/process-run';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { createInstance, observationAt, process } from '#test/support/scene';
+
+const { address: cassandra, suite } = cassandraOrSkip();
+const { address: nats } = natsOrSkip();
+
+/**
+ * Within which no table has anything of the account, in seconds: in a cluster as configured here.
+ */
+const GONE_S = 80;
+
+/** After how many idle seconds actors are stored and leave journals. The least there is. */
+const IDLE_S = '30';
+
+/** Within which every limiter knows that a key is revoked, by the announcement. */
+const ANNOUNCED_MS = 3_000;
+
+const INSTANCES = 40;
+
+const TEXTS = ['a-name-to-forget', 'a-description-to-forget', 'a-context-to-forget'];
+
+let cluster: OwnCluster;
+let session: CassandraSession;
+let leaving: Caller;
+const ids: string[] = [];
+
+const deletion = suite('an account that is deleted in a cluster of processes');
+
+deletion.before(async () => {
+  const variables = {
+    SERVICE_TLS_FOLDER: 'test/grpc/certificates/member',
+    SERVICE_ACTOR_IDLE_S: IDLE_S,
+  };
+  cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b'], {
+    limiters: ['l1', 'l2'],
+    variables,
+  });
+  session = await sessionIn(cassandra, cluster.keyspace);
+  leaving = await newCaller(cluster.service());
+  const [name, description, text] = TEXTS;
+  for (let index = 0; index < INSTANCES; index += 1) {
+    const id = await createInstance(leaving, { name, description });
+    await process(leaving, id, observationAt(0, { context: { text } }));
+    const headers = { 'idempotency-key': `key-${index}` };
+    const json = observationAt(5, { context: { text } });
+    await leaving.send('POST', `/instances/${id}/process`, { json, headers });
+    ids.push(id);
+  }
+  await process(cluster.caller, await createInstance(cluster.caller), observationAt(0));
+});
+deletion.after(async () => {
+  await session?.[Symbol.asyncDispose]();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+function traces(): Promise<Trace[]> {
+  const own = [leaving.accountId, digestOf(leaving.key), ...ids, ...TEXTS];
+  return tracesOf(session, cluster.keyspace, own);
+}
+
+/** Where the id of the account may stand for good, and those of its instances for 40 days. */
+function isAllowed({ table, found }: Trace): boolean {
+  if (ids.includes(found)) return ['heads', 'listings'].includes(table);
+  const isAccount = found === leaving.accountId;
+  // That it is closed to people stays, too, so that no late link lets anyone in.
+  const ofAccount = ['accounts', 'account_ids', 'account_people', 'heads', 'listings'];
+  return isAccount && ofAccount.includes(table);
+}
+
+deletion('is shut out at once, and nothing but ids is left of it in time', async () => {
+  const before = new Set((await traces()).map(({ table }) => table));
+  for (const table of ['accounts', 'listings', 'journal']) assert.ok(before.has(table), table);
+  const argv = ['accounts', 'delete', leaving.accountId, '--yes'];
+  // The two minutes that it waits for calls under way, and why, are test/ctl/delete-command.
+  const run = runScript('test/support/hasty-ctl.ts', argv, cluster.variables);
+  await run.says(/every key is revoked/);
+  const untilMs = performance.now() + ANNOUNCED_MS;
+  for (let status = 0; status !== 401; ) {
+    ({ status } = await leaving.send('GET', '/instances'));
+    assert.ok(performance.now() < untilMs, `${status} while its keys are revoked`);
+  }
+  assert.is(await run.ended, 0, run.stderr());
+  assert.match(run.stdout(), new RegExp(`is deleted, and ${INSTANCES} instances with it`));
+  let left = (await traces()).filter((trace) => !isAllowed(trace));
+  for (let waitedS = 0; left.length > 0 && waitedS < GONE_S; waitedS += 1) {
+    await sleep(1_000);
+    left = (await traces()).filter((trace) => !isAllowed(trace));
+  }
+  const named = left.map(({ found, table }) => `${found} in ${table}`);
+  assert.is(named.length, 0, [...new Set(named)].slice(0, 20).join(', '));
+});
+
+deletion('leaves the others as they are, and its id taken', async () => {
+  const { body } = await cluster.caller.send('GET', '/instances');
+  assert.is(body.data.length, 1);
+  const again = runMain(
+    ['ctl', 'accounts', 'delete', leaving.accountId, '--yes'],
+    cluster.variables,
+  );
+  assert.is(await again.ended, 0, again.stderr());
+  assert.match(again.stdout(), /was deleted before/);
+  assert.is((await leaving.send('GET', '/instances')).status, 401);
+});
+
+deletion.run();

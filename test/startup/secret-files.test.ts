@@ -1,0 +1,170 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ConfigError, describeVariables, readConfig } from '#config';
+import { SECRET_LINES_MAX } from '#stdlib/variables';
+import { runMain } from '#test/support/process-run';
+
+const folder = mkdtempSync(join(tmpdir(), 'secret-files-'));
+const VARIABLES = [
+  'SERVICE_CASSANDRA_PASSWORD',
+  'SERVICE_NATS_PASSWORD',
+  'SERVICE_CLUSTER_SECRET',
+  'SERVICE_OTLP_HEADERS',
+  'SERVICE_BILLING_WEBHOOK_SECRET',
+] as const;
+/** Those of which there may be two. */
+const PAIRS: readonly string[] = ['SERVICE_CLUSTER_SECRET', 'SERVICE_BILLING_WEBHOOK_SECRET'];
+const SECRET = 'a=secret of a test in a file';
+
+/** A file with this content, or that which `make` puts at its path. */
+function fileOf(content: string | Uint8Array | ((path: string) => void)): string {
+  const path = join(mkdtempSync(join(folder, 'of-')), 'secret');
+  if (typeof content === 'function') content(path);
+  else writeFileSync(path, content);
+  return path;
+}
+
+function complaintAbout(variables: Record<string, string>): string {
+  try {
+    readConfig(variables);
+  } catch (error) {
+    assert.instance(error, ConfigError);
+    return (error as ConfigError).message;
+  }
+  return assert.unreachable() as never;
+}
+
+const file = suite('when a secret is in a file');
+
+file('every password and secret may be', () => {
+  const secrets = describeVariables()
+    .map(({ name }) => name)
+    .filter((name) => /(SECRET|PASSWORD|HEADERS)$/.test(name));
+  assert.equal(secrets.sort(), [...VARIABLES].sort());
+  // The key at Stripe is one too, and has a form of its own.
+  assert.ok('SERVICE_BILLING_API_KEY' in SECRET_LINES_MAX);
+  for (const { name } of describeVariables()) assert.not.match(name, /_TOKEN$/);
+});
+
+for (const variable of VARIABLES) {
+  file(`it is the value of ${variable}, without the line break at its end`, () => {
+    for (const ending of ['', '\n', '\r\n']) {
+      const config = readConfig({ [`${variable}_FILE`]: fileOf(`${SECRET}${ending}`) });
+      assert.is(String(config[variable]), SECRET);
+    }
+  });
+}
+
+file('what else is white in it belongs to it', () => {
+  const config = readConfig({ SERVICE_NATS_PASSWORD_FILE: fileOf(' with blanks  \n') });
+  assert.is(config.SERVICE_NATS_PASSWORD, ' with blanks  ');
+});
+
+file('it may be reached by a link, as those of an orchestrator are', () => {
+  const link = fileOf((path) => symlinkSync(fileOf(SECRET), path));
+  assert.equal(readConfig({ SERVICE_CLUSTER_SECRET_FILE: link }).SERVICE_CLUSTER_SECRET, [SECRET]);
+});
+
+file('two cluster secrets may be in it, with a comma between', () => {
+  const path = fileOf('the old one of two secrets,the new one of two secrets\n');
+  const { SERVICE_CLUSTER_SECRET: secrets } = readConfig({ SERVICE_CLUSTER_SECRET_FILE: path });
+  assert.equal(secrets, ['the old one of two secrets', 'the new one of two secrets']);
+});
+
+file('two cluster secrets may be in it, on two lines', () => {
+  for (const end of ['\n', '\r\n']) {
+    const path = fileOf(`the new one of two secrets${end}the old one of two secrets${end}`);
+    const { SERVICE_CLUSTER_SECRET: secrets } = readConfig({ SERVICE_CLUSTER_SECRET_FILE: path });
+    assert.equal(secrets, ['the new one of two secrets', 'the old one of two secrets']);
+  }
+});
+
+const useless = suite('when the file of a secret is of no use');
+
+const USELESS = [
+  ['missing', () => undefined, 'cannot be read (ENOENT)'],
+  ['a link to nothing', (path: string) => symlinkSync(`${path}-gone`, path), '(ENOENT)'],
+  ['a folder', (path: string) => mkdirSync(path), 'is no file'],
+  ['a device', (path: string) => symlinkSync('/dev/zero', path), 'is no file'],
+  ['empty', '', 'is empty'],
+  ['empty but for a line break', '\n', 'is empty'],
+  ['of three lines', 'first line of it\nsecond line of it\nthird line of it\n', ' of text'],
+  ['with a NUL', 'sixteen letters\0\0', 'must hold one line of text'],
+  ['no text', Uint8Array.of(0xff, 0xfe, 0x00, 0x01), 'is no UTF-8 text'],
+  ['too large', 'x'.repeat(4_097), 'has more than 4096 bytes'],
+] as const;
+
+for (const [what, content, why] of USELESS) {
+  for (const variable of VARIABLES) {
+    useless(`${variable} from one that is ${what} is refused by name in one line`, () => {
+      const path = fileOf(content);
+      const message = complaintAbout({ [`${variable}_FILE`]: path });
+      assert.ok(message.startsWith(`${variable}_FILE: ${path} `), message);
+      assert.ok(message.endsWith(why), message);
+      assert.not.match(message, /\n|first line|letters/);
+    });
+  }
+}
+
+for (const variable of VARIABLES.filter((name) => !PAIRS.includes(name))) {
+  useless(`${variable} from one of two lines is refused by name in one line`, () => {
+    const path = fileOf('first line of it\nsecond line\n');
+    const message = complaintAbout({ [`${variable}_FILE`]: path });
+    assert.is(message, `${variable}_FILE: ${path} must hold one line of text`);
+  });
+}
+
+for (const [what, content, why] of [
+  ['of three lines', `${SECRET}\n${SECRET}\n${SECRET}\n`, ' must hold at most 2 lines of text'],
+  ['of two lines, one empty', `${SECRET}\n\n`, ': must have at least 16 characters'],
+  ['of two lines, one too short', `${SECRET}\nhush\n`, ': must have at least 16 characters'],
+] as const) {
+  useless(`a cluster secret from one ${what} is refused by name in one line`, () => {
+    const path = fileOf(content);
+    const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: path });
+    assert.is(message, `SERVICE_CLUSTER_SECRET_FILE: ${path}${why}`);
+  });
+}
+
+useless('one that this user may not read is refused by name', () => {
+  // Root may read everything.
+  if (process.getuid?.() === 0) return;
+  const path = fileOf(SECRET);
+  chmodSync(path, 0);
+  const message = complaintAbout({ SERVICE_NATS_PASSWORD_FILE: path });
+  assert.is(message, `SERVICE_NATS_PASSWORD_FILE: ${path} cannot be read (EACCES)`);
+});
+
+useless('a value that the variable may not have is refused with the file, and not shown', () => {
+  const path = fileOf('hush\n');
+  const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: path });
+  assert.is(message, `SERVICE_CLUSTER_SECRET_FILE: ${path}: must have at least 16 characters`);
+});
+
+useless('a file beside the variable itself is refused: one of them would not be meant', () => {
+  const variables = { SERVICE_NATS_PASSWORD: 'one', SERVICE_NATS_PASSWORD_FILE: fileOf('other') };
+  assert.match(complaintAbout(variables), /^SERVICE_NATS_PASSWORD_FILE: SERVICE_NATS_PASSWORD is /);
+});
+
+useless('an empty name of a file is refused', () => {
+  const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: '' });
+  assert.match(message, /^SERVICE_CLUSTER_SECRET_FILE: /);
+});
+
+for (const part of ['standalone', 'edge', 'engine', 'limiter', 'migrate', 'ctl'] as const) {
+  useless(`${part} ends with 1 and one line`, async () => {
+    const path = fileOf('');
+    const run = runMain([part], { SERVICE_CLUSTER_SECRET_FILE: path });
+    assert.is(await run.ended, 1);
+    assert.is(run.stdout(), '');
+    const line = `configuration: SERVICE_CLUSTER_SECRET_FILE: ${path} is empty\n`;
+    assert.is(run.stderr(), line);
+  });
+}
+
+useless.after(() => rmSync(folder, { recursive: true }));
+
+for (const each of [file, useless]) each.run();

@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { NumberMap } from '#stdlib/number-map';
+import { collectYoung, liveHeapBytes } from '#test/support/garbage';
+
+/** Keys as call ids are: in a row, in a row far up, of one half only, all with the same lower half. */
+const KEYS = fc.oneof(
+  fc.nat(30),
+  fc.nat(30).map((n) => 2 ** 51 + n),
+  fc.nat(2 ** 31 - 1).map((n) => n * 2 ** 22),
+  fc.nat(30).map((n) => n * 2 ** 32),
+);
+
+/** What comes and goes while few are there at a time. */
+const CHURN = 300_000;
+const UNDER_WAY = 30;
+
+/** What may be left of it after a small collection, in bytes; of a `Map` 33 MB are. */
+const LEFT_BYTES_MAX = 4_000_000;
+
+/** Keys that lie anywhere, so that some have their places in each other's way. */
+const SCATTERED = Array.from({ length: 64 }, (_, n) => Math.imul(n + 1, 0x2545_f491) >>> 0);
+
+/** As many as make sure that a search that does not end near where it begins takes minutes for all of them. */
+const CROWD = 100_000;
+
+const numbers = suite('values by number');
+
+numbers('are those that a Map would have, whatever comes and goes', () => {
+  const step = fc.record({ key: KEYS, isSet: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 300, size: 'max' }), (steps) => {
+      const expected = new Map<number, object>();
+      const actual = new NumberMap<object>();
+      for (const { key, isSet } of steps) {
+        const value = { key };
+        if (isSet) expected.set(key, value);
+        else expected.delete(key);
+        if (isSet) actual.set(key, value);
+        else actual.delete(key);
+        assert.is(actual.size, expected.size);
+        for (const [known, itsValue] of expected) assert.is(actual.get(known), itsValue);
+        assert.is(actual.get(key), expected.get(key));
+      }
+      assert.equal(new Set(actual.values()), new Set(expected.values()));
+      assert.is(actual.values().length, expected.size);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+numbers('are found past what was deleted from among them', () => {
+  // Half full, runs of places that are taken are long, and a deletion must close its gap in each.
+  const steps = fc.array(fc.constantFrom(...SCATTERED), { minLength: 200, maxLength: 400 });
+  fc.assert(
+    fc.property(steps, (keys) => {
+      const expected = new Map<number, object>();
+      const actual = new NumberMap<object>();
+      for (const key of keys) {
+        const value = { key };
+        if (expected.delete(key)) actual.delete(key);
+        else {
+          expected.set(key, value);
+          actual.set(key, value);
+        }
+        for (const known of SCATTERED) assert.is(actual.get(known), expected.get(known));
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+for (const [what, factor] of [
+  ['in a row', 1],
+  ['with the same lower half', 2 ** 32],
+] as const) {
+  numbers(`of a crowd ${what} come and go one by one, and leave no memory behind`, () => {
+    const before = liveHeapBytes();
+    const map = new NumberMap<object>();
+    const value = {};
+    for (let n = 1; n <= CROWD; n += 1) map.set(n * factor, value);
+    assert.is(map.size, CROWD);
+    assert.is(map.values().length, CROWD);
+    for (let n = 1; n < CROWD; n += 1) {
+      map.delete(n * factor);
+      assert.is(map.get(n * factor), undefined);
+      assert.is(map.get((n + 1) * factor), value);
+    }
+    map.delete(CROWD * factor);
+    assert.equal([map.size, map.values()], [0, []]);
+    const left = liveHeapBytes() - before;
+    assert.ok(left < LEFT_BYTES_MAX / 2, `${left} bytes are left`);
+    map.set(factor, value);
+    assert.is(map.get(factor), value, 'it goes on from there');
+  });
+}
+
+numbers('are none at first', () => {
+  const map = new NumberMap<object>();
+  map.delete(7);
+  assert.equal([map.size, map.get(0), map.get(2 ** 53 - 1)], [0, undefined, undefined]);
+  assert.equal(map.values(), []);
+});
+
+numbers('go with the next small collection when they are forgotten', () => {
+  const map = new NumberMap<object>();
+  map.set(0, {});
+  // Only what has grown old can hold on to what is young.
+  const before = liveHeapBytes();
+  for (let key = 1; key < CHURN; key += 1) {
+    map.set(key, { key, text: `${key}` });
+    map.delete(Math.max(0, key - UNDER_WAY));
+  }
+  collectYoung();
+  const left = process.memoryUsage().heapUsed - before;
+  assert.ok(left < LEFT_BYTES_MAX, `${left} bytes are left`);
+});
+
+numbers.run();

@@ -1,0 +1,268 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { MetricDefinition } from '#telemetry/make-metric';
+import { createMetrics, METRICS, type MetricName } from '#telemetry/metrics';
+import {
+  CREATE,
+  instancesUnderTest,
+  process as observe,
+  seen,
+} from '#test/engine/instance-fixture';
+import { newCaller, send } from '#test/support/caller';
+import type { Service } from '#test/support/service';
+import { startThreeProcesses, type ThreeProcesses } from '#test/support/three-processes';
+
+/** What a minute of ordinary traffic does not show, and who shows it instead. */
+const RARE: readonly MetricName[] = [
+  'nodejs_eventloop_utilization', // after 5 s: test/telemetry/event-loop-utilization.test.ts
+  'rpc_server_refused_total', // with certificates only: test/startup/tls.test.ts
+  'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
+  'checkpoint_failures_total', // with a broken store: likewise
+  'journal_unflushed_records', // back at 0 when all is stored: likewise
+  'bus_dropped_total', // test/bus/signed-bus.test.ts
+  'clock_ahead_seconds', // where other nodes are heard: test/limiter/stepped-clock.test.ts
+  'clock_deviating', // likewise
+  'edge_refused_unasked_total', // where news of accounts is heard: test/edge/limited-keys.test.ts
+  'edge_unknown_keys_not_looked_up_total', // after 30 refused keys: test/api/limit-headers-unknown-caller
+  'edge_unfinished_bodies', // while slow senders are there: test/edge/unfinished-bodies
+  'edge_unfinished_body_bytes', // likewise
+  'edge_bodies_given_up_total', // likewise
+  'edge_pipelined_requests', // while slow readers are there: test/edge/slow-readers
+  'edge_unread_answer_bytes', // likewise
+  'edge_slow_readers_ended_total', // likewise
+  'edge_event_streams', // a stream of events that is open
+  'edge_event_streams_ended_total', // and one that has ended
+  'log_lines_lost_total', // with a full disk: test/startup/log-streams.test.ts
+  'trace_spans_lost_total', // without a collector: test/telemetry/otlp-tracer.test.ts
+  'trace_spans_open', // without a collector: test/startup/open-spans.test.ts
+  'tls_certificate_expiry_timestamp_seconds', // with certificates: test/startup/watched-certificates
+  'credential_loaded_timestamp_seconds', // with files of secrets: likewise
+  'credential_reload_failures_total', // likewise
+  'edge_fail_closed_total', // without a limiter: test/startup/outage.test.ts
+  'edge_unsettled_total', // likewise
+  'limiter_reservations_expired_total', // after 60 s: test/limiter
+  'limiter_lost_cycles_total', // likewise, or after a crash
+  'limiter_heavy_losses_total', // after a crash: test/limiter/watermarks.test.ts
+  'identity_mailbox_wait_seconds', // calls that meet: below
+  // Only engines of a cluster have these: test/startup/cluster.test.ts, test/actor-runtime, test/cluster.
+  'journal_append_seconds',
+  'journal_group_records',
+  'journal_fenced_total',
+  'shards_owned',
+  'shard_moves_total',
+  'shard_seals_total',
+  'recovered_records_total',
+  'recovery_seconds',
+  'cluster_shards',
+  'not_owner_total',
+  'db_client_second_server_total', // with several servers only: test/storage/second-server.test.ts
+  'db_client_operation_duration_seconds',
+  'edge_retries_total',
+  'audit_failures_total', // without a store: test/audit/audit-trail.test.ts
+  // Only a console has these: test/console/guessing.test.ts.
+  'console_request_duration_seconds',
+  'console_sign_ins_total',
+];
+
+/** Scrapes until one shows what takes a second: each takes a few milliseconds. */
+const TRIES_MAX = 3_000;
+
+const names = Object.keys(METRICS) as MetricName[];
+
+/** Family by family: kind, help and samples. */
+function familiesIn(text: string) {
+  const families = new Map<string, { kind: string; help: string; samples: string[] }>();
+  for (const block of text.split('\n\n')) {
+    const [, name = '', help = ''] = /^# HELP (\S+) (.*)$/m.exec(block) ?? [];
+    const kind = /^# TYPE \S+ (\w+)$/m.exec(block)?.[1] ?? '';
+    const samples = block.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    if (name !== '') families.set(name, { kind, help, samples });
+  }
+  return families;
+}
+
+/** Whether any sample of a family has counted something. */
+function isObserved(samples: readonly string[]): boolean {
+  const shown = samples.filter((line) => !/_(bucket|sum)\{?/.test(line.split(' ')[0] ?? ''));
+  return shown.some((line) => Number(line.slice(line.lastIndexOf(' '))) > 0);
+}
+
+const isBucket = (line: string): boolean => /^\w+_bucket\{/.test(line);
+
+function labelsIn(line: string): string[] {
+  return [...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '']) => label).sort();
+}
+
+const catalog = suite('the catalog of metrics');
+
+catalog('has names in base units and never a label for who or which', () => {
+  for (const name of names) {
+    const { kind, labels } = METRICS[name];
+    assert.is(name.endsWith('_total'), kind === 'counter', name);
+    assert.not.match(name, /_(ms|millis|milliseconds|kib|mib)$/);
+    for (const label of labels) assert.not.match(label, /account|instance|key|id$/, name);
+  }
+});
+
+catalog('is what a scrape shows, besides the process’s own', async () => {
+  const families = familiesIn((await createMetrics().scrape()).text);
+  const others = [...families.keys()].filter((name) => !/^(process|nodejs)_/.test(name));
+  const ours = names.filter((name) => !/^(process|nodejs)_/.test(name));
+  assert.equal(others.sort(), ours.toSorted());
+  for (const name of names) {
+    const { kind, help } = METRICS[name];
+    assert.equal([families.get(name)?.kind, families.get(name)?.help], [kind, help]);
+  }
+});
+
+const scraped = suite('when three processes have had some traffic');
+
+let cluster: ThreeProcesses;
+let secrets: string[] = [];
+let texts: string[] = [];
+scraped.before(async () => {
+  cluster = await startThreeProcesses();
+  secrets = await makeTraffic(cluster.service);
+  texts = await scrapes(cluster);
+});
+scraped.after(async () => cluster.service[Symbol.asyncDispose]());
+
+scraped('every metric has been observed, but for the rare ones', () => {
+  const families = texts.map(familiesIn);
+  const silent = names.filter(
+    (name) => !families.some((scrape) => isObserved(scrape.get(name)?.samples ?? [])),
+  );
+  assert.equal(
+    silent.filter((name) => !RARE.includes(name)),
+    [],
+  );
+});
+
+scraped('every process shows all of them, those it never uses too', () => {
+  for (const text of texts) {
+    const families = familiesIn(text);
+    for (const name of names) assert.ok(families.has(name), name);
+  }
+});
+
+scraped('series have exactly the labels and buckets of the catalog', () => {
+  for (const text of texts) {
+    for (const name of names) {
+      const { labels, buckets = [] }: MetricDefinition = METRICS[name];
+      const samples = familiesIn(text).get(name)?.samples ?? [];
+      const [ofBuckets, others] = [samples.filter(isBucket), samples.filter((s) => !isBucket(s))];
+      for (const line of others) assert.equal(labelsIn(line), labels.toSorted(), line);
+      for (const line of ofBuckets) {
+        assert.equal(labelsIn(line), [...labels, 'le'].toSorted(), line);
+        const bound = /le="([^"]*)"/.exec(line)?.[1];
+        assert.ok(bound === '+Inf' || buckets.includes(Number(bound)), line);
+      }
+    }
+  }
+});
+
+scraped('no label says who it was or which', () => {
+  for (const text of texts) {
+    const labels = [...text.matchAll(/="([^"]*)"/g)].map(([, value = '']) => value);
+    for (const value of labels) {
+      assert.not.match(value, /inst_|svc_sk_|snap_|req_|[0-9a-f]{16}/);
+      for (const secret of secrets) assert.not.ok(value.includes(secret), value);
+    }
+  }
+});
+
+scraped('routes are templates, also of what does not exist', () => {
+  const [edge = ''] = texts;
+  const routes = new Set([...edge.matchAll(/http_route="([^"]*)"/g)].map(([, route]) => route));
+  assert.ok(routes.has('/instances/:id/process'), [...routes].join());
+  for (const route of routes) assert.not.match(route ?? '', /nowhere|persona_/);
+});
+
+const checkpoints = suite('when actors are stored');
+
+checkpoints('the age of what was dirty is counted, and so is a failure', async () => {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  const { checkpoint } = scene.store;
+  scene.store.checkpoint = () => Promise.reject(new Error('no disk'));
+  await scene.flush();
+  const failed = familiesIn((await scene.metrics.scrape()).text);
+  assert.ok(isObserved(failed.get('checkpoint_failures_total')?.samples ?? []));
+  assert.ok(isObserved(failed.get('journal_unflushed_records')?.samples ?? []));
+  scene.store.checkpoint = checkpoint;
+  await scene.flush();
+  const stored = familiesIn((await scene.metrics.scrape()).text);
+  assert.ok(isObserved(stored.get('checkpoint_dirty_age_seconds')?.samples ?? []));
+  assert.not.ok(isObserved(stored.get('journal_unflushed_records')?.samples ?? []));
+});
+
+checkpoints('calls that meet are counted as waiting', async () => {
+  const scene = instancesUnderTest();
+  await Promise.all([scene.ask(CREATE), scene.ask(observe(seen()))]);
+  const families = familiesIn((await scene.metrics.scrape()).text);
+  assert.ok(isObserved(families.get('identity_mailbox_wait_seconds')?.samples ?? []));
+});
+
+/** One model step in 64 is timed, so that many steps are taken. Answers what no label may hold. */
+async function makeTraffic(running: Service): Promise<string[]> {
+  const caller = await newCaller(running);
+  const poor = await newCaller(running, { requestsPerMinute: 1 });
+  const created = await caller.send('POST', '/instances', {
+    json: { name: 'Ada', initial_config: { mode_strengths: { order: 0.9, identity: 0.6 } } },
+  });
+  const { id } = created.body.data;
+  const observations = Array.from({ length: 100 }, (_, n) => ({
+    mode_target: n % 2 === 0 ? 'EXPLORATION' : 'ASSERTION',
+    signal_strength: 1,
+    timestamp: new Date(Date.UTC(2026, 0, 15) + n * 2_000).toISOString(),
+  }));
+  await caller.send('POST', `/instances/${id}/process/batch`, { json: { observations } });
+  const now = { mode_target: 'ORDER', signal_strength: 0.5 };
+  for (const _ of ['taken', 'too early']) {
+    await caller.send('POST', `/instances/${id}/process`, { json: now });
+  }
+  for (const path of [
+    '/instances',
+    `/instances/${id}/drift`,
+    '/personas/persona_leader',
+    '/nowhere',
+  ]) {
+    await caller.send('GET', path);
+    await poor.send('GET', path);
+  }
+  await send(running, 'GET', `/instances/${id}`);
+  return [id, caller.key, caller.accountId, poor.key, poor.accountId];
+}
+
+/** The scrapes of all processes, the edge's taken while calls are under way. */
+async function scrapes({ service, metricsUrls }: ThreeProcesses): Promise<string[]> {
+  const caller = await newCaller(service);
+  const [edgeUrl = '', ...otherUrls] = metricsUrls;
+  const found: string[] = [];
+  // The runtime's gauges are set by a sweep, once a second.
+  for (const url of otherUrls) found.push(await textThat(/^identity_actors_active\S+ [1-9]/m, url));
+  const busy = /^edge_inflight [1-9]/m;
+  const calls = () => Array.from({ length: 20 }, () => caller.send('GET', '/instances'));
+  return [await textThat(busy, edgeUrl, calls), ...found];
+}
+
+/** A scrape that matches, with `calls` under way at every try. */
+async function textThat(
+  pattern: RegExp,
+  url: string,
+  calls: () => Promise<unknown>[] = () => [],
+): Promise<string> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const underWay = Promise.all(calls());
+    const text = await textOf(url);
+    await underWay;
+    if (pattern.test(text)) return text;
+  }
+  throw new Error(`no scrape of ${url} has ${pattern}`);
+}
+
+async function textOf(url: string): Promise<string> {
+  return (await fetch(url)).text();
+}
+
+for (const group of [catalog, scraped, checkpoints]) group.run();

@@ -1,0 +1,81 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  isSampled,
+  spanIdOf,
+  traced,
+  traceFields,
+  traceIdOf,
+  traceparentIn,
+  traceparentOf,
+} from '#telemetry/tracer';
+
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const SPAN_ID = 'b7ad6b7169203331';
+const CONTEXT = `00-${TRACE_ID}-${SPAN_ID}-01`;
+
+const header = suite('a traceparent from outside');
+
+header('is taken when it is as W3C Trace Context writes it', () => {
+  assert.is(traceparentIn(CONTEXT), CONTEXT);
+  assert.is(traceIdOf(CONTEXT), TRACE_ID);
+  assert.is(spanIdOf(CONTEXT), SPAN_ID);
+});
+
+header('of a later version is read as far as this version knows it', () => {
+  assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01-what-comes`), CONTEXT);
+  assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01`), CONTEXT);
+});
+
+for (const [what, text] of [
+  ['nothing', undefined],
+  ['an empty text', ''],
+  ['another form', 'b3: 1'],
+  ['no version', `ff-${TRACE_ID}-${SPAN_ID}-01`],
+  ['capitals', CONTEXT.toUpperCase()],
+  ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
+  ['a span of zeros', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
+  ['more than this version has', `${CONTEXT}-more`],
+  ['a later version without its hyphen', `cc-${TRACE_ID}-${SPAN_ID}-01x`],
+  ['two headers in one', `${CONTEXT}, ${CONTEXT}`],
+  ['a line break', `${CONTEXT}\n`],
+] as const) {
+  header(`is none when it is ${what}`, () => assert.is(traceparentIn(text), undefined));
+}
+
+header('is none when any of its characters is no hex digit or hyphen in its place', () => {
+  for (let at = 0; at < CONTEXT.length; at += 1) {
+    for (const wrong of ['/', ':', '`', 'g', 'A', ' ', CONTEXT[at] === '-' ? '0' : '-']) {
+      const text = CONTEXT.slice(0, at) + wrong + CONTEXT.slice(at + 1);
+      assert.is(traceparentIn(text), undefined, text);
+    }
+  }
+  for (const digit of '0123456789abcdef') {
+    const text = `00-${digit.repeat(31)}1-${digit.repeat(15)}1-${digit.repeat(2)}`;
+    assert.is(traceparentIn(text), text);
+    assert.is(isSampled(text), Number.parseInt(digit, 16) % 2 === 1, text);
+  }
+});
+
+header('says by its last bit whether it is recorded, whatever the other flags', () => {
+  for (const [flags, expected] of [
+    ['00', false],
+    ['01', true],
+    ['02', false],
+    ['03', true],
+    ['fe', false],
+    ['ff', true],
+  ] as const) {
+    assert.is(isSampled(`00-${TRACE_ID}-${SPAN_ID}-${flags}`), expected, flags);
+  }
+  assert.is(traceparentOf(TRACE_ID, SPAN_ID, true), CONTEXT);
+});
+
+header('is carried by a message, and nothing is where there is none', () => {
+  assert.equal(traced({ n: 1 }, CONTEXT), { n: 1, traceparent: CONTEXT });
+  assert.equal(traced({ n: 1 }, undefined), { n: 1 });
+  assert.equal(traceFields(CONTEXT), { trace_id: TRACE_ID, span_id: SPAN_ID });
+  assert.equal(traceFields(undefined), {});
+});
+
+header.run();

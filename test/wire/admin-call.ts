@@ -1,4 +1,0 @@
-import { systemClock } from '#platform/clock';
-
-/** How tests make admin calls: long enough for a busy machine. */
-export const ADMIN_CALL = { timeoutMs: 3_000, clock: systemClock };
