@@ -15,6 +15,7 @@ const COMPILED = {
 };
 
 const WORKER = 'test/runner/worker.ts';
+const HOOK_ERRORS = './test/runner/hook-errors.ts';
 
 /** uvu's last lines in a file that runs in a process of its own. */
 const COUNTS = /Total: +(\d+)\s+Passed: +(\d+)\s+Skipped: +(\d+)/;
@@ -69,7 +70,7 @@ export class TestWorker {
   /** Runs a file in a process of its own. */
   async runAlone({ file, topology }: Job, variables: Variables): Promise<Outcome> {
     const all = { ...this.#variables, ...variables, TEST_TOPOLOGY: topology };
-    const { code, text } = await runToEnd(process.execPath, [file], all);
+    const { code, text } = await runToEnd(process.execPath, ['--import', HOOK_ERRORS, file], all);
     return { ...countsIn(text, code), text };
   }
 

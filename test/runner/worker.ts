@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import type { Topology } from '#test/runner/job';
+import '#test/runner/hook-errors';
 import { keptEnvironment } from '#test/support/kept-environment';
 
 /*

@@ -1,0 +1,19 @@
+import { registerHooks } from 'node:module';
+
+/*
+ * Lets a suite report an error of its hooks. uvu swallows the error, because the `finally` block of its
+ * runner returns. Imported before the first test file of a process.
+ */
+
+const HOOKS_END = '\t} finally {\n\t\tstate.__test__';
+const REPORT = '\t} catch (error) {\n\t\terrors += format("a hook", error, name);\n';
+
+registerHooks({
+  load: (url, context, nextLoad) => {
+    const loaded = nextLoad(url, context);
+    if (!url.endsWith('/uvu/dist/index.mjs')) return loaded;
+    const parts = String(loaded.source).split(HOOKS_END);
+    if (parts.length !== 2) throw new Error(`${url} does not look as expected`);
+    return { ...loaded, source: parts.join(REPORT + HOOKS_END) };
+  },
+});
