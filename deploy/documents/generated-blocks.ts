@@ -5,7 +5,6 @@ import { COMMANDS } from '#ctl/ctl';
 import { plannedClusterLines, unitCostLines } from '#deploy/documents/capacity-lines';
 import { dashboardLines } from '#deploy/documents/dashboard-lines';
 import { tableLines } from '#deploy/documents/markdown-table';
-import { reportLines } from '#deploy/documents/report-lines';
 import { METRICS } from '#telemetry/metrics';
 import { LAYERS } from '#test/architecture/map';
 import { PLAN_ROWS, planAfterRow } from '#test/billing/plan-table';
@@ -17,10 +16,7 @@ type GeneratedBlock = {
   readonly lines: () => readonly string[];
 };
 
-/**
- * Generated parts of documents: tables of variables, commands, layers, metrics, dashboards, plans
- * and reports.
- */
+/** Generated tables of documents: variables, commands, layers, metrics, dashboards, plans. */
 export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
@@ -34,7 +30,6 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
   { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },
   { document: 'docs/billing.md', name: 'plans', lines: planLines },
-  { document: 'test/reports.md', name: 'reports', lines: reportLines },
 ];
 
 function variableLines(): string[] {

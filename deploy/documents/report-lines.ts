@@ -24,12 +24,7 @@ export function reportLines(): string[] {
   rows.sort((one, other) => one.finding - other.finding);
   return tableLines(
     ['Finding', 'Fault', 'Test', 'File'],
-    rows.map(({ finding, fault, title, path }) => [
-      `${finding}`,
-      fault,
-      title,
-      `[${path}](../${path})`,
-    ]),
+    rows.map(({ finding, fault, title, path }) => [`${finding}`, fault, title, path]),
   );
 }
 

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { COMMANDS } from '#ctl/ctl';
 import { withBlock } from '#deploy/documents/generated-block';
 import { GENERATED_BLOCKS } from '#deploy/documents/generated-blocks';
+import { reportLines } from '#deploy/documents/report-lines';
 
 const documents = suite('the generated parts of documents');
 
@@ -19,6 +20,12 @@ documents('say of every command of ctl what it does, in a sentence', () => {
   for (const { words, description } of COMMANDS) {
     assert.match(description, /^[A-Z].*\.$/s, words.join(' '));
   }
+});
+
+const reports = suite('the table of public reports');
+
+reports('has a row for each report, which stands directly above its test', () => {
+  assert.ok(reportLines().length > 100, `${reportLines().length}`);
 });
 
 const block = suite('a block of a document');
@@ -42,4 +49,5 @@ for (const [what, text] of [
 }
 
 documents.run();
+reports.run();
 block.run();
