@@ -119,10 +119,10 @@ function variantOf(ratio: string | undefined, endpoint: string): Variant {
 
 /** What is divided by what. */
 function aboutOf(hash: string, ratio: string | undefined): string {
-  const traced = ratio === undefined ? '' : `, which traces ${ratio} of its requests,`;
+  const traced = ratio === undefined ? '' : `, with \`SERVICE_TRACE_RATIO=${ratio}\`,`;
   return (
-    `The ratios are this checkout${traced} divided by ${hash}. Each variant is started several ` +
-    'times. A higher request rate and less CPU are better.'
+    `The ratios are this checkout${traced} divided by ${hash}, over several starts. A higher ` +
+    'request rate and less CPU are better.'
   );
 }
 

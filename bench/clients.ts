@@ -184,7 +184,7 @@ const circumstances = await describeRun({
 });
 const tables = await measured(values.quick ? QUICK : FULL);
 const about =
-  `One process has ${CALLS_IN_FLIGHT} calls to one standalone service in flight. The ratios are calls through the ` +
+  `A process has ${CALLS_IN_FLIGHT} calls to a standalone service in flight. The ratios are calls through the ` +
   'client divided by a bare `fetch` with the same key, body and parsing.';
 const heading = {
   title: 'TypeScript client',

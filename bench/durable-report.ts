@@ -37,9 +37,10 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
     '## Durable comparison',
     `${comparisons.join('; then ')}. All stores sync before they answer: ${settings.join(', ')}. ` +
       `The load observes all instances in turn. ${isBesidePostgres ? POSTGRES_NOTE : ''}` +
-      'The service writes checkpoints up to 2 min late: it gets load for ' +
-      `${checkpointS} s before the measurement, and writes its last checkpoint before the load ` +
-      'of the next server.',
+      'Checkpoints are up to 2 min late. Therefore the service gets load for ' +
+      `${checkpointS} s before each measurement, and writes its last checkpoint before the next ` +
+      'server gets load.',
+    DISK_NOTE,
   ].join('\n\n');
 }
 
@@ -48,6 +49,11 @@ const CASSANDRA_SETTINGS = `Cassandra has \`commitlog_sync: batch\` and a timer 
 const POSTGRES_NOTE =
   '(pg) and (cas) run the same model, check the API key and answer the same bytes, but have no ' +
   'limiter. ';
+
+const DISK_NOTE =
+  'Bytes on disk are all table files after flush and compaction, without commit log, divided by all ' +
+  'observations. For SQLite they are the pages of tables and indexes. `heads` holds the newest history ' +
+  'rows. `answers` is divided by the calls with a key.';
 
 function roundsOf({ instanceCount, rounds }: DurableFindings, connections: number): string {
   const heading = `Durable, ${numberText(instanceCount, 0)} instances, ${connections} connections`;
@@ -71,14 +77,11 @@ function diskOf({ instanceCount, disk }: DurableFindings): string {
     return [who, numberText(observations, 0), ...each, numberText(keyed, 0), ofAnswers];
   });
   const head = [
-    ...['', 'observations', 'bytes of each', ...TABLES.map((table) => `\`${table}\``), 'others'],
-    ...['with a key', '`answers`, bytes of each'],
+    ...['', 'observations', 'bytes each', ...TABLES.map((table) => `\`${table}\``), 'others'],
+    ...['with a key', '`answers`, bytes each'],
   ];
   return [
     `## Bytes on disk per observation, ${numberText(instanceCount, 0)} instances`,
-    'Size of all table files, flushed and compacted, divided by all observations of the instances; ' +
-      'for SQLite the pages of each table with its indexes. `heads` holds the newest history rows. ' +
-      'The commit log is not counted. Answers to calls with a key are divided by these calls.',
     tableOf(head, rows),
   ].join('\n\n');
 }

@@ -152,7 +152,7 @@ async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
     tableOf(['', 'pairs', ratio, 'CPU a request, ratio', `median ≥ ${RATIO_MIN}`], rows),
     tableOf(
       ['', 'bytes', 'live ≤ 20 KiB'],
-      [['one open stream, standalone', held, verdict(bytes.live <= STREAM_BYTES_MAX)]],
+      [['an open stream, standalone', held, verdict(bytes.live <= STREAM_BYTES_MAX)]],
     ),
   ];
 }
@@ -167,8 +167,8 @@ const circumstances = await describeRun({
 });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const about =
-  'Two services get load from 64 connections. First one, then the other service has 1,000 idle streams ' +
-  'open, of other accounts and instances. The ratios are a run with streams divided by a run without.';
+  'Two services get load from 64 connections. In turn, each service also has 1,000 idle streams of other ' +
+  'accounts open. The ratios are a run with streams divided by a run without streams.';
 const heading = {
   title: 'Open event streams',
   about,

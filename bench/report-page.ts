@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { tableOf } from '#bench/report-table';
+import { runFacts } from '#bench/report-table';
 
 /** A page of several measurements. Each measurement replaces its own section. */
 type ReportPage = { readonly file: string; readonly head: string };
@@ -11,10 +11,10 @@ export const AGAINST_PAGE: ReportPage = {
   file: 'bench/AGAINST.md',
   head: `# Costs of changes and features
 
-This page shows what a change of the code, tracing, open event streams and the TypeScript client cost. Each section
-names its command; a full run replaces its section. Two variants take turns on one machine, so that a slower machine
-slows both. A pair is one run of each variant, in changing order. The tables give the quartiles (25 / 50 / 75 %) of the
-pairs' ratios. ${NOT_MET} explains targets that are not met.`,
+This page gives the cost of a code change, tracing, open event streams and the TypeScript client. Two variants take
+turns on the same machine. A pair is a run per variant, in changing order. Cells are quartiles (25 / 50 / 75 %) of the
+pairs' ratios. Each full run replaces its section.
+${NOT_MET} explains missed targets.`,
 };
 
 /** Growth with instances, histories, accounts, engines and the size of a file. */
@@ -22,10 +22,9 @@ export const SCALE_PAGE: ReportPage = {
   file: 'bench/SCALE.md',
   head: `# Scale measurements
 
-This page shows how time and memory grow with instances, histories, accounts, engines and the size of a file. Each
-section names its command and commit; a full run replaces its section. Cassandra, NATS, the service and the caller
-share the machine. A row such as \`2 × 10,000\` is 2 engines and 10,000 instances.
-${NOT_MET} explains targets that are not met.`,
+This page shows how time and memory grow with instances, histories, accounts, engines and file size. Cassandra, NATS,
+service and caller share the machine. \`2 × 10,000\` means 2 engines and 10,000 instances. Each full run replaces its
+section. ${NOT_MET} explains missed targets.`,
 };
 
 /** What stands above the tables of a section. */
@@ -43,9 +42,7 @@ export function reportSection(
   { title, about, command, circumstances }: Heading,
   tables: readonly string[],
 ): string {
-  const rows = circumstances.map(({ name, value }) => [name, value]);
-  const facts = tableOf(['', ''], [['Command', `\`${command}\``], ...rows]);
-  return [`## ${title}`, about, facts, ...tables].join('\n\n');
+  return [`## ${title}`, about, runFacts(command, circumstances), ...tables].join('\n\n');
 }
 
 /** Replaces the section with the same heading in the file of a page, or appends it. */

@@ -4,7 +4,16 @@ import type { CpuCost } from '#bench/wrk';
 /** A table in Markdown. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+}
+
+/** The command and the circumstances of a run, in one paragraph. */
+export function runFacts(
+  command: string,
+  circumstances: readonly { readonly name: string; readonly value: string }[],
+): string {
+  const facts = circumstances.map(({ name, value }) => `${name}: ${value}`);
+  return [`Command: \`${command}\``, ...facts].join('; ');
 }
 
 /** Whether a target is met, as the tables say it. */

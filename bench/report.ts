@@ -10,7 +10,7 @@ import { limiterReport, limiterTargets } from '#bench/limiter/limiter-report';
 import type { Circumstance } from '#bench/machine';
 import type { MemoryResult } from '#bench/memory';
 import type { OpenRow } from '#bench/open-rounds';
-import { tableOf, verdict } from '#bench/report-table';
+import { runFacts, tableOf, verdict } from '#bench/report-table';
 import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
 
@@ -51,22 +51,20 @@ export function reportOf(findings: Findings): string {
 
 function headOf(findings: Findings): string {
   const { command, circumstances, answerBytes, seconds } = findings;
-  const rows = [
-    ['Command', `\`${command}\``],
-    ...circumstances.map(({ name, value }) => [name, value]),
-    ...(answerBytes === undefined ? [] : [['Answer', `${numberText(answerBytes, 0)} bytes`]]),
-    ['Duration', `${numberText(seconds, 0)} s`],
-  ];
-  return [`# ${titleOf(findings)}`, READING, tableOf(['', ''], rows)].join('\n\n');
+  const answer = { name: 'Answer', value: `${numberText(answerBytes ?? 0, 0)} bytes` };
+  const facts = runFacts(command, [
+    ...circumstances,
+    ...(answerBytes === undefined ? [] : [answer]),
+    { name: 'Duration', value: `${numberText(seconds, 0)} s` },
+  ]);
+  return [`# ${titleOf(findings)}`, READING, facts].join('\n\n');
 }
 
 const READING = [
-  'This page compares the service with reference servers on one machine. Each figure is the median of alternating',
-  'rounds, with (smallest..largest). The load generator and all servers share the machine; no process is pinned to a',
-  'core. The service runs with authentication, limiter, limit headers, metrics and model.',
-  '',
-  'Letters name the servers of the tables: `s / c` is the throughput of (s) divided by the throughput of (c) in the same',
-  'round. [docs/scale.md](../docs/scale.md#targets-not-met) explains targets that are not met.',
+  'This page compares the service with reference servers. Cells are medians over alternating rounds, with',
+  '(smallest..largest). Load generator and servers share a machine; no process is pinned to a core. The service runs',
+  'with authentication, limiter, limit headers, metrics and model. `s / c` is the throughput ratio between servers (s)',
+  'and (c) in the same round. [docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
 ].join('\n');
 
 /** The subject of a run; a run of durable servers alone is named after their store. */
@@ -106,7 +104,7 @@ function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Fi
     const bytes = memory.bytesPerInstance;
     const limit = `≤ ${numberText(INSTANCE_BYTES_MAX, 0)} bytes`;
     const reached = `${numberText(bytes, 0)} bytes`;
-    rows.push(['one idle active instance', limit, reached, verdict(bytes <= INSTANCE_BYTES_MAX)]);
+    rows.push(['an idle active instance', limit, reached, verdict(bytes <= INSTANCE_BYTES_MAX)]);
   }
   if (journal !== undefined) {
     const ratio = journal.agedP50Ms / journal.freshP50Ms;
@@ -129,8 +127,8 @@ function openOf(open: readonly OpenRow[]): string {
     return [`(${label})`, numberText(requestsPerS, 0), ...figures, `${attempts}`];
   });
   const note =
-    'k6 starts requests at a fixed rate, however slowly the servers answer. The latencies include ' +
-    'the time of k6 on the same cores. A run with a dropped or wrong request is void and repeated once.';
+    'k6 starts requests at a fixed rate. Latencies include the time of k6 on the same cores. A run ' +
+    'with a dropped or wrong request is void and repeated once.';
   const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms', 'attempts'], rows);
   return `## Open model\n\n${note}\n\n${table}`;
 }
@@ -158,10 +156,10 @@ function memoryOf(memory: MemoryResult | undefined): string {
   const residentBytes = (last?.residentBytes ?? 0) - (first?.residentBytes ?? 0);
   const sentence =
     `${numberText(memory.instances, 0)} instances joined one warm standalone process; ` +
-    `${numberText(memory.active, 0)} were active at the end. One idle active instance takes ` +
+    `${numberText(memory.active, 0)} were active at the end. An idle active instance takes ` +
     `${numberText(memory.bytesPerInstance, 0)} live bytes without its history row, and ` +
-    `${numberText(residentBytes / memory.instances, 0)} resident bytes with the row. One more cycle ` +
-    `adds a history row of ${numberText(memory.bytesPerRow, 0)} bytes.`;
+    `${numberText(residentBytes / memory.instances, 0)} resident bytes with the row. Each cycle ` +
+    `adds ${numberText(memory.bytesPerRow, 0)} bytes.`;
   const head = ['', 'resident MiB', 'resident MiB after collection', 'live MiB (heap, buffers)'];
   return `## Memory\n\n${sentence}\n\n${tableOf(head, rows)}`;
 }

@@ -9,9 +9,9 @@ export type DeciderLabel = (typeof DECIDERS)[number];
 
 /** What each letter stands for. */
 export const DECIDER_TITLES: Readonly<Record<DeciderLabel, string>> = {
-  l: 'limiter, Admit of one cycle and its Settle',
-  r: 'limiter, Admit of a call that needs no cycle',
-  redis: 'Redis, a script for minute and month',
+  l: 'limiter: Admit and Settle of a cycle',
+  r: 'limiter: Admit without a cycle',
+  redis: 'Redis: a script for minute and month',
 };
 
 /** What one load of one decider came to; void when `problem` says why. */

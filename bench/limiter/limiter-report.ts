@@ -20,11 +20,11 @@ const RATIO_MIN = 1.5;
 const P99_MS_MAX = 5;
 
 const NOTE =
-  'One durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ask ' +
-  'about 1,000 accounts in turn. A decision is an `Admit`; callers of (l) also send a `Settle` and ' +
-  'do not wait for it, as edges do. Each side sends all messages of one event-loop turn in one write. ' +
-  'Redis syncs its append-only file every second; the limiter grants only what is durable. In the ' +
-  'open model, latency counts from the due time and includes the timer of the caller (1 ms).';
+  'A durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ask about ' +
+  '1,000 accounts in turn. A decision is an `Admit`. Like edges, callers of (l) also send a `Settle` ' +
+  'and do not wait. All sides batch the messages of an event-loop turn into one write. Redis syncs its ' +
+  'append-only file every second; the limiter grants only durable allowance. In the open model, ' +
+  "latency counts from the due time and includes the caller's timer (1 ms).";
 
 /** What was reached of the limiter's targets; nothing without findings. */
 export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {

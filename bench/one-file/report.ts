@@ -3,7 +3,7 @@ import type { FileLook } from '#bench/one-file/file-watch';
 import type { OneFileFindings } from '#bench/one-file/measure';
 import { reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
-import { latenciesOf, pageFigures } from '#bench/scale/latencies';
+import { latenciesOf, pageFigure } from '#bench/scale/latencies';
 import { atMost, figure, type ScaleFigure } from '#bench/scale/scale-part';
 import { mebibytes, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, takeOverMsMax } from '#bench/targets';
@@ -19,9 +19,9 @@ export function oneFileReport(
 ): string {
   const { sizes, observations } = found;
   const about =
-    `One process serves one SQLite file with ${numberText(sizes.instances, 0)} instances of one account and ` +
-    `${numberText(observations, 0)} observations. Of 100 instances, 90 have 4 observations, 9 have 40, and one ` +
-    'has 280. The storage ports wrote this data as checkpoints do; it was not sent as calls.';
+    `A process serves a SQLite file with ${numberText(sizes.instances, 0)} instances in one account and ` +
+    `${numberText(observations, 0)} observations. 90 % of the instances have 4 observations, 9 % have 40, ` +
+    '1 % has 280. The storage ports wrote this data, as checkpoints do.';
   const heading = { title: 'One large file', about, command, circumstances };
   const tables = [
     figuresTable([...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)]),
@@ -63,9 +63,9 @@ function ofPages({ load, sizes, listings }: OneFileFindings): ScaleFigure[] {
   );
   const listed = numberText(sizes.instances, 0);
   return [
-    ...pageFigures('history page, not in memory', load.cold),
-    ...pageFigures('history page, in memory', load.warm),
-    ...pageFigures('history page from row 150 on, from chunks', load.deep),
+    pageFigure('history page, not in memory', load.cold),
+    pageFigure('history page, in memory', load.warm),
+    pageFigure('history page from row 150 on, from chunks', load.deep),
     figure(
       `observations meanwhile, ${numberText(sizes.rate, 0)}/s, p50 and p99`,
       `${numberText(p50, 1)} and ${numberText(p99, 1)} ms`,
@@ -113,8 +113,8 @@ function tablesOf({ bytesByTable, sizes, observations }: OneFileFindings): strin
       numberText(bytes / observations, 1),
     ]);
   const note =
-    'Pages of each table with its indexes, after the load and an orderly stop. The heads hold the ' +
-    'newest rows of the history.';
+    'Pages of each table and its indexes, after the load and an orderly stop. `heads` holds the ' +
+    'newest history rows.';
   const head = ['', 'size', 'bytes per instance', 'bytes per observation'];
   return `### Tables\n\n${note}\n\n${tableOf(head, rows)}`;
 }

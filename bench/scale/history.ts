@@ -4,7 +4,7 @@ import { untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { Inspector } from '#bench/inspector';
 import { at } from '#bench/process-answer';
-import { pageFigures, timed } from '#bench/scale/latencies';
+import { pageFigure, timed } from '#bench/scale/latencies';
 import { BATCH, LongHistory } from '#bench/scale/long-history';
 import { figure, type ScalePart } from '#bench/scale/scale-part';
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
@@ -55,7 +55,7 @@ export const history: ScalePart = {
       ),
       figure('longest batch of 100 observations', `${taken.longestMs.toFixed(0)} ms`),
       figure('last answer until everything is checkpointed', `${(storedMs / 1_000).toFixed(1)} s`),
-      ...pageFigures(`page of ${PAGE_ROWS} rows at any depth`, times),
+      pageFigure(`page of ${PAGE_ROWS} rows at any depth`, times),
       figure(
         'memory of the engine: resident at the last batch; resident after collection; live',
         [afterLoad, residentBytes, liveBytes].map((bytes) => mebibytes(bytes)).join('; '),

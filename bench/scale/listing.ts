@@ -2,7 +2,7 @@ import { type DurableService, startDurable } from '#bench/durable-service';
 import { activeInstances, ownedShards, untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { untilAnswered } from '#bench/readiness';
-import { pageFigures, timed } from '#bench/scale/latencies';
+import { pageFigure, timed } from '#bench/scale/latencies';
 import { ListedInstances, type ListedPage } from '#bench/scale/listed-instances';
 import { figure, type ScalePart } from '#bench/scale/scale-part';
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
@@ -58,7 +58,7 @@ export const listing: ScalePart = {
     return [
       rateFigure('instances created in the last tenth', rates),
       figure('first page after a restart, which loads the listing', `${firstMs.toFixed(0)} ms`),
-      ...pageFigures(`page of ${PAGE_ITEMS} from the middle, heads not in memory`, times),
+      pageFigure(`page of ${PAGE_ITEMS} from the middle, heads not in memory`, times),
     ];
   },
 };

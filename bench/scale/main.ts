@@ -73,7 +73,7 @@ function sectionOf(
     `## ${title}\n`,
     `\`--only ${name}\`, ${new Date().toISOString().slice(0, 10)}, commit ${checkoutCommit()}, ${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, ${minutes.toFixed(0)} min\n`,
     '|  | target | reached |  |',
-    '| --- | --- | --- | --- |',
+    '|---|---|---|---|',
     ...rows,
     '',
   ].join('\n');

@@ -178,20 +178,18 @@ function figuresOf({ records, answeredMsMax }: Tail, rounds: readonly Round[]): 
   const wanted = atMost(`${name}: last shard answers`, Math.max(...last), answeredMsMax, 'ms');
   return [
     figure(
-      `${name}: records without a checkpoint`,
-      spread((round) => round.unflushed),
-    ),
-    figure(
-      `${name}: records recovered`,
-      spread((round) => round.recovered),
+      `${name}: records without a checkpoint / recovered`,
+      `${spread((round) => round.unflushed)} / ${spread((round) => round.recovered)}`,
     ),
     figure(
       `${name}: size of the journal`,
       `${spread((round) => round.stored.bytes / BYTES_PER_MIB, 1)} MiB`,
     ),
     figure(`${name}: every shard owned`, `${spread((round) => round.ownedMs)} ms`),
-    figure(`${name}: shard answers, p50`, `${spread((round) => latency(round).p50)} ms`),
-    figure(`${name}: shard answers, p99`, `${spread((round) => latency(round).p99)} ms`),
+    figure(
+      `${name}: shard answers, p50 / p99`,
+      `${spread((round) => latency(round).p50)} / ${spread((round) => latency(round).p99)} ms`,
+    ),
     { ...wanted, reached: `${spread((round) => latency(round).longest)} ms` },
     figure(`${name}: longest wait at other engines`, `${spread((round) => round.bystanderMs)} ms`),
   ];
