@@ -20,7 +20,7 @@ export function closedOf(heading: string, rounds: readonly Round[], connections:
       over((result) => result.p50Ms, 2),
       over((result) => result.p99Ms, 2),
       cpuOf(valid),
-      `${valid.length} of ${all.length}`,
+      `${valid.length}/${all.length}`,
     ];
   });
   const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'valid rounds'];

@@ -69,7 +69,7 @@ function loadTable(rows: readonly DecisionRow[], load: string): string {
         over(({ p99Ms }) => p99Ms, 2),
         over(({ longestMs }) => longestMs, 1),
         cpuOf(results),
-        `${results.length} of ${all.length}`,
+        `${results.length}/${all.length}`,
       ],
     ];
   });

@@ -34,10 +34,18 @@ const COMPILE: CellTimes = { leadInS: 35, measuredS: 1 };
 /** A combination of engines and place in the list of keyspaces. */
 type Combination = { readonly engines: number; readonly place: number };
 
+/** Figures of a cell. CPU is in µs per observation. */
+const COLUMNS = [
+  ...['observations/s', 'p50 ms', 'p99 ms'],
+  ...['edge µs', 'limiter µs', 'engines µs', 'Cassandra µs', 'NATS µs'],
+  ...['records a group', 'append ms', 'active'],
+] as const;
+
 /** What an observation costs with more engines and more instances. */
 export const growth: ScalePart = {
   name: 'growth',
   title: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
+  columns: COLUMNS,
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();
     const wrk = await findWrk();
@@ -76,34 +84,40 @@ function timesOf({ known }: SeededKeyspace): CellTimes {
   return known >= MANY_KNOWN ? MANY : USUAL;
 }
 
-/** One figure a cell, by engines and then instances, and one where instances are not in memory. */
+/** A row for each cell, by engines and then instances, and a row for instances that are not in memory. */
 function figuresOf(cells: readonly Cell[]): ScaleFigure[] {
   const sorted = cells.toSorted((a, b) => a.engines - b.engines || a.known - b.known);
   return sorted.flatMap(
     ({ engines, known, result, recordsPerGroup, appendMs, active, whenCold }) => {
       const title = `${engines} × ${known.toLocaleString('en')}`;
-      const journal = `${recordsPerGroup.toFixed(1)} records a group, append ${appendMs.toFixed(1)} ms`;
-      const memory = `${active.toLocaleString('en')} active`;
-      const usual = figure(title, `${textOf(result)}; ${journal}; ${memory}`);
+      const journal = [recordsPerGroup.toFixed(1), appendMs.toFixed(1)];
+      const memory = active.toLocaleString('en');
+      const usual = rowOf(title, [...cellsOf(result), ...journal, memory]);
       if (whenCold === undefined) return [usual];
-      return [usual, figure(`${title}, none of them in memory`, textOf(whenCold))];
+      return [usual, rowOf(`${title}, not in memory`, [...cellsOf(whenCold), '', '', ''])];
     },
   );
 }
 
-function textOf({ requestsPerS, p50Ms, p99Ms, cpu }: ClosedResult): string {
+function rowOf(title: string, cells: readonly string[]): ScaleFigure {
+  return { ...figure(title, ''), cells };
+}
+
+/** The first eight of `COLUMNS`. */
+function cellsOf({ requestsPerS, p50Ms, p99Ms, cpu }: ClosedResult): string[] {
   const of = (isMeant: (name: string) => boolean) =>
     cpu
       .filter(({ process }) => isMeant(process))
       .reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0)
       .toFixed(0);
-  const parts = [
-    `edge ${of((name) => name === 'edge')}`,
-    `limiter ${of((name) => name === 'limiter')}`,
-    `engines ${of((name) => name.startsWith('engine'))}`,
-    `Cassandra ${of((name) => name === 'cassandra')}`,
-    `NATS ${of((name) => name === 'nats')}`,
+  return [
+    requestsPerS.toFixed(0),
+    p50Ms.toFixed(1),
+    p99Ms.toFixed(1),
+    of((name) => name === 'edge'),
+    of((name) => name === 'limiter'),
+    of((name) => name.startsWith('engine')),
+    of((name) => name === 'cassandra'),
+    of((name) => name === 'nats'),
   ];
-  const speed = `${requestsPerS.toFixed(0)}/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`;
-  return `${speed}; CPU µs: ${parts.join(', ')}`;
 }

@@ -14,6 +14,8 @@ export type ScaleFigure = {
   readonly reached: string;
   /** Whether the target is met; true without one. */
   readonly isMet: boolean;
+  /** A value for each column of a part that has columns. */
+  readonly cells?: readonly string[];
 };
 
 /** A question about size, and how it is answered by measuring. */
@@ -21,6 +23,8 @@ export type ScalePart = {
   /** As `--only` takes it. */
   readonly name: string;
   readonly title: string;
+  /** Columns of the table, instead of target, reached value and verdict. */
+  readonly columns?: readonly string[];
   readonly measure: (run: ScaleRun) => Promise<readonly ScaleFigure[]>;
 };
 

@@ -38,7 +38,7 @@ const GROWTH = {
 } as const;
 const HUNDRED = { ...GROWTH, row: '1 × 100' } as const;
 const MILLION = { ...GROWTH, row: '1 × 1,000,000' } as const;
-const MILLION_COLD = { ...GROWTH, row: '1 × 1,000,000, none of them in memory' } as const;
+const MILLION_COLD = { ...GROWTH, row: '1 × 1,000,000, not in memory' } as const;
 const MEMORY = { source: 'bench/RESULTS.md', chapter: 'Memory' } as const;
 
 /**
@@ -56,19 +56,19 @@ export const MEASURED = {
   engineUs256: { ...BUSY_256, value: 29.1, text: 'engine 29.1' },
   enginePlainUs: { ...SPREAD_256, value: 58.3, text: 'engine 58.3' },
   engineKeyedUs: { ...KEYED_256, value: 105.7, text: 'engine 105.7' },
-  engineFewUs: { ...HUNDRED, value: 46, text: 'engines 46' },
-  engineManyUs: { ...MILLION, value: 101, text: 'engines 101' },
-  engineColdUs: { ...MILLION_COLD, value: 216, text: 'engines 216' },
+  engineFewUs: { ...HUNDRED, value: 46, text: '| 46 |' },
+  engineManyUs: { ...MILLION, value: 101, text: '| 101 |' },
+  engineColdUs: { ...MILLION_COLD, value: 216, text: '| 216 |' },
   cassandraUs64: { ...BUSY_64, value: 34.6, text: 'cassandra 34.6' },
   cassandraUs256: { ...BUSY_256, value: 18.7, text: 'cassandra 18.7' },
   cassandraPlainUs: { ...SPREAD_256, value: 20.1, text: 'cassandra 20.1' },
   cassandraKeyedUs: { ...KEYED_256, value: 85.1, text: 'cassandra 85.1' },
-  cassandraFewUs: { ...HUNDRED, value: 30, text: 'Cassandra 30' },
-  cassandraManyUs: { ...MILLION, value: 55, text: 'Cassandra 55' },
-  cassandraColdUs: { ...MILLION_COLD, value: 297, text: 'Cassandra 297' },
+  cassandraFewUs: { ...HUNDRED, value: 30, text: '| 30 |' },
+  cassandraManyUs: { ...MILLION, value: 55, text: '| 55 |' },
+  cassandraColdUs: { ...MILLION_COLD, value: 297, text: '| 297 |' },
   /** Observations per second and records per group, for one engine at its maximum append rate. */
-  observationsPerSecond: { ...HUNDRED, value: 7_423, text: '7423/s' },
-  groupRecords64: { ...HUNDRED, value: 29.8, text: '29.8 records a group' },
+  observationsPerSecond: { ...HUNDRED, value: 7_423, text: '| 7423 |' },
+  groupRecords64: { ...HUNDRED, value: 29.8, text: '| 29.8 |' },
   groupRecords256: {
     source: 'docs/scale.md',
     value: 80,
