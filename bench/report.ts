@@ -63,8 +63,9 @@ function headOf(findings: Findings): string {
 const READING = [
   'This page compares the service with reference servers. Cells are medians over alternating rounds, with',
   '(smallest..largest). Load generator and servers share a machine; no process is pinned to a core. The service runs',
-  'with authentication, limiter, limit headers, metrics and model. `s / c` is the throughput ratio between servers (s)',
-  'and (c) in the same round. [docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
+  'with authentication, limiter, limit headers, metrics and model. The tables below name each server and its letter.',
+  '`s / c` is the throughput ratio between (s) and (c) in the same round.',
+  '[docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
 ].join('\n');
 
 /** The subject of a run; a run of durable servers alone is named after their store. */

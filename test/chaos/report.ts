@@ -25,7 +25,8 @@ export function headText(): string {
   return `# Chaos test
 
 This page shows what callers meet while parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2 limiters,
-3 engines, NATS and Cassandra on one machine, stops everything after the load, and checks the stores:
+3 engines, NATS and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`. After the load,
+\`make chaos\` stops everything and checks the stores:
 
 - Every acknowledged call is stored once, with the answered state.
 - Every account is charged for its committed cycles; only crashes and expired reservations may add to them.
