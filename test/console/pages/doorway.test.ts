@@ -131,6 +131,70 @@ doorway('an invitation makes a member, who sees what the role shows', async (pag
   assertQuiet(opened, ['401 /api/me']);
 });
 
+// Report 11: an invitation was accepted with a password alone, though the user had a second factor.
+doorway(
+  'an invitation of a former member asks for the code of the second factor',
+  async (pages) => {
+    const { desk } = pages;
+    const owner = await desk.owner();
+    const vera = await desk.member(owner, 'vera@example.com', 'viewer');
+    const { data } = await vera.expect(200, 'POST', '/second-factor', { password: PASSWORD });
+    const secret = String(data['secret']);
+    await vera.expect(200, 'POST', '/second-factor/confirm', {
+      code: codeOf(secret, desk.clock.wallMs()),
+    });
+    const { data: me } = await vera.expect(200, 'GET', '/me');
+    await owner.expect(200, 'DELETE', `/members/${(me['user'] as { id: string }).id}`);
+    const invited = { email: 'vera@example.com', role: 'viewer' };
+    const { data: again } = await owner.expect(201, 'POST', '/members/invitations', invited);
+    await using opened = await pages.open(`/#/invitation/${tokenIn(again['link'])}`);
+    const { page } = opened;
+    await page.getByLabel('Your name').fill('Vera');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Join' }).click();
+    const code = page.getByLabel('Code of your second factor');
+    await code.waitFor();
+    desk.clock.advance(30_000);
+    await code.fill(codeOf(secret, desk.clock.wallMs()));
+    await page.getByRole('button', { name: 'Join' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assertQuiet(opened, ['401 /api/me', '401 /api/invitations/accept']);
+  },
+);
+
+// Report 11: an email leads to a user of the account that made it, so a sign-in names the account.
+doorway('a browser that used a link remembers its account for the next sign-in', async (pages) => {
+  const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
+  const invited = { email: 'vera@example.com', role: 'viewer' };
+  const { data } = await bob.expect(201, 'POST', '/members/invitations', invited);
+  await using opened = await pages.open(`/#/invitation/${tokenIn(data['link'])}`);
+  const { page } = opened;
+  await page.getByLabel('Your name').fill('Vera');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Join' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Email').fill('vera@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  assert.is(await page.getByLabel('Account id').inputValue(), 'accountOfBob');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  assertQuiet(opened, ['401 /api/me']);
+});
+
+// Report 11: no password can be tried by an invitation, so who has a user joins after a sign-in.
+doorway('who is signed in joins a further account by its invitation', async (pages) => {
+  const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
+  const ada = await pages.desk.owner();
+  const invited = { email: 'bob@example.com', role: 'developer' };
+  const { data } = await ada.expect(201, 'POST', '/members/invitations', invited);
+  await using opened = await pages.open(`/#/invitation/${tokenIn(data['link'])}`, bob);
+  const { page } = opened;
+  await page.getByRole('button', { name: 'Join as bob@example.com' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  assert.is(await page.getByLabel('Account', { exact: true }).inputValue(), 'accountOfAda');
+  assertQuiet(opened);
+});
+
 doorway('a member of two accounts goes from one to the other', async (pages) => {
   const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
   const ada = await pages.desk.owner();

@@ -169,6 +169,7 @@ function addKeyRoutes(add: AddRoute, account: FakeAccount): void {
     return reply.status(201).send(create(body as Record<string, unknown>));
   });
   add('PATCH', '/api/keys/:id', (request) => change(request, request.body as Partial<FakeKey>));
+  add('PUT', '/api/keys/:id/scope', (request) => change(request, request.body as Partial<FakeKey>));
   add('POST', '/api/keys/:id/rotate', (request, reply) => {
     const before = account.keys.find(({ id }) => id === idIn(request));
     return reply.status(201).send(create({ name: before?.name, scope: before?.['scope'] }));

@@ -156,6 +156,64 @@ keys('renames, rotates with a grace, disables and enables', async (pages) => {
   assertQuiet(opened);
 });
 
+// Report 9: a developer could create a key with rights that the role does not have.
+keys('offers only scopes and actions whose rights the person has', async (pages) => {
+  fillSample(pages.account);
+  const [one] = pages.account.keys;
+  assert.ok(one);
+  pages.account.keys = [
+    { ...one, id: 'key_1', name: 'worker', scope: 'full' },
+    { ...one, id: 'key_2', name: 'auditor', scope: 'full audit', status: 'disabled' },
+  ];
+  const owner = await pages.desk.owner();
+  const developer = await pages.desk.member(owner, 'grace@example.com', 'developer');
+  await using opened = await pages.open('/keys', developer);
+  const { page } = opened;
+  const buttonsOf = (name: RegExp) => page.getByRole('row', { name }).getByRole('button');
+  await buttonsOf(/worker/)
+    .first()
+    .waitFor();
+  assert.equal(await buttonsOf(/worker/).allTextContents(), [
+    ...['Rename', 'Scope', 'Rotate', 'Disable', 'Revoke'],
+  ]);
+  assert.equal(await buttonsOf(/auditor/).allTextContents(), ['Rename', 'Revoke']);
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  const scopes = page.getByRole('dialog').getByLabel('Scope').locator('option');
+  assert.equal(await scopes.allTextContents(), ['Full', 'Read only']);
+  assertQuiet(opened);
+});
+
+// Report 9: an owner could not decide about the rights of a key that exists.
+keys('changes the scope of a key', async (pages) => {
+  fillSample(pages.account);
+  await using opened = await openKeys(pages);
+  const { page } = opened;
+  await page.getByRole('button', { name: 'Scope chat service' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Change the scope of the key' });
+  assert.is(await dialog.getByLabel('Scope').inputValue(), 'full');
+  await dialog.getByLabel('Scope').selectOption('read audit');
+  await dialog.getByRole('button', { name: 'Change' }).click();
+  const row = page.getByRole('row', { name: /chat service/ });
+  await row.getByText('Read only, audit trail').waitFor();
+  const { body } = pages.account.sent.findLast(({ route }) => route.startsWith('PUT')) ?? {};
+  assert.equal(body, { scope: 'read audit' });
+  assertQuiet(opened);
+});
+
+// Report 10: nobody saw who had made a key, or that its maker had left.
+keys('says who made a key, and that the maker has left', async (pages) => {
+  fillSample(pages.account);
+  const created_by = { kind: 'user', id: 'usr_1', name: 'Grace' };
+  pages.account.keys = pages.account.keys.map((key) => ({
+    ...{ ...key, created_by, hints: ['maker_gone'] },
+  }));
+  await using opened = await openKeys(pages);
+  const text = await opened.page.getByRole('row', { name: /chat service/ }).innerText();
+  assert.match(text, /by Grace/);
+  assert.match(text, /Its maker has left or may do less/);
+  assertQuiet(opened);
+});
+
 keys('revokes only a key whose name was typed', async (pages) => {
   fillSample(pages.account);
   await using opened = await openKeys(pages);

@@ -62,6 +62,35 @@ members('changes roles and removes, but leaves an owner', async (pages) => {
   assert.equal(opened.complaints, []);
 });
 
+for (const [deed, button, done] of [
+  ['is removed', 'Remove grace@example.com', 'Remove'],
+  ['may do less', 'Change role of grace@example.com', 'Change the role'],
+] as const) {
+  // Report 10: an owner who left or was demoted came back by an invitation, and nobody was told of keys.
+  members(`names what an owner who ${deed} leaves behind`, async (pages) => {
+    const ada = await pages.desk.owner();
+    const grace = await pages.desk.member(ada, 'grace@example.com', 'owner');
+    const invited = { email: 'friend@example.com', role: 'owner' };
+    await grace.expect(201, 'POST', '/members/invitations', invited);
+    await grace.expect(201, 'POST', '/keys', { name: 'hers', scope: 'full' });
+    await using opened = await pages.open('/members', ada);
+    const { page } = opened;
+    const invitation = page.getByRole('row', { name: /friend@example\.com/ });
+    assert.match(await invitation.innerText(), /by A Member/);
+    await page.getByRole('button', { name: button }).click();
+    const role = page.getByRole('dialog').getByLabel('Role');
+    if (done !== 'Remove') await role.selectOption('viewer');
+    await page.getByRole('button', { name: done, exact: true }).click();
+    const left = page.getByRole('dialog', { name: 'Decide about what is left' });
+    await left.getByText('taken back: friend@example.com').waitFor();
+    assert.equal(await left.getByRole('listitem').allTextContents(), ['hers']);
+    await left.getByRole('button', { name: 'I have read this' }).click();
+    await page.getByText('No invitation is open').waitFor();
+    assert.is(await left.count(), 0);
+    assertQuiet(opened);
+  });
+}
+
 members('an owner who becomes a developer loses the page', async (pages) => {
   const ada = await pages.desk.owner();
   await pages.desk.member(ada, 'grace@example.com', 'owner');
