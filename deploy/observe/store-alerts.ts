@@ -35,7 +35,7 @@ export const STORE_ALERTS: readonly Alert[] = [
           [`${DURATION}_count{error_type=""}`]: '0+90x24',
           [`${DURATION}_count{error_type="timeout"}`]: '0x8 10+10x2 30x14',
         },
-        atS: 225,
+        atS: 180,
       },
     ],
   },

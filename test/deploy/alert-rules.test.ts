@@ -4,10 +4,13 @@ import { basename, dirname, join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse, stringify } from 'yaml';
+import { clusterPlan } from '#deploy/local/cluster-plan';
 import { runProgram } from '#deploy/local/run-program';
 import { runbookOf } from '#deploy/observe/alert';
+import { observePlan, prometheusSettings } from '#deploy/observe/observe-plan';
 import { ALERTS, RULE_TESTS_FILES, RULES_FILE, rulesText } from '#deploy/observe/rule-files';
 import { METRICS } from '#telemetry/metrics';
+import { configText } from '#test/deploy/compose-file';
 import { prometheusOrSkip } from '#test/support/prometheus';
 
 /** The cases of three days take 20 s here. Milliseconds. */
@@ -70,6 +73,22 @@ alerts('has description with value, cluster, and links with a base address by se
     assert.is(Reflect.get(rule.labels ?? {}, 'cluster'), '{{ $externalLabels.cluster }}');
   }
 });
+
+// Report 39: Links of alerts had no base address that someone could set.
+alerts(
+  'finds the labels that it names in Prometheus of a local cluster and of compose.yaml',
+  () => {
+    const named = new Set(rulesText().match(/(?<=\$externalLabels\.)\w+/g));
+    const cluster = clusterPlan({ folder: '/nowhere', ports: 8_400 });
+    for (const settings of [
+      prometheusSettings(cluster, observePlan(cluster)),
+      configText('prometheus'),
+    ]) {
+      const { global } = parse(settings);
+      assert.equal(Object.keys(global.external_labels).toSorted(), [...named].toSorted());
+    }
+  },
+);
 
 // Report 39: An alert that was pending when its fault ended fired afterwards.
 alerts('must hold for longer than its windows remember a fault', () => {
