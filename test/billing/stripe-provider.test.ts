@@ -119,6 +119,24 @@ call('names the account wherever a notification will look for it', async () => {
   });
 });
 
+// Report 8: a dispute names neither its customer nor its invoice, and nothing looked for them.
+call('finds customer and invoice of a charge that names neither', async () => {
+  const charge = { customer: 'cus_1', payment_intent: 'pi_1' };
+  await using stripe = await answering(200, { ...charge, data: [{ invoice: 'in_1' }] });
+  const unknown = { paymentIntentId: undefined, customerId: undefined, invoiceId: undefined };
+  const event = {
+    kind: 'charge',
+    id: 'evt_1',
+    atMs: 1,
+    chargeId: 'ch_1',
+    outcome: 'taken',
+  } as const;
+  const found = await providerAt(stripe.host).chargedFor({ ...event, ...unknown });
+  assert.equal(found, { customerId: 'cus_1', invoiceId: 'in_1' });
+  assert.is(stripe.asked[0]?.url, '/v1/charges/ch_1');
+  assert.match(stripe.asked[1]?.url ?? '', /^\/v1\/invoice_payments\?.*pi_1/);
+});
+
 call('shows the key that is there now, and says nothing of earlier calls', async () => {
   await using stripe = await answering(200, PAGE);
   const apiKey = settable('sk_test_first');
