@@ -23,6 +23,13 @@ document('nothing of what the service checks is checked again by a client', () =
   assert.match(strength?.description ?? '', '0 to 1', 'its bounds are words');
 });
 
+// Report 21: the schema of any value of JSON had a generated name, and referred to itself.
+document('any value of JSON has a model with a name of its own', () => {
+  assert.is(models['JsonValue']?.['tsType'], 'unknown', 'not an object');
+  const { before } = models['AuditLine']?.properties ?? {};
+  assert.equal(before?.additionalProperties, { $ref: '#/$defs/JsonValue' });
+});
+
 document('what callers send is closed, what the service answers is open', () => {
   assert.is(models['Observation']?.additionalProperties, false);
   assert.is(models['AuditQuery']?.additionalProperties, false);
