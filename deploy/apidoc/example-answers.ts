@@ -21,9 +21,9 @@ import { Fault } from '#errors/fault';
 const COMPOSED = {
   request_timeout: 'the request took too long to arrive',
   uri_too_long: 'a part of the URL is too long',
-  expectation_failed: 'no expectation but 100-continue is met',
+  expectation_failed: 'the only supported expectation is 100-continue',
   headers_too_large: 'the request headers are too large',
-  http_version_not_supported: 'HTTP/1.1 is the oldest version served',
+  http_version_not_supported: 'the oldest version is HTTP/1.1',
 } as const satisfies Partial<Record<FaultReason, string>>;
 
 /**

@@ -137,12 +137,12 @@ refused('when a text or a number of it is none that the API accepts', async () =
   for (const [context, why] of [
     ['{"a":1,\n"b":2}', /is not written as the service writes a context$/],
     ['{"a": 1}', /is not written as/],
-    ['{"a":1,"a":2}', /has the same key twice$/],
+    ['{"a":1,"a":2}', /has a duplicate key$/],
     ['{"a":1},"b":{"c":2}', /is not written as/],
-    ['{"__proto__":1}', /__proto__: no such field$/],
-    [deep, /nests too deep$/],
-    [seventeen, /at most 16 levels deep$/],
-    [`{"a":"${'x'.repeat(8_192)}"}`, /at most 8192 bytes of JSON$/],
+    ['{"__proto__":1}', /__proto__: unknown field$/],
+    [deep, /nesting is too deep$/],
+    [seventeen, /has more than 16 levels$/],
+    [`{"a":"${'x'.repeat(8_192)}"}`, /is longer than 8192 bytes of JSON$/],
     ['{"a":1e999}', /has a number that is not finite$/],
   ] as const) {
     const line = await wrong('observation', { context });
@@ -158,10 +158,10 @@ refused('when a text or a number of it is none that the API accepts', async () =
     const line = await wrong('drift', { deviation, affected_modes: affected });
     assert.match(line, /line \d+: (deviation|affected_modes): /);
   }
-  assert.match(await wrong('instance', { name: '' }), /line 6: name: at least 1/);
-  assert.match(await wrong('instance', { name: 'x'.repeat(101) }), /line 6: name: at most 100/);
+  assert.match(await wrong('instance', { name: '' }), /line 6: name: is shorter than 1/);
+  assert.match(await wrong('instance', { name: 'x'.repeat(101) }), /line 6: name: is longer/);
   assert.match(await wrong('instance', { name: 'a\ud800' }), /line 6: name: .*surrogate/);
-  assert.match(await wrong('instance', { description: 'x'.repeat(2_001) }), /description: at most/);
+  assert.match(await wrong('instance', { description: 'x'.repeat(2_001) }), /on: is longer/);
   assert.match(
     await wrong('account', { plan: 'pro', cycles_per_month: 500_001 }),
     /above those of the plan/,
@@ -175,7 +175,7 @@ refused('when a text or a number of it is none that the API accepts', async () =
 refused('when a text has half a surrogate pair', async () => {
   const wrong = (kind: string, fields: object) =>
     refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
-  const half = /half a surrogate pair/;
+  const half = /lone surrogate/;
   for (const field of ['name', 'description']) {
     assert.match(await wrong('instance', { [field]: 'a\ud83d' }), half);
   }

@@ -189,7 +189,7 @@ export class Admission {
   /** The key was not looked up, so the refusal does not call the key invalid (decision 159). */
   #notLookedUp(): Fault {
     this.#metrics.notLookedUp();
-    const text = 'too many refused keys came from your address';
+    const text = 'your address sent too many refused keys; this key was not checked, retry';
     return faultFor('too_many_refused_keys', text, { retryAfterS: 1 });
   }
 
@@ -262,7 +262,7 @@ function refusalOf(
     case 'unknown_key':
       return unauthorized(INVALID_KEY);
     case 'address_not_allowed':
-      return faultFor('address_not_allowed', 'this key may not be used from your address');
+      return faultFor('address_not_allowed', 'this key is not allowed from your address');
     case 'read_only_key':
       return outOfScope(needed);
     case 'account_suspended':
@@ -280,6 +280,6 @@ function refusalOf(
 
 /** The refusal of a key without the scope `needed`. */
 function outOfScope(needed: NeededRight): Fault {
-  if (needed === 'full') return faultFor('read_only_key', 'this key may not change anything');
+  if (needed === 'full') return faultFor('read_only_key', 'this key is read-only');
   return faultFor('missing_scope', `this key does not have the scope ${needed}`);
 }

@@ -92,10 +92,10 @@ export class CallerCache {
   }
 }
 
-/** Throws `unauthorized` if there are two Authorization headers. Node shows only the first. */
+/** Throws `unauthorized` for more than one Authorization header. Node shows only the first. */
 function assertSentOnce(request: IncomingMessage): void {
   if (countOf(request.rawHeaders, 'authorization') <= 1) return;
-  throw unauthorized('there are two Authorization headers');
+  throw unauthorized('send exactly one Authorization header');
 }
 
 /** A fault `unauthorized` with the text `why`. */

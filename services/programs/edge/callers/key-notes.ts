@@ -161,25 +161,25 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
       bars.run((others) =>
         logger.warn(
           { address, others },
-          'too many refused keys: for a minute few unknown keys of this address are looked up',
+          'an address sent too many refused keys: the edge limits key look-ups of it for a minute',
         ),
       ),
     barredNotifications: (address) =>
       forgeries.run((others) =>
         logger.warn(
           { address, others },
-          'too many refused notifications: for a minute few of this address are looked at',
+          'an address sent too many refused notifications: the edge limits checks for a minute',
         ),
       ),
     unfinished: (what) =>
       floods.run((others) =>
-        logger.warn({ ...what, others }, 'too many unfinished requests: the oldest are given up'),
+        logger.warn({ ...what, others }, 'too many unfinished requests: the edge drops the oldest'),
       ),
     shared: (address, accounts) =>
       shares.run((others) =>
         logger.warn(
           { address, accounts, others },
-          'many accounts call from this address: if it is a proxy, name it in SERVICE_TRUSTED_PROXIES',
+          'many accounts use one address: add trusted proxies to SERVICE_TRUSTED_PROXIES',
         ),
       ),
   };

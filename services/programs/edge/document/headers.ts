@@ -7,59 +7,59 @@ import { CONDITION, CONDITION_LENGTH_MAX, EVENT_ID } from '#edge/serve/headers';
 /** Every response header. Source: interface 8.2, limiter-headers, decisions 1, 21 and 22. */
 export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
   'X-RateLimit-Limit': integer(
-    'Requests per minute that the plan allows; 0 where no caller is known.',
+    'Requests per minute that the plan allows; 0 if the caller is unknown.',
   ),
-  'X-RateLimit-Remaining': integer('Requests left in the window, after this one.'),
+  'X-RateLimit-Remaining': integer('Requests left in the window after this request.'),
   'X-RateLimit-Reset': integer(
-    'When the window ends, in Unix seconds. It does not move while the window lasts.',
+    'End of the window, in Unix seconds. Constant within a window.',
   ),
   'X-Monthly-Remaining': integer(
-    'Cycles left in the month, without those that calls under way have reserved.',
+    'Cycles left in the month, minus the reservations of calls in flight.',
   ),
   RateLimit: text(
-    'The same numbers in the IETF form; `t` counts seconds. Left out where no caller is known.',
+    'The remaining amounts as an IETF header; `t` is in seconds. Absent if the caller is unknown.',
     { examples: ['"minute";r=59;t=42, "month";r=99120;t=864000'] },
   ),
-  'RateLimit-Policy': text('The limits in the IETF form. Left out where no caller is known.', {
+  'RateLimit-Policy': text('The limits as an IETF header. Absent if the caller is unknown.', {
     examples: ['"minute";q=60;w=60, "month";q=100000;qu="cycles"'],
   }),
   'X-Request-Id': text(
-    'The id of this request: the one you sent, if it is well-formed, or a new one.',
+    'The id of this request: your `X-Request-Id` if it is well-formed, else a new id.',
     { pattern: REQUEST_ID.source },
   ),
   ETag: text('The version of the instance: `"snap_<16 hex>"`, a strong tag.', {
     pattern: '^"snap_[0-9a-f]{16}"$',
   }),
   Location: text('The path of the new instance.', { format: 'uri-reference' }),
-  'X-Throttled': text('`true` where the observation came too early and changed nothing.', {
+  'X-Throttled': text('`true` if the observation came too early and changed nothing.', {
     const: 'true',
   }),
-  'Retry-After': integer('Whole seconds after which the same call makes sense again.', 1),
+  'Retry-After': integer('Whole seconds to wait before a retry.', 1),
   'Idempotent-Replayed': text(
-    '`true` where this is the stored answer of an earlier call with the same key.',
+    '`true` if this is the stored answer of an earlier call with the same key.',
     { const: 'true' },
   ),
   'Preference-Applied': text('The preference of `Prefer` that this answer follows.'),
-  'WWW-Authenticate': text('The one scheme that is accepted.', { const: 'Bearer' }),
+  'WWW-Authenticate': text('The only accepted scheme.', { const: 'Bearer' }),
 };
 
 /** All header parameters of requests, by component name. */
 export const PARAMETERS: Readonly<Record<string, Json>> = {
   RequestId: parameter(
     'X-Request-Id',
-    'Your own id for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. It comes back in the answer ' +
-      'and stands in our logs. One that is not well-formed is replaced.',
+    'Your own id for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. The answer and the ' +
+      'logs of the service contain the id. An id that is not well-formed is replaced.',
   ),
   IdempotencyKey: parameter(
     'Idempotency-Key',
-    'Makes a repeated call safe for 24 hours: same key and same body give the stored answer. 1 ' +
-      'to 255 printable ASCII characters. A UUIDv7 made just now needs no look-up: use one.',
+    'Makes a retry safe for 24 hours: the same key and body return the stored answer. 1 to 255 ' +
+      'printable ASCII characters. Use a new UUIDv7: the service does not look up new UUIDv7 keys.',
     { minLength: 1, maxLength: KEY_LENGTH_MAX, pattern: IDEMPOTENCY_KEY.source },
   ),
   IfMatch: parameter(
     'If-Match',
-    'The ETag of the version you mean to change, or `*`. If the instance has moved on, the ' +
-      'answer is 409 and nothing changes. Without it the last write wins.',
+    'The ETag of the version that you want to change, or `*`. If the instance has another ' +
+      'version, the answer is 409 and nothing changes. Without this header, the last write wins.',
     {
       minLength: 1,
       maxLength: CONDITION_LENGTH_MAX,
@@ -69,28 +69,28 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
   ),
   IfNoneMatch: parameter(
     'If-None-Match',
-    'The ETag of the version you have; if it is still current, the answer is 304.',
+    'The ETag of the version that you have. If the version is current, the answer is 304.',
   ),
   LastEventId: parameter(
     'Last-Event-ID',
-    'The `id` of the last event that you have: the stream goes on behind it. Browsers send it by ' +
-      'themselves when they come back.',
+    'The `id` of the last event that you received: the stream continues after this event. ' +
+      'Browsers send the header when they reconnect.',
     { pattern: EVENT_ID.source },
   ),
   StripeSignature: parameter(
     'Stripe-Signature',
-    'Time and signatures of the body, as Stripe makes them: `t=…,v1=…`.',
+    'Time and signatures of the body, in the format of Stripe: `t=…,v1=…`.',
   ),
   PreferStrict: parameter(
     'Prefer',
-    '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`. Preferences that ' +
-      'are not known here are ignored.',
+    'With `handling=strict` (RFC 7240), a throttled observation is answered 429 `throttled` ' +
+      'instead of 200. Unknown preferences are ignored.',
     { examples: ['handling=strict'] },
   ),
   PreferMinimal: parameter(
     'Prefer',
-    '`return=minimal` (RFC 7240) answers 204 without a body. Preferences that are not known here ' +
-      'are ignored.',
+    'With `return=minimal` (RFC 7240), the answer is 204 without a body. Unknown preferences are ' +
+      'ignored.',
     { examples: ['return=minimal'] },
   ),
 };

@@ -25,7 +25,7 @@ classification.
 
 - Bodies are JSON in UTF-8: one object is \`{"data": {…}}\`, a list \
 \`{"data": […], "pagination": {…}}\`, a refusal \`{"error", "message", "details"}\`.
-- Unknown fields and query parameters are refused, so that typing errors show.
+- Unknown fields and query parameters are refused, to detect typing errors.
 - Times are RFC 3339. Requests may use any offset and up to nine fraction digits (cut to \
 milliseconds); answers use UTC with \`Z\` and milliseconds.
 - \`updated_at\` is the server's time of the last create, rename, cycle or reset.
@@ -118,7 +118,7 @@ export const TAGS = [
     description: 'Process observations; read state, contract and drift.',
   },
   { name: 'Test', description: 'A personality test of 35 statements. Stateless; costs no cycle.' },
-  { name: 'Personas', description: 'Twelve archetypes for comparison or as a start.' },
+  { name: 'Personas', description: 'Twelve archetypes, to compare or to start an instance.' },
   { name: 'Account', description: 'The account of your key.' },
   { name: 'Billing', description: 'Buy and change plans at a payment provider.' },
 ] as const;
@@ -136,7 +136,7 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   action: 'Action, or its first words: `key` matches `key.create` and all other actions on keys.',
   actor: 'Id of the key, user or token that acted.',
   target: 'Id of the object acted on.',
-  outcome: 'Outcome of the line: `begun`, `done`, `repeated`, or the code of a refusal.',
+  outcome: 'Outcome in the line: `begun`, `done`, `repeated`, or the error code of a refusal.',
   from: 'No lines before this time (RFC 3339).',
   until: 'Only lines before this time (RFC 3339).',
   after: 'Id of the last event received; 0 for all events.',
@@ -155,10 +155,10 @@ export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   415: 'The body must be `application/json` in UTF-8.',
   417: 'The only supported expectation is `100-continue`.',
   422: 'The body breaks a rule: `details.field` names the place, `details.reason` the rule.',
-  429: 'A limit is reached; retry after `retry_after` seconds.',
+  429: 'A limit is reached. Retry after `retry_after` seconds.',
   431: 'The headers are larger than 8 KiB.',
   500: 'Server error. Retry with backoff; report `details.request_id`.',
-  503: 'Not available. Retry after `Retry-After`; with an `Idempotency-Key` nothing happens twice.',
+  503: 'Not available. Retry after `Retry-After` seconds, with an `Idempotency-Key` for changes.',
   505: 'HTTP/1.1 is the oldest supported version.',
 };
 
@@ -166,13 +166,13 @@ export const STATUS_TEXTS: Readonly<Record<number, string>> = {
 const CODE_TEXTS: Readonly<Record<FaultCode, string>> = {
   unauthorized: 'API key missing or not valid.',
   forbidden: 'The key is valid but does not allow this call.',
-  not_found: 'No such instance, persona or endpoint.',
-  invalid_request: 'The request is not as documented.',
+  not_found: 'The instance, persona or endpoint does not exist.',
+  invalid_request: 'The request does not match the documentation.',
   conflict: 'The state does not allow this call.',
   throttled: 'The observation is too early, with `Prefer: handling=strict`.',
   rate_limited: 'Requests of this minute are used up; `details.alias` is `rate_limit_exceeded`.',
   quota_exceeded: 'Cycles of this month are used up, or fewer remain than the batch needs.',
-  service_unavailable: 'Not available; retry. The reason shows if the outcome is known.',
+  service_unavailable: 'Not available; retry. `details.reason` shows if the outcome is known.',
   internal: 'Server error; retry with backoff.',
   billing_provider_not_configured: 'The payment provider is not set up.',
   webhook_verification_failed: 'The signature of a payment notification is wrong.',

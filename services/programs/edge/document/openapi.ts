@@ -61,7 +61,7 @@ export function openApiDocument(answers: readonly ExampleAnswer[]): Json {
   return {
     openapi: '3.1.0',
     info,
-    servers: [{ url: API_PREFIX, description: 'The server that this document comes from.' }],
+    servers: [{ url: API_PREFIX, description: 'The server of this document.' }],
     security: [{ bearer: [] }],
     tags: TAGS,
     paths,
@@ -160,9 +160,9 @@ function successesOf(
   };
   const bare = { headers: bareHeadersOf(endpoint) };
   if (method === 'GET' && isTagged) {
-    responses[304] = { description: 'You have this version already.', ...bare };
+    responses[304] = { description: 'The version is unchanged.', ...bare };
   }
-  if (method === 'DELETE') responses[204] = { description: 'Done, with nothing to say.', ...bare };
+  if (method === 'DELETE') responses[204] = { description: 'Done. No body.', ...bare };
   return responses;
 }
 

@@ -12,7 +12,7 @@ const Usage = (what: string) =>
   z.strictObject({
     limit: Count.describe(`${what} that the plan allows.`),
     remaining: Count.describe(`${what} left.`),
-    reset: Count.describe('When the next one begins, in Unix seconds.'),
+    reset: Count.describe('Start of the next period, in Unix seconds.'),
   });
 
 /** Source: interface 4.5. */
@@ -22,7 +22,7 @@ const Account = z
       name: z.enum(PLANS),
       requests_per_minute: Count,
       cycles_per_month: Count,
-      instances_max: Count.describe('Instances that you may have at the same time.'),
+      instances_max: Count.describe('Maximum number of instances.'),
     }),
     usage: z.strictObject({ minute: Usage('Requests'), month: Usage('Cycles') }),
     key: z
@@ -30,10 +30,10 @@ const Account = z
         id: z.string().regex(/^key_[0-9a-f]{16}$/),
         scope: z
           .enum(KEY_SCOPES)
-          .describe('What the key may do: one word or more, with spaces between them.'),
+          .describe('Rights of the key: one or more words, separated by spaces.'),
         expires_at: Time.nullable().describe('`null`: never.'),
       })
-      .describe('The key that this request was made with.'),
+      .describe('The key of this request.'),
   })
   .meta({ id: 'Account' });
 
@@ -45,8 +45,8 @@ export const getAccount = endpoint({
   tag: 'Account',
   summary: 'Get plan, usage and key',
   description:
-    'What the plan of your account allows, how much of it is left after this request (the figures ' +
-    'of the limit headers), and the key that you use. Every key may ask, whatever its scope. Costs one request, like every read.',
+    'Limits of the plan of your account, what is left after this request (as in the limit ' +
+    'headers), and the key of this request. Needs no particular scope. Costs one request.',
   scope: 'any',
   response: dataOf(Account),
   examples: [{ summary: 'an account' }],
@@ -93,13 +93,15 @@ export const getAudit = endpoint({
   tag: 'Account',
   summary: 'Read the audit trail of the account',
   description:
-    'Who did what and when, newest first: keys, plan, members and administration of your account, and ' +
-    'every create, update, delete and reset of an instance. What an instance observed is in its history. ' +
-    'A line with the outcome `begun` stands there before its action happens; a later line whose `of` ' +
-    'names it (`month.seq`) says how that ended, `done`, `repeated` or the code of the refusal. Writes to ' +
-    'instances have such a line only where they were refused or repeated. `action` matches from its ' +
-    'start: `key` is every action on keys. A page looks at 2,048 lines at most, so that it may be empty ' +
-    'and yet have a `next_cursor`. Needs a key with the scope `audit`, and costs one request.',
+    'Who did what and when, newest first: changes of keys, plan, members and administration of ' +
+    'your account, and every create, update, delete and reset of an instance. Observations are ' +
+    'in the history of their instance.\n\n' +
+    'A line with the outcome `begun` is written before its action. A later line refers to that ' +
+    'line in `of` (`month.seq`) and has the final outcome: `done`, `repeated` or the code of the ' +
+    'refusal. A write to an instance has a later line only if the write was refused or repeated. ' +
+    '`action` matches prefixes: `key` matches every action on keys. A page reads at most 2,048 ' +
+    'lines, so an empty page may have a `next_cursor`. Needs a key with the scope `audit`. Costs ' +
+    'one request.',
   scope: 'audit',
   query: AuditQuery,
   response: AuditAnswer,

@@ -14,13 +14,14 @@ export const createCheckout = endpoint({
   method: 'POST',
   path: '/billing/checkout',
   tag: 'Billing',
-  summary: 'Begin to buy a plan',
+  summary: 'Start the purchase of a plan',
   description:
-    'Answers a page of the payment provider on which a person pays for `indie` or `pro`. The plan counts ' +
-    'as soon as the provider has said that it is paid, within seconds. The browser goes on to ' +
-    '`success_url` or `cancel_url`, which say nothing about the payment. An account that has a ' +
-    'subscription changes it at the portal: 409 `already_exists`. One with an agreed plan buys none: ' +
-    '409. Each call is a line of the audit trail. Needs a key with the scope `billing`, and costs one request.',
+    'Returns the URL of a page of the payment provider, where a person pays for `indie` or ' +
+    '`pro`. The plan is active within seconds, as soon as the provider reports the payment. The ' +
+    'provider redirects the browser to `success_url` or `cancel_url`; neither URL proves a ' +
+    'payment. 409 `already_exists` if the account has a subscription: change the subscription at ' +
+    'the portal. 409 if the plan of the account is agreed individually. Each call is a line of ' +
+    'the audit trail. Needs a key with the scope `billing`. Costs one request.',
   scope: 'billing',
   body: CheckoutBody,
   response: BillingPage,
@@ -48,11 +49,12 @@ export const openPortal = endpoint({
   method: 'POST',
   path: '/billing/portal',
   tag: 'Billing',
-  summary: 'Change what was bought',
+  summary: 'Change or cancel the subscription',
   description:
-    'Answers a page of the payment provider on which a person changes or cancels what the account has ' +
-    'bought, and how it is paid. 404 for an account that has never bought anything. Each call is a line ' +
-    'of the audit trail. Needs a key with the scope `billing`, and costs one request.',
+    'Returns the URL of a page of the payment provider, where a person changes or cancels the ' +
+    'subscription of the account, or changes its payment method. 404 if the account has never ' +
+    'bought a plan. Each call is a line of the audit trail. Needs a key with the scope ' +
+    '`billing`. Costs one request.',
   scope: 'billing',
   body: PortalBody,
   response: BillingPage,
@@ -78,14 +80,14 @@ export const notifyBilling = endpoint({
   method: 'POST',
   path: '/billing/notifications',
   tag: 'Billing',
-  summary: 'Take a notification of the payment provider',
+  summary: 'Receive a webhook of the payment provider',
   description:
-    'Called by the payment provider, and by nothing else: an event of Stripe with its `Stripe-Signature`. ' +
-    'It needs no key, and takes no account of one: the signature over the bytes of the body says who ' +
-    'sent it. It is answered when what it says counts; anything but 200 is to be sent again, and a ' +
-    'notification that comes twice changes nothing more. It costs no request. A network that sends 30 ' +
-    'refused ones in a minute is answered 503 `too_many_refused_notifications` for the next one. A query ' +
-    'is ignored.',
+    'Only the payment provider calls this endpoint, with a Stripe event and its ' +
+    '`Stripe-Signature`. The signature over the bytes of the body authenticates the sender; API ' +
+    'keys are ignored. The answer is 200 after the event was applied. The provider must send the ' +
+    'event again after any other status; a repeated event changes nothing. A call costs no ' +
+    'request. After 30 refused notifications of a network in a minute, the network is answered ' +
+    '503 `too_many_refused_notifications` for a minute. A query is ignored.',
   scope: 'none',
   body: NotificationBody,
   bodyBytesMax: NOTIFICATION_BYTES_MAX,

@@ -204,16 +204,16 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
   options: Options<Body, Query>,
 ): Endpoint {
   const { name, path, pathId, body, cycles, handler } = options;
-  assert(path.includes(':id') === (pathId !== undefined), `${name}: what does its path name?`);
+  assert(path.includes(':id') === (pathId !== undefined), `${name}: `:id` and pathId go together`);
   // Only the engine implements idempotency keys, conditions and cycles.
   const isPlain = !options.isKeyed && !options.isGuarded && cycles === undefined;
   assert(
     options.auditedAs === undefined || options.scope === 'full',
-    `${name}: what does it write?`,
+    `${name}: auditedAs requires the scope full`,
   );
   const hasCaller = handler.kind !== 'notification';
-  assert(hasCaller === (options.scope !== 'none'), `${name}: who may call it?`);
-  assert(handler.kind === 'engine' || isPlain, `${name}: only an engine can do that`);
+  assert(hasCaller === (options.scope !== 'none'), `${name}: scope and handler differ`);
+  assert(handler.kind === 'engine' || isPlain, `${name}: needs an engine handler`);
   return {
     ...options,
     pathId,
@@ -265,7 +265,7 @@ export function recordsPage(
   if (text === undefined) return { limit, offset, isEveryGeneration };
   assertNoOffset(named);
   const cursor = recordsCursorFrom(text, list);
-  if (cursor.instanceId !== id) throw unusableCursor('is of another instance');
+  if (cursor.instanceId !== id) throw unusableCursor('belongs to another instance');
   if (named.has('generation') && isEveryGeneration !== cursor.isEveryGeneration) {
     throw otherWalk('generation');
   }
@@ -274,10 +274,10 @@ export function recordsPage(
 
 function assertNoOffset(named: ReadonlySet<string>): void {
   if (named.has('offset')) {
-    throw invalid('invalid_parameter', 'offset', 'offset: give a cursor or an offset, not both');
+    throw invalid('invalid_parameter', 'offset', 'offset: excludes cursor; send only one');
   }
 }
 
 function otherWalk(name: string) {
-  return invalid('invalid_parameter', name, `${name}: the cursor is of a list with another one`);
+  return invalid('invalid_parameter', name, `${name}: differs from the list of the cursor`);
 }

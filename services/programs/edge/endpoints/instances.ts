@@ -26,9 +26,9 @@ export const createInstance = endpoint({
   tag: 'Instances',
   summary: 'Create an instance',
   description:
-    'Strengths that `initial_config` leaves out are 0, energy is 0.8. The answer names the new ' +
-    'instance in `Location`. With an `Idempotency-Key` the id follows from the key; using the key ' +
-    'again within 24 hours after its instance was deleted is 409 `deleted`.',
+    'Strengths that `initial_config` omits are 0; the default energy is 0.8. `Location` has the ' +
+    'path of the new instance. With an `Idempotency-Key`, the id is derived from the key. Using ' +
+    'the key again within 24 hours after the deletion of its instance is 409 `deleted`.',
   scope: 'full',
   success: 201,
   body: CreateInstance,
@@ -65,7 +65,7 @@ export const getInstance = endpoint({
   pathId: INSTANCE_ID,
   tag: 'Instances',
   summary: 'Get an instance',
-  description: 'An id of the wrong form is answered exactly like one that does not exist.',
+  description: 'A malformed id is answered exactly like an unknown id.',
   scope: 'read',
   response: dataOf(Instance),
   examples: [{ summary: 'an instance' }],
@@ -81,16 +81,17 @@ export const listInstances = endpoint({
   tag: 'Instances',
   summary: 'List the instances of the account',
   description:
-    'Ordered by `created_at` (ties by id) or by `name` (by code point; ties by `created_at`, then ' +
-    'id). With `search` it has the instances whose name contains that text, in whatever case, or ' +
-    'whose id is that text, and `total` counts them. With `cursor` each instance that exists throughout ' +
-    'appears exactly once, whatever is created, renamed or deleted meanwhile. A parameter out of range is refused with 400, never clamped.',
+    'Ordered by `created_at` (ties by id) or by `name` (by code point; ties by `created_at`, ' +
+    'then id). `search` selects instances whose name contains the text, in any case, or whose id ' +
+    'equals the text; `total` counts the selected instances. With `cursor`, each instance that ' +
+    'exists throughout appears exactly once, even if instances are created, renamed or deleted ' +
+    'meanwhile. A parameter out of range is refused with 400, never clamped.',
   scope: 'read',
   query: ListQuery,
   response: pageOf(ListedInstance),
   examples: [
     { summary: 'the first page' },
-    { summary: 'those whose name contains a text', query: '?search=ada' },
+    { summary: 'instances whose name contains a text', query: '?search=ada' },
   ],
   handler: {
     kind: 'engine',
@@ -127,10 +128,10 @@ export const deleteInstance = endpoint({
   path: '/instances/:id',
   pathId: INSTANCE_ID,
   tag: 'Instances',
-  summary: 'Delete an instance and everything that belongs to it',
+  summary: 'Delete an instance and its records',
   description:
-    'Removes the instance with its history and its drift events. It cannot be undone. ' +
-    '`Prefer: return=minimal` answers 204 without a body.',
+    'Deletes the instance, its history and its drift events. A deletion cannot be undone. With ' +
+    '`Prefer: return=minimal` the answer is 204 without a body.',
   scope: 'full',
   response: dataOf(RemovedInstance),
   isGuarded: true,
@@ -147,9 +148,10 @@ export const resetInstance = endpoint({
   tag: 'Engine',
   summary: 'Reset to the initial or the last stable state',
   description:
-    '`initial` goes back to the state the instance was created with, `default` to its last stable ' +
-    'checkpoint (or, without one, to the initial state). Either way the cycle is 0 and a new ' +
-    'generation begins; the records of older ones stay readable with `generation=all`.',
+    '`initial` restores the state in which the instance was created. `default` restores its last ' +
+    'stable checkpoint, or the initial state if there is no checkpoint. In both cases the cycle ' +
+    'is 0 and a new generation begins. Records of earlier generations stay readable with ' +
+    '`generation=all`.',
   scope: 'full',
   body: ResetInstance,
   response: dataOf(ResetDone),

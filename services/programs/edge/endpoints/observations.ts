@@ -24,9 +24,9 @@ export const processObservation = endpoint({
   description:
     'Advances the instance by one cycle and bills it. An observation less than 1.000 s after the ' +
     'previous one changes nothing and costs nothing: the answer is 200 with the previous state, ' +
-    '`X-Throttled: true` and `Retry-After`, or 429 with `Prefer: handling=strict`. Send ' +
-    '`timestamp` to be measured by your own clock. A `timestamp` may lie in the past, even before ' +
-    'the instance was created, and at most 300 s in the future.',
+    '`X-Throttled: true` and `Retry-After`, or 429 with `Prefer: handling=strict`. With ' +
+    '`timestamp`, your own clock measures the distance. A `timestamp` may be in the past, even ' +
+    'before the creation of the instance, and at most 300 s in the future.',
   scope: 'full',
   cycles: () => 1,
   body: Observation,
@@ -60,16 +60,18 @@ export const processBatch = endpoint({
   tag: 'Engine',
   summary: 'Process up to 100 observations in order, as one unit',
   description:
-    '1 to 100 observations, at most 256 KiB, checked as a whole, applied as one unit: all or ' +
-    'nothing. Costs one request and one cycle for each observation. Either all carry `timestamp`, ' +
-    'ascending and at least 1.000 s apart, or none does; then they are spaced 1 s, ending now ' +
-    'where there is room. If the first comes too early, the whole batch is throttled: 200 with ' +
-    '`processed_count: 0`, or 429 with `Prefer: handling=strict`. `include_intermediate` answers ' +
-    'every state in `states`.\n\n' +
-    'An observation may carry `idempotency_key`. One whose key was used before, in a batch or as the ' +
-    '`Idempotency-Key` of a single call on the instance, is not applied again and costs no cycle. ' +
-    '`results` then says of each item whether it was `applied`, `replayed` or `throttled`. If all ' +
-    'were replayed, the answer has `Idempotent-Replayed: true` and the present state.',
+    '1 to 100 observations, at most 256 KiB, checked and applied as one unit: all or nothing. ' +
+    'Costs one request, and one cycle for each observation. Either all observations have a ' +
+    '`timestamp`, ascending and at least 1.000 s apart, or none has. Without timestamps, the ' +
+    'observations are spaced 1 s apart, and the last is now if the previous observation is early ' +
+    'enough. If the first observation is too early, the whole batch is throttled: 200 with ' +
+    '`processed_count: 0`, or 429 with `Prefer: handling=strict`. With `include_intermediate`, ' +
+    '`states` has the state after each observation.\n\n' +
+    'An observation may have an `idempotency_key`. If the key was used before on the instance, ' +
+    'in a batch or as the `Idempotency-Key` of a single call, the observation is not applied ' +
+    'again and costs no cycle. `results` then has the outcome of each item: `applied`, ' +
+    '`replayed` or `throttled`. If all items were replayed, the answer has `Idempotent-Replayed: ' +
+    'true` and the current state.',
   scope: 'full',
   cycles: ({ body }) => body.observations.length,
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
@@ -99,14 +101,15 @@ export const simulateObservations = endpoint({
   path: '/instances/:id/simulate',
   pathId: INSTANCE_ID,
   tag: 'Engine',
-  summary: 'What up to 20 observations would do, without doing it',
+  summary: 'Preview up to 20 observations on a copy',
   description:
-    '1 to 20 observations are applied in order to a copy of the instance, which is thrown away: nothing ' +
-    'of the instance changes, now or later, and no cycle is charged. Answers the state after each of ' +
-    'them in `states`; `ETag` is that of the instance, which is what they began with. Either all carry ' +
-    '`timestamp`, under the rules of a batch, or none does: then they follow each other at 1.000 s, the ' +
-    'first as soon as the instance takes one. A first `timestamp` less than 1.000 s after the newest ' +
-    'observation of the instance is refused. Costs one request.',
+    'Applies 1 to 20 observations in order to a copy of the instance, and discards the copy. The ' +
+    'instance does not change, and no cycle is charged. `states` has the state after each ' +
+    'observation; `ETag` is the version of the instance that was copied. Either all observations ' +
+    'have a `timestamp`, under the rules of a batch, or none has. Without timestamps, the ' +
+    'observations are 1.000 s apart, and the first is at the earliest time that is not ' +
+    'throttled. A first `timestamp` less than 1.000 s after the newest observation of the ' +
+    'instance is refused. Costs one request.',
   scope: 'read',
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
   body: Simulation,
@@ -154,7 +157,7 @@ function assertAscending(observations: readonly ObservationInput[]): void {
   const field = `observations[${index}].timestamp`;
   const text =
     reason === 'timestamp_order'
-      ? 'less than 1.000 s after the one before'
-      : 'all observations carry one, or none';
+      ? 'less than 1.000 s after the previous observation'
+      : 'either all observations have a timestamp, or none';
   throw invalid(reason, field, `${field}: ${text}`);
 }

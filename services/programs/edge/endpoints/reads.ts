@@ -53,8 +53,8 @@ export const getDrift = endpoint({
   tag: 'Engine',
   summary: 'List drift events, most recent first',
   description:
-    'One event for every cycle that was not `D0`. Without `limit` and `offset` the newest 1,000, ' +
-    'and `pagination` carries only `total`; with one of them or `cursor` all fields.',
+    'One event for every cycle with a level other than `D0`. Without `limit`, `offset` and ' +
+    '`cursor`, the answer has the newest 1,000 events, and `pagination` has only `total`.',
   scope: 'read',
   query: DriftQuery,
   response: DriftEvents,
@@ -77,9 +77,9 @@ export const getHistory = endpoint({
   tag: 'Engine',
   summary: 'List processed observations, most recent first',
   description:
-    'Records of the current generation, or with `generation=all` of every generation since the ' +
-    'instance was created, each with its `generation`. With `cursor` each record ' +
-    'appears exactly once, whatever is processed or reset meanwhile.',
+    'Records of the current generation. With `generation=all`, records of every generation since ' +
+    'the creation of the instance, each with its `generation`. With `cursor`, each record ' +
+    'appears exactly once, even if observations are processed or the instance is reset meanwhile.',
   scope: 'read',
   query: HistoryQuery,
   response: pageOf(HistoryRecord),
@@ -101,20 +101,22 @@ export const streamEvents = endpoint({
   tag: 'Engine',
   summary: 'Follow an instance by server-sent events',
   description:
-    'Every cycle of the instance as it becomes durable, in order, none left out and none twice. Events:\n\n' +
-    '- `cycle`, with an `id`, the ordinal of the observation in the whole life of the instance: ' +
-    '`{"observation", "drift"}`, as `GET …/history?generation=all` and `GET …/drift?generation=all` show ' +
-    'them; `drift` is null at level D0.\n' +
-    '- `state`: `{"snapshot", "contract", "drift"}` as an observation is answered, with `set_point` and ' +
-    '`last_stable`, the strengths of modes that departures are measured from and that a rollback or the ' +
-    'reset `default` returns to; first of all and after the newest cycle, rename or reset.\n' +
-    '- `reset`: `{"generation"}`, the generation that begins. After a reconnect it may come once more.\n' +
-    '- `gap`: `{"from", "to"}`, the ordinals of cycles that are no longer kept.\n' +
-    '- `deleted`: `{}`; the stream ends, and reconnecting is answered 404.\n\n' +
-    'It begins with what happens from now on, or behind the `Last-Event-ID`, or `after` for clients that ' +
-    'cannot send it; the header counts where both are there. Comments every 15 s show that the stream is ' +
-    'there. It ends after at most an hour, when the account or one of its keys changes, and when the ' +
-    'server is replaced; `retry` says when to come back. Costs one request each time, and no cycle.',
+    'Sends every cycle of the instance exactly once, in order, as soon as the cycle is durable. ' +
+    'Events:\n\n' +
+    '- `cycle`: `{"observation", "drift"}`, as in `GET …/history?generation=all` and `GET ' +
+    '…/drift?generation=all`; `drift` is null at level D0. The `id` of the event is the ordinal ' +
+    'of the observation, counted since the creation of the instance.\n' +
+    '- `state`: `{"snapshot", "contract", "drift"}` as in the answer to an observation, and the ' +
+    'mode strengths `set_point` (the reference of drift) and `last_stable` (restored by a ' +
+    'rollback or the reset `default`). Sent first, and after the newest cycle, rename or reset.\n' +
+    '- `reset`: `{"generation"}`, the new generation. May be repeated after a reconnect.\n' +
+    '- `gap`: `{"from", "to"}`, the ordinals of cycles that are no longer stored.\n' +
+    '- `deleted`: `{}`. The stream ends, and a reconnect is answered 404.\n\n' +
+    'The stream starts now, or after the event of `Last-Event-ID`. Clients that cannot send this ' +
+    'header use `after`; the header has priority. Comments every 15 s show that the connection ' +
+    'is open. The stream ends after at most one hour, when the account or one of its keys ' +
+    'changes, and when the server is replaced. Reconnect after the time in `retry`. Each ' +
+    'connection costs one request, and no cycle.',
   scope: 'read',
   query: EventsQuery,
   response: EventText,

@@ -31,7 +31,7 @@ export const getQuestions = endpoint({
   path: '/test/questions',
   tag: 'Test',
   summary: 'Get the questions of the personality test',
-  description: 'The items in the order in which they are to be asked.',
+  description: 'Ask the items in the order of the list.',
   scope: 'read',
   response: dataOf(Questionnaire),
   examples: [{ summary: 'the test' }],
@@ -80,8 +80,8 @@ export const submitTest = endpoint({
   tag: 'Test',
   summary: 'Score a personality test',
   description:
-    'Scores the answers and keeps nothing. `initial_config` of the result can be posted to ' +
-    '`/instances` unchanged. A read-only key may do this.',
+    'Scores the answers and stores nothing. Pass `initial_config` of the result unchanged to ' +
+    '`POST /instances`. A read-only key is sufficient.',
   scope: 'read',
   body: Submission,
   response: dataOf(TestResult),
@@ -146,7 +146,7 @@ export const listPersonas = endpoint({
   path: '/personas',
   tag: 'Personas',
   summary: 'List the 12 personas',
-  description: 'All of them; the list has one page.',
+  description: 'The list has one page.',
   scope: 'read',
   query: PersonasQuery,
   response: listOf(ListedPersona),
@@ -190,7 +190,7 @@ export const getPersona = endpoint({
   pathId: PERSONA_ID,
   tag: 'Personas',
   summary: 'Get a persona',
-  description: '`mode_profile` has the keys of `mode_strengths`, so the two compare key by key.',
+  description: '`mode_profile` has the same keys as `mode_strengths` of an instance.',
   scope: 'read',
   response: dataOf(PersonaDetail),
   examples: [{ summary: 'a persona', id: 'persona_analytical' }],
@@ -199,7 +199,7 @@ export const getPersona = endpoint({
 
 function detailed(id: string) {
   const persona = findPersona(id);
-  if (persona === undefined) throw new Fault('not_found', 'no such persona');
+  if (persona === undefined) throw new Fault('not_found', 'unknown persona');
   const { preferredPath, halfLifeMinutes, supportRequiredAt, cooldownRequiredAt } =
     persona.stressRecovery;
   return {

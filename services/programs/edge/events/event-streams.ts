@@ -140,11 +140,11 @@ export class EventStreams {
       this.#ofCredential.of(credential) >= STREAMS_PER_CREDENTIAL_MAX ||
       this.#ofAccount.of(accountId) >= STREAMS_PER_ACCOUNT_MAX;
     if (isMany) {
-      const text = 'too many streams of events are open';
+      const text = 'too many open event streams; close another stream';
       throw faultFor('too_many_streams', text, { retryAfterS: 1 });
     }
     if (this.#places >= (this.#ports.streamsMax ?? STREAMS_MAX)) {
-      throw faultFor('overloaded', 'too many streams of events', { retryAfterS: 1 });
+      throw faultFor('overloaded', 'the server has too many streams', { retryAfterS: 1 });
     }
     this.#places += 1;
     const release = this.#counted(caller);

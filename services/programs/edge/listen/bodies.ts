@@ -140,7 +140,7 @@ export class UnfinishedBodies {
   }
 
   #release(sender: Sender, body: BodyReading): void {
-    if (!sender.bodies.delete(body)) throw new Error('an unfinished body ends once');
+    if (!sender.bodies.delete(body)) throw new Error('the body was released twice');
     const { site } = sender;
     site.bodies -= 1;
     this.#count -= 1;
@@ -155,9 +155,9 @@ export class UnfinishedBodies {
 
   #giveUp({ bodies }: Sender, what: GivenUp): void {
     const [oldest] = bodies;
-    if (oldest === undefined) throw new Error('a sender without bodies is forgotten');
+    if (oldest === undefined) throw new Error('the sender has no unfinished body');
     this.#onGivenUp(what);
-    const text = 'too many requests are unfinished; send yours again';
+    const text = 'the server has too many unfinished requests; retry';
     oldest.giveUp(faultFor('too_many_unfinished_bodies', text, { retryAfterS: 1 }));
   }
 }
@@ -172,7 +172,7 @@ function heaviestOf<Each>(all: Iterable<Each>, weightOf: (each: Each) => number)
   for (const each of all) {
     if (heaviest === undefined || weightOf(each) > weightOf(heaviest)) heaviest = each;
   }
-  if (heaviest === undefined) throw new Error('something is held, so something has sent it');
+  if (heaviest === undefined) throw new Error('there is no item to choose from');
   return heaviest;
 }
 
@@ -290,6 +290,6 @@ function tooLarge(): Fault {
 }
 
 function notAsAnnounced(): Fault {
-  const text = 'the body is not as long as announced';
+  const text = 'the body length differs from Content-Length';
   return invalid('malformed_request', 'Content-Length', text);
 }

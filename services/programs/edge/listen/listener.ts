@@ -110,13 +110,13 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
       server.prependListener('request', note);
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
         note(request, response);
-        const text = 'no expectation but 100-continue is met';
+        const text = 'the only supported expectation is 100-continue';
         respond(request, response, invalid('expectation_failed', 'Expect', text));
       });
       server.on('connect', (_request, socket) => {
         // Node has removed its own listeners. Without this listener, a reset would end the process.
         socket.on('error', () => socket.destroy());
-        hangUp(socket, raw(new Fault('not_found', 'this is no proxy')));
+        hangUp(socket, raw(new Fault('not_found', 'this server is not a proxy')));
       });
     },
   };
@@ -159,7 +159,7 @@ export function faultOfParser(code: string | undefined): Fault {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return invalid('request_timeout', undefined, 'the request took too long to arrive');
     default:
-      return invalid('malformed_request', undefined, 'this is not a well-formed HTTP request');
+      return invalid('malformed_request', undefined, 'the HTTP request is malformed');
   }
 }
 

@@ -24,7 +24,7 @@ const time = z.iso
 /** Query of `GET /audit`. Source: decision 249. */
 export const AuditQuery = z.strictObject({
   limit: integer(1, PAGE_ENTRIES_MAX, 20),
-  cursor: z.string().regex(AUDIT_CURSOR, 'must be a next_cursor of an earlier answer').optional(),
+  cursor: z.string().regex(AUDIT_CURSOR, 'must be a next_cursor of a previous page').optional(),
   action: action.optional(),
   actor: z.string().min(1).max(128).optional(),
   target,
@@ -37,7 +37,7 @@ export const AuditQuery = z.strictObject({
  * A value in the details of an audit line. `z.json()` would create a recursive schema without a
  * name.
  */
-const JsonValue = z.unknown().meta({ id: 'JsonValue', description: 'Any value of JSON.' });
+const JsonValue = z.unknown().meta({ id: 'JsonValue', description: 'Any JSON value.' });
 
 const ShownDetails = z.record(z.string(), JsonValue).optional();
 
@@ -61,7 +61,7 @@ export const AuditAnswer = z.strictObject({
       .regex(AUDIT_CURSOR)
       .nullable()
       .describe(
-        'What `cursor` is for the next page, also where this one is empty. `null`: the end.',
+        'The `cursor` of the next page, also if this page is empty. `null`: no next page.',
       ),
   }),
 });
@@ -87,7 +87,7 @@ const PLAN_LENGTH_MAX = 64;
 const callerUrl = z
   .string()
   .max(URL_LENGTH_MAX)
-  .describe('An https address without a user name; http only on the machine itself.');
+  .describe('An https URL without a user name. http is allowed only for this machine.');
 
 /** Body of `POST /billing/checkout`. */
 export const CheckoutBody = z
@@ -113,7 +113,7 @@ export const PortalBody = z
 
 /** Answer of `POST /billing/checkout` and `POST /billing/portal`. */
 export const BillingPage = z.strictObject({
-  data: z.strictObject({ url: z.url().describe('A page of the payment provider.') }),
+  data: z.strictObject({ url: z.url().describe('URL of a page of the payment provider.') }),
 });
 
 /** Body of a notification, only for the API document. The signature authenticates the raw bytes. */

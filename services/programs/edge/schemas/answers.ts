@@ -50,7 +50,7 @@ const Pagination = named('Pagination', {
   next_cursor: z
     .string()
     .nullable()
-    .describe('The `cursor` of the next page; null: there is none.'),
+    .describe('The `cursor` of the next page. `null`: no next page.'),
 });
 
 const instance = {
@@ -159,16 +159,16 @@ export const Processed = named('Processed', {
 });
 
 const processed = {
-  processed_count: Count.describe('Observations that this call applied.'),
+  processed_count: Count.describe('Number of observations that this call applied.'),
   results: z
     .array(
       named('ItemResult', {
-        index: Count.describe('Place of the item in `observations`.'),
+        index: Count.describe('Index of the item in `observations`.'),
         status: z.enum(['applied', 'replayed', 'throttled']),
       }),
     )
     .optional()
-    .describe('One entry per item, in input order; only if an item carries `idempotency_key`.'),
+    .describe('One entry per item, in input order. Only if an item has an `idempotency_key`.'),
 };
 
 /** Source: interface 4.2: the last state, or every state. */
@@ -189,7 +189,7 @@ export const ResetDone = z.strictObject({
   stress_state: z.enum(STRESS_STATES),
 });
 
-const generation = { generation: z.int().min(1).optional().describe('With generation=all only.') };
+const generation = { generation: z.int().min(1).optional().describe('If `generation=all`.') };
 
 /** Source: interface 2.7. */
 export const HistoryRecord = named('HistoryRecord', {

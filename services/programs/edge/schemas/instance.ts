@@ -84,8 +84,8 @@ const Cursor = z
   .optional()
   .meta({
     description:
-      '`next_cursor` of the page before. It has sort, order, search and generation: name none of them, ' +
-      'or the same. Excludes `offset`.',
+      '`next_cursor` of the previous page. Contains sort, order, search and generation: omit ' +
+      'these, or send the same values. Excludes `offset`.',
   });
 
 /** Query of `GET /instances`. Source: interface 4.1. */

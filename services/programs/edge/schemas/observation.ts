@@ -74,9 +74,9 @@ export const textOf = (min: number, max: number) =>
     .check((check) => {
       const refuse = (reason: FaultReason, message: string) =>
         check.issues.push({ code: 'custom', input: check.value, params: { reason }, message });
-      if (!check.value.isWellFormed()) refuse('invalid_text', 'has half a surrogate pair');
-      else if (check.value.length < min) refuse('too_short', `at least ${min} characters`);
-      else if (isLonger(check.value, max)) refuse('too_long', `at most ${max} characters`);
+      if (!check.value.isWellFormed()) refuse('invalid_text', 'has a lone surrogate');
+      else if (check.value.length < min) refuse('too_short', `is shorter than ${min} characters`);
+      else if (isLonger(check.value, max)) refuse('too_long', `is longer than ${max} characters`);
     })
     .meta({ minLength: min, maxLength: max });
 
@@ -97,19 +97,20 @@ export const ContextJson = z
     propertyNames: { not: { const: '__proto__' } },
     additionalProperties: true,
     description:
-      `Arbitrary metadata, up to ${CONTEXT_BYTES_MAX} bytes of JSON and ${CONTEXT_DEPTH_MAX} levels, ` +
-      'its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.',
+      `Arbitrary metadata of at most ${CONTEXT_BYTES_MAX} bytes of JSON and ${CONTEXT_DEPTH_MAX} ` +
+      'levels, including the object itself. The key `__proto__` is refused at every level, and ' +
+      '`prototype` within `constructor`.',
   })
   .transform((context, check) => {
     const refuse = (reason: FaultReason, message: string) =>
       check.issues.push({ code: 'custom', input: context, params: { reason }, message });
     const { value, json } = context;
     const flaw = flawOf(value, CONTEXT_DEPTH_MAX);
-    if (flaw === 'too_deep') refuse(flaw, `at most ${CONTEXT_DEPTH_MAX} levels deep`);
+    if (flaw === 'too_deep') refuse(flaw, `has more than ${CONTEXT_DEPTH_MAX} levels`);
     if (flaw === 'out_of_range') refuse(flaw, 'has a number that is not finite');
     const isTooLong =
       json.length > CONTEXT_BYTES_MAX || Buffer.byteLength(json) > CONTEXT_BYTES_MAX;
-    if (isTooLong) refuse('too_long', `at most ${CONTEXT_BYTES_MAX} bytes of JSON`);
+    if (isTooLong) refuse('too_long', `is longer than ${CONTEXT_BYTES_MAX} bytes of JSON`);
     return json;
   });
 
@@ -138,7 +139,7 @@ const TimestampMs = z
     const refuse = (reason: FaultReason, message: string) =>
       check.issues.push({ code: 'custom', input: text, params: { reason }, message });
     if (timeMs === undefined) refuse('invalid_timestamp', 'must be RFC 3339 with an offset');
-    else if (timeMs < 0) refuse('invalid_timestamp', 'must not lie before 1970');
+    else if (timeMs < 0) refuse('invalid_timestamp', 'must not be before 1970');
     return timeMs ?? 0;
   });
 
@@ -175,7 +176,7 @@ export const Observation = z
     confidence: Unit.optional().meta({ default: 1, description: 'Certainty.' }),
     context: ContextJson.optional(),
     timestamp: TimestampMs.optional().describe(
-      'When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out.',
+      'Time of the observation (RFC 3339), at least 1.000 s after the previous. Default: now.',
     ),
   })
   .meta({ id: 'Observation', examples: [EXAMPLE] });
@@ -187,17 +188,17 @@ const ItemKey = z
   })
   .refine(({ key }) => key.length > 0, {
     params: { reason: 'too_short' },
-    message: 'at least 1 character',
+    message: 'is empty',
     abort: true,
   })
   .refine(({ key }) => key.length <= KEY_LENGTH_MAX, {
     params: { reason: 'too_long' },
-    message: `at most ${KEY_LENGTH_MAX} characters`,
+    message: `is longer than ${KEY_LENGTH_MAX} characters`,
     abort: true,
   })
   .refine(({ key }) => isIdempotencyKey(key), {
     params: { reason: 'invalid_text' },
-    message: 'printable ASCII characters only, no space at the ends',
+    message: 'must be printable ASCII without spaces at the ends',
   })
   .meta({
     type: 'string',
@@ -205,8 +206,8 @@ const ItemKey = z
     minLength: 1,
     maxLength: KEY_LENGTH_MAX,
     description:
-      'As the header `Idempotency-Key` of a single call: an observation whose key is known is reported ' +
-      'as replayed and not applied again.',
+      'Like the header `Idempotency-Key` of a single call. An observation with a known key is ' +
+      'reported as `replayed` and not applied again.',
   });
 
 /** An observation of a batch. Source: interface 4.2. */

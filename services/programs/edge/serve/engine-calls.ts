@@ -187,7 +187,7 @@ export class EngineCalls {
         await audited?.ended('conflict');
       }
     }
-    throw faultFor('already_exists', 'no free instance id was found; try again');
+    throw faultFor('already_exists', 'found no free instance id; retry');
   }
 }
 
@@ -233,7 +233,7 @@ export function readIdempotencyKey(
 ): IdempotencyKey | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== 'string' || !isIdempotencyKey(header)) {
-    const text = 'Idempotency-Key: 1 to 255 printable ASCII characters';
+    const text = 'Idempotency-Key: must have 1 to 255 printable ASCII characters';
     throw invalid('invalid_header', 'Idempotency-Key', text);
   }
   return { key: header, fingerprint: fingerprintOf(method, url, body ?? '') };

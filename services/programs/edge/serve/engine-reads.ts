@@ -86,7 +86,7 @@ export class EngineReads {
     // Yield to the event loop. A local engine may answer thousands of reads in one turn.
     await setImmediate();
     const { leftMs } = this;
-    if (leftMs === 0) throw faultFor('deadline_exceeded', 'there was no time for it');
+    if (leftMs === 0) throw faultFor('deadline_exceeded', 'the deadline has passed');
     const deadlineAtMs = this.#clock.wallMs() + Math.min(leftMs, CALL_TIMEOUT_MS_MAX);
     const asked = { accountId: this.#accountId, instanceId, deadlineAtMs, command };
     const { body } = await this.#engine.ask(unnamedCall(asked));

@@ -118,15 +118,15 @@ function routeOfRefused({ routeOptions: { url } }: FastifyRequest, { reason }: F
 function assertProtocol({ raw }: FastifyRequest): void {
   const { httpVersionMajor: major, httpVersionMinor: minor } = raw;
   if (major < 1 || (major === 1 && minor < 1)) {
-    throw invalid('http_version_not_supported', undefined, 'HTTP/1.1 is the oldest version served');
+    throw invalid('http_version_not_supported', undefined, 'the oldest version is HTTP/1.1');
   }
   if (countOf(raw.rawHeaders, 'host') !== 1) {
-    throw invalid('malformed_request', 'Host', 'there must be one Host header');
+    throw invalid('malformed_request', 'Host', 'send exactly one Host header');
   }
 }
 
 function closing(): Fault {
-  return faultFor('shutting_down', 'this server is shutting down', { retryAfterS: 1 });
+  return faultFor('shutting_down', 'this server is shutting down; retry', { retryAfterS: 1 });
 }
 
 /** Serves a request of an endpoint. Rejects only if the code has a bug. */
@@ -152,7 +152,7 @@ export function endpointRoute(
       const exchange = exchangeOf(request);
       const isSeen = endpoint.scope === 'none' || exchange?.caller !== undefined;
       if (exchange === undefined || !isSeen) {
-        throw new Error('a hook sees every request first');
+        throw new Error('the request has no exchange or no caller');
       }
       const busy = answers.begin(exchange);
       if (busy !== undefined) {

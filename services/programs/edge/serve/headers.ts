@@ -83,7 +83,7 @@ export const CONDITION_LENGTH_MAX = 1_024;
 export function readIfMatch(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (header.length > CONDITION_LENGTH_MAX || !CONDITION.test(header)) {
-    throw invalid('invalid_header', 'If-Match', 'If-Match: an ETag in quotes, or *');
+    throw invalid('invalid_header', 'If-Match', 'If-Match: must be an ETag in quotes, or *');
   }
   return header;
 }
@@ -126,5 +126,5 @@ export function readLastEventId(headers: IncomingHttpHeaders): number | undefine
     const ordinal = Number(header);
     if (Number.isSafeInteger(ordinal)) return ordinal;
   }
-  throw invalid('invalid_header', 'Last-Event-ID', 'Last-Event-ID: the id of an event');
+  throw invalid('invalid_header', 'Last-Event-ID', 'Last-Event-ID: must be the id of an event');
 }

@@ -24,13 +24,13 @@ export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
   const text = bytes.toString('utf8');
   if (text.charCodeAt(0) === BYTE_ORDER_MARK) {
-    const message = 'the body begins with a byte order mark: send it without';
+    const message = 'the body starts with a byte order mark; remove the mark';
     throw invalid('malformed_json', undefined, message);
   }
   const colons = colonsOf(text);
   const value = parse(text);
   if (keysOf(value) !== colons) {
-    throw invalid('duplicate_key', undefined, 'an object of the body has the same key twice');
+    throw invalid('duplicate_key', undefined, 'an object of the body has a duplicate key');
   }
   if (text.includes('\\u')) assertWellFormed(value);
   keepContexts(value, text);
@@ -45,7 +45,7 @@ function assertWellFormed(value: unknown): void {
   const place = illFormedPlace(value);
   if (place === undefined) return;
   const field = place === '' ? undefined : place;
-  throw invalid('invalid_text', field, `${place || 'the body'}: has half a surrogate pair`);
+  throw invalid('invalid_text', field, `${place || 'the body'}: has a lone surrogate`);
 }
 
 function parse(text: string): unknown {
@@ -71,7 +71,7 @@ function colonsOf(text: string): number {
     else if (unit === COLON) colons += 1;
     else if (OPENING.has(unit)) depth += 1;
     else if (CLOSING.has(unit)) depth -= 1;
-    if (depth > BODY_DEPTH_MAX) throw invalid('too_deep', undefined, 'the body nests too deep');
+    if (depth > BODY_DEPTH_MAX) throw invalid('too_deep', undefined, 'the nesting is too deep');
   }
   return colons;
 }
@@ -88,7 +88,7 @@ function keysOf(value: unknown, within = ''): number {
   let sum = 0;
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__' || (key === 'prototype' && within === 'constructor')) {
-      throw invalid('unknown_field', key, `${key}: no such field`);
+      throw invalid('unknown_field', key, `${key}: unknown field`);
     }
     sum += 1 + keysOf(item, key);
   }

@@ -48,7 +48,7 @@ export class Notifications {
   async take(rawBody: Buffer, signature: string | undefined, address: string): Promise<void> {
     if (!this.#refused.mayAsk(address, NO_KEY)) throw barred();
     if (this.#underWay >= NOTIFICATIONS_AT_ONCE_MAX) {
-      throw faultFor('overloaded', 'too many notifications at once', { retryAfterS: 1 });
+      throw faultFor('overloaded', 'too many notifications in flight; retry', { retryAfterS: 1 });
     }
     this.#underWay += 1;
     try {
@@ -97,6 +97,6 @@ export async function serveNotification(
 const RECEIVED = JSON.stringify({ received: true });
 
 function barred(): Fault {
-  const text = 'too many refused notifications came from your address';
+  const text = 'your address sent too many refused notifications; retry later';
   return faultFor('too_many_refused_notifications', text, { retryAfterS: 1 });
 }

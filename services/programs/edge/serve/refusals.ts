@@ -68,7 +68,7 @@ export function refusals(ports: RefusalPorts) {
       response.code(NOT_FOUND).type('text/plain; charset=utf-8').send('Not Found\n');
       return;
     }
-    const fault = new Fault('not_found', 'there is no such endpoint');
+    const fault = new Fault('not_found', 'unknown endpoint');
     const allowed = methodsOf(plainPathOf(request.url));
     refuseAdmitted(request, response, 'unknown', fault, allowed).catch(bugOf(request));
   }
@@ -111,7 +111,7 @@ function faultOf(error: Error & { code?: string }): Fault {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
-      return invalid('unsupported_media_type', 'Content-Type', 'send application/json');
+      return invalid('unsupported_media_type', 'Content-Type', 'must be application/json');
     // The sender disconnected in the middle of its body, so no client reads this answer.
     case 'ECONNRESET':
       return invalid('malformed_request', undefined, 'the body is incomplete');

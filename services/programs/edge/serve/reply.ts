@@ -67,7 +67,7 @@ export class Reply {
   begin(exchange: Exchange): Fault | undefined {
     if (exchange.isActive) return undefined;
     if (this.#activeRequests >= ACTIVE_REQUESTS_MAX) {
-      return faultFor('overloaded', 'too many requests at once', { retryAfterS: 1 });
+      return faultFor('overloaded', 'too many requests in flight; retry', { retryAfterS: 1 });
     }
     exchange.isActive = true;
     this.#activeRequests += 1;

@@ -63,7 +63,7 @@ export function planRequest(
     const { id } = request.params as { id: string };
     const checked = { id, body, query, named, headers, url, nowMs };
     const { handler } = endpoint;
-    if (handler.kind === 'notification') throw new Error('a notification has no plan');
+    if (handler.kind === 'notification') throw new Error('notifications are served without a plan');
     if (handler.kind === 'stream') return { kind: 'stream', command: handler.command(checked) };
     if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
     const command = handler.command(checked);
@@ -96,7 +96,7 @@ function assertUtf8Query(url: string): void {
     if (isUtf8Escaped(pair)) continue;
     const [name = ''] = pair.split('=', 1);
     const field = isUtf8Escaped(name) ? decodeURIComponent(name) : 'query';
-    throw invalid('invalid_parameter', field, `${field}: is not UTF-8 in percent-encoding`);
+    throw invalid('invalid_parameter', field, `${field}: must be percent-encoded UTF-8`);
   }
 }
 
@@ -153,7 +153,7 @@ type Issue = z.core.$ZodIssue;
  */
 export function bodyFault(error: z.ZodError): Fault {
   const [issue] = error.issues;
-  if (issue === undefined) return invalid('wrong_type', undefined, 'the body is not as documented');
+  if (issue === undefined) return invalid('wrong_type', undefined, 'the body is invalid');
   const field = pathOf(issue);
   const reason = reasonOf(issue);
   return invalid(reason, field === '' ? undefined : field, messageOf(issue, field));
@@ -165,7 +165,7 @@ export function queryFault(error: z.ZodError): Fault {
   const field = issue === undefined ? 'query' : pathOf(issue);
   const isUnknown = issue?.code === 'unrecognized_keys';
   const reason = isUnknown ? 'unknown_parameter' : 'invalid_parameter';
-  const text = isUnknown ? 'no such parameter' : (issue?.message ?? 'not as documented');
+  const text = isUnknown ? 'unknown parameter' : (issue?.message ?? 'invalid');
   return invalid(reason, field, `${field}: ${text}`);
 }
 
@@ -216,6 +216,6 @@ function pathOf(issue: Issue): string {
 function messageOf(issue: Issue, field: string): string {
   const where = field === '' ? 'the body' : field;
   if (reasonOf(issue) === 'missing_field') return `${where}: required`;
-  if (issue.code === 'unrecognized_keys') return `${where}: no such field`;
+  if (issue.code === 'unrecognized_keys') return `${where}: unknown field`;
   return `${where}: ${issue.message}`;
 }

@@ -62,7 +62,7 @@ export async function serve(
   ports: ServePorts,
 ): Promise<void> {
   const { caller } = exchange;
-  if (caller === undefined) throw new Error('a request is served after authentication');
+  if (caller === undefined) throw new Error('the request is not authenticated');
   const plan = planRequest(endpoint, request, ports.clock.wallMs());
   const { callId, callTag } = nameOf(plan, request, caller, ports.callIds);
   const call: AdmissionCall = {
@@ -114,7 +114,7 @@ export async function serve(
 }
 
 function neededScope({ name, scope }: Endpoint): NeededRight {
-  if (scope === 'none') throw new Error(`${name} has no caller to serve`);
+  if (scope === 'none') throw new Error(`${name} is served without a caller`);
   return scope;
 }
 
@@ -306,7 +306,7 @@ function accountCaller(from: CallOrigin, { allowance, description }: Admitted): 
   if (allowance !== undefined && description !== undefined) {
     return { ...from, allowance, description };
   }
-  throw faultFor('limiter_unavailable', 'the limiter does not describe the caller', {
+  throw faultFor('limiter_unavailable', 'the limiter runs an earlier release; retry', {
     retryAfterS: UNSURE_RESET_S,
   });
 }
