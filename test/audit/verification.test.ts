@@ -31,13 +31,13 @@ checks('finds a changed line, whichever of its parts was changed', async () => {
   const changed = await findings((lines) =>
     lines.with(2, { ...at(lines, 2), text: at(lines, 2).text.replace('t2', 't9') }),
   );
-  assert.equal(changed, ['3 not as it was written']);
+  assert.equal(changed, ['3 changed since it was written']);
   const rehashed = await findings((lines) => {
     const { text } = at(lines, 2);
     const before = { month: MONTH, lines: 2, hash: at(lines, 1).hash };
     return lines.with(2, at(chained(before, [text.replace('t2', 't9')]), 0));
   });
-  assert.equal(rehashed, ['4 not as it was written']);
+  assert.equal(rehashed, ['4 changed since it was written']);
 });
 
 checks('finds missing lines, in the middle, at the start and at the end', async () => {
@@ -59,14 +59,14 @@ checks('finds a line of another account, and a chain that was computed again', a
       lines.map(({ text }) => text.replace('t2', 't9')),
     ),
   );
-  assert.equal(made, [`${LINES} not what the head says`]);
+  assert.equal(made, [`${LINES} hash differs from the head`]);
   const foreign = await findings((lines) =>
     chained(
       start,
       lines.map(({ text }) => text.replace(ACCOUNT, 'another')),
     ),
   );
-  assert.ok(foreign.includes('1 of another place'), String(foreign));
+  assert.ok(foreign.includes('1 not of this trail'), String(foreign));
 });
 
 function at(lines: readonly StoredAuditLine[], index: number): StoredAuditLine {

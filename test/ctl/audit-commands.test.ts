@@ -86,7 +86,7 @@ verify('finds a line that was changed, and one that is missing', async () => {
   store = service.store;
   const { code, found } = await service.verified();
   assert.is(code, 3);
-  assert.equal(found, ['2026-01 8 not as it was written', '2026-01 141 missing']);
+  assert.equal(found, ['2026-01 8 changed since it was written', '2026-01 141 missing']);
 });
 
 verify('finds a first line that is no JSON, and goes on behind it', async () => {
@@ -96,7 +96,7 @@ verify('finds a first line that is no JSON, and goes on behind it', async () => 
   ];
   await using service = await trailUnderTest(spoiled(() => store, change));
   store = service.store;
-  assert.equal((await service.verified()).found, ['2026-01 1 not as it was written']);
+  assert.equal((await service.verified()).found, ['2026-01 1 changed since it was written']);
 });
 
 verify('finds a month that is missing, unless its time is over', async () => {
@@ -126,7 +126,7 @@ verify('looks at what was exported without a service', async () => {
   };
   assert.equal(await checked(written), []);
   assert.equal(await checked(written.replace('"t9"', '"t0"')), [
-    '2026-01 10 not as it was written',
+    '2026-01 10 changed since it was written',
   ]);
   assert.equal(await checked(lines.toSpliced(4, 2).join('\n')), ['2026-01 5 missing, up to 6']);
   await writeFile(file, 'something else\n');

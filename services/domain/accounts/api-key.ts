@@ -54,9 +54,9 @@ export function parseApiKey(text: string): { accountId: string } | undefined {
  * characters. Source: decision 41.
  */
 export function formatApiKey(accountId: string, secret: string): string {
-  if (!isAccountId(accountId)) throw new RangeError('an account id is 12 base62 characters');
+  if (!isAccountId(accountId)) throw new RangeError('an account id has 12 base62 characters');
   if (secret.length !== SECRET_LENGTH || !BASE62_ONLY.test(secret)) {
-    throw new RangeError('a secret is 32 base62 characters');
+    throw new RangeError('a secret has 32 base62 characters');
   }
   const body = PREFIX + accountId + secret;
   return body + base62Of(crc32(body));

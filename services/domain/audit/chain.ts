@@ -51,8 +51,8 @@ export class ChainCheck {
     if (seq !== lines + 1)
       this.#found(lines + 1, seq > lines ? missing(lines + 1, seq) : 'out of order');
     // After a gap the check continues from the present line, so that a gap gives one finding.
-    else if (chainHash(before, text) !== hash) this.#found(seq, 'not as it was written');
-    else if (!isOf(text, this.#accountId, month, seq)) this.#found(seq, 'of another place');
+    else if (chainHash(before, text) !== hash) this.#found(seq, 'changed since it was written');
+    else if (!isOf(text, this.#accountId, month, seq)) this.#found(seq, 'not of this trail');
     this.#last = { month, lines: seq, hash };
   }
 
@@ -62,7 +62,7 @@ export class ChainCheck {
     if (head === undefined) return;
     if (head.lines > lines) this.#found(lines + 1, missing(lines + 1, head.lines + 1));
     else if (head.lines === lines && head.hash !== hash)
-      this.#found(lines, 'not what the head says');
+      this.#found(lines, 'hash differs from the head');
   }
 
   /** Head of the chain after the lines so far. */

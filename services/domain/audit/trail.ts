@@ -161,7 +161,7 @@ class AppendQueue {
       void this.#drain(accountId);
     } else if (waiting.length < WAITING_LINES_MAX) waiting.push(append);
     else {
-      const text = 'too many actions of the account wait for the audit trail';
+      const text = 'too many actions of the account wait for the audit trail; retry';
       throw faultFor('audit_unavailable', text, { retryAfterS: 1 });
     }
   }
@@ -202,7 +202,7 @@ class AppendQueue {
       }
       return;
     }
-    throw new Fault('service_unavailable', 'others append to the audit trail all the time');
+    throw new Fault('service_unavailable', 'too many concurrent audit writers; retry');
   }
 
   /** Refuses the waiting entries whose month is full. */
@@ -214,7 +214,7 @@ class AppendQueue {
     waiting.splice(0, waiting.length, ...kept);
     const nowMs = this.#clock.wallMs();
     const retryAfterS = Math.ceil((monthEndOf(nowMs) - nowMs) / 1_000);
-    const text = 'the audit trail has as many lines of this month as the plan allows';
+    const text = 'the audit trail has reached the monthly line limit of the plan';
     for (const { reject } of refused) reject(faultFor('audit_full', text, { retryAfterS }));
   }
 
@@ -274,6 +274,6 @@ function textOf(
 
 /** The refusal of an action whose line cannot be made durable. Source: decision 249. */
 export function auditUnavailable(cause?: unknown): Fault {
-  const text = 'the audit trail cannot be written, and nothing is done without it';
+  const text = 'the audit trail cannot be written, so the action was refused; retry';
   return faultFor('audit_unavailable', text, { retryAfterS: 1, cause });
 }

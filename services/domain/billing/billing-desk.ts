@@ -114,13 +114,13 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
 
     async checkout(accountId, { plan, successUrl, cancelUrl }) {
       const provider = configured(ports.provider);
-      if (!isBought(plan)) throw new Fault('invalid_plan', 'the plans to buy are indie and pro');
+      if (!isBought(plan)) throw new Fault('invalid_plan', 'the plan must be indie or pro');
       assertCallerUrl('success_url', successUrl);
       assertCallerUrl('cancel_url', cancelUrl);
       assertBuyer((await accounts.find(accountId))?.account, clock.wallMs());
       const known = (await billing.find(accountId))?.record ?? NO_BILLING;
       if (known.subscriptions.some(isLiving)) {
-        const text = 'the account has a subscription, which is changed at the portal';
+        const text = 'the account already has a subscription; change it at the portal';
         throw faultFor('already_exists', text);
       }
       const customerId = known.customers[0]?.id;
@@ -132,7 +132,7 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
       assertCallerUrl('return_url', returnUrl);
       const customerId = (await billing.find(accountId))?.record.customers[0]?.id;
       if (customerId === undefined) {
-        throw new Fault('not_found', 'the account has not bought anything');
+        throw new Fault('not_found', 'the account has never bought a plan');
       }
       return await provider.portal({ customerId, returnUrl });
     },
@@ -150,7 +150,7 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
         // The customer may buy other products of the same seller.
         if (event.accountId === undefined) return 'ignored';
         throw new Fault('billing_provider_not_configured', 'a subscription has an unknown price', {
-          cause: new Error(`SERVICE_BILLING_PRICES has no plan for ${event.price}`),
+          cause: new Error(`SERVICE_BILLING_PRICES has no plan for the price ${event.price}`),
         });
       }
       const stored = await remembered(billing, accountId, event);
@@ -183,12 +183,12 @@ function isBought(plan: string): plan is BoughtPlan {
 function assertBuyer(account: Account | undefined, nowMs: number): void {
   if (account === undefined) throw noAccount();
   if (accountAt(account, nowMs).plan === 'enterprise') {
-    throw new Fault('conflict', 'the plan of this account is agreed, not bought');
+    throw new Fault('conflict', 'this account has an individually agreed plan');
   }
 }
 
 function noAccount(): Fault {
-  return new Fault('not_found', 'there is no such account');
+  return new Fault('not_found', 'the account does not exist');
 }
 
 /**
@@ -279,6 +279,6 @@ function detailsOf({ plan, later }: PlanState): PlanDetails {
 }
 
 function busy(): Fault {
-  const text = 'the subscription is being changed by others';
+  const text = 'the subscription is changing concurrently; retry';
   return new Fault('service_unavailable', text, { retryAfterS: 1 });
 }

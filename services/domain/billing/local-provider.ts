@@ -67,7 +67,7 @@ export function localProvider(webhookSecrets: Reloadable<readonly string[]>): Lo
     notificationFor(event, nowMs) {
       const [secret] = webhookSecrets.current;
       if (secret === undefined) {
-        throw new Fault('billing_provider_not_configured', 'there is no secret to sign with');
+        throw new Fault('billing_provider_not_configured', 'no signing secret is set');
       }
       const body = JSON.stringify(stripeEventOf(event));
       return { body, signature: signatureOf(body, secret, nowMs) };

@@ -114,6 +114,6 @@ export function assertCallerUrl(field: string, text: string): void {
     throw invalid('invalid_text', field, `${field} must be an https URL`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw invalid('invalid_text', field, `${field} must not name a user`);
+    throw invalid('invalid_text', field, `${field} must not contain a user name`);
   }
 }

@@ -27,7 +27,7 @@ export function verifiedNotification(
 ): unknown {
   if (rawBody.length > NOTIFICATION_BYTES_MAX) throw refusal('the body is too large');
   if (header === undefined || header.length > HEADER_LENGTH_MAX) {
-    throw refusal('there is no signature, or far too many');
+    throw refusal('the signature header is missing or too long');
   }
   assertTime(header, nowMs);
   let failure: unknown;
@@ -59,12 +59,12 @@ function eventOf(rawBody: Uint8Array, header: string, secret: string, nowMs: num
 function assertTime(header: string, nowMs: number): void {
   const [first, ...others] = [...header.matchAll(TIME)].map(([, text = '']) => text);
   if (first === undefined || others.length > 0 || !SECONDS.test(first)) {
-    throw refusal('there is not one time');
+    throw refusal('the signature header must have exactly one time');
   }
-  if (Number(first) > nowMs / 1_000 + TOLERANCE_S) throw refusal('the time is to come');
+  if (Number(first) > nowMs / 1_000 + TOLERANCE_S) throw refusal('the time is in the future');
 }
 
 function refusal(cause: unknown): Fault {
-  const text = 'the notification is not signed with a secret of this service, or not lately';
+  const text = 'the signature of the notification is invalid or too old';
   return new Fault('webhook_verification_failed', text, { cause });
 }

@@ -324,5 +324,5 @@ function read<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer
 }
 
 function unreadable(what: string) {
-  return invalid('wrong_type', undefined, `this is no event of the payment provider: ${what}`);
+  return invalid('wrong_type', undefined, `invalid event of the payment provider: ${what}`);
 }

@@ -137,7 +137,7 @@ function idOf(reference: string | { readonly id: string } | null | undefined): s
 
 function pageOf({ url }: { readonly url: string | null }): ProviderPage {
   const isPage = url !== null && url.length <= URL_LENGTH_MAX && /^https?:$/.test(schemeOf(url));
-  if (!isPage) throw away(new Error('the provider answers no page'));
+  if (!isPage) throw away(new Error('the provider returned no page URL'));
   return { url };
 }
 
@@ -160,12 +160,12 @@ function late(): Fault {
 }
 
 function away(cause: unknown): Fault {
-  const text = 'the payment provider does not answer; try again';
+  const text = 'the payment provider does not answer; retry';
   return faultFor('billing_unavailable', text, { cause, retryAfterS: 5 });
 }
 
 /** The key, a price or the portal is wrong. Details go to the log, not to callers. */
 function notSetUp(cause: unknown): Fault {
-  const text = 'the payment provider is not set up for this';
+  const text = 'the payment provider is not configured for this call';
   return new Fault('billing_provider_not_configured', text, { cause });
 }

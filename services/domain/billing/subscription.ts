@@ -169,7 +169,7 @@ function followingOf(
     (one) => !open.some((other) => other !== one && one.before && isSame(one.before, other)),
   );
   const [first] = [...starts, ...roots.toSorted(byProgress), ...open];
-  if (first === undefined) throw new Error('a second without descriptions');
+  if (first === undefined) throw new Error('there is no description of this second');
   return first;
 }
 
