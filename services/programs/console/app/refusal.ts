@@ -19,7 +19,7 @@ export function faultOfFramework(error: { readonly code?: string; readonly statu
   }
   const isOfCaller = (error.statusCode ?? 500) < 500 && error.code?.startsWith('FST_ERR_');
   return isOfCaller
-    ? invalid('malformed_request', undefined, 'the request cannot be read')
+    ? invalid('malformed_request', undefined, 'the request is malformed')
     : undefined;
 }
 
@@ -47,7 +47,7 @@ export function refuseBytes(
 
 /** Refusal of an unknown path. */
 export function nothingHere(): Fault {
-  return new Fault('not_found', 'there is nothing here');
+  return new Fault('not_found', 'this address does not exist');
 }
 
 /**
@@ -101,7 +101,7 @@ export class ActiveRequests {
     sentBy: (result: Result) => Readable | undefined = () => undefined,
   ): Promise<Result> {
     if (this.#count >= ACTIVE_REQUESTS_MAX) {
-      throw faultFor('overloaded', 'too many requests at once', { retryAfterS: 1 });
+      throw faultFor('overloaded', 'too many requests in flight', { retryAfterS: 1 });
     }
     this.#count += 1;
     let content: Readable | undefined;

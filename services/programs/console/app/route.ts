@@ -72,7 +72,7 @@ export function callerRoute<Body>(
 /** Throws 403 unless the caller's role has the permission. */
 export function assertMayDo({ membership: { role } }: Caller, permission: Permission): void {
   if (mayDo(role, permission)) return;
-  throw faultFor('role_not_allowed', `your role (${role}) does not allow this`);
+  throw faultFor('role_not_allowed', `your role (${role}) does not allow this action`);
 }
 
 /** Validates a body. Throws 422 with field and reason. */
@@ -115,7 +115,7 @@ const name = text
       .min(1)
       .refine(
         (given) => [...given].length <= NAME_LENGTH_MAX && !UNSEEN.test(given),
-        invalidText(`must be up to ${NAME_LENGTH_MAX} characters that can be seen`),
+        invalidText(`must have 1 to ${NAME_LENGTH_MAX} visible characters`),
       ),
   );
 

@@ -128,16 +128,16 @@ export function assertOwnRequest({ method, headers }: Request, origins: readonly
     throw faultFor('wrong_host', wrongHostText(headers.host, origins), { field: 'Host' });
   }
   if (headers.authorization !== undefined) {
-    const text = 'the console takes no API keys: sign in with email and password';
+    const text = 'the console accepts no API keys; sign in with email and password';
     throw faultFor('api_key_not_accepted', text, { field: 'Authorization' });
   }
   if (method === 'GET' || method === 'HEAD') return;
   const site = headers['sec-fetch-site'];
   if (headers.origin !== own || (site !== undefined && site !== 'same-origin')) {
-    throw faultFor('cross_site_request', 'this comes from a page of another site');
+    throw faultFor('cross_site_request', 'the request comes from a page of another site');
   }
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) {
-    throw invalid('unsupported_media_type', 'Content-Type', 'Content-Type: application/json');
+    throw invalid('unsupported_media_type', 'Content-Type', 'must be application/json');
   }
 }
 
@@ -146,9 +146,11 @@ export function assertOwnRequest({ method, headers }: Request, origins: readonly
  */
 function wrongHostText(host: string | undefined, origins: readonly string[]): string {
   const asked =
-    host === undefined ? 'the request names no host' : `${quoted(host)} is not served here`;
-  const own = origins[0] ?? 'not open yet';
-  return `${asked}: this console is ${own} (SERVICE_CONSOLE_ORIGIN)`;
+    host === undefined
+      ? 'the request has no Host header'
+      : `${quoted(host)} is not an address of this console`;
+  const own = origins[0] ?? 'starting';
+  return `${asked}: use ${own}, or change SERVICE_CONSOLE_ORIGIN`;
 }
 
 function quoted(host: string): string {

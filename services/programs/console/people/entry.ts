@@ -100,7 +100,7 @@ async function proven(
   visit: Visit,
 ): Promise<StoredUser> {
   if (await signIn.isRight(found, password, visit)) return await signIn.proven(found, code, visit);
-  const text = 'you have been in this account with this email before: it is not that password';
+  const text = 'this email was a member of this account before; enter the password of that time';
   throw faultFor('wrong_password', text, { field: 'password' });
 }
 
@@ -163,7 +163,7 @@ export async function linkOf(
   const people = accountId === undefined ? undefined : await members.find(accountId);
   const link = people && usableIn(people, token, kind, clock.wallMs());
   if (link !== undefined) return link;
-  throw faultFor('link_not_usable', 'this link was used, was taken back, or is too old');
+  throw faultFor('link_not_usable', 'this link was used, withdrawn or has expired');
 }
 
 function usableIn(
@@ -201,7 +201,7 @@ export async function makeSetUpLink(
   accountId: string,
   origin: string,
 ): Promise<string | undefined> {
-  if (!isAccountId(accountId)) throw new RangeError(`"${accountId}" is no id of an account`);
+  if (!isAccountId(accountId)) throw new RangeError(`"${accountId}" is not an account id`);
   const people = await members.find(accountId);
   if (hasOwner(people)) return undefined;
   const { token, digest } = newLinkValue(accountId, randomness);

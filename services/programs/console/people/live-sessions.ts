@@ -94,7 +94,7 @@ export class LiveSessions {
     const live = await this.find(shown.session, isUse);
     if (live === undefined) throw signInNeeded();
     if (live.worth === 'second_factor') {
-      throw faultFor('second_factor_needed', 'a code of the second factor is missing');
+      throw faultFor('second_factor_needed', 'enter a code of the second factor');
     }
     const { members } = await this.#ports.members.find(live.session.accountId);
     const membership = members.find(({ userId }) => userId === live.stored.user.id);

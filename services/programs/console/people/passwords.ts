@@ -11,10 +11,10 @@ const AT_ONCE_MAX = 2;
 const WAITING_MAX = 64;
 
 const TEXTS = {
-  too_short: 'password: 12 characters at least',
-  too_long: 'password: 128 characters at most',
+  too_short: 'password: must have at least 12 characters',
+  too_long: 'password: must have at most 128 characters',
   weak_password:
-    'password: easy to guess; a few words that have nothing to do with each other are good',
+    'password: too easy to guess; use several unrelated words',
 } as const;
 
 /**
@@ -114,7 +114,7 @@ function textOf(recipe: Recipe, salt: Buffer, hash: Buffer): string {
 
 function read(stored: string): { recipe: Recipe; salt: Buffer; hash: Buffer } {
   const found = ARGON2ID_FORM.exec(stored) ?? SCRYPT_FORM.exec(stored);
-  if (found === null) throw new Error('a stored password is of no known form');
+  if (found === null) throw new Error('a stored password hash has an unknown format');
   const [a = 0, b = 0, c = 0] = found.slice(1, 4).map(Number);
   const recipe: Recipe = ARGON2ID_FORM.test(stored)
     ? { kind: 'argon2id', memory: a, passes: b, lanes: c }
@@ -162,7 +162,7 @@ class TurnQueue {
   async run<Value>(task: () => Promise<Value>): Promise<Value> {
     if (this.#running >= this.#atOnce) {
       if (this.#waiting.length >= this.#waitingMax) {
-        throw faultFor('overloaded', 'too many passwords at once', { retryAfterS: 1 });
+        throw faultFor('overloaded', 'too many password checks in flight', { retryAfterS: 1 });
       }
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.push(resolve);

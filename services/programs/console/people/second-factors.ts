@@ -34,10 +34,10 @@ export class SecondFactors {
    */
   enrolled(user: User): Enrolment {
     if (this.#seal === undefined) {
-      const text = 'there is no second factor without SERVICE_CLUSTER_SECRET';
+      const text = 'second factors need SERVICE_CLUSTER_SECRET; an operator must set it';
       throw faultFor('second_factor_unavailable', text);
     }
-    assertState(user.secondFactor?.state !== 'active', 'the second factor is on already');
+    assertState(user.secondFactor?.state !== 'active', 'the second factor is already active');
     const secret = newTotpSecret(this.#randomness);
     const sealedSecret = this.#seal.seal(user.id, secret);
     const pending = withSecondFactor(user, { state: 'pending', sealedSecret, lastStep: 0 });
@@ -49,7 +49,7 @@ export class SecondFactors {
    * undefined.
    */
   confirmed(user: User, code: string): WithCodes | undefined {
-    assertState(user.secondFactor?.state === 'pending', 'there is no second factor to confirm');
+    assertState(user.secondFactor?.state === 'pending', 'no second factor waits for confirmation');
     const after = this.#afterCode(user, code);
     if (after?.secondFactor === undefined) return undefined;
     // A new credentials version ends all sessions without the second factor, even if the factor is
@@ -60,13 +60,13 @@ export class SecondFactors {
 
   /** Removes the second factor. Throws `second_factor_state` if there is none. */
   disabled(user: User): User {
-    assertState(user.secondFactor !== undefined, 'there is no second factor');
+    assertState(user.secondFactor !== undefined, 'you have no second factor');
     return withNextCredentials(withSecondFactor(user, undefined));
   }
 
   /** Replaces the recovery codes. The old codes become invalid. */
   withCodes(user: User): WithCodes {
-    assertState(user.secondFactor?.state === 'active', 'there is no second factor');
+    assertState(user.secondFactor?.state === 'active', 'you have no active second factor');
     const codes = newRecoveryCodes(this.#randomness);
     const recoveryDigests = codes.map((each) => recoveryDigest(user.id, each));
     return { user: { ...user, recoveryDigests }, codes };
@@ -202,7 +202,7 @@ class SecretSeal {
   /** Encrypts and authenticates the text (AES-256-GCM, bound to the user id). */
   seal(userId: string, text: string): string {
     const [key] = this.#keys.current;
-    if (key === undefined) throw new Error('a cluster has one secret at least');
+    if (key === undefined) throw new Error('a cluster has at least one secret');
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(userId));
     const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);

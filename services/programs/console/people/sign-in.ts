@@ -78,12 +78,12 @@ export class SignIn {
     const found = own ?? plain;
     if (!(await this.#isRight(email, found, password, visit))) {
       trail.failed(found?.user, visit);
-      throw faultFor('wrong_credentials', 'email and password do not belong together');
+      throw faultFor('wrong_credentials', 'email or password is wrong');
     }
-    if (found === undefined) throw new Error('a password is right of some user only');
+    if (found === undefined) throw new Error('a right password needs a user');
     const [membership] = await members.accountsOf(found.user.id);
     if (membership === undefined) {
-      throw faultFor('no_account', 'you are no member of any account: ask for an invitation');
+      throw faultFor('no_account', 'you are in no account; ask an owner for an invitation');
     }
     return await this.enter(found, membership.accountId, password, visit);
   }
@@ -136,7 +136,7 @@ export class SignIn {
     if (passwordHash === undefined && device?.isNew !== true) return found;
     return await changedUser(users, found, (now) => {
       const isSame = now.credentialsVersion === user.credentialsVersion;
-      if (!isSame) throw faultFor('wrong_credentials', 'the password was changed just now');
+      if (!isSame) throw faultFor('wrong_credentials', 'the password was just changed; retry');
       const renewed = passwordHash === undefined ? now : { ...now, passwordHash };
       return device === undefined ? renewed : withDevice(renewed, device.digest);
     });
@@ -196,7 +196,7 @@ export class SignIn {
     const { user } = stored;
     if (await this.#isRight(user.email, stored, password, visit)) return;
     this.#parts.trail.failed(user, visit);
-    throw faultFor('wrong_password', 'this is not your password', { field: 'password' });
+    throw faultFor('wrong_password', 'the password is wrong', { field: 'password' });
   }
 
   /**
@@ -207,7 +207,7 @@ export class SignIn {
     const { users, secondFactors } = this.#parts;
     if (stored.user.secondFactor?.state !== 'active') return stored;
     if (code === undefined) {
-      throw faultFor('second_factor_needed', 'a code of the second factor is missing');
+      throw faultFor('second_factor_needed', 'enter a code of the second factor');
     }
     const tried = this.codeTry(stored.user, visit);
     const used = secondFactors.used(code);
@@ -285,7 +285,7 @@ export class SignIn {
 }
 
 function wrongCode() {
-  return faultFor('wrong_code', 'this code is wrong, or was used before');
+  return faultFor('wrong_code', 'this code is wrong or was already used; enter a new code');
 }
 
 /** Digest of the device cookie if this browser has signed in as this user. Otherwise undefined. */
@@ -317,8 +317,8 @@ export async function changedUser(
       if (toFault(error).code !== 'conflict') throw error;
     }
     const found = await users.find(current.user.id);
-    if (found === undefined) throw new Fault('conflict', 'this user is gone');
+    if (found === undefined) throw new Fault('conflict', 'this user was deleted');
     current = found;
   }
-  throw new Fault('service_unavailable', 'the user is being changed by others', { retryAfterS: 1 });
+  throw new Fault('service_unavailable', 'the user is changing concurrently', { retryAfterS: 1 });
 }

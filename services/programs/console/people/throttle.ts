@@ -63,7 +63,7 @@ export class SignInThrottle {
     const waitMs = Math.max(...sources.map(([table, source]) => table.waitMs(source, nowMs)));
     if (waitMs > 0) {
       const retryAfterS = Math.ceil(waitMs / 1_000);
-      throw new Fault('rate_limited', 'too many tries: wait a little', { retryAfterS });
+      throw new Fault('rate_limited', 'too many failed sign-in attempts', { retryAfterS });
     }
     for (const [table, source] of sources) table.count(source, nowMs);
     return {
@@ -182,7 +182,7 @@ export class FailureTrail {
   failed(user: User | undefined, visit: Visit): void {
     if (user === undefined) return;
     if (this.#writing >= WRITING_MAX) {
-      this.#lose('too many at once');
+      this.#lose('too many audit writes are in flight');
       return;
     }
     this.#writing += 1;
@@ -209,7 +209,7 @@ export class FailureTrail {
 
   #lose(why: string): void {
     this.#lost.run((others) =>
-      this.#ports.logger.warn({ why, others }, 'a failed sign-in is missing in the audit trail'),
+      this.#ports.logger.warn({ why, others }, 'the audit trail lacks a failed sign-in'),
     );
   }
 }

@@ -135,7 +135,7 @@ function assertSame(now: User, seen: User): void {
   const isSame =
     now.credentialsVersion === seen.credentialsVersion &&
     now.secondFactor?.state === seen.secondFactor?.state;
-  if (!isSame) throw faultFor('second_factor_state', 'this was changed elsewhere just now');
+  if (!isSame) throw faultFor('second_factor_state', 'your credentials just changed; retry');
 }
 
 function pick({ secondFactor, recoveryDigests }: User): Partial<User> {
@@ -143,5 +143,5 @@ function pick({ secondFactor, recoveryDigests }: User): Partial<User> {
 }
 
 function wrongCode() {
-  return faultFor('wrong_code', 'this code is wrong, or was used before');
+  return faultFor('wrong_code', 'this code is wrong or was already used; enter a new code');
 }

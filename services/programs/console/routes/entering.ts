@@ -89,7 +89,7 @@ export function setUpRoutes({ enter, localAccountId, ...ports }: SetUpParts): Co
       async ({ body, visit }) => {
         const { token, ...others } = body;
         const link = await linkOf(ports, token, 'invitation');
-        if (link.kind !== 'invitation') throw new Error('a link is of the kind that was asked for');
+        if (link.kind !== 'invitation') throw new Error('the link has another kind');
         const { state, cookies } = await enter(link, { ...others, email: link.email }, visit);
         return made({ state, email: link.email }, cookies);
       },
@@ -106,7 +106,7 @@ function joinRoute(ports: JoinParts): ConsoleRoute {
     const link = await linkOf(ports, body.token, 'invitation');
     const { stored, session } = caller;
     if (link.kind !== 'invitation' || link.email !== stored.user.email) {
-      throw faultFor('other_address', 'this invitation is for another address than yours');
+      throw faultFor('other_address', 'this invitation is for another email address');
     }
     const moved = await joinedBy(ports, link, { found: stored, ready: stored.user }, visit);
     const { accountId } = link;

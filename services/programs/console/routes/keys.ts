@@ -125,7 +125,7 @@ function creatorOf({ session }: Caller): Creator {
 function assertMayGrant({ membership: { role } }: Caller, scope: KeyScope): void {
   const [beyond] = rightsBeyond(role, scope);
   if (beyond === undefined) return;
-  const text = `your role (${role}) does not have the right ${beyond}, so that you cannot give it to a key`;
+  const text = `your role (${role}) lacks the right ${beyond}, so you cannot give it to a key`;
   throw faultFor('role_not_allowed', text);
 }
 
@@ -134,7 +134,7 @@ function assertMayGrant({ membership: { role } }: Caller, scope: KeyScope): void
  */
 async function assertMayHold(parts: KeyParts, asked: KeyAsked): Promise<void> {
   const record = await presentKey(parts, asked);
-  if (record === undefined) throw new Fault('not_found', 'the account has no such key');
+  if (record === undefined) throw new Fault('not_found', 'the account does not have this key');
   assertMayGrant(asked.caller, record.scope);
 }
 

@@ -39,7 +39,7 @@ function switchRoute({ live, members, audit, cookies }: OwnParts): ConsoleRoute 
     const accountId = body.account_id;
     const people = await members.find(accountId);
     if (!people.members.some(({ userId }) => userId === stored.user.id)) {
-      throw new Fault('not_found', 'you are no member of such an account');
+      throw new Fault('not_found', 'you are not a member of this account');
     }
     const { authenticatedBy, createdAtMs } = session;
     const next = { stored, accountId, authenticatedBy, createdAtMs, from: session };
@@ -76,7 +76,7 @@ function sessionRoutes({ live, sessions, audit, cookies }: OwnParts): ConsoleRou
       async ({ caller, params, visit }) => {
         const all = await live.listOf(caller.stored);
         const session = all.find((each) => sessionIdOf(each) === params['id']);
-        if (session === undefined) throw new Fault('not_found', 'you have no such session');
+        if (session === undefined) throw new Fault('not_found', 'you do not have this session');
         const line = lineOf(caller, visit, 'session.end', { target: sessionIdOf(session) });
         await audit.around(line, () => sessions.end(session.userId, [session.digest]));
         return done(session.digest === caller.session.digest ? [cookies.noSession()] : []);

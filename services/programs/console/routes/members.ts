@@ -66,7 +66,7 @@ function invitationRoutes(parts: MemberParts): ConsoleRoute[] {
       const people = await members.find(accountId);
       const present = await viewsOf(parts, people.members);
       if (present.some(({ email }) => email === body.email)) {
-        throw faultFor('already_exists', 'a member has this email', { field: 'email' });
+        throw faultFor('already_exists', 'a member already has this email', { field: 'email' });
       }
       const { token, digest } = newLinkValue(accountId, randomness);
       const createdAtMs = clock.wallMs();
@@ -82,7 +82,7 @@ function invitationRoutes(parts: MemberParts): ConsoleRoute[] {
       const { accountId } = caller.membership;
       const { links } = await members.find(accountId);
       const link = links.find((each) => invitationIdOf(each) === params['id']);
-      if (link?.kind !== 'invitation') throw new Fault('not_found', 'there is no such invitation');
+      if (link?.kind !== 'invitation') throw new Fault('not_found', 'unknown invitation');
       const { email, role } = link;
       const more = { target: invitationIdOf(link), before: { email, role } };
       const line = lineOf(caller, visit, 'member.uninvite', more);
@@ -169,7 +169,7 @@ async function memberOf(
 ): Promise<Membership> {
   const people = await members.find(accountId);
   const member = people.members.find((each) => each.userId === userId);
-  if (member === undefined) throw new Fault('not_found', 'there is no such member');
+  if (member === undefined) throw new Fault('not_found', 'unknown member');
   return member;
 }
 

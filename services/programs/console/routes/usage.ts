@@ -24,7 +24,7 @@ const UsageExportQuery = z.strictObject({
   format: z.enum(['csv', 'json']),
   month: z
     .string()
-    .regex(/^\d{4}-\d{2}$/, { error: 'must be a month, as 2026-01' })
+    .regex(/^\d{4}-\d{2}$/, { error: 'must be a month such as 2026-01' })
     .optional(),
 });
 

@@ -325,7 +325,7 @@ export class RequestRates {
     const { beganMs, count } = isRunning ? known : { beganMs: nowMs, count: 0 };
     if (count >= LIMITS[kind]) {
       const retryAfterS = Math.max(1, Math.ceil((beganMs + WINDOW_MS - nowMs) / 1_000));
-      throw new Fault('rate_limited', 'too many requests: wait a little', { retryAfterS });
+      throw new Fault('rate_limited', 'too many requests for usage reports', { retryAfterS });
     }
     putNewest(this.#counted, name, { beganMs, count: count + 1 }, SOURCES_MAX);
   }

@@ -88,5 +88,5 @@ export class KeptResults<Value> {
 }
 
 function overloaded(): Error {
-  return faultFor('overloaded', 'too many such questions at once', { retryAfterS: 2 });
+  return faultFor('overloaded', 'too many usage reports in flight', { retryAfterS: 2 });
 }
