@@ -90,7 +90,7 @@ accessible('one instance, live, with all that opens on it', async (pages) => {
     for (let count = 0; count < 40; count += 1) observeWildly(life, count);
     await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
     await page.getByRole('button', { name: 'Try it on a copy' }).click();
-    await page.getByText('Nothing of the instance changed.').waitFor();
+    await page.getByText('The instance did not change.').waitFor();
     for (const summary of await page.locator('summary').all()) await summary.click();
     await page.getByRole('row', { name: /^40 / }).first().waitFor();
   });
@@ -164,7 +164,7 @@ accessible('what is shown once', async (pages) => {
 accessible('the skip link leads past the navigation', async (pages) => {
   await using opened = await pages.open('/nowhere', await pages.desk.owner());
   const { page } = opened;
-  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   await page.getByRole('link', { name: 'Skip to the page' }).focus();
   await page.keyboard.press('Enter');
   await page.keyboard.press('Tab');

@@ -58,7 +58,7 @@ audit('narrows down by filters, which stand in the address', async (pages) => {
   assert.is(await page.getByLabel('Until').inputValue(), '2026-01-15T12:57');
   await page.getByLabel('Action').fill('nothing.like.it');
   await page.keyboard.press('Enter');
-  await page.getByText('No line is like that').waitFor();
+  await page.getByText('No line matches the filters').waitFor();
   await page.goBack();
   await page.getByText('This is the oldest line.').waitFor();
   await page.getByRole('button', { name: 'Clear' }).click();
@@ -99,13 +99,13 @@ audit('downloads all lines', async (pages) => {
 
 audit('says when nothing was done yet, and when it cannot be loaded', async (pages) => {
   await using opened = await openAudit(pages);
-  await opened.page.getByText('Nothing was done yet').waitFor();
+  await opened.page.getByText('The audit trail is empty').waitFor();
   pages.account.broken.set('GET /api/audit', 500);
   await opened.page.reload();
   await opened.page.getByRole('alert').filter({ hasText: 'The store is away.' }).waitFor();
   pages.account.broken.clear();
   await opened.page.getByRole('button', { name: 'Try again' }).click();
-  await opened.page.getByText('Nothing was done yet').waitFor();
+  await opened.page.getByText('The audit trail is empty').waitFor();
 });
 
 audit.run();

@@ -21,8 +21,8 @@ billing('leads to the checkout for a plan', async (pages) => {
   await using opened = await openBilling(pages);
   const { page } = opened;
   await standIn(opened);
-  await page.getByText('Nothing was bought for this account yet.').waitFor();
-  await page.getByRole('row', { name: /^free 10 10,000 1,000 present plan$/ }).waitFor();
+  await page.getByText('This account has no subscription yet.').waitFor();
+  await page.getByRole('row', { name: /^free 10 10,000 1,000 current plan$/ }).waitFor();
   await page.getByRole('button', { name: 'Buy pro' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Pay here' }).waitFor();
@@ -35,7 +35,7 @@ billing('says what came of it when the browser is back', async (pages) => {
   await using opened = await openBilling(pages, '?checkout=done');
   await opened.page.getByRole('status').filter({ hasText: 'back from the checkout' }).waitFor();
   await opened.page.goto(`${pages.origin}/billing?checkout=cancelled`);
-  await opened.page.getByText('Nothing was bought.', { exact: false }).first().waitFor();
+  await opened.page.getByText('without a purchase').waitFor();
   assertQuiet(opened);
 });
 
@@ -76,7 +76,7 @@ billing('says when a plan renews, or ends', async (pages) => {
 billing('says how an operator sets it up where no provider is configured', async (pages) => {
   await using opened = await openBilling(pages);
   const { page } = opened;
-  await page.getByText('Plans cannot be bought here yet').waitFor();
+  await page.getByText('Plans cannot be bought yet').waitFor();
   await page.getByText('SERVICE_BILLING_PROVIDER').waitFor();
   assert.is(await page.getByRole('button', { name: /^Buy/ }).count(), 0);
   assertQuiet(opened);
@@ -107,7 +107,7 @@ for (const role of ROLES) {
       await page.getByRole('heading', { name: 'Pay here' }).waitFor();
       assert.equal(opened.complaints, ['asked http://pay.example/checkout']);
     } else {
-      await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
+      await page.getByRole('heading', { name: 'Your role does not allow this page' }).waitFor();
       assert.is(await link.count(), 0);
       assert.is(await page.getByRole('button', { name: /^Buy/ }).count(), 0);
       const asked = pages.account.sent.filter(({ route }) => route.includes('/api/billing'));

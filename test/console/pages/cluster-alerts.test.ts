@@ -47,25 +47,25 @@ const CASES: readonly (readonly [
   [
     'a sealed journal',
     engines([nodeReport('a'), nodeReport('b', { state: 'sealed', silent_s: null })], 4),
-    'The journal of the engine b is sealed, and 2 shards wait for the next owner.',
+    'The journal of the engine b is sealed; 2 shards wait for the new owner.',
     'JournalFenced',
   ],
   [
     'a wrong clock',
     engines([nodeReport('engine-1', { state: 'wrong clock' })], 4),
-    'The clock of engine-1 is wrong: it gives its shards away and takes none.',
+    'The clock of engine-1 is wrong. The node releases its shards and claims none.',
     'ClockDeviates',
   ],
   [
     'no NATS',
     clusterReport({ is_bus_connected: false }),
-    'This process has no NATS: nodes that it does not hear may be well.',
+    'This process is not connected to NATS. Nodes without a heartbeat may be healthy.',
     'BusDisconnected',
   ],
   [
     'no node at all',
     engines([nodeReport('a', { silent_s: null, state: 'not heard' })], 4),
-    'No engine is heard.',
+    'No engine sends heartbeats.',
     'ProcessDown',
   ],
   [
@@ -74,19 +74,19 @@ const CASES: readonly (readonly [
       table_fault: 'the store gave no answer in 800 ms',
       table_age_s: 33,
     }),
-    'The owners of the engines’ shards were read 33 s ago, and not since: the store gave no answer in 800 ms.',
+    'The engine shard owners were last read 33 s ago; reads fail: the store gave no answer in 800 ms.',
     'StoreFails',
   ],
   [
     'another view',
     engines([nodeReport('engine-1', { agrees: false })], 4),
-    'engine-1 hears other nodes than this process does; seconds after a start that is usual.',
+    'engine-1 sees other members than this process. This is usual for seconds after a start.',
     'BusDisconnected',
   ],
   [
     'a node that says nothing, while others do',
     engines([nodeReport('engine-1'), nodeReport('engine-2', { load: { not_known: 'late' } })], 4),
-    'engine-2 does not say what it holds: late. One of 1.0 cannot.',
+    'engine-2 reports no load: late. Nodes of release 1.0 cannot report load.',
     'ProcessDown',
   ],
   [
@@ -98,13 +98,13 @@ const CASES: readonly (readonly [
   [
     'a node that leaves',
     engines([nodeReport('engine-1'), nodeReport('engine-2', { state: 'leaving' })], 4),
-    'engine-2 leaves; 2 shards are still to go.',
+    'engine-2 leaves; 2 shards remain to be handed off.',
     undefined,
   ],
   [
     'another cluster',
     engines([nodeReport('engine-1')], 4, { strangers: ['c2'] }),
-    'Another cluster (c2) speaks under the same NATS subjects and is ignored.',
+    'Cluster c2 uses the same NATS subjects; its messages are ignored.',
     'ForgedMessages',
   ],
 ];
@@ -113,8 +113,8 @@ alerts('say that all shards are served only when they are', () => {
   assert.is(servedText(clusterReport()), 'All shards are served');
   const one = engines([nodeReport('engine-1')], 64, unserved('moving', 0.4));
   assert.equal(alertsOf(one), [], 'it is on its way');
-  assert.is(servedText(one), '1 shard is about to be served');
-  assert.is(servedText({ ...one, limiter: one.engine }), '2 shards are about to be served');
+  assert.is(servedText(one), '1 shard is not served yet');
+  assert.is(servedText({ ...one, limiter: one.engine }), '2 shards are not served yet');
   const unknown = clusterReport({ limiter: { not_known: 'late' } });
   assert.is(servedText(unknown), 'All shards are served');
 });

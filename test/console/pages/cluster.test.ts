@@ -37,7 +37,7 @@ test('asks for the token, says that another is none, and keeps the right one now
   for (const wrong of ['not-the-token-of-this-process-at-all', 'no token, a sentence — of words']) {
     await page.getByLabel('Admin token').fill(wrong);
     await page.keyboard.press('Enter');
-    await page.getByRole('alert').filter({ hasText: 'not the token of this process' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'the token is wrong' }).waitFor();
     assert.is(await page.getByLabel('Admin token').getAttribute('aria-invalid'), 'true');
   }
   assert.is(desk.asked(), 0);
@@ -65,12 +65,12 @@ test('shows a cluster that is well, and goes on by itself', async (desk) => {
   desk.report = asOf(clusterReport(), { at: '2026-01-15T12:00:07.000Z' });
   await page.getByText('13:00:07').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
-  await page.getByText('Paused; as it was').waitFor();
+  await page.getByText('Paused. Report of').waitFor();
   await page.waitForTimeout(1_200);
   const before = desk.asked();
   await page.waitForTimeout(1_500);
   assert.is(desk.asked(), before);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('Paused').waitFor({ state: 'detached' });
   assertQuiet(opened);
 });
@@ -79,11 +79,11 @@ test('says first what is wrong, and what the runbook has about it', async (desk)
   desk.report = troubledReport();
   await using opened = await desk.open();
   const { page } = opened;
-  await page.getByRole('heading', { name: 'Callers suffer, or may soon' }).waitFor();
+  await page.getByRole('heading', { name: 'Callers are affected, or may be soon' }).waitFor();
   const alerts = await page.locator('.alerts li > div > p').allTextContents();
   assert.equal(alerts, [
     '2 shards of the engines have no owner for 12 s.',
-    'engine-3 is not heard for 14 s, and owns 21 shards.',
+    'engine-3 has sent no heartbeat for 14 s, and owns 21 shards.',
     '1,204 records in the journal of engine-2 are not stored yet, the oldest for 5 min.',
   ]);
   await page.getByText('runbook, ShardWithoutOwner').click();
@@ -110,7 +110,7 @@ test('says that what it shows is old when the process is gone, and asks for the 
   const { page } = opened;
   desk.report = null as never;
   await page.route('**/cluster/report', (route) => route.abort());
-  await page.getByRole('alert').filter({ hasText: 'What is shown is old.' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'This report is out of date.' }).waitFor();
   await page.getByText('No answer for 2', { exact: false }).waitFor();
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   desk.report = clusterReport();
@@ -125,7 +125,7 @@ test('says that what it shows is old when the process is gone, and asks for the 
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   const answer = { status: 401, body: '{"error":"unauthorized","message":"no"}' };
   await page.route('**/cluster/report', (route) => route.fulfill(answer));
-  await page.getByRole('alert').filter({ hasText: 'may have started again' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'after a restart' }).waitFor();
   const others = opened.complaints.filter((text) => !/ERR_FAILED/.test(text));
   assert.equal([others, opened.refused], [[], ['401 /cluster/report']]);
 });
@@ -137,7 +137,7 @@ test('forgets the token that was not used for 15 minutes, and shows what it has'
   const { page } = opened;
   await page.clock.install();
   const pause = page.getByRole('button', { name: 'Pause' });
-  const goOn = page.getByRole('button', { name: 'Go on' });
+  const goOn = page.getByRole('button', { name: 'Continue' });
   /** Pauses, and waits until the report that was under way has come. */
   const rest = async () => {
     await pause.click();
@@ -155,7 +155,7 @@ test('forgets the token that was not used for 15 minutes, and shows what it has'
   const asked = await rest();
   await page.clock.setSystemTime(Date.now() + 60 * MINUTE_MS);
   await goOn.click();
-  await page.getByText('asked for no report for 15 minutes').waitFor();
+  await page.getByText('requested no report for 15 minutes').waitFor();
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   await page.getByRole('button', { name: 'Enter the token again' }).click();
   await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
@@ -164,7 +164,7 @@ test('forgets the token that was not used for 15 minutes, and shows what it has'
   const again = await rest();
   assert.ok(again > asked);
   await page.clock.fastForward(16 * MINUTE_MS);
-  await page.getByText('The token is forgotten, as another program could').waitFor();
+  await page.getByText('This page has deleted the token, because another program').waitFor();
   await page.waitForTimeout(1_500);
   assert.is(desk.asked(), again, 'the token is not sent any more');
   assertQuiet(opened);
@@ -187,7 +187,7 @@ test('has parts that are not known beside those that are', async (desk) => {
   desk.report = clusterReport({ limiter: { not_known: 'the store gave no answer in 800 ms' } });
   await using opened = await desk.open();
   const { page } = opened;
-  await page.getByText('Of the limiters nothing is known: the store gave').waitFor();
+  await page.getByText('The state of the limiters is unknown: the store gave').waitFor();
   await page.getByText('Not known: the store gave no answer in 800 ms.').waitFor();
   await page.getByRole('row', { name: /engine-2/ }).waitFor();
   assertQuiet(opened);

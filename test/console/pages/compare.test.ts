@@ -58,7 +58,7 @@ comparison('asks for two, and names the one that is not there', async (pages) =>
   const owner = await pages.desk.owner();
   for (const query of ['', `?a=${ONE}`, `?a=${ONE}&b=${ONE}`]) {
     await using opened = await pages.open(`/instances/compare${query}`, owner);
-    await opened.page.getByText('Two instances are needed').waitFor();
+    await opened.page.getByText('Select two instances').waitFor();
     assertQuiet(opened);
   }
   await using opened = await pages.open(PATH, owner);

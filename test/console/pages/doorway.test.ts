@@ -18,7 +18,7 @@ doorway(
     await page.getByLabel('Password').fill('short');
     await page.getByRole('button', { name: 'Set up' }).click();
     await page
-      .getByText(/12 characters at least|must be|at least 12/i)
+      .getByText(/must have at least 12 characters/i)
       .first()
       .waitFor();
     assert.is(await page.getByLabel('Password').getAttribute('aria-invalid'), 'true');
@@ -55,7 +55,7 @@ doorway('email and password lead to the page of the address, and out again', asy
   await page.getByLabel('Email').fill('ada@example.com');
   await page.getByLabel('Password').fill('not the password');
   await page.keyboard.press('Enter');
-  await page.getByRole('alert').filter({ hasText: 'do not belong together' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'email or password is wrong' }).waitFor();
   await page.getByLabel('Password').fill(PASSWORD);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Security', exact: true }).waitFor();
@@ -101,7 +101,7 @@ doorway('the second factor asks for a code, or for one of the recovery codes', a
   await page.getByRole('heading', { name: 'Second factor' }).waitFor();
   await page.getByLabel('Code').fill(code);
   await page.keyboard.press('Enter');
-  await page.getByRole('alert').filter({ hasText: 'was used before' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'was already used' }).waitFor();
   await page.reload();
   await page.getByRole('heading', { name: 'Second factor' }).waitFor();
   await page.getByRole('button', { name: 'Use a recovery code' }).click();
@@ -127,7 +127,7 @@ doorway('an invitation makes a member, who sees what the role shows', async (pag
   await page.getByText('There are no keys yet').waitFor();
   assert.is(await page.getByRole('button', { name: 'Create a key' }).count(), 0);
   await page.goto(`${pages.origin}/audit`);
-  await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
+  await page.getByRole('heading', { name: 'Your role does not allow this page' }).waitFor();
   assertQuiet(opened, ['401 /api/me']);
 });
 

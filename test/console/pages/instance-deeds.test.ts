@@ -76,7 +76,7 @@ observing('whose context is no object is not sent, and shown as no code', async 
   await using opened = await openLive(pages);
   const { page } = opened;
   await page.getByLabel('Context').fill('[1, 2]');
-  await page.getByText('Code is shown once the fields can be sent.').waitFor();
+  await page.getByText('Fill in valid fields to see the code.').waitFor();
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
   await page.getByText('Must be a JSON object').waitFor();
   assert.equal(bodiesOf(pages, 'POST /api/instances/:id/process'), []);
@@ -110,7 +110,7 @@ simulating('is shown step by step, while nothing of the instance changes', async
   await panel.getByLabel('Signal of observation 2').fill('1');
   await panel.getByRole('button', { name: 'Try it on a copy' }).click();
   await panel.getByText('19 observations applied to a copy.').waitFor();
-  await panel.getByText('Nothing of the instance changed.').waitFor();
+  await panel.getByText('The instance did not change.').waitFor();
   const [body] = bodiesOf(pages, 'POST /api/instances/:id/simulate') as [
     { observations: object[] },
   ];
@@ -260,14 +260,14 @@ ending('is done only once the name was typed', async (pages) => {
   assert.ok(await reset.isDisabled());
   await page.getByLabel('Type the name of the instance').fill('ada');
   assert.ok(await reset.isDisabled(), 'exactly the name');
-  await page.getByLabel('Reset', { exact: true }).selectOption('To how it was created');
+  await page.getByLabel('Reset', { exact: true }).selectOption('To the initial state');
   await page.getByLabel('Type the name of the instance').fill('Ada');
   await reset.click();
   await untilCycle(page, 0);
   assert.equal(bodiesOf(pages, 'POST /api/instances/:id/reset'), [{ mode: 'initial' }]);
   await page.getByText('No observation in this generation yet').waitFor();
   await page.getByRole('button', { name: 'Delete …' }).click();
-  const remove = page.getByRole('button', { name: 'Delete for ever' });
+  const remove = page.getByRole('button', { name: 'Delete permanently' });
   assert.ok(await remove.isDisabled());
   await page.keyboard.type('Ada');
   await page.keyboard.press('Enter');
@@ -284,10 +284,10 @@ ending('is not offered to those who may only look', async (pages) => {
   await using opened = await pages.open(`/instances/${life.instance.id}`, viewer);
   const { page } = opened;
   await page.getByText('live', { exact: true }).waitFor();
-  await page.getByText('Your role may look at instances').waitFor();
+  await page.getByText('Your role can read instances').waitFor();
   assert.is(await page.getByRole('button', { name: /^(Send|Reset|Delete)/ }).count(), 0);
   await page.getByRole('button', { name: 'Try it on a copy' }).click();
-  await page.getByText('Nothing of the instance changed.').waitFor();
+  await page.getByText('The instance did not change.').waitFor();
   assertQuiet(opened);
 });
 

@@ -19,7 +19,7 @@ live('shows the state, and each observation as it happens', async (pages) => {
   await untilCycle(page, 0);
   assert.is(await figure(page, 'Energy'), '80 %');
   assert.is(await figure(page, 'Drift'), 'D0 within band');
-  assert.match(await figure(page, 'Generation'), /known with the next/);
+  assert.match(await figure(page, 'Generation'), /unknown until an observation/);
   await page.getByText('The Analyst').first().waitFor();
   const report = life.observe(CALM);
   await untilCycle(page, 1);
@@ -136,7 +136,7 @@ live('draws nothing while it is paused, and all of it afterwards', async (pages)
   await life.untilOpened(2);
   assert.is(life.opened[1], '5');
   assert.is(await figure(page, 'Cycle'), '0');
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await untilCycle(page, 5);
   await page.getByText('5 observations since').waitFor();
   assertQuiet(opened);

@@ -118,7 +118,7 @@ list('says what to do where nothing is, or nothing any more', async (pages) => {
   await page.getByText('There are no instances yet').waitFor();
   pages.account.instances = fakeInstances(3);
   await page.goto(`${pages.origin}/instances?offset=40`);
-  await page.getByText('There are no instances this far back').waitFor();
+  await page.getByText('This page of the list is empty').waitFor();
   await page.getByRole('link', { name: 'Go to its first page' }).click();
   await page.getByText('1 to 3 of 3 instances').waitFor();
   assertQuiet(opened);
@@ -184,11 +184,11 @@ list('shows a viewer everything and lets them change nothing', async (pages) => 
   assert.is(await page.getByRole('link', { name: /Create/ }).count(), 0);
   for (const path of ['/instances/new', '/instances/test']) {
     await page.goto(`${pages.origin}${path}`);
-    await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
+    await page.getByRole('heading', { name: 'Your role does not allow this page' }).waitFor();
   }
   pages.account.instances = [];
   await page.goto(`${pages.origin}/instances`);
-  await page.getByText('Owners and developers of the account create them').waitFor();
+  await page.getByText('Owners and developers of the account can create instances').waitFor();
   assertQuiet(opened);
 });
 
@@ -196,7 +196,7 @@ list('is hidden from those who see no instances', async (pages) => {
   const payer = await pages.desk.member(await pages.desk.owner(), 'bob@example.com', 'billing');
   await using opened = await pages.open('/instances', payer);
   const { page } = opened;
-  await page.getByRole('heading', { name: 'Your role does not show this' }).waitFor();
+  await page.getByRole('heading', { name: 'Your role does not allow this page' }).waitFor();
   assert.is(await page.getByRole('link', { name: 'Instances' }).count(), 0);
   assert.equal(asked(pages), []);
   assertQuiet(opened);

@@ -141,7 +141,7 @@ keys('renames, rotates with a grace, disables and enables', async (pages) => {
     .getByLabel('The old key stops working')
     .locator('option')
     .allTextContents();
-  assert.equal(graces, ['At once', 'In 1 hour', 'In 24 hours', 'In 7 days']);
+  assert.equal(graces, ['Immediately', 'In 1 hour', 'In 24 hours', 'In 7 days']);
   await page.getByLabel('The old key stops working').selectOption('In 7 days');
   await page.getByRole('button', { name: 'Rotate', exact: true }).click();
   assert.is(await page.getByLabel('API key').inputValue(), secretOf(1));
@@ -219,7 +219,7 @@ keys('revokes only a key whose name was typed', async (pages) => {
   await using opened = await openKeys(pages);
   const { page } = opened;
   await page.getByRole('button', { name: 'Revoke chat service' }).click();
-  const revoke = page.getByRole('button', { name: 'Revoke for ever' });
+  const revoke = page.getByRole('button', { name: 'Revoke permanently' });
   assert.ok(await revoke.isDisabled());
   await page.getByLabel('Type the name of the key').fill('chat servic');
   assert.ok(await revoke.isDisabled());

@@ -26,7 +26,7 @@ overview('is read again on demand, and leads to the first key', async (pages) =>
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByRole('img', { name: '9,999 cycles of 10,000 used this month' }).waitFor();
   assert.is(await page.locator('.ring text').first().textContent(), '99 %', 'not all of it yet');
-  await page.getByText('No minute is running').waitFor();
+  await page.getByText('The next request starts a new minute').waitFor();
   await page.getByRole('link', { name: 'Create an API key' }).click();
   await page.getByRole('heading', { name: 'API keys' }).waitFor();
   assert.is(await page.evaluate('document.activeElement.textContent'), 'API keys');
@@ -48,7 +48,7 @@ overview('says when the console does not answer', async (pages) => {
 
 overview('has a page for addresses that lead nowhere', async (pages) => {
   await using opened = await pages.open('/no/such/page', await pages.desk.owner());
-  await opened.page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  await opened.page.getByRole('heading', { name: 'Page not found' }).waitFor();
   await opened.page.getByRole('link', { name: 'Go to the overview' }).click();
   await opened.page.getByRole('heading', { name: 'Overview' }).waitFor();
   assertQuiet(opened);

@@ -150,7 +150,7 @@ test('says how far a careless result can be trusted', async (pages) => {
   await page.locator('input[name="q01"]').first().focus();
   for (let count = 0; count < 35; count += 1) await page.keyboard.press('3');
   await page.getByRole('button', { name: 'See the result' }).click();
-  await page.getByText('The answers do not fit together').waitFor();
+  await page.getByText('The answers are inconsistent').waitFor();
   await page.getByText('Noticed: straightlining').waitFor();
   await page.getByRole('button', { name: 'Back to the questions' }).click();
   await answered(opened, 35);

@@ -51,7 +51,7 @@ async function observe(page: Page, post: (body: object) => Promise<unknown>): Pr
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
   await page.getByText(/^(Cycle 2:|Throttled)/).waitFor();
   await page.getByRole('button', { name: 'Try it on a copy' }).click();
-  await page.getByText('Nothing of the instance changed.').waitFor();
+  await page.getByText('The instance did not change.').waitFor();
 }
 
 async function confirm(page: Page, open: string, deed: string): Promise<void> {
@@ -89,7 +89,7 @@ async function confirm(page: Page, open: string, deed: string): Promise<void> {
   await post(`/${id}/process/batch`, { observations: new Array(100).fill(observation) });
   await untilCycle(page, 100);
   await page.getByText('100 observations of this generation').waitFor();
-  await confirm(page, 'Delete …', 'Delete for ever');
+  await confirm(page, 'Delete …', 'Delete permanently');
   await page.getByRole('heading', { name: 'Instances' }).waitFor();
   assertQuiet(opened, opened.refused.length === 0 ? [] : ['401 /api/me']);
 });

@@ -11,17 +11,17 @@ security('changes the password, and this session goes on', async (pages) => {
   await using opened = await pages.open('/security', await pages.desk.owner());
   const { page } = opened;
   const change = page.getByRole('button', { name: 'Change the password' });
-  await page.getByLabel('Present password').fill('wrong');
+  await page.getByLabel('Current password').fill('wrong');
   await page.getByLabel('New password').fill(NEXT);
   await change.click();
-  await page.getByText('This is not your password.').waitFor();
-  await page.getByLabel('Present password').fill(PASSWORD);
+  await page.getByText('The password is wrong.').waitFor();
+  await page.getByLabel('Current password').fill(PASSWORD);
   await page.getByLabel('New password').fill('password1234');
   await change.click();
   await page.locator('[name=new_password][aria-invalid]').waitFor();
   await page.getByLabel('New password').fill(NEXT);
   await change.click();
-  await page.getByText('The password is changed.').waitFor();
+  await page.getByText('The password was changed.').waitFor();
   assert.is(await page.getByLabel('New password').inputValue(), '');
   assert.is((await pages.desk.browser().signIn('ada@example.com', NEXT)).status, 200);
   assertQuiet(opened, ['403 /api/password', '422 /api/password']);
@@ -47,10 +47,10 @@ security(
       'code',
       'the field has the focus',
     );
-    await dialog.getByLabel('The six digits').fill('000000');
+    await dialog.getByLabel('Current six digits').fill('000000');
     await page.keyboard.press('Enter');
     await dialog.getByText('This code is wrong').waitFor();
-    await dialog.getByLabel('The six digits').fill(codeOf(secret, pages.desk.clock.wallMs()));
+    await dialog.getByLabel('Current six digits').fill(codeOf(secret, pages.desk.clock.wallMs()));
     await page.keyboard.press('Enter');
     const codes = (await dialog.getByLabel('Recovery codes').inputValue()).split('\n');
     assert.is(codes.length, 10);
@@ -64,7 +64,7 @@ security(
       (await dialog.getByLabel('Recovery codes').inputValue()).includes(codes[0] ?? ''),
     );
     await dialog.getByRole('button', { name: 'I have stored them' }).click();
-    await page.getByRole('button', { name: 'Switch it off' }).click();
+    await page.getByRole('button', { name: 'Disable' }).click();
     await dialog.getByLabel('Your password').fill(PASSWORD);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Set up an authenticator' }).waitFor();
@@ -80,7 +80,7 @@ security('lists sessions with their browsers, and ends one or all others', async
   const { page } = opened;
   const rows = page.getByRole('table', { name: 'Sessions' }).locator('tbody tr');
   await rows.nth(3).waitFor();
-  assert.is(await page.getByText('this one').count(), 1);
+  assert.is(await page.getByText('this session').count(), 1);
   await page.getByRole('button', { name: /198\.51\.100\.9$/ }).click();
   await page.getByText('198.51.100.9', { exact: true }).waitFor({ state: 'detached' });
   assert.is((await others[1]?.send('GET', '/me'))?.status, 401);

@@ -136,7 +136,7 @@ scripts('are texts as names and emails of members, and as clients of sessions', 
   const { page } = opened;
   await assertText(page);
   await page.getByText(HOSTILE.slice(0, 60), { exact: false }).nth(1).waitFor();
-  await page.getByRole('button', { name: /^Take back the invitation/ }).click();
+  await page.getByRole('button', { name: /^Withdraw the invitation/ }).click();
   await assertText(page, 2);
   assertQuiet(opened);
 });

@@ -62,7 +62,7 @@ usage('says where the month is going, and how that is known', async (pages) => {
   await using opened = await openUsage(pages);
   const { page } = opened;
   await page.getByText('At this rate about 7,052 cycles by the end of the month (70 %)').waitFor();
-  await page.getByText('The forecast is a straight line').waitFor();
+  await page.getByText('The forecast is linear').waitFor();
   const forecast = { cycles: 12_000, used_up_at: '2026-01-26T08:00:00.000Z' };
   pages.account.usage = { ...pages.account.usage, forecast };
   await page.getByRole('button', { name: 'Refresh' }).click();
@@ -77,13 +77,13 @@ usage('says where the month is going, and how that is known', async (pages) => {
 usage('says that nothing was used, and when it cannot be loaded', async (pages) => {
   await using opened = await openUsage(pages);
   const { page } = opened;
-  await page.getByText('Nothing was used in January 2026').waitFor();
+  await page.getByText('No usage in January 2026').waitFor();
   pages.account.broken.set('GET /api/usage/months', 500);
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('The months could not be loaded.').waitFor();
   pages.account.broken.clear();
   await page.getByRole('button', { name: 'Try again' }).click();
-  await page.getByText('Nothing was used in January 2026').waitFor();
+  await page.getByText('No usage in January 2026').waitFor();
 });
 
 usage(
@@ -102,7 +102,7 @@ usage(
     });
     await row.waitFor();
     await page.getByRole('row', { name: /^Others.* 412 12 %$/ }).waitFor();
-    await page.getByText('by the time of each observation: its own timestamp').waitFor();
+    await page.getByText('uses the timestamp of each observation').waitFor();
     for (const format of ['CSV', 'JSON']) {
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -124,25 +124,25 @@ usage('says of the instances where they may not be all', async (pages) => {
   await using opened = await openUsage(pages);
   const { page } = opened;
   await page
-    .getByText('Of 12,345 instances the 10,000 that were created last were looked at.')
+    .getByText('The table covers the newest 10,000 of 12,345 instances.')
     .waitFor();
   pages.account.byInstance = { ...sample, is_complete: false };
   await page.getByRole('button', { name: 'Refresh' }).click();
-  await page.getByText('There was no time to look at every instance').waitFor();
+  await page.getByText('The time limit was reached').waitFor();
   assertQuiet(opened);
 });
 
 usage('says that no instance was used, and when they cannot be loaded', async (pages) => {
   await using opened = await openUsage(pages);
   const { page } = opened;
-  await page.getByText('No instance has observed anything in January 2026').waitFor();
+  await page.getByText('No instance has observations in January 2026').waitFor();
   assert.is(await page.getByRole('link', { name: /of instances$/ }).count(), 0, 'no export');
   pages.account.broken.set('GET /api/usage/instances', 503);
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('The usage by instance could not be loaded.').waitFor();
   pages.account.broken.clear();
   await page.getByRole('button', { name: 'Try again' }).click();
-  await page.getByText('No instance has observed anything in January 2026').waitFor();
+  await page.getByText('No instance has observations in January 2026').waitFor();
 });
 
 usage('leads to no instance whom the role does not let see them', async (pages) => {

@@ -21,7 +21,7 @@ reasons('name the modes that lead to an action, and those against it', () => {
     list.find(({ action }) => action === name)?.reason;
   assert.is(
     of(allowed, 'clarify'),
-    'Among what it is most inclined to, by Perception (85 %) and Order (75 %).',
+    'Among its strongest inclinations, by Perception (85 %) and Order (75 %).',
   );
   assert.is(
     of(forbidden, 'pivot'),
@@ -33,7 +33,7 @@ reasons('of an action of a later model are not made up', () => {
   const report = reportAt(1);
   const contract = { ...report.contract, allowed_actions: ['dance'] };
   assert.equal(reasonsOf({ ...report, contract }).allowed, [
-    { action: 'dance', reason: 'No reason is known here.' },
+    { action: 'dance', reason: 'The reason is unknown.' },
   ]);
 });
 
@@ -59,10 +59,10 @@ function assertForbidden(
   { action, reason }: Reasoned,
   { isTooRisky, isTooDemanding }: ReturnType<typeof rulesIn>,
 ): void {
-  const rule = /^(Too risky|Takes more energy than the|Contradicts)/.exec(reason)?.[1];
+  const rule = /^(Too risky|Needs more energy than the|Contradicts)/.exec(reason)?.[1];
   const holds = {
     'Too risky': isTooRisky,
-    'Takes more energy than the': isTooDemanding,
+    'Needs more energy than the': isTooDemanding,
     Contradicts: !isTooRisky && !isTooDemanding,
   }[rule ?? ''];
   assert.ok(holds ?? / or contradicts/.test(reason), `${action}: ${reason}`);
@@ -87,8 +87,8 @@ reasons('name both rules where the energy could be of either band', () => {
     const contract = { ...report.contract, forbidden_actions: ['challenge'] };
     return reasonsOf({ ...report, snapshot, contract }).forbidden[0]?.reason ?? '';
   };
-  assert.is(reasonAt(0.49), 'Takes more energy than the 49 % that it has.');
-  assert.match(reasonAt(0.51), /^Takes more energy .* until .* risen further, or contradicts its/);
+  assert.is(reasonAt(0.49), 'Needs more energy than the available 49 %.');
+  assert.match(reasonAt(0.51), /^Needs more energy .* until .* recovers further, or contradicts/);
   assert.match(reasonAt(0.53), /^Contradicts its character/);
 });
 
@@ -112,7 +112,7 @@ reasons('of manner and recovery name the stress state where it decides', () => {
   assert.ok(texts.includes('Cool-down required: yes. Stress is OVER.'));
   const breached = { ...stressed, drift: { ...report.drift, level: 'D3' as const } };
   const last = manner(breached).at(-1)?.reason;
-  assert.is(last, 'A breach of its identity (D3) was just rolled back.');
+  assert.is(last, 'An identity breach (D3) was just rolled back.');
 });
 
 reasons.run();

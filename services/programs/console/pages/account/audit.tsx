@@ -18,7 +18,7 @@ export function AuditPage({ query }: { readonly query: string }) {
   return (
     <Page
       title="Audit trail"
-      lead="Every change in this account: who, what, from where, and how it ended. Lines cannot be changed afterwards."
+      lead="Every change in this account: who, what, from where, and the outcome. Lines never change."
       actions={
         <a class="button" href={AUDIT_EXPORT} download="audit.ndjson">
           Export as NDJSON
@@ -63,13 +63,13 @@ function pageQueryOf(query: string, cursor: string | null | undefined): URLSearc
 
 function Shown({ trail, isFiltered }: { readonly trail: Trail; readonly isFiltered: boolean }) {
   if (trail.lines.length > 0) return <AuditTable lines={trail.lines} />;
-  if (trail.cursor !== null) return <p class="quiet">Nothing so far. There are older lines.</p>;
+  if (trail.cursor !== null) return <p class="quiet">No matching line yet. Older lines exist.</p>;
   return isFiltered ? (
-    <Empty title="No line is like that">
-      <p>Take a filter away, or choose a longer time.</p>
+    <Empty title="No line matches the filters">
+      <p>Remove a filter, or choose a longer period.</p>
     </Empty>
   ) : (
-    <Empty title="Nothing was done yet" />
+    <Empty title="The audit trail is empty" />
   );
 }
 
@@ -178,7 +178,7 @@ function Details({ line }: { readonly line: AuditLine }) {
   const { month, seq, actor, request_id: requestId, of, before, after } = line;
   const facts = [
     ['Line', `${month}, ${seq}`],
-    ['Ends line', of],
+    ['Outcome of line', of],
     ['Request', requestId],
     ['Session', actor.session],
     ['Name', actor.name],
@@ -194,7 +194,7 @@ function Details({ line }: { readonly line: AuditLine }) {
         ))}
       </dl>
       {before === undefined && after === undefined ? (
-        <p class="quiet">It changed no values.</p>
+        <p class="quiet">This action changed no values.</p>
       ) : (
         <Changes before={before ?? {}} after={after ?? {}} />
       )}

@@ -15,7 +15,7 @@ export function BillingPage({ query }: { readonly query: string }) {
   return (
     <Page
       title="Billing"
-      lead="Plans are paid at the payment provider. The console never sees a card."
+      lead="You pay for plans at the payment provider. The console never receives card data."
       actions={
         <button type="button" onClick={() => void billing.reload()}>
           Refresh
@@ -43,7 +43,7 @@ function Returned({ query }: { readonly query: string }) {
     case 'cancelled':
       return (
         <p class="notice" role="status">
-          You left the checkout. Nothing was bought.
+          You left the checkout without a purchase.
         </p>
       );
     default:
@@ -80,7 +80,7 @@ function Standing({ billing }: { readonly billing: Billing }) {
         <RefusalNotice refusal={checkout.refusal} />
         <PlanTable billing={billing} isBusy={isBusy} onBuy={(plan) => checkout.run(plan)} />
         {billing.provider === undefined ? null : (
-          <p class="quiet">Prices are shown at the checkout, before anything is paid.</p>
+          <p class="quiet">The checkout shows the price before you pay.</p>
         )}
       </section>
     </>
@@ -110,11 +110,11 @@ function PaymentFailed({ billing: { subscription } }: { readonly billing: Billin
 function Facts({ billing }: { readonly billing: Billing }) {
   const { plan, subscription, next_plan: next } = billing;
   if (plan === 'enterprise') {
-    return <p>This plan is agreed, not bought: its limits are those of the overview.</p>;
+    return <p>This plan was agreed individually. The overview shows its limits.</p>;
   }
   return (
     <>
-      {subscription === undefined ? <p>Nothing was bought for this account yet.</p> : null}
+      {subscription === undefined ? <p>This account has no subscription yet.</p> : null}
       <Renewal billing={billing} />
       {next === undefined ? null : (
         <p>
@@ -151,7 +151,7 @@ function Renewal({ billing: { subscription } }: { readonly billing: Billing }) {
 function NotConfigured() {
   return (
     <div class="empty">
-      <p class="empty-title">Plans cannot be bought here yet</p>
+      <p class="empty-title">Plans cannot be bought yet</p>
       <p>
         No payment provider is configured. An operator of this service sets{' '}
         <code>SERVICE_BILLING_PROVIDER</code> and what belongs to it on every limiter, or gives the
@@ -206,7 +206,7 @@ function PlanTable({
               {numberText(limits.instances)}
             </td>
             <td class="is-choice">
-              {plan === present ? <span class="badge is-good">present plan</span> : null}
+              {plan === present ? <span class="badge is-good">current plan</span> : null}
               {plan !== present && plan !== 'free' && maySubscribe ? (
                 <button
                   type="button"

@@ -18,7 +18,7 @@ type DeedProps = {
 };
 
 const GRACES = [
-  ['0', 'At once'],
+  ['0', 'Immediately'],
   ['3600', 'In 1 hour'],
   ['86400', 'In 24 hours'],
   ['604800', 'In 7 days'],
@@ -75,8 +75,7 @@ function ScopeDialog({ of, onClose, onDone }: DeedProps) {
       onSubmit={({ scope = of.scope }) => run(scope)}
     >
       <p>
-        Calls with <strong>{nameOf(of)}</strong> may do what its scope says, from within a second
-        on.
+        Calls with <strong>{nameOf(of)}</strong> get the rights of the new scope within a second.
       </p>
       <SelectField
         {...{ name: 'scope', label: 'Scope', refusal, choices: scopeChoices(), value: of.scope }}
@@ -95,12 +94,11 @@ function RotateDialog({ of, onClose, onDone }: DeedProps) {
       onSubmit={({ grace = '0' }) => run(grace)}
     >
       <p>
-        A new key takes the place of <strong>{nameOf(of)}</strong>, with the same scope and
-        networks.
+        A new key with the same scope and networks replaces <strong>{nameOf(of)}</strong>.
       </p>
       <SelectField
         {...{ name: 'grace', label: 'The old key stops working', choices: GRACES, value: '86400' }}
-        hint="Until then both work, so that your programs can change over."
+        hint="Until then both keys work, so that your programs can switch."
       />
     </FormDialog>
   );
@@ -129,7 +127,7 @@ function StateDialog({
         <strong>{nameOf(of)}</strong>
         {isDisable
           ? ' are refused within a second, until you enable it again.'
-          : ' are let in again within a second.'}
+          : ' are accepted again within a second.'}
       </p>
     </FormDialog>
   );
@@ -144,7 +142,7 @@ function RevokeDialog({ of, onClose, onDone }: DeedProps) {
   const name = nameOf(of);
   return (
     <FormDialog
-      {...{ title: 'Revoke the key', submit: 'Revoke for ever', onClose, isBusy, refusal }}
+      {...{ title: 'Revoke the key', submit: 'Revoke permanently', onClose, isBusy, refusal }}
       isDangerous
       isDisabled={typed !== name}
       onSubmit={() => run()}
@@ -167,7 +165,7 @@ const EXPIRIES = [
   ['30', 'In 30 days'],
   ['7', 'In 7 days'],
   ['365', 'In a year'],
-  ['date', 'On a day that I choose'],
+  ['date', 'On a date'],
   ['never', 'Never'],
 ] as const;
 
@@ -201,24 +199,24 @@ export function CreateKeyDialog({
       <div onChange={watch}>
         <TextField
           {...{ name: 'name', label: 'Name', refusal, maxLength: 64 }}
-          hint="What uses it: “billing worker, production”."
+          hint="The program that uses the key, such as “billing worker, production”."
           hasFocus
         />
         <SelectField
           {...{ name: 'scope', label: 'Scope', refusal, choices: scopeChoices() }}
-          hint="Full reads and changes instances. You can give what your own role may do."
+          hint="Full reads and changes instances. A key cannot have more rights than your role."
         />
         <SelectField {...{ name: 'expiry', label: 'Expires', choices: EXPIRIES, value: expiry }} />
         {expiry === 'date' ? (
           <TextField
             {...{ name: 'expires_at', label: 'Last day', refusal }}
             type="date"
-            hint="It works to the end of this day, in your time zone."
+            hint="The key expires at the end of this day, in your time zone."
           />
         ) : null}
         <TextField
           {...{ name: 'networks', label: 'Allowed networks', refusal, lines: 3 }}
-          hint="One address or network a line, such as 192.0.2.0/24. Empty: it works from anywhere."
+          hint="One address or network per line, such as 192.0.2.0/24. Empty: any address."
           isOptional
         />
       </div>

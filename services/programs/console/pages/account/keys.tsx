@@ -39,14 +39,14 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="Programs call the API with a key. Give each program its own, so that one can be revoked alone."
+      lead="Programs call the API with a key. Create one key per program, so that you can revoke each alone."
       actions={create}
     >
       <WhenLoaded loading={keys} what="keys">
         {(all) =>
           all.length === 0 ? (
             <Empty title="There are no keys yet">
-              <p>A key is shown once, when it is created. Nothing can show it again.</p>
+              <p>A key is shown only once, when it is created.</p>
             </Empty>
           ) : (
             <KeyTable keys={all} onDeed={(deed, of) => setOpen({ kind: 'deed', deed, of })} />
@@ -85,7 +85,7 @@ function Overlay({
         >
           <p>
             This is the only time that <strong>{open.made.name ?? open.made.id}</strong> is shown.
-            Keep it where secrets are kept, not in code.
+            Store the key in a secret store, not in code.
           </p>
         </ShownOnce>
       );
@@ -102,7 +102,7 @@ const HINTS: Readonly<Record<string, string>> = {
   never_used: 'Never used',
   idle_90_days: 'Idle for 90 days',
   no_expiry: 'No expiry',
-  maker_gone: 'Its maker has left or may do less',
+  maker_gone: 'Its creator left or has fewer rights',
 };
 
 const STATUS_CLASS: Readonly<Record<string, string>> = {

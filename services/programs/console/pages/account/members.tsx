@@ -26,7 +26,7 @@ export function MembersPage() {
   return (
     <Page
       title="Members"
-      lead="Members sign in to this console; programs call the API with keys instead."
+      lead="Members sign in to this console. Programs call the API with keys."
       actions={
         <button type="button" class="is-main" onClick={() => setOpen({ kind: 'invite' })}>
           Invite a member
@@ -203,10 +203,10 @@ function InvitationTable({
               <button
                 type="button"
                 class="is-small is-danger-quiet"
-                aria-label={`Take back the invitation of ${invitation.email}`}
+                aria-label={`Withdraw the invitation of ${invitation.email}`}
                 onClick={() => onDeed({ kind: 'uninvite', invitation })}
               >
-                Take back
+                Withdraw
               </button>
             </td>
           </tr>
@@ -266,7 +266,7 @@ function InviteDialog({ onClose, onDone }: DeedProps) {
   });
   return (
     <FormDialog
-      {...{ title: 'Invite a member', submit: 'Make the link', onClose, isBusy, refusal }}
+      {...{ title: 'Invite a member', submit: 'Create the link', onClose, isBusy, refusal }}
       fields={['email', 'role']}
       onSubmit={run}
     >
@@ -289,7 +289,7 @@ function RoleDialog({ member, onClose, onDone }: DeedProps & { readonly member: 
       onSubmit={run}
     >
       <p>
-        <strong>{member.email}</strong> gets the new role at once, in every browser.
+        <strong>{member.email}</strong> gets the new role immediately, in every browser.
       </p>
       <SelectField
         {...{ name: 'role', label: 'Role', choices: ROLE_CHOICES, value: member.role, refusal }}
@@ -316,12 +316,12 @@ function LeftDialog({
 }) {
   return (
     <FormDialog
-      {...{ title: 'Decide about what is left', submit: 'I have read this', onClose }}
+      {...{ title: 'Check the remaining keys', submit: 'I have read this', onClose }}
       {...{ isBusy: false, refusal: undefined }}
       onSubmit={onClose}
     >
       {cancelled.length === 0 ? null : (
-        <p>These invitations were taken back: {cancelled.map((each) => each.email).join(', ')}.</p>
+        <p>These invitations were withdrawn: {cancelled.map((each) => each.email).join(', ')}.</p>
       )}
       {keys.length === 0 ? null : (
         <>
@@ -333,7 +333,7 @@ function LeftDialog({
             {keys.map(({ id, name, created_by: maker }) => (
               <li key={id}>
                 {name ?? id}
-                {maker === undefined ? ' (its maker is not recorded)' : ''}
+                {maker === undefined ? ' (its creator is not recorded)' : ''}
               </li>
             ))}
           </ul>
@@ -372,7 +372,7 @@ function TakeBackDialog({
   });
   return (
     <FormDialog
-      {...{ title: 'Take the invitation back', submit: 'Take back', onClose, isBusy, refusal }}
+      {...{ title: 'Withdraw the invitation', submit: 'Withdraw', onClose, isBusy, refusal }}
       isDangerous
       onSubmit={() => run()}
     >

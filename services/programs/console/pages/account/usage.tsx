@@ -25,7 +25,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      lead="Cycles are counted when a call is settled, by the day of UTC and by the key of the call."
+      lead="Cycles are counted at the settlement of a call, by day (UTC) and by key."
       actions={
         <button type="button" onClick={reload}>
           Refresh
@@ -39,7 +39,7 @@ export function UsagePage() {
             <p class="quiet">
               {value.forecast === undefined
                 ? 'A forecast of the month appears a day after its first use.'
-                : 'The forecast is a straight line through what was used since the first day of this month with any use.'}
+                : 'The forecast is linear, from the first day of this month with usage.'}
             </p>
           </>
         )}
@@ -90,7 +90,7 @@ function Months({ months }: { readonly months: readonly UsageMonth[] }) {
           </div>
         </div>
         {month.cycles === 0 ? (
-          <Empty title={`Nothing was used in ${name}`} />
+          <Empty title={`No usage in ${name}`} />
         ) : (
           <>
             <p class="figure">{counted(month.cycles, 'cycle')}</p>
@@ -153,7 +153,7 @@ function KeyUsage({
 }) {
   const others = {
     ...{ id: 'other', name: 'No known key', cycles: other_cycles },
-    note: 'From before keys were counted, of keys that are gone, or lost in a crash',
+    note: 'Used before counting by key began, by deleted keys, or lost in a crash',
   };
   const known = keys.map(({ name = 'Unnamed key', ...key }) => ({ ...key, name }));
   return (
@@ -194,7 +194,7 @@ function MonthCard({ usage }: { readonly usage: Usage }) {
           {numberText(cycles)} <span class="quiet">of {counted(most, 'cycle')}</span>
         </p>
         <p class="quiet">
-          Begins again <TimeText at={usage.month_ends_at} />
+          Resets <TimeText at={usage.month_ends_at} />
         </p>
         <Forecast usage={usage} />
       </div>
@@ -238,10 +238,10 @@ function MinuteCard({ usage }: { readonly usage: Usage }) {
         </p>
         <p class="quiet">
           {resetsAt === undefined ? (
-            'No minute is running: the next request begins one'
+            'The next request starts a new minute'
           ) : (
             <>
-              Begins again <TimeText at={resetsAt} precision="second" />
+              Resets <TimeText at={resetsAt} precision="second" />
             </>
           )}
         </p>
@@ -352,7 +352,7 @@ function Used({ used }: { readonly used: InstanceUsage }) {
   const { instances, other_cycles: others, cycles } = used;
   const rest = {
     ...{ id: 'other', name: 'Others', cycles: others },
-    note: 'Further instances, deleted ones, cycles before a reset or dated in another month, calls under way',
+    note: 'Other and deleted instances, cycles before a reset or of another month, calls in flight',
   };
   const rows = instances.map(({ id, name, ...row }) => {
     const shown = may('instances.read') ? <Link to={instanceAddress(id)}>{name}</Link> : name;
@@ -362,7 +362,7 @@ function Used({ used }: { readonly used: InstanceUsage }) {
     <>
       {used.is_complete ? null : <Incomplete used={used} />}
       {instances.length === 0 ? (
-        <Empty title={`No instance has observed anything in ${monthText(used.month)}`} />
+        <Empty title={`No instance has observations in ${monthText(used.month)}`} />
       ) : (
         <UsageTable
           of="Instance"
@@ -372,10 +372,10 @@ function Used({ used }: { readonly used: InstanceUsage }) {
         />
       )}
       <p class="quiet">
-        The 20 instances with the most cycles since the month began in UTC, by the time of each
-        observation: its own timestamp where it has one, else when it was processed. All else on
-        this page goes by when a call was settled. As of{' '}
-        <TimeText at={used.as_of} precision="second" />; looked up once a minute at most.
+        The 20 instances with the most cycles since the month began (UTC). This table uses the
+        timestamp of each observation, or the time of processing if there is no timestamp. The rest
+        of this page uses the time of settlement. As of{' '}
+        <TimeText at={used.as_of} precision="second" />; updated at most once a minute.
       </p>
     </>
   );
@@ -386,10 +386,10 @@ function Incomplete({ used }: { readonly used: InstanceUsage }) {
   const { instances_listed: listed, instances_total: total } = used;
   return (
     <p class="notice" role="status">
-      <strong>This may not be all.</strong>{' '}
+      <strong>This table may be incomplete.</strong>{' '}
       {listed < total
-        ? `Of ${counted(total, 'instance')} the ${numberText(listed)} that were created last were looked at.`
-        : 'There was no time to look at every instance; those with the most cycles in all came first.'}
+        ? `The table covers the newest ${numberText(listed)} of ${counted(total, 'instance')}.`
+        : 'The time limit was reached. Instances with the most cycles in total were read first.'}
     </p>
   );
 }

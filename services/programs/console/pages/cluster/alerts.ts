@@ -53,7 +53,7 @@ export function servedText({ engine, limiter }: OfCluster): string {
   const services = [engine, limiter].flatMap((known) => valueIn(known) ?? []);
   const waiting = services.reduce((sum, service) => sum + unservedCountOf(service), 0);
   if (waiting === 0) return 'All shards are served';
-  return `${counted(waiting, 'shard')} ${waiting === 1 ? 'is' : 'are'} about to be served`;
+  return `${counted(waiting, 'shard')} ${waiting === 1 ? 'is' : 'are'} not served yet`;
 }
 
 /** Formats a duration in seconds: `3.2 s`, `4 min`, `2 h`. */
@@ -76,7 +76,7 @@ function valueIn<Value>(known: Known<Value>): Value | undefined {
 
 function busAlerts({ is_bus_connected }: OfCluster): Alert[] {
   if (is_bus_connected) return [];
-  const text = 'This process has no NATS: nodes that it does not hear may be well.';
+  const text = 'This process is not connected to NATS. Nodes without a heartbeat may be healthy.';
   return [{ level: 'critical', text, entry: 'BusDisconnected' }];
 }
 
@@ -89,7 +89,7 @@ function serviceAlerts(
   if (service === undefined) {
     const why = 'not_known' in known ? known.not_known : '';
     const isNew = why.includes('has ever owned');
-    const text = `Of the ${name}s nothing is known: ${why}.`;
+    const text = `The state of the ${name}s is unknown: ${why}.`;
     return [{ level: 'critical', text, entry: isNew ? 'ProcessDown' : 'StoreFails' }];
   }
   return [
@@ -101,7 +101,7 @@ function serviceAlerts(
     ...service.strangers.map(
       (stranger): Alert => ({
         level: 'warning',
-        text: `Another cluster (${stranger}) speaks under the same NATS subjects and is ignored.`,
+        text: `Cluster ${stranger} uses the same NATS subjects; its messages are ignored.`,
         entry: 'ForgedMessages',
       }),
     ),
@@ -111,13 +111,13 @@ function serviceAlerts(
 function tableAlerts(name: string, { table_fault, table_age_s }: ServiceReport): Alert[] {
   if (table_fault === null) return [];
   const age = durationText(table_age_s);
-  const text = `The owners of the ${name}s’ shards were read ${age} ago, and not since: ${table_fault}.`;
+  const text = `The ${name} shard owners were last read ${age} ago; reads fail: ${table_fault}.`;
   return [{ level: 'critical', text, entry: 'StoreFails' }];
 }
 
 function shardAlerts(name: string, service: ServiceReport, watchedS: number): Alert[] {
   if (!service.nodes.some(({ silent_s }) => silent_s !== null)) {
-    return [{ level: 'critical', text: `No ${name} is heard.`, entry: 'ProcessDown' }];
+    return [{ level: 'critical', text: `No ${name} sends heartbeats.`, entry: 'ProcessDown' }];
   }
   const alerts: Alert[] = [];
   const { unowned, moving } = service.unserved;
@@ -168,24 +168,24 @@ function stateAlerts(service: string, node: NodeReport): Alert[] {
   switch (node.state) {
     case 'not heard': {
       const silent = node.silent_s === null ? '' : ` for ${durationText(node.silent_s)}`;
-      const text = `${name} is not heard${silent}, and owns ${shards}.`;
+      const text = `${name} has sent no heartbeat${silent}, and owns ${shards}.`;
       return [{ level: 'critical', text, entry: 'ProcessDown' }];
     }
     case 'sealed': {
-      const text = `The journal of ${nameIn(service, node)} is sealed, and ${shards} wait for the next owner.`;
+      const text = `The journal of ${nameIn(service, node)} is sealed; ${shards} wait for the new owner.`;
       return [{ level: 'critical', text, entry: 'JournalFenced' }];
     }
     case 'wrong clock': {
-      const text = `The clock of ${nameIn(service, node)} is wrong: it gives its shards away and takes none.`;
+      const text = `The clock of ${nameIn(service, node)} is wrong. The node releases its shards and claims none.`;
       return [{ level: 'critical', text, entry: 'ClockDeviates' }];
     }
     case 'leaving': {
-      const text = `${name} leaves; ${shards} are still to go.`;
+      const text = `${name} leaves; ${shards} remain to be handed off.`;
       return [{ level: 'notice', text }];
     }
     case 'serving': {
       if (node.agrees !== false) return [];
-      const text = `${name} hears other nodes than this process does; seconds after a start that is usual.`;
+      const text = `${name} sees other members than this process. This is usual for seconds after a start.`;
       return [{ level: 'warning', text, entry: 'BusDisconnected' }];
     }
   }
@@ -201,7 +201,7 @@ function silentAlerts(service: string, { nodes }: ServiceReport): Alert[] {
   return heard.flatMap((node): Alert[] => {
     if ('value' in node.load) return [];
     const name = beginning(nameIn(service, node));
-    const text = `${name} does not say what it holds: ${node.load.not_known}. One of 1.0 cannot.`;
+    const text = `${name} reports no load: ${node.load.not_known}. Nodes of release 1.0 cannot report load.`;
     return [{ level: 'warning', text, entry: 'ProcessDown' }];
   });
 }

@@ -13,7 +13,7 @@ export function ClusterApp() {
       return <TokenPage refusal={now.refusal} />;
     case 'opening':
       return (
-        <Doorway title="Cluster" lead="Listening to the nodes: each is heard once a second.">
+        <Doorway title="Cluster" lead="Waiting for heartbeats: each node sends one a second.">
           <Skeleton what="the cluster" />
         </Doorway>
       );
@@ -31,7 +31,7 @@ function TokenPage({ refusal }: { readonly refusal: Refused | undefined }) {
           label="Admin token"
           type="password"
           refusal={refusal}
-          hint="This page keeps it in memory alone: a reload asks again."
+          hint="This page keeps the token in memory only. After a reload, enter it again."
           hasFocus
         />
         <RefusalNotice refusal={refusal} fields={['token']} />

@@ -12,7 +12,7 @@ const TOKEN = /^[\x21-\x7e]+$/;
  * Requests the present state of the cluster. Throws `Refused`. The token is sent in a header only.
  */
 async function readReport(token: string): Promise<ClusterReport> {
-  if (!TOKEN.test(token)) throw new Refused('unauthorized', 'this is not a token');
+  if (!TOKEN.test(token)) throw new Refused('unauthorized', 'the token is malformed');
   const response = await answered(token);
   const text = await response.text().catch(() => {
     throw noAnswer();
@@ -37,7 +37,7 @@ async function answered(token: string): Promise<Response> {
 }
 
 function noAnswer(): Refused {
-  return new Refused('no_answer', 'The process that this page is from does not answer.');
+  return new Refused('no_answer', 'The process that serves this page does not answer.');
 }
 
 function parsedOf(text: string): {
@@ -64,7 +64,7 @@ const IDLE_MS_MAX = 15 * 60_000;
 /** Reason shown after the page forgot an unused token. */
 export const IDLE_TOO_LONG = new Refused(
   'idle_too_long',
-  'This page has asked for no report for 15 minutes, hidden or paused.',
+  'This page requested no report for 15 minutes, because it was hidden or paused.',
 );
 
 /** State of the page: locked without a token, opening, or open with the newest report. */
@@ -126,7 +126,7 @@ async function nextFeed(token: string, before: Feed): Promise<Feed> {
   } catch (error) {
     if (!(error instanceof Refused)) reportError(error);
     const refusal =
-      error instanceof Refused ? error : new Refused('internal', 'This page has a fault.');
+      error instanceof Refused ? error : new Refused('internal', 'This page has a bug.');
     if (refusal.code === 'unauthorized') return { kind: 'locked', refusal: wrongToken };
     return failed(before, refusal);
   }
@@ -149,7 +149,7 @@ export function isTokenForgotten(now: Feed): boolean {
 
 const wrongToken = new Refused(
   'unauthorized',
-  'this is not the token of this process: it may have started again, and has another one then',
+  'the token is wrong; after a restart, the process may have a new token',
   { field: 'token' },
 );
 

@@ -30,7 +30,7 @@ export function LoadTable({
 }) {
   return (
     <table class="rows is-plain">
-      <caption class="unseen">What this process holds</caption>
+      <caption class="unseen">Contents of this process</caption>
       <thead>
         <tr>
           <th scope="col">Part</th>

@@ -85,7 +85,7 @@ function NodeRow({
       </th>
       <td data-label="State">
         <span class={`badge ${BADGES[node.state]}`}>{node.state}</span>
-        {node.agrees === false ? <span class="row-more">hears other nodes</span> : null}
+        {node.agrees === false ? <span class="row-more">sees other nodes</span> : null}
       </td>
       <td data-label="Shards">
         {counted(node.owns, 'shard')}

@@ -48,7 +48,7 @@ export function ServicePart({
 function MoveList({ service }: { readonly service: ServiceReport }) {
   const { moves, move_count } = service;
   const shown = moves.slice(0, MOVES_SHOWN_MAX);
-  if (move_count === 0) return <p class="quiet">No shard moves: each is where the ring has it.</p>;
+  if (move_count === 0) return <p class="quiet">No shard moves: the ring and the owners agree.</p>;
   return (
     <>
       <p class="quiet">

@@ -41,7 +41,7 @@ export function ClusterView({
 function Lead({ report }: { readonly report: ClusterReport }) {
   return (
     <>
-      {isPaused.value ? 'Paused; as it was ' : 'As it was '}
+      {isPaused.value ? 'Paused. Report of ' : 'Report of '}
       <TimeText at={report.at} precision="second" />, seen by a process of release {report.release}.
     </>
   );
@@ -57,7 +57,7 @@ function Actions() {
           isPaused.value = !isPaused.value;
         }}
       >
-        {isPaused.value ? 'Go on' : 'Pause'}
+        {isPaused.value ? 'Continue' : 'Pause'}
       </button>
       <button type="button" onClick={lock}>
         Forget the token
@@ -75,7 +75,7 @@ function FailingNotice({ failing: { refusal, sinceMs } }: { readonly failing: Fa
   return (
     <div class="notice is-danger" role="alert">
       <p>
-        <strong>What is shown is old.</strong> {sentence(refusal.message)}
+        <strong>This report is out of date.</strong> {sentence(refusal.message)}
       </p>
       <p>
         {nextText(refusal, Math.max(0, nowMs - sinceMs) / 1_000)} Any limiter’s admin port shows the
@@ -92,18 +92,18 @@ function FailingNotice({ failing: { refusal, sinceMs } }: { readonly failing: Fa
 
 function nextText({ code }: Refused, seconds: number): string {
   if (code === IDLE_TOO_LONG.code) {
-    return 'The token is forgotten, as another program could have this port by now.';
+    return 'This page has deleted the token, because another program may use this port now.';
   }
   const next = isTokenForgotten(feed.value)
-    ? 'the token is forgotten, as another program could take this port.'
-    : 'asking on.';
+    ? 'this page will delete the token, because another program may take this port.'
+    : 'the page keeps trying.';
   return `No answer for ${durationText(seconds)}; ${next}`;
 }
 
 /** Headline by severity. With notices only, the headline shows the served shards. */
 const VERDICTS: Partial<Record<Level, string>> = {
-  critical: 'Callers suffer, or may soon',
-  warning: 'Something needs a look',
+  critical: 'Callers are affected, or may be soon',
+  warning: 'Something needs attention',
 };
 
 /** Headline and list of alerts. */

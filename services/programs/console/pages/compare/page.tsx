@@ -14,7 +14,7 @@ export function ComparePage({ query }: { readonly query: string }) {
   return (
     <Page
       title="Compare two instances"
-      lead="Both as they are after their last cycle. Differences are counted from the first to the second."
+      lead="State after the last cycle of each instance. Differences are second minus first."
       actions={
         <Link to="/instances" class="button">
           Choose others
@@ -22,7 +22,7 @@ export function ComparePage({ query }: { readonly query: string }) {
       }
     >
       {a === '' || b === '' || a === b ? (
-        <Empty title="Two instances are needed">
+        <Empty title="Select two instances">
           <p>
             <Link to="/instances">Select two in the list</Link>, then compare them.
           </p>
@@ -186,7 +186,7 @@ function ActionComparison({
       )}
       <Alike text="Both allow" actions={allowed} />
       <Alike text="Both forbid" actions={forbidden} />
-      <p class="hint">An action that is open is left to the caller.</p>
+      <p class="hint">The caller decides about open actions.</p>
     </section>
   );
 }

@@ -141,8 +141,8 @@ export function LiveLines({ view }: { readonly view: InstanceView }) {
       </div>
       <p class="quiet">
         {counted(view.stateCount, 'state')} and {counted(view.cycleCount, 'observation')} since this
-        page was opened. The service keeps observations, not the states between them, so lines begin
-        with this page. Behind the lines: stress{' '}
+        page was opened. The service stores observations but no intermediate states, so the lines
+        start when the page is opened. Background: stress{' '}
         {['MED', 'HIGH', 'OVER'].map((state) => (
           <span key={state} class={`stress-key is-${state}`}>
             {state}

@@ -24,7 +24,7 @@ export function CodePanel({ samples }: { readonly samples: readonly CodeSample[]
       </div>
       <pre>{sample?.text}</pre>
       <p class="quiet">
-        Put the host of your API and a key of this account in; the console has neither.
+        Insert the host of your API and a key of this account.
       </p>
     </section>
   );

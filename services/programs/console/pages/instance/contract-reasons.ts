@@ -27,7 +27,7 @@ export function reasonsOf(report: Report): ReasonedActions {
   const reasoned = (reasonOf: (action: number, report: Report) => string) => (action: string) => {
     const index = (ACTIONS as readonly string[]).indexOf(action);
     // A later model may have actions that this page does not support.
-    return { action, reason: index < 0 ? 'No reason is known here.' : reasonOf(index, report) };
+    return { action, reason: index < 0 ? 'The reason is unknown.' : reasonOf(index, report) };
   };
   return {
     allowed: allowed.map(reasoned(whyAllowed)),
@@ -41,12 +41,12 @@ function whyAllowed(action: number, report: Report): string {
   if (isAlwaysOpen(action, stress, bands.highest)) {
     return stress >= HIGH_STRESS
       ? `Always open under ${report.snapshot.stress_state} stress.`
-      : `Always open with as little energy as ${levelText(report.snapshot.energy_level)}.`;
+      : `Always open at ${levelText(report.snapshot.energy_level)} energy.`;
   }
   const leading = leaningOf(action, report, 1);
-  const inclined = `Among what it is most inclined to${leading === '' ? '' : `, by ${leading}`}`;
+  const inclined = `Among its strongest inclinations${leading === '' ? '' : `, by ${leading}`}`;
   if (!isAlwaysOpen(action, stress, bands.lowest)) return `${inclined}.`;
-  return `${inclined}, or open because its energy has not risen enough since it was low.`;
+  return `${inclined}, or open because its energy has not yet recovered enough.`;
 }
 
 function whyForbidden(action: number, report: Report): string {
@@ -54,19 +54,19 @@ function whyForbidden(action: number, report: Report): string {
   const { stress_state: state, energy_level: energy } = report.snapshot;
   if (isTooRisky(action, stress)) return `Too risky under ${state} stress.`;
   if (isTooDemanding(action, bands.highest)) {
-    return `Takes more energy than the ${levelText(energy)} that it has.`;
+    return `Needs more energy than the available ${levelText(energy)}.`;
   }
   const against = leaningOf(action, report, -1);
   const character = `Contradicts its character${against === '' ? '' : `, by ${against}`}`;
   if (!isTooDemanding(action, bands.lowest)) return `${character}.`;
   const first = character.slice(0, 1).toLowerCase() + character.slice(1);
-  return `Takes more energy than it has until that has risen further, or ${first}.`;
+  return `Needs more energy than is available until it recovers further, or ${first}.`;
 }
 
 function whyLeft(action: number, report: Report): string {
   const leading = leaningOf(action, report, 1);
-  const weak = 'Nothing forbids it, but it is much less inclined to it than to others';
-  return leading === '' ? `${weak}.` : `${weak}; for it are ${leading}.`;
+  const weak = 'Not forbidden, but the inclination is much weaker than for other actions';
+  return leading === '' ? `${weak}.` : `${weak}. Modes in favor: ${leading}.`;
 }
 
 const HIGH_STRESS = STRESS_STATES.indexOf('HIGH');
@@ -102,7 +102,7 @@ export function manner({ contract, drift, snapshot }: Report): readonly Reasoned
     { action: `Expressiveness: ${words(style.expressiveness)}`, reason: FROM_MODES },
     {
       action: `Commitment threshold: ${words(style.commitment_threshold)}`,
-      reason: 'From its modes and stress; an unstable instance wants more evidence.',
+      reason: 'From its modes and stress. An unstable instance needs more evidence.',
     },
     { action: `Recovery: ${words(recovery.preferred_path)}`, reason: whyPath(contract) },
     {
@@ -120,7 +120,7 @@ const FROM_MODES = 'From its modes, energy and stress.';
 
 function capped(stress: string, over: string, high: string): string {
   if (stress === 'OVER') return `Under OVER stress it always ${over}.`;
-  return stress === 'HIGH' ? `From its modes; under HIGH stress it ${high}.` : FROM_MODES;
+  return stress === 'HIGH' ? `From its modes. Under HIGH stress it ${high}.` : FROM_MODES;
 }
 
 function whyPath({ energy_level: energy, stress_state: stress, recovery_profile }: Contract) {
@@ -128,23 +128,23 @@ function whyPath({ energy_level: energy, stress_state: stress, recovery_profile 
     case 'none':
       return 'Stress is LOW and there is enough energy.';
     case 'rest':
-      return `Energy is ${levelText(energy)}, or no way of coping is strong in its set-point.`;
+      return `Energy is ${levelText(energy)}, or no coping mode is strong in its set-point.`;
     case 'disengagement':
       return 'Stress is OVER.';
     default:
-      return `The way of coping that its set-point inclines to most, under ${stress} stress.`;
+      return `The preferred way of coping of its set-point, under ${stress} stress.`;
   }
 }
 
 function whySupport({ stress_state: stress, recovery_profile }: Contract): string {
-  if (!recovery_profile.support_required) return 'Stress is not so high and lasting.';
+  if (!recovery_profile.support_required) return 'Stress is too low, or has not lasted.';
   if (stress === 'OVER') return 'Stress is OVER.';
-  return 'Stress is HIGH, and has lasted or meets little energy.';
+  return 'Stress is HIGH for some time, or HIGH with little energy.';
 }
 
 function whyCooldown({ stress_state: stress, recovery_profile }: Contract, isBreach: boolean) {
   if (!recovery_profile.cooldown_required) return 'No breach, no overload, and energy is left.';
-  if (isBreach) return 'A breach of its identity (D3) was just rolled back.';
+  if (isBreach) return 'An identity breach (D3) was just rolled back.';
   return stress === 'OVER' ? 'Stress is OVER.' : 'Its energy is nearly used up.';
 }
 

@@ -32,9 +32,9 @@ function ContractTable({ report }: { readonly report: Report }) {
         <Actions title="Left to you" sign="is-quiet" of={left} />
         <Actions title="Manner and recovery" sign="is-quiet" of={manner(report)} />
         <p class="quiet">
-          A mode leads with at least 25 % and 60 % of the strongest one. A suppressed one stands at
-          least 0.4 standard deviations below its set-point, or is hardly heard under the present
-          stress.
+          A mode leads with at least 25 % and 60 % of the strongest mode. A suppressed mode is at
+          least 0.4 standard deviations below its set-point, or gets little attention under the
+          current stress.
         </p>
       </details>
     </>

@@ -8,7 +8,7 @@ import { navigate } from '#view/shell/router';
 
 const RESETS = [
   ['default', 'To the last stable state'],
-  ['initial', 'To how it was created'],
+  ['initial', 'To the initial state'],
 ] as const;
 
 /** Reset and deletion. Each requires typing the instance's name. */
@@ -19,8 +19,8 @@ export function DangerPart({ instance }: { readonly instance: Instance }) {
     <section class="card" aria-labelledby="danger">
       <h2 id="danger">Reset and delete</h2>
       <p class="quiet">
-        A reset begins a new generation at cycle 0; the history of the others stays in the API under
-        generation=all. A deletion leaves nothing.
+        A reset starts a new generation at cycle 0. The API keeps the history of earlier generations
+        (generation=all). A deletion removes all data of the instance.
       </p>
       <p class="button-row">
         <button type="button" onClick={() => setOpen('reset')}>
@@ -65,12 +65,12 @@ function DeleteDialog({ instance, onClose }: DialogProps) {
   });
   return (
     <FormDialog
-      {...{ title: 'Delete the instance', submit: 'Delete for ever', onClose, isBusy, refusal }}
+      {...{ title: 'Delete the instance', submit: 'Delete permanently', onClose, isBusy, refusal }}
       isDangerous
       isDisabled={typed !== instance.name}
       onSubmit={() => run()}
     >
-      <p>Its state, its history and its drift events are deleted. It cannot be undone.</p>
+      <p>Deletes the state, the history and the drift events. A deletion cannot be undone.</p>
       <TypedName label="Type the name of the instance" name={instance.name} onTyped={setTyped} />
     </FormDialog>
   );

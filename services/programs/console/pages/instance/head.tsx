@@ -35,7 +35,7 @@ export function LiveHead({ instance, live, view, generation }: LiveHeadProps) {
         <Figure name="Cycle" value={numberText(now?.snapshot.cycle ?? instance.cycle_count)} />
         <Figure
           name="Generation"
-          value={generation === undefined ? 'known with the next observation' : String(generation)}
+          value={generation === undefined ? 'unknown until an observation' : String(generation)}
         />
         <Figure name="Mode now" value={now === undefined ? '–' : modesOf(now.contract)} />
         <div>
@@ -62,8 +62,8 @@ export function LiveHead({ instance, live, view, generation }: LiveHeadProps) {
       </dl>
       {gap === undefined ? null : (
         <p class="notice" role="status">
-          Observations {numberText(gap.from)} to {numberText(gap.to)} are not kept any more: this
-          page has not seen them.
+          Observations {numberText(gap.from)} to {numberText(gap.to)} are no longer stored, so this
+          page cannot show them.
         </p>
       )}
     </section>
@@ -105,7 +105,7 @@ function Connection({ live }: { readonly live: LiveModel }) {
     <p class="connection">
       <span class={`badge ${style}`}>{text}</span>
       <button type="button" class="is-small" onClick={() => live.pause(!isPaused)}>
-        {isPaused ? 'Go on' : 'Pause'}
+        {isPaused ? 'Continue' : 'Pause'}
       </button>
     </p>
   );
@@ -144,8 +144,8 @@ export function StateRadar({
           <Radar axes={AXES} series={series} label="Strength of the seven modes" />
           <p class="quiet">
             {nearest === undefined ? 'No persona is near. ' : ''}
-            The set-point is the slowly learning home of the modes; to the last stable state a
-            rollback and the default reset return.
+            The set-point is the long-term average of the modes. A rollback and the default reset
+            restore the last stable state.
           </p>
         </>
       )}

@@ -57,19 +57,19 @@ export function ObservationPanel({
               min: 0,
               max: 1,
               step: 'any',
-              hint: '0 to 1; empty is 1',
+              hint: '0 to 1. Empty: 1.',
               isFilter: true,
             }}
           />
         </div>
         <TextField
           {...{ name: 'context', label: 'Context', refusal, lines: 2, isOptional: true }}
-          hint="A JSON object of at most 8 KiB; it is stored and not interpreted."
+          hint="A JSON object of at most 8 KiB. The service stores the object as is."
         />
         <TextField
           {...{ name: 'timestamp', label: 'Time', refusal, isOptional: true, step: 1 }}
           type="datetime-local"
-          hint="In your time zone; now without it."
+          hint="In your time zone. Empty: now."
         />
         <RefusalNotice refusal={refusal} fields={FIELDS} />
         {maySend ? (
@@ -79,7 +79,7 @@ export function ObservationPanel({
             </button>
           </p>
         ) : (
-          <p class="quiet">Your role may look at instances, not change them.</p>
+          <p class="quiet">Your role can read instances but not change them.</p>
         )}
       </form>
       <div role="status">{answer === undefined ? null : <Answer of={answer} />}</div>
@@ -93,8 +93,8 @@ function Answer({ of: { report, isThrottled, retryAfterSeconds: wait } }: { of: 
   if (isThrottled) {
     return (
       <p class="notice">
-        Throttled: it came less than 1 second after the one before. Nothing changed, and no cycle
-        was charged.{wait === undefined ? '' : ` The next one is taken in ${waitText(wait)}.`}
+        Throttled: less than 1 second after the previous observation. Nothing changed, and no cycle
+        was charged.{wait === undefined ? '' : ` Send the next in ${waitText(wait)}.`}
       </p>
     );
   }
@@ -111,7 +111,7 @@ function Answer({ of: { report, isThrottled, retryAfterSeconds: wait } }: { of: 
 function Code({ id, texts }: { readonly id: string; readonly texts: ObservationTexts }) {
   const observation = observationIn(texts);
   return observation === undefined ? (
-    <p class="quiet">Code is shown once the fields can be sent.</p>
+    <p class="quiet">Fill in valid fields to see the code.</p>
   ) : (
     <CodePanel samples={codeSamples(id, observation)} />
   );

@@ -51,8 +51,8 @@ export function WhatIfPanel({
     <section class="card" aria-labelledby="what-if">
       <h2 id="what-if">What if</h2>
       <p class="quiet">
-        Up to {OBSERVATIONS_MAX} observations are applied to a copy, a second apart, and the copy is
-        thrown away. It costs no cycle.
+        Applies up to {OBSERVATIONS_MAX} observations to a copy, one second apart, and discards the
+        copy. Costs no cycle.
       </p>
       <form
         onSubmit={(event) => {
@@ -87,7 +87,7 @@ export function WhatIfPanel({
         {states === undefined ? null : (
           <p>
             {counted(states.after.length, 'observation')} applied to a copy.{' '}
-            <strong>Nothing of the instance changed.</strong>
+            <strong>The instance did not change.</strong>
           </p>
         )}
       </div>

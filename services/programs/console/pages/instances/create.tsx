@@ -18,8 +18,8 @@ export function CreateInstancePage() {
       title="Create an instance"
       lead={
         <>
-          It begins as you choose here, and moves with what it observes. You can also{' '}
-          <Link to="/instances/test">take the personality test</Link> and begin with its result.
+          Choose the initial state; observations change it. You can also{' '}
+          <Link to="/instances/test">take the personality test</Link> and use its result.
         </>
       }
     >
@@ -30,10 +30,10 @@ export function CreateInstancePage() {
         }}
       >
         <fieldset class="choices">
-          <legend>Begins as</legend>
+          <legend>Initial state</legend>
           <ChoiceCard
             {...{ name: 'start', value: 'neutral', title: 'Neutral', isFirst: true }}
-            text="All modes at 0 %. Its character comes from what it observes alone."
+            text="All modes at 0 %. Only observations form its character."
           />
           <WhenLoaded loading={personas} what="personas">
             {(all) => (

@@ -27,7 +27,7 @@ export function InstancesPage({ query }: { readonly query: string }) {
   return (
     <Page
       title="Instances"
-      lead="Each instance is a personality that moves with what it observes."
+      lead="Each instance is a personality that its observations change."
       actions={
         may('instances.write') ? (
           <Link to="/instances/new" class="button is-main">
@@ -91,9 +91,9 @@ function Paging({ of: { view, data, pagination } }: { readonly of: Shown }) {
 function NoRows({ of: { view, pagination } }: { readonly of: Shown }) {
   if (pagination.total > 0) {
     return (
-      <Empty title="There are no instances this far back">
+      <Empty title="This page of the list is empty">
         <p>
-          The list has become shorter.{' '}
+          The list is shorter now.{' '}
           <Link to={listAddress({ ...view, offset: 0 })}>Go to its first page</Link>
         </p>
       </Empty>
@@ -117,7 +117,7 @@ function NoRows({ of: { view, pagination } }: { readonly of: Shown }) {
           or by the API.
         </p>
       ) : (
-        <p>Owners and developers of the account create them.</p>
+        <p>Owners and developers of the account can create instances.</p>
       )}
     </Empty>
   );

@@ -121,7 +121,7 @@ export function ShownOnce({ title, label, value, done, onClose, children }: Show
       await navigator.clipboard.writeText(value);
       setCopied('Copied.');
     } catch {
-      setCopied('The browser does not let this page copy: the text is selected, copy it yourself.');
+      setCopied('The browser does not allow copying. The text is selected: press Ctrl+C or ⌘C.');
     }
   };
   return (

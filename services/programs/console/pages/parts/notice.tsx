@@ -84,7 +84,7 @@ export function Empty({
 
 /** Next steps by refusal reason, for refusals whose message has none. */
 const ADVICE: Readonly<Record<string, string>> = {
-  instance_limit: 'Delete an instance that is not needed any more, or change to a larger plan.',
+  instance_limit: 'Delete an unused instance, or change to a larger plan.',
 };
 
 function RefusalText({ refusal }: { readonly refusal: Refused }) {

@@ -107,9 +107,9 @@ function OneInstance({ path }: { readonly path: string }) {
 /** Page for an unknown address. */
 function NoPage() {
   return (
-    <Page title="There is no such page">
+    <Page title="Page not found">
       <p>
-        Nothing is at this address. <Link to="/">Go to the overview</Link>
+        This address has no page. <Link to="/">Go to the overview</Link>
       </p>
     </Page>
   );
@@ -118,7 +118,7 @@ function NoPage() {
 /** Page for an address that the user's role does not allow. */
 function NotAllowed() {
   return (
-    <Page title="Your role does not show this">
+    <Page title="Your role does not allow this page">
       <p>
         An owner of the account can give you another role. <Link to="/">Go to the overview</Link>
       </p>

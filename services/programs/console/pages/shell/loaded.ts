@@ -80,5 +80,5 @@ export function useAction<Args extends readonly unknown[]>(
 function refusalIn(error: unknown): Refused {
   if (error instanceof Refused) return error;
   reportError(error);
-  return new Refused('internal', 'This page has a fault. Load it again.');
+  return new Refused('internal', 'This page has a bug. Load the page again.');
 }

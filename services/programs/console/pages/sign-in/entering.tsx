@@ -68,7 +68,7 @@ export function EntryPage({ link }: { readonly link: EntryLink }) {
       lead={
         isSetUp
           ? 'You become the first owner of this account. The link works once.'
-          : 'You become a member of the account that invites you, under the address it was sent to.'
+          : 'You become a member of the inviting account, with the email address of the invitation.'
       }
     >
       <form onSubmit={submitted(run)} aria-busy={isBusy}>
@@ -89,8 +89,8 @@ export function EntryPage({ link }: { readonly link: EntryLink }) {
           type="password"
           hint={
             isSetUp
-              ? '12 characters or more. A few words are better than signs.'
-              : '12 characters or more. If you were a member of this account before: that password.'
+              ? 'At least 12 characters. Several words are better than symbols.'
+              : 'At least 12 characters. If you were a member of this account before, enter that password.'
           }
         />
         {isCodeNeeded ? (
@@ -151,7 +151,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
     <Doorway title="Sign in">
       {hasEnded ? (
         <p class="notice" role="status">
-          Your session has ended. Sign in again to go on where you were.
+          Your session has ended. Sign in again to continue on the same page.
         </p>
       ) : null}
       <form onSubmit={submitted(run)} aria-busy={isBusy}>
@@ -165,7 +165,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
         <TextField
           {...{ name: 'account_id', label: 'Account id', refusal, maxLength: 12 }}
           value={rememberedAccount() ?? ''}
-          hint="Of the account that you first came into by a link. This browser remembers it."
+          hint="Id of the account whose link you used first. This browser stores the id."
           isOptional
         />
         <RefusalNotice refusal={refusal} />
@@ -174,8 +174,8 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
         </button>
       </form>
       <p class="hint">
-        No password yet? You need the link of an invitation, or the set-up link that the service
-        prints when it starts for the first time.
+        No password yet? Use the link of an invitation, or the set-up link that the service prints
+        at its first start.
       </p>
     </Doorway>
   );
@@ -193,7 +193,7 @@ export function SecondFactorPage() {
       lead={
         isRecovery
           ? 'Enter one of your recovery codes. It works once.'
-          : 'Enter the six digits that your authenticator shows now.'
+          : 'Enter the current six digits of your authenticator.'
       }
     >
       <form onSubmit={submitted(({ code = '' }) => run(code))} aria-busy={isBusy}>
@@ -207,7 +207,7 @@ export function SecondFactorPage() {
         />
         <RefusalNotice refusal={refusal} />
         <button type="submit" class="is-main is-wide" disabled={isBusy}>
-          {isBusy ? 'One moment …' : 'Go on'}
+          {isBusy ? 'One moment …' : 'Continue'}
         </button>
       </form>
       <p class="doorway-links">

@@ -54,8 +54,8 @@ function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) 
     return (
       <>
         <p>
-          <span class="badge is-warning">off</span> A password alone lets people in. An
-          authenticator on your telephone makes it two things.
+          <span class="badge is-warning">off</span> Only a password protects your account. Add an
+          authenticator app as second factor.
         </p>
         <button type="button" class="is-main" onClick={() => onDeed('enrol')}>
           Set up an authenticator
@@ -73,7 +73,7 @@ function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) 
           Make new recovery codes
         </button>
         <button type="button" class="is-danger-quiet" onClick={() => onDeed('disable')}>
-          Switch it off
+          Disable
         </button>
       </div>
     </>
@@ -83,18 +83,18 @@ function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) 
 const TEXTS: Readonly<Record<Deed, { title: string; submit: string; lead: string }>> = {
   enrol: {
     title: 'Set up an authenticator',
-    submit: 'Go on',
-    lead: 'Show first that it is you.',
+    submit: 'Continue',
+    lead: 'Confirm your identity first.',
   },
   codes: {
     title: 'Make new recovery codes',
-    submit: 'Make them',
-    lead: 'The codes that you have now will not work any more.',
+    submit: 'Create codes',
+    lead: 'Your current recovery codes become invalid.',
   },
   disable: {
-    title: 'Switch the second factor off',
-    submit: 'Switch off',
-    lead: 'Your password alone will let you in, and recovery codes will not work any more.',
+    title: 'Disable the second factor',
+    submit: 'Disable',
+    lead: 'You will sign in with your password only. Recovery codes become invalid.',
   },
 };
 
@@ -149,7 +149,7 @@ function ScanDialog({
   });
   return (
     <FormDialog
-      {...{ title: 'Scan this code', submit: 'Switch it on', onClose, isBusy, refusal }}
+      {...{ title: 'Scan this code', submit: 'Enable', onClose, isBusy, refusal }}
       fields={['code']}
       onSubmit={({ code = '' }) => run(code)}
     >
@@ -161,13 +161,13 @@ function ScanDialog({
             <code class="secret">{secret.replace(/(.{4})(?=.)/g, '$1 ')}</code>
           </p>
           <details>
-            <summary>As an address</summary>
+            <summary>As a link</summary>
             <code class="secret">{uri}</code>
           </details>
         </div>
       </div>
       <TextField
-        {...{ name: 'code', label: 'The six digits that it shows now', refusal }}
+        {...{ name: 'code', label: 'Current six digits of the authenticator', refusal }}
         autocomplete="one-time-code"
         inputMode="numeric"
         hasFocus

@@ -12,7 +12,7 @@ import { SecondFactorPart } from '#view/sign-in/second-factor';
 /** Password, second factor and sessions of the user. */
 export function SecurityPage() {
   return (
-    <Page title="Security" lead="How you sign in, and where you are signed in now.">
+    <Page title="Security" lead="Your password, second factor and sessions.">
       <PasswordPart />
       <SecondFactorPart />
       <SessionList />
@@ -32,17 +32,17 @@ function PasswordPart() {
   return (
     <section class="card" aria-labelledby="password">
       <h2 id="password">Password</h2>
-      <p class="quiet">A change ends every other session of yours.</p>
+      <p class="quiet">A new password ends all your other sessions.</p>
       {/* The key remounts the form after a change, which empties its fields. */}
       <form key={changes} class="narrow" onSubmit={submitted(run)} aria-busy={isBusy}>
         <TextField
-          {...{ name: 'password', label: 'Present password', type: 'password', refusal }}
+          {...{ name: 'password', label: 'Current password', type: 'password', refusal }}
           autocomplete="current-password"
         />
         <TextField
           {...{ name: 'new_password', label: 'New password', type: 'password', refusal }}
           autocomplete="new-password"
-          hint="12 characters or more. A few words are better than signs."
+          hint="At least 12 characters. Several words are better than symbols."
         />
         <RefusalNotice refusal={refusal} fields={FIELDS} />
         <div class="button-row">
@@ -50,7 +50,7 @@ function PasswordPart() {
             {isBusy ? 'One moment …' : 'Change the password'}
           </button>
           <p role="status" class="good-text">
-            {changes > 0 && !isBusy && refusal === undefined ? 'The password is changed.' : ''}
+            {changes > 0 && !isBusy && refusal === undefined ? 'The password was changed.' : ''}
           </p>
         </div>
       </form>
@@ -139,7 +139,7 @@ function Row({
       </td>
       <td class="row-actions">
         {isCurrent ? (
-          <span class="badge is-good">this one</span>
+          <span class="badge is-good">this session</span>
         ) : (
           <button
             type="button"

@@ -7,11 +7,11 @@ const AXES = MODES.map(([, name]) => name);
 
 /** Texts about the consistency of the answers. */
 const VERDICTS: Readonly<Record<TestResult['quality']['verdict'], string>> = {
-  ok: 'The answers fit together well.',
+  ok: 'The answers are consistent.',
   caution:
-    'Read this with caution: the answers fit together in part only, so the result is drawn a quarter of the way to the middle.',
+    'The answers are only partly consistent, so the result is moved a quarter of the way to the middle.',
   invalid:
-    'The answers do not fit together: the result is drawn most of the way to the middle. Start over for a better one.',
+    'The answers are inconsistent, so the result is moved most of the way to the middle. Start over for a better result.',
 };
 
 /** Test result, and a form that creates an instance from it. */

@@ -21,7 +21,7 @@ export function TestPage({ me }: { readonly me: Me }) {
     <Page
       {...(scored === undefined
         ? { title: 'Personality test', lead: '35 statements, about ten minutes.' }
-        : { title: 'Your result', lead: 'A personality that an instance can begin with.' })}
+        : { title: 'Your result', lead: 'Create an instance with this personality.' })}
     >
       <WhenLoaded loading={questionnaire} what="questions">
         {(loaded) => (
@@ -90,7 +90,7 @@ function Test({
           {...{ isBusy: false, refusal: undefined, onClose: () => setLeaving(false) }}
           onSubmit={startOver}
         >
-          <p>All answers that you have given are thrown away.</p>
+          <p>All your answers are discarded.</p>
         </FormDialog>
       ) : null}
     </>
@@ -169,7 +169,7 @@ function TestForm(props: TestFormProps) {
 }
 
 const HOW =
-  'The keys 1 to 5 answer a question and go on to the next one. Answers are kept in this browser, so you can go on later.';
+  'Press 1 to 5 to answer a question and move to the next. This browser stores the answers, so you can continue later.';
 
 function Progress({ given, all }: { readonly given: number; readonly all: number }) {
   return (
