@@ -36,7 +36,7 @@ for (const value of ['', 'Bearer', 'Bearer ', `Bearer  ${KEY}`, `Bearer\t${KEY}`
 }
 
 credentials('that comes twice is refused, though the first is right', () => {
-  assert.throws(() => readCaller(requestWith(`Bearer ${KEY}`, 'Basic x')), /two Authorization/);
+  assert.throws(() => readCaller(requestWith(`Bearer ${KEY}`, 'Basic x')), /one Authorization/);
 });
 
 credentials('that is missing is refused with what to send', () => {

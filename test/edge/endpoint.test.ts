@@ -70,13 +70,13 @@ declared('is completed with what it leaves out', () => {
 });
 
 declared('says what the id in its path names', () => {
-  assert.throws(() => endpoint({ ...RECORD, path: '/things/:id' }), /what does its path name/);
-  assert.throws(() => endpoint({ ...RECORD, pathId: INSTANCE_ID }), /what does its path name/);
+  assert.throws(() => endpoint({ ...RECORD, path: '/things/:id' }), /pathId go together/);
+  assert.throws(() => endpoint({ ...RECORD, pathId: INSTANCE_ID }), /pathId go together/);
 });
 
 declared('leaves keys, conditions and cycles to engines', () => {
   for (const change of [{ isKeyed: true }, { isGuarded: true }, { cycles: () => 1 }] as const) {
-    assert.throws(() => endpoint({ ...RECORD, ...change }), /only an engine/);
+    assert.throws(() => endpoint({ ...RECORD, ...change }), /needs an engine/);
   }
 });
 
