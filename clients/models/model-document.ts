@@ -57,7 +57,7 @@ export function modelDocument(api: ApiDocument): Schema {
 }
 
 const JSON_VALUE: Schema = {
-  description: 'Any value of JSON.',
+  description: 'Any JSON value.',
   tsType: 'unknown',
 };
 

@@ -51,7 +51,7 @@ def test_an_environment_that_cannot_be_used_is_named(
 @pytest.mark.parametrize("address", ["http://[::1/v1", "http://a:99999/v1", "http://a b/v1"])
 # Report 19: an address that is no address raised ValueError of Python.
 def test_an_address_that_cannot_be_read_is_refused(address: str) -> None:
-    with pytest.raises(errors.ConfigurationError, match="base address"):
+    with pytest.raises(errors.ConfigurationError, match="base URL"):
         IdentityEngine(api_key=KEY, base_url=address)
 
 
@@ -139,7 +139,7 @@ def cycle() -> dict[str, Any]:
 
 
 UNSENDABLE: list[Any] = [
-    pytest.param(cycle(), "itself", id="cycle"),
+    pytest.param(cycle(), "cyclic", id="cycle"),
     pytest.param({"a": [1, {"b": math.nan}]}, "context.a[1].b", id="nan"),
     pytest.param({"a": -math.inf}, "context.a", id="infinity"),
     pytest.param({"a": object()}, "object", id="object"),

@@ -35,7 +35,7 @@ export class UnknownActionError extends IdentityEngineError {
 
   constructor(action: unknown) {
     const given = typeof action === 'string' ? JSON.stringify(action) : String(action);
-    super(`${given} is no action; actions are ${Object.values(ACTIONS).join(', ')}`);
+    super(`unknown action ${given}; actions are ${Object.values(ACTIONS).join(', ')}`);
     this.action = action;
   }
 }

@@ -37,7 +37,7 @@ export function targetOf({ path, query }: Call): string {
     .map(([name, value]): [string, string] => [name, String(value)]);
   for (const [name, value] of pairs) {
     if (!LONE_SURROGATE.test(value)) continue;
-    throw new IdentityEngineError(`${name} has half of a surrogate pair`);
+    throw new IdentityEngineError(`the parameter ${name} has a lone surrogate`);
   }
   return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs)}`;
 }

@@ -136,7 +136,8 @@ const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 function assertCarried(headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     if (HEADER_VALUE.test(value)) continue;
-    throw new IdentityEngineError(`the header ${name} cannot carry ${JSON.stringify(value)}`);
+    const text = `the header ${name} has an invalid value: ${JSON.stringify(value)}`;
+    throw new IdentityEngineError(text);
   }
 }
 

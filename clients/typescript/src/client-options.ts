@@ -49,14 +49,14 @@ export function settingsOf(options: ClientOptions): Settings {
   const environment = typeof process === 'undefined' ? {} : process.env;
   const apiKey = options.apiKey ?? environment['IDENTITY_ENGINE_API_KEY'];
   if (apiKey === undefined || apiKey === '') {
-    throw new IdentityEngineError('no API key: set IDENTITY_ENGINE_API_KEY or pass apiKey');
+    throw new IdentityEngineError('no API key: pass apiKey or set IDENTITY_ENGINE_API_KEY');
   }
   if (!/^[!-~]+$/.test(apiKey)) {
-    throw new IdentityEngineError('the API key has characters that no header can carry');
+    throw new IdentityEngineError('the API key has characters that are invalid in a header');
   }
   const { integers = 'exact' } = options;
   if (integers !== 'exact' && integers !== 'number') {
-    throw new IdentityEngineError(`integers is 'exact' or 'number', not ${String(integers)}`);
+    throw new IdentityEngineError(`integers must be 'exact' or 'number', not ${String(integers)}`);
   }
   return {
     ...{ apiKey, integers },
@@ -77,14 +77,14 @@ export function settingsOf(options: ClientOptions): Settings {
 /** A time in milliseconds that a timer can wait for. Throws for any other. */
 export function assertTimeMs(name: string, ms: number): number {
   if (ms > 0 && ms <= TIMER_MS_MAX) return ms;
-  throw new IdentityEngineError(`${name} is more than 0 and at most ${TIMER_MS_MAX}, not ${ms}`);
+  throw new IdentityEngineError(`${name} must be above 0, at most ${TIMER_MS_MAX}, not ${ms}`);
 }
 
 /** A bound of attempts. Throws for what is none. */
 export function assertAttempts(attemptsMax: number): number {
   const isBound = Number.isInteger(attemptsMax) || attemptsMax === Number.POSITIVE_INFINITY;
   if (isBound && attemptsMax >= 1) return attemptsMax;
-  throw new IdentityEngineError(`attemptsMax is an integer of at least 1, not ${attemptsMax}`);
+  throw new IdentityEngineError(`attemptsMax must be an integer above 0, not ${attemptsMax}`);
 }
 
 function baseUrlOf(text: string): string {
@@ -92,16 +92,16 @@ function baseUrlOf(text: string): string {
   try {
     url = new URL(text);
   } catch {
-    throw new IdentityEngineError(`the base address is no URL: ${text}`);
+    throw new IdentityEngineError(`the base URL is invalid: ${text}`);
   }
   const path = url.pathname.replace(/\/+$/, '');
   if (!/^https?:$/.test(url.protocol) || url.username !== '' || url.search + url.hash !== '') {
     throw new IdentityEngineError(
-      'the base address is http or https, without a user name, a query or a fragment',
+      'the base URL must be http or https, without user name, query and fragment',
     );
   }
   if (!path.endsWith('/v1')) {
-    throw new IdentityEngineError(`the base address ends in /v1, unlike ${url.origin}${path}`);
+    throw new IdentityEngineError(`the base URL must end in /v1, unlike ${url.origin}${path}`);
   }
   return url.origin + path;
 }

@@ -151,8 +151,8 @@ export class DeadlineError extends IdentityEngineError {
 
   constructor(timeoutMs: number, mayHaveHappened: boolean, facts: ErrorFacts = {}) {
     const { attempts = 0, cause } = facts;
-    const last = cause instanceof Error ? `; the last one: ${cause.message}` : '';
-    super(`no outcome within ${timeoutMs} ms, attempts: ${attempts}${last}`, facts);
+    const last = cause instanceof Error ? `; last error: ${cause.message}` : '';
+    super(`deadline of ${timeoutMs} ms exceeded, attempts: ${attempts}${last}`, facts);
     this.mayHaveHappened = mayHaveHappened;
   }
 }
@@ -174,7 +174,7 @@ export class MalformedAnswerError extends IdentityEngineError {
     facts?: ErrorFacts,
   ) {
     const request = answer.requestId === undefined ? '' : `, request ${answer.requestId}`;
-    super(`${answer.status} with a body that is not the service's${request}`, facts);
+    super(`answer ${answer.status} is not a valid answer of the service${request}`, facts);
     this.status = answer.status;
     this.requestId = answer.requestId;
     this.excerpt = answer.text.slice(0, EXCERPT_CHARACTERS_MAX);

@@ -44,7 +44,7 @@ export class FileSpool implements Spool {
 
   /** Throws a `SpoolError` where the file cannot be opened or read, or is open in this process already. */
   async load(): Promise<readonly SpoolEntry[]> {
-    if (opened.has(this.path)) throw new SpoolError(`${this.path} is open in this process already`);
+    if (opened.has(this.path)) throw new SpoolError(`the spool ${this.path} is already open`);
     opened.add(this.path);
     try {
       const bytes = await readFile(this.path).catch(emptyIfMissing);
@@ -85,7 +85,7 @@ export class FileSpool implements Spool {
 
   async #append(text: string, isDurable: boolean, apply: () => void): Promise<void> {
     if (this.#error !== undefined) throw this.#error;
-    if (this.#file === undefined) throw new SpoolError(`${this.path} is not open`);
+    if (this.#file === undefined) throw new SpoolError(`the spool ${this.path} is not open`);
     await new Promise<void>((resolve, reject) => {
       this.#waiting.push({ text, isDurable, apply, resolve, reject });
       this.#writing ??= this.#write().finally(() => {
@@ -114,7 +114,7 @@ export class FileSpool implements Spool {
 
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     const file = this.#file;
-    if (file === undefined) throw new SpoolError(`${this.path} is not open`);
+    if (file === undefined) throw new SpoolError(`the spool ${this.path} is not open`);
     await this.#assertOwn(file);
     const bytes = Buffer.from(group.map(({ text }) => text).join(''));
     try {
@@ -147,7 +147,7 @@ export class FileSpool implements Spool {
     const isSame = named !== undefined && named.ino === own.ino && named.dev === own.dev;
     if (isSame && own.size === this.#bytes) return;
     this.#error = new SpoolError(
-      `${this.path} was changed by another process: one has it at a time`,
+      `another process has changed the spool ${this.path}: each needs its own`,
     );
     throw this.#error;
   }

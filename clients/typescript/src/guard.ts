@@ -20,7 +20,7 @@ export class ActionForbiddenError extends IdentityEngineError {
   readonly contract: Contract;
 
   constructor(action: Action, contract: Contract) {
-    super(`the contract forbids ${action} now`);
+    super(`the contract forbids ${action}`);
     this.action = action;
     this.contract = contract;
   }
@@ -29,7 +29,7 @@ export class ActionForbiddenError extends IdentityEngineError {
 /** The guard has not seen a contract: call `refresh`, or process an observation through the same handle. */
 export class NoContractError extends IdentityEngineError {
   constructor() {
-    super('the guard has no contract yet');
+    super('the guard has no contract yet; call refresh or process an observation');
   }
 }
 
@@ -39,7 +39,7 @@ export class StaleContractError extends IdentityEngineError {
   readonly ageMs: number;
 
   constructor(ageMs: number, maxAgeMs: number) {
-    super(`the contract is ${Math.round(ageMs)} ms old, more than ${maxAgeMs} ms`);
+    super(`the contract is ${Math.round(ageMs)} ms old, more than ${maxAgeMs} ms; call refresh`);
     this.ageMs = ageMs;
   }
 }
@@ -62,7 +62,7 @@ export class ContractGuard {
     this.#held = held;
     this.#load = load;
     if (!(maxAgeMs >= 0)) {
-      throw new IdentityEngineError(`maxAgeMs is a number of at least 0, not ${maxAgeMs}`);
+      throw new IdentityEngineError(`maxAgeMs must be at least 0, not ${maxAgeMs}`);
     }
     this.#maxAgeMs = maxAgeMs;
   }

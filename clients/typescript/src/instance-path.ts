@@ -10,5 +10,5 @@ export function instancePath(id: string, below = ''): string {
 export function segmentOf(id: string): string {
   const isNone = /^\.{0,2}$/.test(id) || LONE_SURROGATE.test(id);
   if (!isNone) return encodeURIComponent(id);
-  throw new IdentityEngineError(`${JSON.stringify(id)} is no id`);
+  throw new IdentityEngineError(`invalid id: ${JSON.stringify(id)}`);
 }

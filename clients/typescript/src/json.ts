@@ -96,28 +96,28 @@ function textOf(value: unknown, path: string, level: number): string {
 }
 
 function stringText(value: string, path: string): string {
-  if (LONE_SURROGATE.test(value)) throw unsendable(path, 'has half of a surrogate pair');
+  if (LONE_SURROGATE.test(value)) throw unsendable(path, 'has a lone surrogate');
   return JSON.stringify(value);
 }
 
 function numberText(value: number, path: string): string {
-  if (!Number.isFinite(value)) throw unsendable(path, `is ${value}, which JSON cannot say`);
+  if (!Number.isFinite(value)) throw unsendable(path, `is ${value}, which JSON cannot represent`);
   const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value);
   if (isRounded && Math.abs(value) < EXPONENT_FROM) {
-    throw unsendable(path, `is ${value}, which a number may have rounded: pass a bigint`);
+    throw unsendable(path, `is ${value}, which may have been rounded; pass a bigint`);
   }
   return JSON.stringify(value);
 }
 
 function objectText(value: object, path: string, level: number): string {
-  if (level > LEVELS_MAX) throw unsendable(path, 'contains itself or is nested too deeply');
+  if (level > LEVELS_MAX) throw unsendable(path, 'is cyclic or nested too deeply');
   if (value instanceof Date && Number.isNaN(value.getTime())) {
     throw unsendable(path, 'is an invalid date');
   }
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON === 'function') return textOf(toJSON.call(value, ''), path, level);
   if (value instanceof Map || value instanceof Set) {
-    throw unsendable(path, `is a ${value.constructor.name}, whose entries JSON leaves out`);
+    throw unsendable(path, `is a ${value.constructor.name}, whose entries JSON omits`);
   }
   if (Array.isArray(value)) {
     const items = Array.from(value, (item, at) => textOf(item, `${path}[${at}]`, level));

@@ -59,7 +59,7 @@ export function nextByCursor<T, Q extends RowsQuery, P extends RowsPagination>(
     const offset = (query.offset ?? 0) + data.length;
     const hasMore = pagination.has_more ?? offset < pagination.total;
     if (hasMore !== true) return undefined;
-    if (data.length === 0) throw new IdentityEngineError('a page without rows says that more come');
+    if (data.length === 0) throw new IdentityEngineError('an empty page has has_more set');
     return () => load({ ...query, offset });
   };
 }

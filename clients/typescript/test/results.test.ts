@@ -188,7 +188,7 @@ requests('that is refused throws a message with status, code and request id', as
 requests('with a foreign answer throws a message with status and request id', async () => {
   await using server = await FakeServer.start(answer(404, {}));
   const { message } = await rejection(clientOf(server).account.get(), IdentityEngineError);
-  assert.is(message, "404 with a body that is not the service's, request req_of_the_fake");
+  assert.is(message, 'answer 404 is not a valid answer of the service, request req_of_the_fake');
 });
 
 const pages = suite('a list');
@@ -271,9 +271,9 @@ const options = suite('a client');
 
 const UNUSABLE: readonly (readonly [string, ClientOptions, RegExp])[] = [
   ['no key', {}, /IDENTITY_ENGINE_API_KEY/],
-  ['a key no header can carry', { apiKey: 'a\nb' }, /no header/],
-  ['a base address without /v1', { apiKey: 'k', baseUrl: 'https://a.test' }, /ends in \/v1/],
-  ['a base address that is none', { apiKey: 'k', baseUrl: 'a.test' }, /no URL/],
+  ['a key no header can carry', { apiKey: 'a\nb' }, /invalid in a header/],
+  ['a base address without /v1', { apiKey: 'k', baseUrl: 'https://a.test' }, /must end in \/v1/],
+  ['a base address that is none', { apiKey: 'k', baseUrl: 'a.test' }, /base URL is invalid/],
   ['a base address with a query', { apiKey: 'k', baseUrl: 'https://a.test/v1?a' }, /without/],
   ['no attempt', { apiKey: 'k', attemptsMax: 0 }, /attemptsMax/],
   ['no time', { apiKey: 'k', timeoutMs: 0 }, /timeoutMs/],

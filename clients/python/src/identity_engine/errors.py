@@ -203,7 +203,7 @@ class UnknownActionError(IdentityEngineError, ValueError):
     """A guard was asked about a word that is no action, such as a misspelt one."""
 
     def __init__(self, action: object) -> None:
-        super().__init__(f"{action!r} is no action; actions are {', '.join(ACTIONS)}")
+        super().__init__(f"unknown action {action!r}; actions are {', '.join(ACTIONS)}")
         self.action = action
         """The word that the guard was asked about."""
 
@@ -218,7 +218,9 @@ class StaleContractError(IdentityEngineError):
     """
 
     def __init__(self, age_s: float, max_age_s: float) -> None:
-        super().__init__(f"the contract is {age_s:.1f} s old, more than {max_age_s:g} s")
+        super().__init__(
+            f"the contract is {age_s:.1f} s old, more than {max_age_s:g} s; call refresh"
+        )
         self.age_s = age_s
         """Seconds since the request that brought the contract."""
         self.max_age_s = max_age_s

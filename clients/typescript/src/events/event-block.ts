@@ -39,7 +39,7 @@ export class EventBlocks {
       }
     }
     if (this.#held + this.#rest.length > BLOCK_CHARACTERS_MAX) {
-      throw new IdentityEngineError('an event without an end');
+      throw new IdentityEngineError(`an event has more than ${BLOCK_CHARACTERS_MAX} characters`);
     }
     return blocks;
   }

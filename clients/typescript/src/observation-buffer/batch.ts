@@ -60,7 +60,7 @@ export type TimestampFrom = 'caller' | 'buffer';
  */
 export function itemOf(observation: BatchObservation, addedAt: Moment): (ordinal: number) => Item {
   const text = toJson(observation, 'observation');
-  if (!text.startsWith('{')) throw new IdentityEngineError('an observation is an object');
+  if (!text.startsWith('{')) throw new IdentityEngineError('an observation must be an object');
   const added = fromJson(text) as BatchObservation;
   const copy = { ...added, idempotency_key: keyOf(added) };
   const bytes = new TextEncoder().encode(text).length + FRAME_BYTES;
@@ -77,7 +77,7 @@ const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/;
 function keyOf({ idempotency_key: key = uuid7() }: BatchObservation): string {
   if (typeof key === 'string' && KEY.test(key)) return key;
   throw new IdentityEngineError(
-    'observation.idempotency_key is 1 to 255 printable ASCII characters',
+    'observation.idempotency_key must have 1 to 255 printable ASCII characters',
   );
 }
 

@@ -116,7 +116,7 @@ export class InstanceQueue {
   /** What an outcome of the batch under way has settled. */
   settle(outcome: Outcome, now: Moment, random: () => number): Settled {
     const batch = this.#current;
-    if (batch === undefined) throw new Error('there is no batch under way');
+    if (batch === undefined) throw new Error('no batch is in flight');
     switch (outcome.kind) {
       case 'acknowledged':
         if (batch.newestMs !== undefined) this.#floorMs = batch.newestMs + INTERVAL_MS;

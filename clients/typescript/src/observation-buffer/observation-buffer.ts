@@ -157,7 +157,7 @@ export class ObservationBuffer {
   restore(unacknowledged: readonly UnacknowledgedBatch[]): void {
     this.#assertOpen();
     if (this.#spool !== undefined) {
-      throw new IdentityEngineError('a buffer with a spool goes on from its spool');
+      throw new IdentityEngineError('a buffer with a spool restores only from its spool');
     }
     const now = momentOf(this.#clock);
     const batches = new Map<string, Batch[]>();
@@ -337,5 +337,5 @@ function call<T>(hook: ((value: T) => void) | undefined, value: T): void {
 
 function integer(name: string, value: number, min: number, max = Number.MAX_SAFE_INTEGER): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new IdentityEngineError(`${name} is an integer from ${min} to ${max}, not ${value}`);
+  throw new IdentityEngineError(`${name} must be an integer from ${min} to ${max}, not ${value}`);
 }

@@ -32,7 +32,7 @@ def now_ms() -> int:
 
 
 SPOOL_OF_PARENT = (
-    "the spool of this buffer belongs to the parent process: make a buffer with another spool here"
+    "the spool belongs to the parent process: create a buffer with another spool in this process"
 )
 """Text of the error in a forked process."""
 
@@ -173,11 +173,11 @@ class AsyncObservationBuffer:
         place = present_place()
         if place.is_loop_inherited:
             raise ConfigurationError(
-                "this event loop was made before the process was forked: run a new one"
+                "this event loop was created before the fork: run a new event loop"
             )
         if self._place is not None and self._place is not place:
             raise ConfigurationError(
-                "the buffer belongs to another event loop: make one in each event loop"
+                "the buffer belongs to another event loop: create one buffer per event loop"
             )
         self._place = place
         core.start()

@@ -391,9 +391,9 @@ class BufferCore:
         if self.error is not None:
             raise self.error
         if self._is_over:
-            raise BufferClosedError("the buffer was closed: close has handed back what is left")
+            raise BufferClosedError("the buffer is closed: close has returned the rest")
         if all(lane.is_blocked for lane, _ in marks):
-            raise DeadlineError("an outcome cannot be learned any more: close hands it back")
+            raise DeadlineError("an outcome is unknown for good: close returns the observation")
 
 
 def _spooled(lane: Lane, item: Item) -> SpooledObservation:
@@ -403,7 +403,7 @@ def _spooled(lane: Lane, item: Item) -> SpooledObservation:
 def _other_count(batch: Batch, result: Observed[BatchProcessed]) -> MalformedAnswerError:
     """The error for an answer about other observations than those that were sent."""
     error = MalformedAnswerError(
-        f"{result.data.processed_count} of {len(batch.items)} observations are said to count",
+        f"the answer counts {result.data.processed_count} of {len(batch.items)} observations",
         status=result.status,
         request_id=result.request_id,
     )

@@ -65,16 +65,16 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
     text = json_of(observation)
     fields = json.loads(text)
     if not isinstance(fields, dict):
-        raise ValueError("an observation is an object")
+        raise ValueError("an observation must be an object")
     own = fields.pop("timestamp", None)
     key = fields.pop("idempotency_key", None)
     if key is None:
         key = uuid7()
     elif not isinstance(key, str) or not key.isascii() or not 1 <= len(key) <= KEY_CHARACTERS_MAX:
-        raise ValueError(f"{key!a} is no idempotency key")
+        raise ValueError(f"idempotency_key must have 1 to 255 ASCII characters, not {key!a}")
     at_ms = now_ms if own is None else time_ms(own)
     if at_ms > now_ms + AHEAD_MS_MAX:
-        raise ValueError(f"{own} is more than a day ahead")
+        raise ValueError(f"the timestamp {own} is more than a day in the future")
     own_text = time_text(at_ms) if own is None else str(own)
     size = len(text) + ADDED_BYTES + len(key)
     return Item(fields, key, at_ms, own_text, own is not None, size, now_ms)
@@ -96,7 +96,7 @@ def time_ms(text: object) -> int:
         time = _TIME.validate_python(text, strict=not isinstance(text, str))
         since = time.astimezone(timezone.utc) - datetime(1970, 1, 1, tzinfo=timezone.utc)
     except (ValidationError, OverflowError) as error:
-        raise ValueError(f"{text!r} is no time with an offset (RFC 3339)") from error
+        raise ValueError(f"{text!r} is not an RFC 3339 time with an offset") from error
     return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
 
 

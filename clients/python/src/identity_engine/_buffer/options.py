@@ -83,9 +83,9 @@ class BufferOptions:
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch_max <= 100:
-            raise ConfigurationError(f"batch_max is {self.batch_max}; it must be 1 to 100")
+            raise ConfigurationError(f"batch_max must be from 1 to 100, not {self.batch_max}")
         if not 0 <= self.delay_max_s <= 3_600:
-            raise ConfigurationError(f"delay_max_s is {self.delay_max_s}; it must be 0 to 3600 s")
+            raise ConfigurationError(f"delay_max_s must be from 0 to 3600, not {self.delay_max_s}")
         if self.pending_max < 1 or self.instances_at_once < 1:
             raise ConfigurationError("pending_max and instances_at_once must be at least 1")
 

@@ -138,7 +138,7 @@ class FileSpool(ForkAware):
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             self._fd = fd
             if not _lock(fd):
-                raise SpoolError(f"another process has the spool {self._path}: each needs its own")
+                raise SpoolError(f"another process uses the spool {self._path}: each needs its own")
             # The process that had the file may have put a new one in its place meanwhile.
             if _is_same(fd, self._path):
                 if is_new:
@@ -161,7 +161,7 @@ class FileSpool(ForkAware):
                     torn = line + b"\n"
                     break
                 text = f"line {number} of the spool {self._path} cannot be read: {error}"
-                raise SpoolError(f"{text}; remove the line to go on without it") from error
+                raise SpoolError(f"{text}; remove the line to continue") from error
             self._note(entry, self._size, len(line) + 1)
             self._size += len(line) + 1
             if isinstance(entry, SpooledObservation):
@@ -226,12 +226,12 @@ def _line(entry: SpooledObservation | SpooledDone) -> bytes:
 def _entry(line: bytes) -> SpooledObservation | SpooledDone:
     fields = json.loads(line)
     if fields["v"] != 1:
-        raise ValueError(f"version {fields['v']} is not known")
+        raise ValueError(f"unknown version {fields['v']}")
     if "done" in fields:
         return SpooledDone(fields["instance"], tuple(fields["done"]))
     observation = fields["observation"]
     if not isinstance(observation["idempotency_key"], str) or "timestamp" not in observation:
-        raise ValueError("an observation has a key and a timestamp")
+        raise ValueError("an observation needs a key and a timestamp")
     is_own = fields["timestamp_from"] != "buffer"
     return SpooledObservation(fields["instance"], observation, is_own, int(fields["added_at"]))
 

@@ -227,7 +227,7 @@ class BufferThread:
         """The outcome of a coroutine on the thread of the buffer."""
         if threading.current_thread() is self._thread:
             task.close()
-            raise RuntimeError("a hook of a buffer cannot call the buffer: its thread would wait")
+            raise RuntimeError("a hook must not call its buffer: the call would deadlock")
         with self._gate:
             # Nothing is given to a loop that has stopped, or stops: it would never end.
             if self._is_stopped:

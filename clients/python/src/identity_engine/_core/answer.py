@@ -85,10 +85,10 @@ def refusal_of(answer: Answer) -> IdentityEngineError:
     for nothing whose outcome could be open.
     """
     if answer.request_id is None and not answer.is_stream:
-        return malformed(answer, "it has no X-Request-Id, as all of the service have")
+        return malformed(answer, "the header X-Request-Id is missing")
     body = _envelope(answer.content)
     if body is None:
-        return malformed(answer, "it is no JSON of the service")
+        return malformed(answer, "the body is not a JSON refusal")
     details = body.get("details")
     code = str(body["error"])
     retry_after_s = retry_after_of(answer.headers)
@@ -110,7 +110,7 @@ def refusal_of(answer: Answer) -> IdentityEngineError:
 def malformed(answer: Answer, why: str) -> MalformedAnswerError:
     """The error for an answer that cannot be used: it says nothing of what became of the call."""
     error = MalformedAnswerError(
-        f"answer {answer.status} cannot be used, {why}",
+        f"answer {answer.status} is not a valid answer of the service: {why}",
         status=answer.status,
         request_id=answer.request_id,
         retry_after_s=retry_after_of(answer.headers),

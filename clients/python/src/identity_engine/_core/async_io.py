@@ -39,7 +39,7 @@ async def take_slot(slots: Slots, seconds: float) -> None:
     with anyio.move_on_after(seconds):
         await slots.acquire()
         return
-    raise httpx.PoolTimeout("too many calls at once")
+    raise httpx.PoolTimeout("too many concurrent calls")
 
 
 def limit_s(seconds: float) -> AbstractContextManager[object]:

@@ -85,9 +85,9 @@ class Attempts:
         return error
 
     def _late(self) -> str:
-        last = "" if self.last_error is None else f", the last one: {self.last_error}"
-        text = f"the call did not end within {self.bounds.timeout_s:g} s"
-        return f"{text} (attempts: {self.count}{last})"
+        last = "" if self.last_error is None else f"; last error: {self.last_error}"
+        text = f"deadline of {self.bounds.timeout_s:g} s exceeded"
+        return f"{text}, attempts: {self.count}{last}"
 
     @property
     def _until_s(self) -> float:

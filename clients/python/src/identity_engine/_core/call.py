@@ -98,7 +98,7 @@ def path_of(*segments: object) -> str:
 
 def _segment(text: object) -> str:
     if not isinstance(text, str) or text in ("", ".", "..") or not is_text(text):
-        raise ConfigurationError(f"{text!a} is no id")
+        raise ConfigurationError(f"invalid id: {text!a}")
     return quote(text, safe="")
 
 
@@ -137,7 +137,7 @@ def plain(value: object, level: int = 0, *, in_order: bool = False) -> object:
             raise _UnsendableError("it has a lone surrogate")
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise _UnsendableError(f"{value} is no number of JSON")
+            raise _UnsendableError(f"JSON cannot represent {value}")
     elif isinstance(value, BaseModel):
         return plain(value.model_dump(exclude_unset=True), level, in_order=in_order)
     elif isinstance(value, Mapping):
@@ -155,7 +155,7 @@ def _name(field: tuple[object, object]) -> str:
 def _item(container: object, key: object, item: object, level: int, in_order: bool) -> object:
     """One value of a container. Adds its key to the path of an error."""
     if level >= LEVELS_MAX:
-        raise _UnsendableError(f"it contains itself, or has more than {LEVELS_MAX} levels")
+        raise _UnsendableError(f"it is cyclic or has more than {LEVELS_MAX} levels")
     if isinstance(key, str) and not is_text(key):
         raise _UnsendableError("a key has a lone surrogate")
     try:
@@ -184,7 +184,7 @@ def _headers(headers: Mapping[str, object]) -> dict[str, str]:
         if value is None:
             continue
         if not isinstance(value, str) or not value.isascii() or not value.isprintable():
-            raise ConfigurationError(f"{name} has characters that no header has: {value!r}")
+            raise ConfigurationError(f"the header {name} has an invalid value: {value!r}")
         given[name] = value
     return given
 

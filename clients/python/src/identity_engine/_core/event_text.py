@@ -38,7 +38,7 @@ def event_of(block: ServerSentEvent) -> Event | None:
         return _typed(block)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        text = f"an event {block.event} cannot be used: {first['loc']}: {first['msg']}"
+        text = f"invalid event {block.event}: {first['loc']}: {first['msg']}"
         raise MalformedAnswerError(text, status=200) from error
 
 

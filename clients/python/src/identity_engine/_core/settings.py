@@ -45,10 +45,10 @@ class Bounds:
         for name in ("timeout_s", "attempt_timeout_s"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not value > 0:
-                raise ConfigurationError(f"{name} is {value!r}; it must be more than 0 seconds")
+                raise ConfigurationError(f"{name} must be above 0 seconds, not {value!r}")
         count = self.attempts_max
         if count is not None and not count >= 1:
-            raise ConfigurationError(f"attempts_max is {count!r}; it must be at least 1")
+            raise ConfigurationError(f"attempts_max must be an integer above 0, not {count!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def settings_of(
     if key == "":
         raise ConfigurationError("no API key: pass api_key or set IDENTITY_ENGINE_API_KEY")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ConfigurationError("the API key has characters that no key has")
+        raise ConfigurationError("the API key has characters that are invalid in a header")
     address = base_url or os.environ.get("IDENTITY_ENGINE_BASE_URL") or BASE_URL_DEFAULT
     return Settings(
         api_key=key,
@@ -108,12 +108,12 @@ def _checked(address: str) -> str:
         parts = urlsplit(trimmed)
         is_address = httpx.URL(trimmed).host != "" and parts.port != 0
     except (ValueError, httpx.InvalidURL) as error:
-        raise ConfigurationError(f"the base address cannot be used: {error}") from error
+        raise ConfigurationError(f"the base URL is invalid: {error}") from error
     is_address = is_address and not any(character.isspace() for character in trimmed)
     if parts.scheme not in ("http", "https") or not is_address:
-        raise ConfigurationError(f"the base address {address!r} is no http or https address")
+        raise ConfigurationError(f"the base URL must be an http or https URL, not {address!r}")
     if parts.username is not None or parts.password is not None:
-        raise ConfigurationError("the base address has a user or a password; the key goes alone")
+        raise ConfigurationError("the base URL must not contain a user name or a password")
     if not parts.path.endswith("/v1") or parts.query or parts.fragment:
-        raise ConfigurationError(f"the base address {address!r} does not end in /v1")
+        raise ConfigurationError(f"the base URL must end in /v1, unlike {address!r}")
     return trimmed

@@ -41,7 +41,7 @@ def _left_s(timeout: float | None, late: type[Exception]) -> float | None:
         return timeout
     left = until - time.monotonic()
     if left <= 0:
-        raise late("the time of the attempt is used up")
+        raise late("the attempt timeout has passed")
     return left if timeout is None else min(timeout, left)
 
 

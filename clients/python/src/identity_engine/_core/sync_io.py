@@ -38,7 +38,7 @@ def present_place() -> Place:
 def take_slot(slots: Slots, seconds: float) -> None:
     """Takes one of the slots. Raises ``PoolTimeout`` of httpx when none is free for so long."""
     if not slots.acquire(timeout=seconds):
-        raise httpx.PoolTimeout("too many calls at once")
+        raise httpx.PoolTimeout("too many concurrent calls")
 
 
 @contextmanager
