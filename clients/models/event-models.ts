@@ -19,7 +19,7 @@ export const EVENT_DATA: Readonly<
   state: {
     name: 'StateEventData',
     schema: data(
-      'The state: first of all, and after the newest cycle, rename or reset.',
+      'The state. Sent first, and after the newest cycle, rename or reset.',
       {
         snapshot: model('Snapshot'),
         contract: model('Contract'),
@@ -36,25 +36,25 @@ export const EVENT_DATA: Readonly<
       observation: model('HistoryRecord'),
       drift: {
         anyOf: [model('DriftEvent'), { type: 'null' }],
-        description: 'The drift event that it brought; null at level D0.',
+        description: 'The drift event of the observation; null at level D0.',
       },
     }),
   },
   reset: {
     name: 'ResetEventData',
-    schema: data('A reset: the cycles after it are of a new generation.', {
-      generation: { type: 'integer', description: 'The generation that begins. At least 1.' },
+    schema: data('A reset. The next cycles belong to a new generation.', {
+      generation: { type: 'integer', description: 'The new generation. At least 1.' },
     }),
   },
   gap: {
     name: 'GapEventData',
-    schema: data('Cycles that were asked for and are no longer kept.', {
+    schema: data('Requested cycles that are no longer stored.', {
       from: ordinal,
       to: ordinal,
     }),
   },
   deleted: {
     name: 'DeletedEventData',
-    schema: data('The instance is deleted; the stream ends.', {}),
+    schema: data('The instance was deleted. The stream ends.', {}),
   },
 };

@@ -51,7 +51,7 @@ export function modelDocument(api: ApiDocument): Schema {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Models',
     description:
-      'Models of the client libraries. Made from docs/openapi.json: see clients/README.md.',
+      'Models of the client libraries, generated from docs/openapi.json (see clients/README.md).',
     $defs: book.models,
   };
 }

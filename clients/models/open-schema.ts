@@ -111,7 +111,7 @@ export class ModelBook {
     const shown = isBoth ? `Open${name}` : name;
     const literals = values.map((value) => JSON.stringify(value)).join(' | ');
     this.#keep(shown, {
-      description: 'A later release may answer other values than these.',
+      description: 'A later release may return other values.',
       anyOf: [{ type: 'string', enum: values }, { type: 'string' }],
       tsType: `${literals} | (string & {})`,
     });

@@ -74,11 +74,11 @@ export class ExampleDay {
 
   /** Runs the day of an account that buys a plan. */
   async buy(accountId: string): Promise<void> {
-    await this.#show(createCheckout, 200, 'a page to pay on', {});
+    await this.#show(createCheckout, 200, 'a checkout page', {});
     await this.#notify(notificationOf(accountId));
-    await this.#show(openPortal, 200, 'a page of the same customer', {});
+    await this.#show(openPortal, 200, 'a portal page', {});
     const [example] = exampleBodiesOf(notifyBilling);
-    this.#keep(notifyBilling, 200, 'taken', await this.#notify(example));
+    this.#keep(notifyBilling, 200, 'received', await this.#notify(example));
   }
 
   #notify(event: unknown): Promise<ExampleReply> {
@@ -95,14 +95,14 @@ export class ExampleDay {
     }
     const strict = { id, headers: { prefer: 'handling=strict' } };
     for (const endpoint of [processObservation, processBatch]) {
-      this.#keep(endpoint, 200, 'too early: the state before', await this.#ask(endpoint, { id }));
+      this.#keep(endpoint, 200, 'throttled: the previous state', await this.#ask(endpoint, { id }));
       const refused = await this.#ask(endpoint, strict);
-      this.#keep(endpoint, 429, 'too early, with Prefer: handling=strict', refused);
+      this.#keep(endpoint, 429, 'throttled, with Prefer: handling=strict', refused);
     }
-    await this.#show(processBatch, 200, 'the last state', { id });
+    await this.#show(processBatch, 200, 'the state after the last observation', { id });
     const body = { observations: [CALM, CALM], include_intermediate: true };
-    await this.#show(processBatch, 200, 'every state', { id, body });
-    await this.#show(simulateObservations, 200, 'what two of them would do', { id });
+    await this.#show(processBatch, 200, 'the state after each observation', { id, body });
+    await this.#show(simulateObservations, 200, 'a preview of two observations', { id });
   }
 
   /** Examples that the endpoints declare. */
@@ -121,7 +121,7 @@ export class ExampleDay {
       await this.#show(endpoint, 409, 'the instance has changed since this ETag', stale);
     }
     await this.#show(updateInstance, 200, 'the new name', { id });
-    await this.#show(resetInstance, 200, 'a fresh start', { id });
+    await this.#show(resetInstance, 200, 'the state after the reset', { id });
     const every = { id, query: '?generation=all&limit=1' };
     await this.#show(getHistory, 200, 'with ?generation=all&limit=1', every);
     await this.#show(deleteInstance, 200, 'deleted', { id });

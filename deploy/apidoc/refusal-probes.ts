@@ -67,7 +67,7 @@ export class Probes {
       yield { status: 500, summary: 'a server error', reply: bug };
     }
     const unsure = this.#noLimiter.ask({ ...request, headers });
-    yield { status: 503, summary: 'the limiter cannot be asked', reply: unsure };
+    yield { status: 503, summary: 'the limiter does not answer', reply: unsure };
   }
 
   /** Refusals because of the request. */
@@ -108,9 +108,9 @@ export class Probes {
     yield { status: 400, summary: 'no signature', reply: ask({}) };
     const body = '[]';
     const headers = { 'stripe-signature': this.#service.signatureOf(body) };
-    yield { status: 422, summary: 'no event', reply: ask({ body, headers }) };
+    yield { status: 422, summary: 'a body without an event', reply: ask({ body, headers }) };
     const unsure = this.#noLimiter.ask({ ...request, headers });
-    yield { status: 503, summary: 'no limiter can be asked', reply: unsure };
+    yield { status: 503, summary: 'the limiter does not answer', reply: unsure };
     yield* this.#ofBody(ask);
   }
 

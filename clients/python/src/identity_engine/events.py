@@ -16,7 +16,7 @@ from identity_engine.models import (
 
 @dataclass(frozen=True, slots=True)
 class StateEvent:
-    """The state: first of all, and after the newest cycle, rename or reset."""
+    """The state. Sent first, and after the newest cycle, rename or reset."""
 
     data: StateEventData
     """Snapshot, contract and drift, as an observation is answered."""
@@ -45,7 +45,7 @@ class ResetEvent:
 
 @dataclass(frozen=True, slots=True)
 class GapEvent:
-    """Cycles that were asked for and are no longer kept."""
+    """Requested cycles that are no longer stored."""
 
     data: GapEventData
     """The first and the last ordinal that is missing."""
@@ -54,7 +54,7 @@ class GapEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeletedEvent:
-    """The instance is deleted; the stream ends."""
+    """The instance was deleted. The stream ends."""
 
     data: DeletedEventData
     """Nothing so far."""
