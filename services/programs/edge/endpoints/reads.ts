@@ -103,8 +103,8 @@ export const streamEvents = endpoint({
   description:
     'Sends every cycle of the instance exactly once, in order, as soon as the cycle is durable. ' +
     'Events:\n\n' +
-    '- `cycle`: `{"observation", "drift"}`, as in `GET …/history?generation=all` and `GET ' +
-    '…/drift?generation=all`; `drift` is null at level D0. The `id` of the event is the ordinal ' +
+    '- `cycle`: `{"observation", "drift"}`, as in `GET …/history?generation=all` and ' +
+    '`GET …/drift?generation=all`; `drift` is null at level D0. The `id` of the event is the ordinal ' +
     'of the observation, counted since the creation of the instance.\n' +
     '- `state`: `{"snapshot", "contract", "drift"}` as in the answer to an observation, and the ' +
     'mode strengths `set_point` (the reference of drift) and `last_stable` (restored by a ' +

@@ -36,8 +36,8 @@ function Returned({ query }: { readonly query: string }) {
     case 'done':
       return (
         <p class="notice is-good" role="status">
-          You are back from the checkout. The plan counts as soon as the provider says that it is
-          paid, within seconds: refresh this page to see it.
+          You are back from the checkout. The plan becomes active when the provider reports the
+          payment, usually within seconds. Refresh this page to see the plan.
         </p>
       );
     case 'cancelled':
@@ -154,8 +154,8 @@ function NotConfigured() {
       <p class="empty-title">Plans cannot be bought yet</p>
       <p>
         No payment provider is configured. An operator of this service sets{' '}
-        <code>SERVICE_BILLING_PROVIDER</code> and what belongs to it on every limiter, or gives the
-        account a plan with <code>ctl accounts plan</code>.
+        <code>SERVICE_BILLING_PROVIDER</code> and its variables on every limiter, or sets the plan
+        of the account with <code>ctl accounts plan</code>.
       </p>
     </div>
   );

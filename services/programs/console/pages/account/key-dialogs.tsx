@@ -148,8 +148,8 @@ function RevokeDialog({ of, onClose, onDone }: DeedProps) {
       onSubmit={() => run()}
     >
       <p>
-        Calls with this key are refused within a second, and it never works again. To stop it for a
-        while, disable it instead.
+        Calls with this key are refused within a second. A revoked key cannot be enabled again. To
+        stop a key temporarily, disable it.
       </p>
       <TypedName label="Type the name of the key" name={name} onTyped={setTyped} />
     </FormDialog>

@@ -39,7 +39,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="Programs call the API with a key. Create one key per program, so that you can revoke each alone."
+      lead="Programs call the API with a key. Create one key per program, to revoke each key alone."
       actions={create}
     >
       <WhenLoaded loading={keys} what="keys">

@@ -326,8 +326,8 @@ function LeftDialog({
       {keys.length === 0 ? null : (
         <>
           <p>
-            These keys go on working, and <strong>{email}</strong> may have kept them. Rotate or
-            revoke them on the page of API keys.
+            These keys keep working, and <strong>{email}</strong> may have copies. Rotate or revoke
+            the keys on the page of API keys.
           </p>
           <ul>
             {keys.map(({ id, name, created_by: maker }) => (
@@ -354,8 +354,8 @@ function RemoveDialog({ member, onClose, onDone }: DeedProps & { readonly member
       onSubmit={() => run()}
     >
       <p>
-        <strong>{member.email}</strong> loses this account at once, in every browser. Keys that they
-        made go on working; you decide about them next.
+        <strong>{member.email}</strong> loses access to this account immediately, in every browser.
+        Keys that this member created keep working; the next step lists these keys.
       </p>
     </FormDialog>
   );
@@ -377,7 +377,7 @@ function TakeBackDialog({
       onSubmit={() => run()}
     >
       <p>
-        The link that was sent to <strong>{invitation.email}</strong> does not work any more.
+        The link that was sent to <strong>{invitation.email}</strong> stops working.
       </p>
     </FormDialog>
   );

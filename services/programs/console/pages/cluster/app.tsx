@@ -40,9 +40,9 @@ function TokenPage({ refusal }: { readonly refusal: Refused | undefined }) {
         </button>
       </form>
       <p class="hint">
-        It is in the file that <code>SERVICE_ADMIN_TOKEN_FILE</code> names; without that variable,
-        in <code>~/.local/state/identity-engine/admin</code> of the user who runs the service, in
-        the file with the number of this port.
+        The token is in the file that <code>SERVICE_ADMIN_TOKEN_FILE</code> names. Without that
+        variable, the token is in the folder <code>~/.local/state/identity-engine/admin</code> of
+        the user who runs the service, in the file with the number of this port.
       </p>
     </Doorway>
   );

@@ -27,7 +27,7 @@ export function ServicePart({
         <div>
           <ShardRing name={name} service={service} chosen={chosen} />
           <p class="ring-legend">
-            <RingMark kind="unserved" /> not served <RingMark kind="move" /> moves or will
+            <RingMark kind="unserved" /> not served <RingMark kind="move" /> moves or will move
           </p>
         </div>
         <div class="card">
@@ -52,9 +52,9 @@ function MoveList({ service }: { readonly service: ServiceReport }) {
   return (
     <>
       <p class="quiet">
-        {counted(move_count, 'shard')} {move_count === 1 ? 'moves' : 'move'} or will, eight of a
-        node at once
-        {shown.length < move_count ? `; the first ${shown.length} of them` : ''}.
+        {counted(move_count, 'shard')} {move_count === 1 ? 'moves' : 'move'} or will move, at most
+        eight per node at a time
+        {shown.length < move_count ? `; the table has the first ${shown.length}` : ''}.
       </p>
       <table class="rows is-plain is-tight">
         <thead>

@@ -182,8 +182,8 @@ function AlonePart({
     <section class="card" aria-labelledby="alone">
       <h2 id="alone">One process, no cluster</h2>
       <p>
-        This process keeps everything in its memory. There are no shards, no journal and no other
-        nodes, and what it holds is gone when it stops.
+        This process keeps all data in memory. It has no shards, no journal and no other nodes. All
+        data is lost when the process stops.
       </p>
       <LoadTable
         loads={loads.flatMap(([name, load]) => (load === null ? [] : [[name, load] as const]))}

@@ -90,7 +90,7 @@ export function EntryPage({ link }: { readonly link: EntryLink }) {
           hint={
             isSetUp
               ? 'At least 12 characters. Several words are better than symbols.'
-              : 'At least 12 characters. If you were a member of this account before, enter that password.'
+              : 'At least 12 characters. Former members of this account: your old password.'
           }
         />
         {isCodeNeeded ? (

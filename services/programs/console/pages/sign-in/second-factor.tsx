@@ -39,8 +39,8 @@ export function SecondFactorPart() {
           onClose={close}
         >
           <p>
-            Each of them takes the place of your authenticator once, if you lose it. They are not
-            shown again, and earlier ones do not work any more.
+            Each code replaces your authenticator once, if you lose it. The codes are not shown
+            again, and earlier codes are invalid.
           </p>
         </ShownOnce>
       ) : null}

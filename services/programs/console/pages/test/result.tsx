@@ -9,9 +9,11 @@ const AXES = MODES.map(([, name]) => name);
 const VERDICTS: Readonly<Record<TestResult['quality']['verdict'], string>> = {
   ok: 'The answers are consistent.',
   caution:
-    'The answers are only partly consistent, so the result is moved a quarter of the way to the middle.',
+    'The answers are only partly consistent. The result is moved a quarter of the way to the ' +
+    'middle.',
   invalid:
-    'The answers are inconsistent, so the result is moved most of the way to the middle. Start over for a better result.',
+    'The answers are inconsistent. The result is moved most of the way to the middle. Start over ' +
+    'for a better result.',
 };
 
 /** Test result, and a form that creates an instance from it. */

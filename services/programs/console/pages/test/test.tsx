@@ -169,7 +169,8 @@ function TestForm(props: TestFormProps) {
 }
 
 const HOW =
-  'Press 1 to 5 to answer a question and move to the next. This browser stores the answers, so you can continue later.';
+  'Press 1 to 5 to answer a question and move to the next. This browser stores the answers, so ' +
+  'you can continue later.';
 
 function Progress({ given, all }: { readonly given: number; readonly all: number }) {
   return (
