@@ -149,7 +149,8 @@ function wrongHostText(host: string | undefined, origins: readonly string[]): st
     host === undefined
       ? 'the request has no Host header'
       : `${quoted(host)} is not an address of this console`;
-  const own = origins[0] ?? 'starting';
+  const [own] = origins;
+  if (own === undefined) return `${asked}: the console is starting, retry`;
   return `${asked}: use ${own}, or change SERVICE_CONSOLE_ORIGIN`;
 }
 
