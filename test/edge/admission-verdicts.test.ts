@@ -38,7 +38,7 @@ for (const [how, answering] of [
 
 admitted('is settled by the same names', async () => {
   const { admission, asked } = admissionUnderTest(admitting);
-  await admission.settle(CALL, 1, {});
+  await admission.settle(CALL, 1, { headers: {} });
   const named = { accountId: 'AdaAdaAdaAda', callId: 7, callTag: 5 };
   assert.equal(asked, [{ kind: 'settle', ...named, cyclesUsed: 1 }]);
 });

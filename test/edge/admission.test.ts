@@ -26,7 +26,8 @@ function scene(answering: Answering) {
   return {
     settled,
     admit: (call: Partial<AdmissionCall> = {}) => admission.admit({ ...CALL, ...call }),
-    settle: (cyclesUsed: number) => admission.settle(CALL, cyclesUsed, { was: 'there' }),
+    settle: (cyclesUsed: number) =>
+      admission.settle(CALL, cyclesUsed, { headers: { was: 'there' } }),
     async unsettled() {
       await turnOfEvents();
       const { text } = await metrics.scrape();

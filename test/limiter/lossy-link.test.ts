@@ -45,7 +45,8 @@ async function scene(met: readonly Fate[]) {
       scope: 'full',
       cycles,
     };
-    const { refusal, headers } = await admission.admit(asked);
+    const admitted = await admission.admit(asked);
+    const { refusal, headers } = admitted;
     if (refusal !== undefined) {
       if (refusal.code === 'service_unavailable') answered.unsure += 1;
       return;
@@ -53,7 +54,7 @@ async function scene(met: readonly Fate[]) {
     answered.executed += uses;
     const windowEnd = headers['x-ratelimit-reset'];
     answered.granted.set(windowEnd, (answered.granted.get(windowEnd) ?? 0) + 1);
-    await admission.settle(asked, uses, headers);
+    await admission.settle(asked, uses, admitted);
   };
   const usage = async () => await limiter.limiter.admin.usage(id);
   return { ...limiter, edgeMetrics: metrics, answered, call, usage };
@@ -123,6 +124,18 @@ link('a settlement that comes twice pays back once', async () => {
   await pass(clock, 200, 1);
   await Promise.all([first, second]);
   assert.is((await usage()).cyclesUsed, 6);
+});
+
+// Without the number of the reservation, the copies would charge a call twice.
+link('copies of a whole call after its end charge nothing but an expired reservation', async () => {
+  const copied: Fate = [0, 5_001];
+  const { clock, answered, call, usage } = await scene([copied, [0], copied]);
+  const pending = call({ cycles: 1, uses: 1, pauseMs: 0 });
+  await pass(clock, 50, 1);
+  await pass(clock, 140_000, 500);
+  await pending;
+  const { cyclesUsed, cyclesExpired } = await usage();
+  assert.equal([answered.executed, cyclesUsed, cyclesExpired], [1, 2, 1]);
 });
 
 link.run();

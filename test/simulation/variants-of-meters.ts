@@ -19,7 +19,7 @@ function refundUnknown(stack: DisposableStack): void {
     } catch (error) {
       const { admission, call } = admitted.get(args[1].callId) ?? {};
       if (call !== undefined && toFault(error).isOutcomeUnknown) {
-        await admission?.settle(call, 0, {});
+        await admission?.settle(call, 0, { headers: {} });
       }
       throw error;
     }

@@ -96,10 +96,12 @@ function jsonBytes(data: unknown): number {
   return 3 * JSON.stringify(data).length;
 }
 
-function answerToWire({ verdict, allowance, caller, body }: LimiterAnswer): WireAnswer {
+function answerToWire(answer: LimiterAnswer): WireAnswer {
+  const { verdict, allowance, caller, body, reservation } = answer;
   const described = caller === undefined ? undefined : callerToWire(caller);
   const text = body === undefined ? undefined : JSON.stringify(body);
-  return { verdict: VERDICT_TO_WIRE[verdict], allowance, caller: described, body: text };
+  const wire = VERDICT_TO_WIRE[verdict];
+  return { verdict: wire, allowance, caller: described, body: text, reservation };
 }
 
 function callerToWire(caller: CallerDescription): WireCaller {
@@ -119,8 +121,10 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
       const value = { keyDigest, ...need, cycles, describesCaller, address, client, ofMember };
       return { $case: 'admit', value };
     }
-    case 'settle':
-      return { $case: 'settle', value: { cyclesUsed: call.cyclesUsed } };
+    case 'settle': {
+      const { cyclesUsed, reservation } = call;
+      return { $case: 'settle', value: { cyclesUsed, reservation } };
+    }
     case 'account': {
       const { name, body } = call;
       return { $case: 'account', value: { name, body: JSON.stringify(body) } };
@@ -150,7 +154,8 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
       };
     case 'settle': {
       const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, CYCLES_MAX, 'cycles used');
-      return { kind: 'settle', accountId, callId, callTag, cyclesUsed };
+      const reservation = reservationOf(call.value.reservation);
+      return { kind: 'settle', accountId, callId, callTag, cyclesUsed, ...reservation };
     }
     case 'account': {
       const name = trustText(call.value.name, 1, TOKEN_LENGTH_MAX, 'name of a question');
@@ -172,7 +177,8 @@ function clientOf(client: string | undefined): string | undefined {
 }
 
 // A verdict without its allowance is refused, because the edge would have to guess the numbers.
-function answerFromWire({ verdict: sent, allowance, caller, body }: WireAnswer): LimiterAnswer {
+function answerFromWire(answer: WireAnswer): LimiterAnswer {
+  const { verdict: sent, allowance, caller, body } = answer;
   const verdict = VERDICT_FROM_WIRE.get(sent);
   if (verdict === undefined) throw brokenMessage('verdict');
   if ((body === undefined) === (verdict === 'answered')) throw brokenMessage('body');
@@ -181,9 +187,15 @@ function answerFromWire({ verdict: sent, allowance, caller, body }: WireAnswer):
   }
   if ((allowance === undefined) !== (verdict === 'unknown_key')) throw brokenMessage('allowance');
   if (allowance !== undefined) trustAllowance(allowance);
-  if (caller === undefined) return { verdict, allowance };
+  const reservation = reservationOf(answer.reservation);
+  if (caller === undefined) return { verdict, allowance, ...reservation };
   if (verdict !== 'admitted') throw brokenMessage('caller');
-  return { verdict, allowance, caller: callerFromWire(caller) };
+  return { verdict, allowance, caller: callerFromWire(caller), ...reservation };
+}
+
+function reservationOf(reservation: number | undefined): { readonly reservation?: number } {
+  if (reservation === undefined) return {};
+  return { reservation: trustInteger(reservation, 0, Number.MAX_SAFE_INTEGER, 'reservation') };
 }
 
 function neededFrom({ writes, scope }: { readonly writes: boolean; readonly scope: string }) {

@@ -50,6 +50,12 @@ export type SettleCall = Traced &
     readonly accountId: string;
     /** Cycles that actually advanced, at most the reserved number. */
     readonly cyclesUsed: number;
+    /**
+     * Number of the reservation, from the answer to the admission. A copy of this message that
+     * arrives late must not settle a later reservation of the same call. Undefined if the edge has
+     * no such answer.
+     */
+    readonly reservation?: number | undefined;
   };
 
 /**
@@ -129,6 +135,8 @@ export type LimiterAnswer = {
   readonly caller?: CallerDescription;
   /** Answer to an `AccountCall`: JSON data. */
   readonly body?: unknown;
+  /** Number of the reservation of an admitted call with cycles. Release 1.0 omits it. */
+  readonly reservation?: number | undefined;
 };
 
 /** Limiter, as the edge calls it. Throws `service_unavailable` if the verdict is uncertain. */

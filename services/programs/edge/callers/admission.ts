@@ -65,6 +65,8 @@ export type Admitted = {
   readonly allowance: Allowance | undefined;
   /** Description of the caller; set only if requested and the call is admitted. */
   readonly description: CallerDescription | undefined;
+  /** Number of the reservation at the limiter; undefined if there is none. */
+  readonly reservation?: number | undefined;
 };
 
 /**
@@ -138,7 +140,9 @@ export class Admission {
     this.#remember(accountId, allowance);
     if (client !== undefined && verdict === 'admitted') this.#keys.clientReported(call, nowMs);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
-    return this.#decided(verdict, allowance, call.scope, answer.caller);
+    const decided = this.#decided(verdict, allowance, call.scope, answer.caller);
+    const { reservation } = answer;
+    return reservation === undefined ? decided : { ...decided, reservation };
   }
 
   /**
@@ -147,9 +151,13 @@ export class Admission {
    * A refund can change the figures, so the answer waits for it. Without a refund, the answer does
    * not wait. Returns the headers to send. Never throws.
    */
-  async settle(call: AdmissionCall, cyclesUsed: number, headers: Headers): Promise<Headers> {
+  async settle(
+    call: AdmissionCall,
+    cyclesUsed: number,
+    { headers, reservation }: Pick<Admitted, 'headers' | 'reservation'>,
+  ): Promise<Headers> {
     try {
-      const settled = this.#limiter.ask(settlementOf(call, cyclesUsed));
+      const settled = this.#limiter.ask(settlementOf(call, cyclesUsed, reservation));
       if (cyclesUsed === call.cycles) {
         if (settled instanceof Promise) settled.catch(() => this.#metrics.unsettled());
         return headers;
@@ -171,7 +179,7 @@ export class Admission {
   #giveBack(call: AdmissionCall): void {
     // Other tries of a keyed call share its id, and one of them may be using the cycles.
     if (call.isKeyed) return;
-    const settle = async () => this.#limiter.ask(settlementOf(call, 0));
+    const settle = async () => this.#limiter.ask(settlementOf(call, 0, undefined));
     settle().catch(() => this.#metrics.unsettled());
   }
 
@@ -241,11 +249,16 @@ export function shownAddress(address: string): string {
   return length > 0 && length <= ADDRESS_LENGTH_MAX ? address : NO_ADDRESS;
 }
 
-function settlementOf(call: AdmissionCall, cyclesUsed: number): SettleCall {
+function settlementOf(
+  call: AdmissionCall,
+  cyclesUsed: number,
+  reservation: number | undefined,
+): SettleCall {
   const { caller, callId, callTag, traceparent } = call;
   const { accountId } = caller;
   const settle: SettleCall = { kind: 'settle', accountId, callId, callTag, cyclesUsed };
-  return traced(settle, traceparent);
+  const named = reservation === undefined ? settle : { ...settle, reservation };
+  return traced(named, traceparent);
 }
 
 function refusalOf(

@@ -105,7 +105,7 @@ export async function serve(
     await audited?.ended(fault.code);
     const isGivenBack = call.cycles > 0 && !fault.isOutcomeUnknown && fault.code !== 'internal';
     const headers = isGivenBack
-      ? await ports.admission.settle(call, 0, admitted.headers)
+      ? await ports.admission.settle(call, 0, admitted)
       : admitted.headers;
     ports.reply.refuse(request, reply, endpoint, fault, headers);
   } finally {
@@ -144,11 +144,11 @@ function auditedCall(
 async function headersAfter(
   call: AdmissionCall,
   answered: EdgeAnswer,
-  { headers }: Admitted,
+  admitted: Admitted,
   { admission }: ServePorts,
 ): Promise<Headers> {
-  if (!isSettled(call, answered)) return headers;
-  return await admission.settle(call, answered.cycles, headers);
+  if (!isSettled(call, answered)) return admitted.headers;
+  return await admission.settle(call, answered.cycles, admitted);
 }
 
 /** Whether the used cycles are certain. Otherwise they stay reserved and expire as used. */

@@ -179,7 +179,10 @@ export class Meter {
       if (isAdmitted) this.#month.reserve(call, call.cycles, missing, key.digest, turn);
       this.#isRecorded = false;
     }
-    return { verdict, allowance: this.#allowance(turn) };
+    const allowance = this.#allowance(turn);
+    const isReserved = verdict === 'admitted' && call.cycles > 0;
+    const reservation = isReserved ? this.#month.reservationOf(call) : undefined;
+    return reservation === undefined ? { verdict, allowance } : { verdict, allowance, reservation };
   }
 
   /** Upper bound of requests in the window that an earlier process granted without a record. */
@@ -202,7 +205,7 @@ export class Meter {
     turn.dependOn(0);
     if (this.account.isAbsent) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
-    if (this.#month.settle(call, call.cyclesUsed)) this.#isRecorded = false;
+    if (this.#month.settle(call)) this.#isRecorded = false;
     this.#lower(turn);
     return { verdict: 'settled', allowance: this.#allowance(turn) };
   }

@@ -1,6 +1,6 @@
 import { monthEndOf } from '#accounts/windows';
 import { type Fault, faultFor } from '#errors/fault';
-import type { CallName } from '#grpc/limiter-messages';
+import type { CallName, SettleCall } from '#grpc/limiter-messages';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
 import { DurableWatermark } from '#limiter/meter/durable-watermark';
 import { type MeterEvents, monthStepOf } from '#limiter/meter/events';
@@ -192,6 +192,11 @@ export class Month {
     this.#reservations.assertRoomFor(call);
   }
 
+  /** Number of the open reservation of a call; undefined if there is none or it has no number. */
+  reservationOf(call: CallName): number | undefined {
+    return this.#reservations.find(call)?.number;
+  }
+
   /**
    * Number of cycles that a call needs beyond its open reservation. Calls with the same name share
    * one reservation, because at most one of them commits.
@@ -226,11 +231,15 @@ export class Month {
   /**
    * Commits the cycles that a call used of its reservation. The rest is refunded when every call
    * that shares the reservation has reported. Otherwise a refusal or replay would refund cycles
-   * that another call is using. Returns false, and changes nothing, if the call has no reservation.
+   * that another call is using. Returns false, and changes nothing, if the call has no reservation,
+   * or has another than the settlement names: that settlement is a late copy.
    */
-  settle(call: CallName, cyclesUsed: number): boolean {
+  settle(call: SettleCall): boolean {
+    const { cyclesUsed, reservation } = call;
     const open = this.#reservations.find(call);
     if (open === undefined) return false;
+    const isOther = reservation !== undefined && reservation !== open.number;
+    if (isOther && open.number !== undefined) return false;
     open.callsOpen -= 1;
     open.used = Math.max(open.used, Math.min(cyclesUsed, open.cycles));
     if (open.callsOpen > 0 && open.used < open.cycles) return true;

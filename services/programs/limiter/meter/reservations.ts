@@ -9,6 +9,8 @@ import type { StoredReservation } from '#storage/ports/meters';
 
 /** Cycles held for a call until the call reports how many it used. */
 export type Reservation = {
+  /** Tells this reservation from earlier and later ones of the call; undefined after a hand-over. */
+  readonly number: number | undefined;
   readonly callId: number;
   readonly callTag: number;
   cycles: number;
@@ -36,6 +38,8 @@ export class Reservations {
   #open: NumberMap<Reservation> | undefined;
   /** Monotonic milliseconds before which no reservation expires. */
   #nextExpiryMs = 0;
+  /** Numbers grow with the time, so that they differ from those of this account's earlier meters. */
+  #lastNumber = 0;
 
   /** Number of open reservations. */
   get size(): number {
@@ -70,13 +74,17 @@ export class Reservations {
   ): void {
     assert(this.#open?.get(callId) === undefined, 'a call has one reservation');
     const expiresAtMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
-    this.#add({ callId, callTag, cycles, used: 0, callsOpen: 1, monthEndsAtMs, key, expiresAtMs });
+    const number = Math.max(this.#lastNumber + 1, Math.floor(monotonicMs));
+    this.#lastNumber = number;
+    const counts = { cycles, used: 0, callsOpen: 1 };
+    this.#add({ number, callId, callTag, ...counts, monthEndsAtMs, key, expiresAtMs });
   }
 
   /** Restores a reservation of another node, until `expiresAtMs` (monotonic). */
   restore(stored: StoredReservation, key: KeyCount | undefined, expiresAtMs: number): void {
     const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
-    this.#add({ callId, callTag, cycles, used, callsOpen, monthEndsAtMs, key, expiresAtMs });
+    const counts = { cycles, used, callsOpen };
+    this.#add({ number: undefined, callId, callTag, ...counts, monthEndsAtMs, key, expiresAtMs });
   }
 
   /** The newest `count` reservations for the account's next owner, oldest first. */

@@ -114,6 +114,11 @@ export interface Admit {
 
 export interface Settle {
   cyclesUsed: number;
+  /**
+   * Since 1.1: the number of the reservation, from the answer to the admission. Absent if the edge had
+   * no answer, or an answer of release 1.0; the call's name alone then finds the reservation.
+   */
+  reservation?: number | undefined;
 }
 
 /** What is neither admitted nor settled: named, with a body as JSON. Any limiter answers. */
@@ -137,7 +142,11 @@ export interface LimiterAnswer {
     | CallerDescription
     | undefined;
   /** The answer to an account's question, as JSON. */
-  body?: string | undefined;
+  body?:
+    | string
+    | undefined;
+  /** Since 1.1: the number of the reservation of an admitted call with cycles. */
+  reservation?: number | undefined;
 }
 
 /** The plan of the caller's account and the key that the call was made with. */
@@ -528,13 +537,16 @@ export const Admit: MessageFns<Admit> = {
 };
 
 function createBaseSettle(): Settle {
-  return { cyclesUsed: 0 };
+  return { cyclesUsed: 0, reservation: undefined };
 }
 
 export const Settle: MessageFns<Settle> = {
   encode(message: Settle, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.cyclesUsed !== 0) {
       writer.uint32(8).uint32(message.cyclesUsed);
+    }
+    if (message.reservation !== undefined) {
+      writer.uint32(17).double(message.reservation);
     }
     return writer;
   },
@@ -558,6 +570,14 @@ export const Settle: MessageFns<Settle> = {
             }
 
             message.cyclesUsed = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.reservation = reader.double();
             continue;
           }
         }
@@ -701,7 +721,7 @@ export const LimiterReply: MessageFns<LimiterReply> = {
 };
 
 function createBaseLimiterAnswer(): LimiterAnswer {
-  return { verdict: 0, allowance: undefined, caller: undefined, body: undefined };
+  return { verdict: 0, allowance: undefined, caller: undefined, body: undefined, reservation: undefined };
 }
 
 export const LimiterAnswer: MessageFns<LimiterAnswer> = {
@@ -717,6 +737,9 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
     }
     if (message.body !== undefined) {
       writer.uint32(34).string(message.body);
+    }
+    if (message.reservation !== undefined) {
+      writer.uint32(41).double(message.reservation);
     }
     return writer;
   },
@@ -764,6 +787,14 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
             }
 
             message.body = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.reservation = reader.double();
             continue;
           }
         }
