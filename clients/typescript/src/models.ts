@@ -3,9 +3,9 @@
  * clients/models/models.json; not to be edited.
  */
 
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type PlanName = 'free' | 'indie' | 'pro' | 'enterprise' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type KeyScope =
   | 'full'
   | 'read'
@@ -19,7 +19,7 @@ export type KeyScope =
   | 'read audit billing'
   | 'audit billing'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type Action =
   | 'explore'
   | 'question'
@@ -34,12 +34,12 @@ export type Action =
   | 'defer'
   | 'withdraw'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type ActorKind =
   'key' | 'user' | 'operator' | 'provider' | 'service' | 'anonymous' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type QualityVerdict = 'ok' | 'caution' | 'invalid' | (string & {});
-/** Any value of JSON. */
+/** Any JSON value. */
 export type JsonValue = unknown;
 export type AuditOutcome =
   | 'begun'
@@ -66,9 +66,9 @@ export type ModeTarget =
   | 'CONNECTION'
   | 'IDENTITY'
   | 'STRESS_RESPONSE';
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type StressState = 'LOW' | 'MED' | 'HIGH' | 'OVER' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type ModeName =
   | 'Perception'
   | 'Exploration'
@@ -78,15 +78,15 @@ export type ModeName =
   | 'Identity'
   | 'Stress_Response'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type Tempo = 'slow' | 'measured' | 'brisk' | 'rapid' | 'paused' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type Risk = 'avoidant' | 'cautious' | 'balanced' | 'bold' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type Expressiveness = 'minimal' | 'low' | 'medium' | 'high' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type CommitmentThreshold = 'low' | 'medium' | 'high' | 'very_high' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type RecoveryPath =
   | 'none'
   | 'rest'
@@ -96,12 +96,12 @@ export type RecoveryPath =
   | 'reappraisal'
   | 'problem_solving'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type DriftReason =
   'within_band' | 'situational_departure' | 'sustained_shift' | 'identity_breach' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type ModeKey =
   | 'perception'
   | 'exploration'
@@ -111,9 +111,9 @@ export type ModeKey =
   | 'identity'
   | 'stress_response'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type ShiftDirection = 'up' | 'down' | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type PersonaId =
   | 'persona_analytical'
   | 'persona_creative'
@@ -128,17 +128,17 @@ export type PersonaId =
   | 'persona_pioneer'
   | 'persona_catalyst'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type Composite =
   | 'knowledge_focused_relationship_aware'
   | 'visionary_leader'
   | 'safe_adventurer'
   | 'principled_caregiver'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type ItemStatus = 'applied' | 'replayed' | 'throttled' | (string & {});
 export type BatchResult = BatchProcessed | BatchStates;
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type OpenModeTarget =
   | 'PERCEPTION'
   | 'EXPLORATION'
@@ -148,10 +148,10 @@ export type OpenModeTarget =
   | 'IDENTITY'
   | 'STRESS_RESPONSE'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type DriftEventLevel = 'D1' | 'D2' | 'D3' | (string & {});
 export type GenerationChoice = 'current' | 'all';
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type ErrorCode =
   | 'unauthorized'
   | 'forbidden'
@@ -167,7 +167,7 @@ export type ErrorCode =
   | 'webhook_verification_failed'
   | 'invalid_plan'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type ErrorReason =
   | 'malformed_json'
   | 'duplicate_key'
@@ -226,7 +226,7 @@ export type ErrorReason =
   | (string & {});
 export type InstancesSort = 'created_at' | 'name';
 export type SortOrder = 'asc' | 'desc';
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type OpenQuestionId =
   | 'q01'
   | 'q02'
@@ -264,7 +264,7 @@ export type OpenQuestionId =
   | 'q34'
   | 'q35'
   | (string & {});
-/** A later release may answer other values than these. */
+/** A later release may return other values. */
 export type OpenResetMode = 'initial' | 'default' | (string & {});
 export type PersonasVersion = 'v1';
 export type QuestionId =
@@ -317,7 +317,7 @@ export interface Plan {
   requests_per_minute: number;
   /** At least 0. */
   cycles_per_month: number;
-  /** Instances that you may have at the same time. At least 0. */
+  /** Maximum number of instances. At least 0. */
   instances_max: number;
   [k: string]: unknown;
 }
@@ -331,7 +331,7 @@ export interface MinuteUsage {
   limit: number;
   /** Requests left. At least 0. */
   remaining: number;
-  /** When the next one begins, in Unix seconds. At least 0. */
+  /** Start of the next period, in Unix seconds. At least 0. */
   reset: number;
   [k: string]: unknown;
 }
@@ -340,11 +340,11 @@ export interface MonthUsage {
   limit: number;
   /** Cycles left. At least 0. */
   remaining: number;
-  /** When the next one begins, in Unix seconds. At least 0. */
+  /** Start of the next period, in Unix seconds. At least 0. */
   reset: number;
   [k: string]: unknown;
 }
-/** The key that this request was made with. */
+/** The key of this request. */
 export interface KeyDescription {
   /** Pattern `^key_[0-9a-f]{16}$`. */
   id: string;
@@ -437,17 +437,17 @@ export interface BatchObservation {
   /** Certainty. 0 to 1; default 1. */
   confidence?: number;
   /**
-   * Arbitrary metadata, up to 8192 bytes of JSON and 16 levels, its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.
+   * Arbitrary metadata of at most 8192 bytes of JSON and 16 levels, including the object itself. The key `__proto__` is refused at every level, and `prototype` within `constructor`.
    */
   context?: {
     [k: string]: unknown;
   };
   /**
-   * When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
+   * Time of the observation (RFC 3339), at least 1.000 s after the previous. Default: now. At most 35 characters; RFC 3339.
    */
   timestamp?: string;
   /**
-   * As the header `Idempotency-Key` of a single call: an observation whose key is known is reported as replayed and not applied again. 1 to 255 characters; pattern `^[!-~](?:[ -~]*[!-~])?$`.
+   * Like the header `Idempotency-Key` of a single call. An observation with a known key is reported as `replayed` and not applied again. 1 to 255 characters; pattern `^[!-~](?:[ -~]*[!-~])?$`.
    */
   idempotency_key?: string;
 }
@@ -455,9 +455,9 @@ export interface BatchProcessed {
   snapshot: Snapshot;
   contract: Contract;
   drift: Drift;
-  /** Observations that this call applied. At least 0. */
+  /** Number of observations that this call applied. At least 0. */
   processed_count: number;
-  /** One entry per item, in input order; only if an item carries `idempotency_key`. */
+  /** One entry per item, in input order. Only if an item has an `idempotency_key`. */
   results?: ItemResult[];
   [k: string]: unknown;
 }
@@ -556,16 +556,16 @@ export interface ModeDeviation {
   [k: string]: unknown;
 }
 export interface ItemResult {
-  /** Place of the item in `observations`. At least 0. */
+  /** Index of the item in `observations`. At least 0. */
   index: number;
   status: ItemStatus;
   [k: string]: unknown;
 }
 export interface BatchStates {
   states: Processed[];
-  /** Observations that this call applied. At least 0. */
+  /** Number of observations that this call applied. At least 0. */
   processed_count: number;
-  /** One entry per item, in input order; only if an item carries `idempotency_key`. */
+  /** One entry per item, in input order. Only if an item has an `idempotency_key`. */
   results?: ItemResult[];
   [k: string]: unknown;
 }
@@ -576,7 +576,7 @@ export interface Processed {
   [k: string]: unknown;
 }
 export interface BillingPage {
-  /** A page of the payment provider. */
+  /** URL of a page of the payment provider. */
   url: string;
   [k: string]: unknown;
 }
@@ -584,11 +584,11 @@ export interface Checkout {
   /** `indie` or `pro`. At most 64 characters. */
   plan: string;
   /**
-   * An https address without a user name; http only on the machine itself. At most 2048 characters.
+   * An https URL without a user name. http is allowed only for this machine. At most 2048 characters.
    */
   success_url: string;
   /**
-   * An https address without a user name; http only on the machine itself. At most 2048 characters.
+   * An https URL without a user name. http is allowed only for this machine. At most 2048 characters.
    */
   cancel_url: string;
 }
@@ -654,14 +654,14 @@ export interface CurrentSnapshot {
 export interface CursorPagination {
   /** At least 1. */
   limit: number;
-  /** What `cursor` is for the next page, also where this one is empty. `null`: the end. */
+  /** The `cursor` of the next page, also if this page is empty. `null`: no next page. */
   next_cursor: string | null;
   [k: string]: unknown;
 }
 /** A processed observation, once durable. The `id` of the event is its ordinal. */
 export interface CycleEventData {
   observation: HistoryRecord;
-  /** The drift event that it brought; null at level D0. */
+  /** The drift event of the observation; null at level D0. */
   drift: DriftEvent | null;
   [k: string]: unknown;
 }
@@ -678,7 +678,7 @@ export interface HistoryRecord {
   };
   /** RFC 3339. */
   timestamp: string;
-  /** With generation=all only. At least 1. */
+  /** If `generation=all`. At least 1. */
   generation?: number;
   [k: string]: unknown;
 }
@@ -692,11 +692,11 @@ export interface DriftEvent {
   rolled_back: boolean;
   /** RFC 3339. */
   timestamp: string;
-  /** With generation=all only. At least 1. */
+  /** If `generation=all`. At least 1. */
   generation?: number;
   [k: string]: unknown;
 }
-/** The instance is deleted; the stream ends. */
+/** The instance was deleted. The stream ends. */
 export interface DeletedEventData {
   [k: string]: unknown;
 }
@@ -740,7 +740,7 @@ export interface EventsQuery {
   /** Id of the last event received; 0 for all events. At least 0. */
   after?: number;
 }
-/** Cycles that were asked for and are no longer kept. */
+/** Requested cycles that are no longer stored. */
 export interface GapEventData {
   /** Ordinal of an observation. */
   from: number;
@@ -838,13 +838,13 @@ export interface Observation {
   /** Certainty. 0 to 1; default 1. */
   confidence?: number;
   /**
-   * Arbitrary metadata, up to 8192 bytes of JSON and 16 levels, its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.
+   * Arbitrary metadata of at most 8192 bytes of JSON and 16 levels, including the object itself. The key `__proto__` is refused at every level, and `prototype` within `constructor`.
    */
   context?: {
     [k: string]: unknown;
   };
   /**
-   * When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
+   * Time of the observation (RFC 3339), at least 1.000 s after the previous. Default: now. At most 35 characters; RFC 3339.
    */
   timestamp?: string;
 }
@@ -856,7 +856,7 @@ export interface Pagination {
   /** At least 0. */
   total: number;
   has_more: boolean;
-  /** The `cursor` of the next page; null: there is none. */
+  /** The `cursor` of the next page. `null`: no next page. */
   next_cursor: string | null;
   [k: string]: unknown;
 }
@@ -895,7 +895,7 @@ export interface PersonasQuery {
 }
 export interface Portal {
   /**
-   * An https address without a user name; http only on the machine itself. At most 2048 characters.
+   * An https URL without a user name. http is allowed only for this machine. At most 2048 characters.
    */
   return_url: string;
 }
@@ -932,9 +932,9 @@ export interface ResetDone {
   stress_state: StressState;
   [k: string]: unknown;
 }
-/** A reset: the cycles after it are of a new generation. */
+/** A reset. The next cycles belong to a new generation. */
 export interface ResetEventData {
-  /** The generation that begins. At least 1. */
+  /** The new generation. At least 1. */
   generation: number;
   [k: string]: unknown;
 }
@@ -945,7 +945,7 @@ export interface Simulation {
   /** 1 to 20 items. */
   observations: Observation[];
 }
-/** The state: first of all, and after the newest cycle, rename or reset. */
+/** The state. Sent first, and after the newest cycle, rename or reset. */
 export interface StateEventData {
   snapshot: Snapshot;
   contract: Contract;

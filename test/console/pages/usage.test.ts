@@ -123,9 +123,7 @@ usage('says of the instances where they may not be all', async (pages) => {
   pages.account.byInstance = { ...sample, ...some };
   await using opened = await openUsage(pages);
   const { page } = opened;
-  await page
-    .getByText('The table covers the newest 10,000 of 12,345 instances.')
-    .waitFor();
+  await page.getByText('The table covers the newest 10,000 of 12,345 instances.').waitFor();
   pages.account.byInstance = { ...sample, is_complete: false };
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('The time limit was reached').waitFor();

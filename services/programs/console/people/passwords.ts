@@ -13,8 +13,7 @@ const WAITING_MAX = 64;
 const TEXTS = {
   too_short: 'password: must have at least 12 characters',
   too_long: 'password: must have at most 128 characters',
-  weak_password:
-    'password: too easy to guess; use several unrelated words',
+  weak_password: 'password: too easy to guess; use several unrelated words',
 } as const;
 
 /**

@@ -10,9 +10,7 @@ export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
     'Requests per minute that the plan allows; 0 if the caller is unknown.',
   ),
   'X-RateLimit-Remaining': integer('Requests left in the window after this request.'),
-  'X-RateLimit-Reset': integer(
-    'End of the window, in Unix seconds. Constant within a window.',
-  ),
+  'X-RateLimit-Reset': integer('End of the window, in Unix seconds. Constant within a window.'),
   'X-Monthly-Remaining': integer(
     'Cycles left in the month, minus the reservations of calls in flight.',
   ),

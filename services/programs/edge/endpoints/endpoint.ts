@@ -204,7 +204,7 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
   options: Options<Body, Query>,
 ): Endpoint {
   const { name, path, pathId, body, cycles, handler } = options;
-  assert(path.includes(':id') === (pathId !== undefined), `${name}: `:id` and pathId go together`);
+  assert(path.includes(':id') === (pathId !== undefined), `${name}: ':id' and pathId go together`);
   // Only the engine implements idempotency keys, conditions and cycles.
   const isPlain = !options.isKeyed && !options.isGuarded && cycles === undefined;
   assert(

@@ -60,9 +60,7 @@ export const AuditAnswer = z.strictObject({
       .string()
       .regex(AUDIT_CURSOR)
       .nullable()
-      .describe(
-        'The `cursor` of the next page, also if this page is empty. `null`: no next page.',
-      ),
+      .describe('The `cursor` of the next page, also if this page is empty. `null`: no next page.'),
   }),
 });
 

@@ -23,9 +23,7 @@ export function CodePanel({ samples }: { readonly samples: readonly CodeSample[]
         <CopyButton value={sample?.text ?? ''} what={`the ${language} code`} />
       </div>
       <pre>{sample?.text}</pre>
-      <p class="quiet">
-        Insert the host of your API and a key of this account.
-      </p>
+      <p class="quiet">Insert the host of your API and a key of this account.</p>
     </section>
   );
 }
