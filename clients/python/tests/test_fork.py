@@ -272,6 +272,6 @@ def test_a_buffer_refuses_an_event_loop_that_was_made_before_the_fork() -> None:
         with buffer_of(client) as buffer:
             buffer.add(ONE, OBSERVATION)
             with forked(lambda: repr(raised(lambda: buffer.add(ONE, OBSERVATION)))) as outcome:
-                assert "before the process was forked" in outcome()
+                assert "before the fork" in outcome()
             assert buffer.close().acknowledged == 1
     assert len(server.requests) == 1

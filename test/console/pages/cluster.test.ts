@@ -88,7 +88,7 @@ test('says first what is wrong, and what the runbook has about it', async (desk)
   ]);
   await page.getByText('runbook, ShardWithoutOwner').click();
   await page
-    .getByText('Fewer shards are served than there are', { exact: false })
+    .getByText('some shards have no owner', { exact: false })
     .first()
     .waitFor();
   const nodes = await page.locator('table').nth(1).locator('tbody .node-button').allTextContents();
@@ -115,7 +115,7 @@ test('says that what it shows is old when the process is gone, and asks for the 
   await page.getByText('2 engines serve 64 shards', { exact: false }).waitFor();
   desk.report = clusterReport();
   await page.unroute('**/cluster/report');
-  await page.getByText('the token is forgotten', { exact: false }).waitFor();
+  await page.getByText('has deleted the token', { exact: false }).waitFor();
   const asked = desk.asked();
   await page.waitForTimeout(1_500);
   assert.is(desk.asked(), asked, 'the token is not sent any more');

@@ -64,7 +64,7 @@ observing('that comes too early is said to be throttled', async (pages) => {
   const { page, life } = opened;
   life.isThrottling = true;
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
-  await page.getByText(/^Throttled: .* Nothing changed.* taken in 1 second\.$/).waitFor();
+  await page.getByText(/^Throttled: .* Nothing changed.* Send the next in 1 second\.$/).waitFor();
   life.isThrottling = false;
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
   await page.getByText('Cycle 1:').waitFor();

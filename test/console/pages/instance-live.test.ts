@@ -110,7 +110,7 @@ live('shows a reset, what is not kept, and that the instance was deleted', async
   life.cut();
   for (let count = 0; count < 5; count += 1) life.observe(CALM);
   life.floor = 8;
-  await page.getByText('Observations 6 to 8 are not kept any more').waitFor();
+  await page.getByText('Observations 6 to 8 are no longer stored').waitFor();
   await untilCycle(page, 7);
   life.remove();
   await page.getByText('This instance was deleted').waitFor();

@@ -52,7 +52,7 @@ tabs('is live in the one that is seen, however many there are', async (pages) =>
 
   life.floor = 3;
   await second.page.bringToFront();
-  await second.page.getByText('Observations 1 to 3 are not kept any more').waitFor();
+  await second.page.getByText('Observations 1 to 3 are no longer stored').waitFor();
   await second.page.getByText('2 observations since').waitFor();
   for (const tab of opened.tabs) assertQuiet(tab);
 });

@@ -210,7 +210,7 @@ keys('says who made a key, and that the maker has left', async (pages) => {
   await using opened = await openKeys(pages);
   const text = await opened.page.getByRole('row', { name: /chat service/ }).innerText();
   assert.match(text, /by Grace/);
-  assert.match(text, /Its maker has left or may do less/);
+  assert.match(text, /Its creator left or has fewer rights/);
   assertQuiet(opened);
 });
 

@@ -66,7 +66,7 @@ for (const [deed, button, done] of [
   ['is removed', 'Remove grace@example.com', 'Remove'],
   ['may do less', 'Change role of grace@example.com', 'Change the role'],
 ] as const) {
-  // Report 10: an owner who left or was demoted came back by an invitation, and nobody was told of keys.
+  // Report 10: an owner who left or was demoted came back by an invitation, and nobody saw the keys.
   members(`names what an owner who ${deed} leaves behind`, async (pages) => {
     const ada = await pages.desk.owner();
     const grace = await pages.desk.member(ada, 'grace@example.com', 'owner');
@@ -82,7 +82,7 @@ for (const [deed, button, done] of [
     if (done !== 'Remove') await role.selectOption('viewer');
     await page.getByRole('button', { name: done, exact: true }).click();
     const left = page.getByRole('dialog', { name: 'Decide about what is left' });
-    await left.getByText('taken back: friend@example.com').waitFor();
+    await left.getByText('withdrawn: friend@example.com').waitFor();
     assert.equal(await left.getByRole('listitem').allTextContents(), ['hers']);
     await left.getByRole('button', { name: 'I have read this' }).click();
     await page.getByText('No invitation is open').waitFor();

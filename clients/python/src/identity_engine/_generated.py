@@ -28,7 +28,7 @@ Action = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -36,7 +36,7 @@ ActorKind = TypeAliasType(
     "ActorKind", Literal["key", "user", "operator", "provider", "service", "anonymous"] | str
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -111,7 +111,7 @@ class BillingPage(Model):
     )
     url: str
     """
-    A page of the payment provider.
+    URL of a page of the payment provider.
     """
 
 
@@ -130,12 +130,12 @@ class Checkout(Model):
 
     success_url: str
     """
-    An https address without a user name; http only on the machine itself. At most 2048 characters.
+    An https URL without a user name. http is allowed only for this machine. At most 2048 characters.
     """
 
     cancel_url: str
     """
-    An https address without a user name; http only on the machine itself. At most 2048 characters.
+    An https URL without a user name. http is allowed only for this machine. At most 2048 characters.
     """
 
 
@@ -143,7 +143,7 @@ CommitmentThreshold = TypeAliasType(
     "CommitmentThreshold", Literal["low", "medium", "high", "very_high"] | str
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -158,7 +158,7 @@ Composite = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -203,13 +203,13 @@ class CursorPagination(Model):
 
     next_cursor: str | None
     """
-    What `cursor` is for the next page, also where this one is empty. `null`: the end.
+    The `cursor` of the next page, also if this page is empty. `null`: no next page.
     """
 
 
 class DeletedEventData(Model):
     """
-    The instance is deleted; the stream ends.
+    The instance was deleted. The stream ends.
     """
 
     model_config = ConfigDict(
@@ -238,13 +238,13 @@ class DeletedInstance(Model):
 
 DriftEventLevel = TypeAliasType("DriftEventLevel", Literal["D1", "D2", "D3"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 DriftLevel = TypeAliasType("DriftLevel", Literal["D0", "D1", "D2", "D3"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -253,7 +253,7 @@ DriftReason = TypeAliasType(
     Literal["within_band", "situational_departure", "sustained_shift", "identity_breach"] | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -277,7 +277,7 @@ ErrorCode = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -342,19 +342,19 @@ ErrorReason = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 Expressiveness = TypeAliasType("Expressiveness", Literal["minimal", "low", "medium", "high"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 class GapEventData(Model):
     """
-    Cycles that were asked for and are no longer kept.
+    Requested cycles that are no longer stored.
     """
 
     model_config = ConfigDict(
@@ -423,13 +423,13 @@ InstancesSort = TypeAliasType("InstancesSort", Literal["created_at", "name"])
 
 ItemStatus = TypeAliasType("ItemStatus", Literal["applied", "replayed", "throttled"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 JsonValue = TypeAliasType("JsonValue", Any)
 """
-Any value of JSON.
+Any JSON value.
 """
 
 
@@ -451,7 +451,7 @@ KeyScope = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -488,7 +488,7 @@ class ListedInstance(Model):
 
 class MinuteUsage(Model):
     """
-    Requests of the present minute; `reset` is in Unix seconds.
+    Requests of the current minute; `reset` is in Unix seconds.
     """
 
     model_config = ConfigDict(
@@ -506,7 +506,7 @@ class MinuteUsage(Model):
 
     reset: int
     """
-    When the next one begins, in Unix seconds. At least 0.
+    Start of the next period, in Unix seconds. At least 0.
     """
 
 
@@ -524,7 +524,7 @@ ModeKey = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -542,7 +542,7 @@ ModeName = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -668,13 +668,13 @@ class MonthUsage(Model):
 
     reset: int
     """
-    When the next one begins, in Unix seconds. At least 0.
+    Start of the next period, in Unix seconds. At least 0.
     """
 
 
 class Observation(Model):
     """
-    What an agent did, as it is sent (interface 2.7).
+    What an agent did, as sent to the service (interface 2.7).
     """
 
     model_config = ConfigDict(
@@ -693,12 +693,12 @@ class Observation(Model):
 
     context: dict[str, Any] | None = None
     """
-    Arbitrary metadata, up to 8192 bytes of JSON and 16 levels, its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.
+    Arbitrary metadata of at most 8192 bytes of JSON and 16 levels, including the object itself. The key `__proto__` is refused at every level, and `prototype` within `constructor`.
     """
 
     timestamp: AwareDatetime | None = None
     """
-    When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
+    Time of the observation (RFC 3339), at least 1.000 s after the previous. Default: now. At most 35 characters; RFC 3339.
     """
 
 
@@ -716,7 +716,7 @@ OpenModeTarget = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -762,19 +762,19 @@ OpenQuestionId = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 OpenResetMode = TypeAliasType("OpenResetMode", Literal["initial", "default"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 class Pagination(Model):
     """
-    Where a page lies in its list.
+    The position of a page in its list.
     """
 
     model_config = ConfigDict(
@@ -798,7 +798,7 @@ class Pagination(Model):
     has_more: bool
     next_cursor: str | None
     """
-    The `cursor` of the next page; null: there is none.
+    The `cursor` of the next page. `null`: no next page.
     """
 
 
@@ -821,7 +821,7 @@ PersonaId = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -830,7 +830,7 @@ PersonasVersion = TypeAliasType("PersonasVersion", Literal["v1"])
 
 PlanName = TypeAliasType("PlanName", Literal["free", "indie", "pro", "enterprise"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -844,13 +844,13 @@ class Portal(Model):
     )
     return_url: str
     """
-    An https address without a user name; http only on the machine itself. At most 2048 characters.
+    An https URL without a user name. http is allowed only for this machine. At most 2048 characters.
     """
 
 
 QualityVerdict = TypeAliasType("QualityVerdict", Literal["ok", "caution", "invalid"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -943,7 +943,7 @@ RecoveryPath = TypeAliasType(
     | str,
 )
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -981,7 +981,7 @@ class RenameInstance(Model):
 
 class ResetEventData(Model):
     """
-    A reset: the cycles after it are of a new generation.
+    A reset. The next cycles belong to a new generation.
     """
 
     model_config = ConfigDict(
@@ -989,7 +989,7 @@ class ResetEventData(Model):
     )
     generation: int
     """
-    The generation that begins. At least 1.
+    The new generation. At least 1.
     """
 
 
@@ -998,13 +998,13 @@ ResetMode = TypeAliasType("ResetMode", Literal["initial", "default"])
 
 Risk = TypeAliasType("Risk", Literal["avoidant", "cautious", "balanced", "bold"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 ShiftDirection = TypeAliasType("ShiftDirection", Literal["up", "down"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -1027,13 +1027,13 @@ SortOrder = TypeAliasType("SortOrder", Literal["asc", "desc"])
 
 StressState = TypeAliasType("StressState", Literal["LOW", "MED", "HIGH", "OVER"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
 class SuggestedConfig(Model):
     """
-    A configuration that a create takes as it is.
+    A configuration to pass unchanged to a create.
     """
 
     model_config = ConfigDict(
@@ -1048,7 +1048,7 @@ class SuggestedConfig(Model):
 
 class SustainedShift(Model):
     """
-    The test for a shift that lasts.
+    The test for a sustained shift.
     """
 
     model_config = ConfigDict(
@@ -1066,7 +1066,7 @@ class SustainedShift(Model):
 
 Tempo = TypeAliasType("Tempo", Literal["slow", "measured", "brisk", "rapid", "paused"] | str)
 """
-A later release may answer other values than these.
+A later release may return other values.
 """
 
 
@@ -1087,7 +1087,7 @@ class TestAnswer(Model):
 
 class UpdatedInstance(Model):
     """
-    An instance as its update answers it.
+    An instance as returned by its update.
     """
 
     model_config = ConfigDict(
@@ -1108,7 +1108,7 @@ class UpdatedInstance(Model):
 
 class Usage(Model):
     """
-    What is used of minute and month.
+    Usage of the minute and of the month.
     """
 
     model_config = ConfigDict(
@@ -1215,17 +1215,17 @@ class BatchObservation(Model):
 
     context: dict[str, Any] | None = None
     """
-    Arbitrary metadata, up to 8192 bytes of JSON and 16 levels, its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.
+    Arbitrary metadata of at most 8192 bytes of JSON and 16 levels, including the object itself. The key `__proto__` is refused at every level, and `prototype` within `constructor`.
     """
 
     timestamp: AwareDatetime | None = None
     """
-    When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out. At most 35 characters; RFC 3339.
+    Time of the observation (RFC 3339), at least 1.000 s after the previous. Default: now. At most 35 characters; RFC 3339.
     """
 
     idempotency_key: str | None = None
     """
-    As the header `Idempotency-Key` of a single call: an observation whose key is known is reported as replayed and not applied again. 1 to 255 characters; pattern ^[!-~](?:[ -~]*[!-~])?$.
+    Like the header `Idempotency-Key` of a single call. An observation with a known key is reported as `replayed` and not applied again. 1 to 255 characters; pattern ^[!-~](?:[ -~]*[!-~])?$.
     """
 
 
@@ -1343,13 +1343,13 @@ class HistoryRecord(Model):
 
     generation: int | None = None
     """
-    With generation=all only. At least 1.
+    If `generation=all`. At least 1.
     """
 
 
 class InitialConfig(Model):
     """
-    The state that an instance begins with.
+    The initial state of an instance.
     """
 
     model_config = ConfigDict(
@@ -1364,7 +1364,7 @@ class InitialConfig(Model):
 
 class Instance(Model):
     """
-    An instance with its present state.
+    An instance with its current state.
     """
 
     model_config = ConfigDict(
@@ -1414,7 +1414,7 @@ class ItemResult(Model):
     )
     index: int
     """
-    Place of the item in `observations`. At least 0.
+    Index of the item in `observations`. At least 0.
     """
 
     status: ItemStatus
@@ -1422,7 +1422,7 @@ class ItemResult(Model):
 
 class KeyDescription(Model):
     """
-    The key that this request was made with.
+    The key of this request.
     """
 
     model_config = ConfigDict(
@@ -1455,7 +1455,7 @@ class ModeDeviation(Model):
 
 class NearestPersona(Model):
     """
-    A persona and how near it is.
+    A persona and its distance.
     """
 
     model_config = ConfigDict(
@@ -1492,7 +1492,7 @@ class Persona(Model):
 
 class Plan(Model):
     """
-    What the plan of an account allows.
+    The limits of a plan.
     """
 
     model_config = ConfigDict(
@@ -1511,7 +1511,7 @@ class Plan(Model):
 
     instances_max: int
     """
-    Instances that you may have at the same time. At least 0.
+    Maximum number of instances. At least 0.
     """
 
 
@@ -1619,7 +1619,7 @@ class Submission(Model):
 
 class TestResult(Model):
     """
-    What the personality test comes to.
+    The result of the personality test.
     """
 
     model_config = ConfigDict(
@@ -1799,7 +1799,7 @@ class DriftEvent(Model):
 
     generation: int | None = None
     """
-    With generation=all only. At least 1.
+    If `generation=all`. At least 1.
     """
 
 
@@ -1856,7 +1856,7 @@ class Processed(Model):
 
 class StateEventData(Model):
     """
-    The state: first of all, and after the newest cycle, rename or reset.
+    The state. Sent first, and after the newest cycle, rename or reset.
     """
 
     model_config = ConfigDict(
@@ -1897,12 +1897,12 @@ class BatchProcessed(Model):
     drift: Drift
     processed_count: int
     """
-    Observations that this call applied. At least 0.
+    Number of observations that this call applied. At least 0.
     """
 
     results: list[ItemResult] | None = None
     """
-    One entry per item, in input order; only if an item carries `idempotency_key`.
+    One entry per item, in input order. Only if an item has an `idempotency_key`.
     """
 
 
@@ -1917,12 +1917,12 @@ class BatchStates(Model):
     states: list[Processed]
     processed_count: int
     """
-    Observations that this call applied. At least 0.
+    Number of observations that this call applied. At least 0.
     """
 
     results: list[ItemResult] | None = None
     """
-    One entry per item, in input order; only if an item carries `idempotency_key`.
+    One entry per item, in input order. Only if an item has an `idempotency_key`.
     """
 
 
@@ -1937,7 +1937,7 @@ class CycleEventData(Model):
     observation: HistoryRecord
     drift: DriftEvent | None
     """
-    The drift event that it brought; null at level D0.
+    The drift event of the observation; null at level D0.
     """
 
 

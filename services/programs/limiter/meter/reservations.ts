@@ -9,7 +9,7 @@ import type { StoredReservation } from '#storage/ports/meters';
 
 /** Cycles held for a call until the call reports how many it used. */
 export type Reservation = {
-  /** Tells this reservation from earlier and later ones of the call; undefined after a hand-over. */
+  /** Distinguishes the reservations that one call opens in turn; undefined after a handoff. */
   readonly number: number | undefined;
   readonly callId: number;
   readonly callTag: number;

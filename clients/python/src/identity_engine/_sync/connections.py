@@ -109,7 +109,7 @@ class Connections:
     def _present(self) -> Pools:
         """The pools of the present process and event loop."""
         if self._is_closed:
-            raise ClientClosedError("the client is closed: make a new one")
+            raise ClientClosedError("the client is closed: create a new client")
         if self._given is not None and self._given.is_closed:
             raise ClientClosedError("the http_client that was passed is closed")
         place = present_place()
@@ -128,13 +128,13 @@ class Connections:
             return Spread(self._take_new, pools_max=CALLS_AT_ONCE // CALLS_OF_A_POOL)
         if self._given_in != place.process:
             raise ConfigurationError(
-                "http_client was made before this process was forked: its connections belong to "
-                "the parent. Make http_client and client in this process"
+                "http_client was created before the fork: its connections belong to the parent "
+                "process. Create http_client and client in this process"
             )
         if self._given_to is not None:
             raise ConfigurationError(
                 "http_client was used in another event loop: its connections belong to that loop. "
-                "Make http_client and client in this one"
+                "Create http_client and client in this event loop"
             )
         self._given_to = place
         return Spread(lambda: bounded(given), pools_max=1)

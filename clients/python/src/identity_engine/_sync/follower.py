@@ -129,7 +129,7 @@ class Follower:
         except IdentityEngineError:
             raise
         except TimeoutError as error:
-            raise own_error_of(httpx.ReadTimeout("no answer in time")) from error
+            raise own_error_of(httpx.ReadTimeout("no answer within the attempt timeout")) from error
         except Exception as error:
             raise own_error_of(error) from error
         return response
@@ -142,7 +142,9 @@ class Follower:
         answer = Answer(
             response.status_code, response.headers, content, is_read=True, is_stream=True
         )
-        raise malformed(answer, "it is no stream") if answer.is_success else refusal_of(answer)
+        if answer.is_success:
+            raise malformed(answer, "the body is not an event stream")
+        raise refusal_of(answer)
 
     def _taken(self, block: ServerSentEvent) -> Event | None:
         """Notes what a block says of the stream; its event, if it is one."""

@@ -34,7 +34,7 @@ class ContractGuard:
         monotonic_s: Callable[[], float],
     ) -> None:
         if max_age_s is not None and not max_age_s >= 0:
-            raise ConfigurationError(f"max_age_s is {max_age_s}; it must be at least 0 seconds")
+            raise ConfigurationError(f"max_age_s must be at least 0 seconds, not {max_age_s}")
         self._fetch = fetch
         self._monotonic_s = monotonic_s
         self._lock = Lock()
@@ -123,7 +123,9 @@ class ContractGuard:
     def _current(self) -> Contract:
         held = self._held
         if held is None:
-            raise NoContractError("no contract was seen yet: refresh() or process first")
+            raise NoContractError(
+                "the guard has no contract yet; refresh() or process an observation"
+            )
         age_s = self._monotonic_s() - held.began_s
         if self.max_age_s is not None and age_s > self.max_age_s:
             raise StaleContractError(age_s, self.max_age_s)

@@ -95,7 +95,7 @@ function nextText({ code }: Refused, seconds: number): string {
     return 'This page has deleted the token, because another program may use this port now.';
   }
   const next = isTokenForgotten(feed.value)
-    ? 'this page will delete the token, because another program may take this port.'
+    ? 'this page has deleted the token, because another program may take this port.'
     : 'the page keeps trying.';
   return `No answer for ${durationText(seconds)}; ${next}`;
 }
