@@ -11,13 +11,13 @@ const caller = await newCaller({ cyclesPerMonth: 1_000 });
 type Json = ReturnType<typeof JSON.parse>;
 type Observed = Extract<Moment, { kind: 'observed' }>;
 
-/** Moments between two reads of the instance. */
+/** Observations between two reads of the instance. */
 const READ_EVERY = 20;
 
 const RISKY = ['challenge', 'pivot', 'explore', 'execute'];
 const SAFE_WHEN_OVER = ['clarify', 'stabilize', 'defer', 'withdraw'];
 
-/** Asserts what a contract promises whatever the state (model 7.1, property 8). */
+/** Asserts the properties of a contract in every state (model 7.1, property 8). */
 function assertContract(contract: Json, level: string): void {
   const { allowed_actions: allowed, forbidden_actions: forbidden } = contract;
   const { stress_state: stress, recovery_profile: recovery, decision_style: style } = contract;
@@ -42,7 +42,7 @@ function assertContract(contract: Json, level: string): void {
   if (level === 'D3') assert.ok(recovery.cooldown_required);
 }
 
-/** One instance, the pure model beside it, and everything it must remember. */
+/** One instance, the pure model beside it, and the expected answers of every read. */
 class Diary {
   readonly id: string;
   readonly replay: ModelReplay;
@@ -69,7 +69,7 @@ class Diary {
     }
   }
 
-  /** Asserts that every read agrees with the others. */
+  /** Asserts that all reads agree with each other. */
   async look(): Promise<void> {
     const read = async (path: string) =>
       (await caller.send('GET', `/instances/${this.id}${path}`)).body;
@@ -90,7 +90,7 @@ class Diary {
     assert.is(drift.pagination.total, drift.data.length);
   }
 
-  /** What happened, newest first, as `generation=all` shows it. */
+  /** Expected rows, newest first, as `generation=all` shows them. */
   all(rows: readonly Json[]): Json[] {
     return rows.toReversed();
   }
@@ -184,7 +184,7 @@ day('is served as the model computes it, and every read agrees at every hour', a
 });
 
 day(
-  'begins in character: the persona’s modes lead, nothing drifts, the agent stays calm',
+  'starts in character: the persona’s modes lead, nothing drifts, the agent stays calm',
   async () => {
     const persona = (await caller.send('GET', `/personas/${AGENT}`)).body.data;
     const id = await caller.createInstance({

@@ -10,7 +10,7 @@ const { service, caller, newCaller, close } = await openScene();
 const { key, accountId } = caller;
 const secretOf = (text: string) => text.slice(-38, -6);
 
-/** Asserts that a request with these header lines is answered 401 and learns nothing. */
+/** Asserts that a request with these header lines is answered 401 without further details. */
 async function assertUnauthorized(target: string, headers: readonly string[]): Promise<void> {
   const answer = await sendRaw(service, requestText('GET', target, headers));
   assert.is(answer.status, 401, `${target} ${headers.join()}`);
@@ -52,7 +52,7 @@ const WRONG: Record<string, readonly string[]> = {
   'the key for a proxy': [`Proxy-Authorization: Bearer ${key}`],
 };
 
-const wrong = suite('a request whose credentials are');
+const wrong = suite('a request with credentials');
 
 for (const [name, headers] of Object.entries(WRONG)) {
   wrong(`${name} is refused with 401`, () => assertUnauthorized('/v1/instances', headers));
@@ -67,16 +67,16 @@ wrong('in the body is refused with 401', async () => {
   assert.is(answer.status, 401);
 });
 
-wrong('missing is refused before anything else is looked at', async () => {
+wrong('that are missing is refused before anything else is checked', async () => {
   for (const path of ['/none', '/instances/x/process', '/personas?version=v9', '/instances']) {
     const answer = await send(service, 'POST', path, { body: '{broken' });
     assert.is(answer.status, 401, path);
   }
 });
 
-const right = suite('a right key');
+const right = suite('a valid key');
 
-right('is accepted whatever the case of the scheme, and with spaces around', async () => {
+right('is accepted in any case of the scheme, and with extra spaces', async () => {
   for (const line of [`bearer ${key}`, `BEARER ${key}`, `  Bearer ${key} \t`]) {
     const answer = await sendRaw(
       service,
@@ -141,11 +141,11 @@ reader('is refused with 403 on every write and changes nothing', async () => {
   assert.equal([pagination.total, data[0].name, data[0].cycle_count], [1, 'Ada', 0]);
 });
 
-const guesser = suite('someone who guesses keys');
+const guesser = suite('a caller that guesses keys');
 
-guesser('hears that it must wait, and holds up no caller whose key is known', async () => {
+guesser('is asked to wait, and does not block callers whose key is known', async () => {
   const statuses = new Set<number>();
-  // At once, because one after the other they could take longer than the minute and the second they count in.
+  // Sent in parallel: sequential guesses could outlast the windows of a minute and a second.
   for (let guesses = 0; guesses < 1_000 && !statuses.has(503); guesses += 50) {
     const headers = () => ({ authorization: `Bearer ${unknownKey()}` });
     const answers = Array.from({ length: 50 }, () =>
@@ -164,7 +164,7 @@ guesser('finds no default credentials', async () => {
 });
 
 guesser(
-  'cannot use an API key on the admin port’s behalf, nor an admin route by the API',
+  'cannot use an API key on the admin port, nor a route of the admin port on the API port',
   async () => {
     for (const path of ['/accounts', '/admin/accounts', `/accounts/${accountId}/keys`]) {
       const answer = await caller.send('GET', path);

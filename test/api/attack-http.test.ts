@@ -12,7 +12,7 @@ const head = (method: string, version: string, ...lines: string[]) =>
 const get = (target: string, ...headers: string[]) =>
   requestText('GET', target, [auth, ...headers]);
 
-/** Asserts the envelope, all headers and no account's numbers. */
+/** Asserts the error envelope, all headers and no numbers of an account. */
 async function assertRefusedRaw(bytes: string | Uint8Array, status: number, reason: string) {
   const answer = await sendRaw(service, bytes);
   assertRefusalShape(answer);
@@ -23,7 +23,7 @@ async function assertRefusedRaw(bytes: string | Uint8Array, status: number, reas
   assert.is(limitOf(answer, 'monthly'), 0);
 }
 
-/** What cannot be read as one HTTP/1.1 request: how it is spelled, and what it is answered. */
+/** Bytes that cannot be read as one HTTP/1.1 request, and the expected answer to each. */
 const BROKEN: Record<
   string,
   readonly [bytes: string | Uint8Array, status: number, reason: string]
@@ -83,7 +83,7 @@ const BROKEN: Record<
   ],
 };
 
-const broken = suite('what is no HTTP/1.1 request');
+const broken = suite('bytes that are not an HTTP/1.1 request');
 
 for (const [name, [bytes, status, reason]] of Object.entries(BROKEN)) {
   broken(`with ${name} is refused with ${status} in the envelope`, () =>
@@ -91,7 +91,7 @@ for (const [name, [bytes, status, reason]] of Object.entries(BROKEN)) {
   );
 }
 
-/** Paths of the API that no router reads. */
+/** Paths of the API that the router cannot decode. */
 const UNREADABLE = [
   ...['/v1/%zz', '/v1/instances/%ff', '/v1/instances/%', `/v1/instances/${'a'.repeat(500)}`],
   ...['//v1/%zz', '/%761/%c0%af', `/v1/personas/${'%61'.repeat(300)}`, '/v1/%zz?x#y'],
@@ -100,7 +100,7 @@ const UNREADABLE = [
 
 for (const target of UNREADABLE) {
   const name = target.slice(0, 40);
-  broken(`is 401 like any other without a key, or with what is none: ${name}`, async () => {
+  broken(`without a key, or with an invalid one, it is 401 like any other: ${name}`, async () => {
     for (const credentials of [[], ['Authorization: Basic x'], [`${auth}x`], [auth, auth]]) {
       const answer = await sendRaw(service, requestText('GET', target, credentials));
       assertRefusalShape(answer);
@@ -112,7 +112,7 @@ for (const target of UNREADABLE) {
   });
 }
 
-broken('is refused under the caller’s own request id where it could be read', async () => {
+broken('is refused under the caller’s own request id where the id could be read', async () => {
   for (const bytes of [
     get('/v1/%zz', 'X-Request-Id: my-own-id'),
     get('/v1/instances', 'Expect: x', 'X-Request-Id: my-own-id'),

@@ -13,7 +13,7 @@ const get = (target: string, ...headers: string[]) =>
 const methods = suite('a method that an endpoint does not have');
 
 for (const method of ['HEAD', 'OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'QUERY']) {
-  methods(`is refused with 404 and Allow: ${method}`, async () => {
+  methods(`is refused with 404 and an Allow header: ${method}`, async () => {
     const answer = await sendRaw(service, requestText(method, '/v1/instances', [auth]));
     assert.is(answer.status, 404);
     assert.is(answer.headers.get('allow'), 'POST, GET');
@@ -31,7 +31,7 @@ methods('is refused with 401 where there is no key', async () => {
   }
 });
 
-methods('gives nothing of the request back to TRACE', async () => {
+methods('returns nothing of the request to TRACE', async () => {
   const answer = await sendRaw(service, requestText('TRACE', '/v1/instances', [auth, 'X-A: echo']));
   assert.not.match(answer.text, /echo|svc_sk_/);
 });
@@ -43,7 +43,7 @@ methods('opens no tunnel for CONNECT', async () => {
 });
 
 methods(
-  'leaves the process alive for a CONNECT, or anything else, that ends in a reset',
+  'leaves the process running when a CONNECT, or another request, ends in a reset',
   async () => {
     const length = 'Content-Length: 9';
     for (const bytes of [
@@ -67,7 +67,7 @@ methods(
   },
 );
 
-methods('lets no other origin in', async () => {
+methods('grants no access to other origins', async () => {
   const preflight = ['Origin: https://evil.example', 'Access-Control-Request-Method: GET'];
   for (const method of ['OPTIONS', 'GET']) {
     const answer = await sendRaw(
@@ -82,7 +82,7 @@ methods('lets no other origin in', async () => {
   }
 });
 
-const upgrades = suite('asking for another protocol');
+const upgrades = suite('a request to upgrade the protocol');
 
 for (const protocol of ['h2c', 'websocket']) {
   upgrades(`is answered in HTTP/1.1: ${protocol}`, async () => {
@@ -96,7 +96,7 @@ for (const protocol of ['h2c', 'websocket']) {
   });
 }
 
-upgrades('ends the connection: what came together with it is not read', async () => {
+upgrades('ends the connection: bytes that came with the request are not read', async () => {
   using connection = await dial(service);
   const upgrade = get('/v1/personas', 'Connection: Upgrade', 'Upgrade: h2c');
   connection.write(get('/v1/personas') + upgrade + get('/v1/personas'));
@@ -111,7 +111,7 @@ upgrades('ends the connection: what came together with it is not read', async ()
   assert.is(await connection.next(), undefined);
 });
 
-upgrades('without the word in Connection is a request like any other', async () => {
+upgrades('without “upgrade” in Connection is an ordinary request', async () => {
   using connection = await dial(service);
   connection.write(get('/v1/personas', 'Upgrade: h2c') + get('/v1/personas'));
   for (const _ of [1, 2]) {

@@ -30,7 +30,7 @@ function comparable({ status, headers, text }: Answer) {
 const foreign = suite('another account’s instance');
 
 for (const { name, method, path } of ENDPOINTS.filter((row) => row.path.includes('/instances/'))) {
-  foreign(`is to ${name} like one that never was`, async () => {
+  foreign(`is for ${name} the same as one that never existed`, async () => {
     const json = BODIES[name];
     const sent = json === undefined ? {} : { json };
     const ask = (which: string) => stranger.send(method, path.replace(':id', which), sent);
@@ -52,20 +52,20 @@ foreign('is 404 whatever conditions and keys the request carries', async () => {
   }
 });
 
-foreign('is untouched by all that', async () => {
+foreign('is unchanged after all these requests', async () => {
   const answer = await owner.send('GET', `/instances/${id}`);
   assert.is(answer.headers.get('etag'), etag);
   assert.equal([answer.body.data.name, answer.body.data.cycle_count], ['Ada', 1]);
 });
 
-foreign('is in no other account’s list, nor in its total', async () => {
+foreign('is not in the list of another account, nor in its total', async () => {
   const { data, pagination } = (await stranger.send('GET', '/instances?limit=100')).body;
   assert.equal([data, pagination.total], [[], 0]);
 });
 
-const keys = suite('the same Idempotency-Key of two accounts');
+const keys = suite('the same Idempotency-Key in two accounts');
 
-keys('means two different things', async () => {
+keys('stands for two different calls', async () => {
   const headers = { 'idempotency-key': 'shared-key' };
   const json = { name: 'one' };
   const mine = await owner.send('POST', '/instances', { json, headers });
@@ -75,7 +75,7 @@ keys('means two different things', async () => {
   assert.is(theirs.headers.get('idempotent-replayed'), null);
 });
 
-keys('gives a stranger none of the stored answer', async () => {
+keys('gives another account none of the stored answer', async () => {
   const headers = { 'idempotency-key': 'processed' };
   const json = observationAt(100);
   const path = `/instances/${id}/process`;
@@ -85,7 +85,7 @@ keys('gives a stranger none of the stored answer', async () => {
   assert.is(answer.headers.get('idempotent-replayed'), null);
 });
 
-keys('is not distinguished from any other by the request id of its first use', async () => {
+keys('cannot be recognised by the request id of its first use', async () => {
   const headers = { 'x-request-id': 'request-of-owner' };
   await owner.send('GET', `/instances/${id}`, { headers });
   const answer = await stranger.send('GET', `/instances/${id}`, { headers });
@@ -93,25 +93,26 @@ keys('is not distinguished from any other by the request id of its first use', a
   assert.is(answer.headers.get('x-request-id'), 'request-of-owner');
 });
 
-/** Requests of either kind that are timed. Source: attacks, API2. */
+/** Timed requests of each kind. Source: attacks, API2. */
 const SAMPLES = 10_000;
 
-/** Pairs on one connection, which serves 10,000 requests; the first tenth is for warming up. */
+/** Pairs on one connection, which serves 10,000 requests. The first tenth is a warm-up. */
 const PAIRS_PER_ROUND = 2_200;
 const WARM_UP = 200;
 
-/** The slowest samples say more about the machine than about us. */
+/** Share of samples that are kept: the slowest samples measure the machine, not the service. */
 const KEPT = 0.9;
 
 /**
- * How far the means may lie apart, as a share. Both are looked for in the store, an unknown one
- * before its turn, a foreign one in memory after it; a lookup more or a message more is far above.
+ * Maximum relative difference of the mean times. Both instances are looked up in the store: an
+ * unknown one before its turn, a foreign one in memory after it. One more lookup or message would
+ * exceed the bound by far.
  */
 const DIFFERENCE_MAX = 0.1;
 
 const timing = suite('the time of a 404');
 
-timing('does not distinguish another account’s instance from an unknown one', async () => {
+timing('does not reveal whether another account’s instance exists', async () => {
   const times = { foreign: [] as number[], unknown: [] as number[] };
   while (times.foreign.length < SAMPLES) await timeRound(times);
   const [foreignMs, unknownMs] = [meanOf(times.foreign), meanOf(times.unknown)];
@@ -120,7 +121,7 @@ timing('does not distinguish another account’s instance from an unknown one', 
   assert.ok(difference < DIFFERENCE_MAX, figures);
 });
 
-/** Asks for a foreign and for an unknown instance in turn; who is first changes every time. */
+/** Requests a foreign and an unknown instance alternately; which is first changes every time. */
 async function timeRound(times: Record<'foreign' | 'unknown', number[]>): Promise<void> {
   using connection = await dial(service);
   const auth = `Authorization: Bearer ${stranger.key}`;

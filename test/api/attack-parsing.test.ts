@@ -12,7 +12,7 @@ const withSignal = (literal: string) => `{"mode_target":"ORDER","signal_strength
 const withContext = (context: string) =>
   `{"mode_target":"ORDER","signal_strength":0.5,"context":${context}}`;
 
-/** Asserts that nothing of what was refused has been applied. */
+/** Asserts that no refused request was applied. */
 async function assertUntouched(): Promise<void> {
   const { data } = (await caller.send('GET', `/instances/${id}`)).body;
   assert.is(data.cycle_count, 0);
@@ -46,7 +46,7 @@ for (const [name, body] of Object.entries(NOT_JSON)) {
   });
 }
 
-malformed('because there is none is refused with 400', async () => {
+malformed('because it is empty is refused with 400', async () => {
   const answer = await caller.send('POST', path);
   assertRefused(answer, 400, 'invalid_request', { reason: 'malformed_json' });
 });
@@ -59,7 +59,7 @@ const DUPLICATES = [
 ];
 
 for (const body of DUPLICATES) {
-  malformed(`because a key comes twice is refused with 400: ${body}`, async () => {
+  malformed(`because a key is repeated is refused with 400: ${body}`, async () => {
     assertRefused(await observe(body), 400, 'invalid_request', { reason: 'duplicate_key' });
     await assertUntouched();
   });
@@ -76,7 +76,7 @@ for (const literal of ['1e999', '-1e999', '1.0000001', '-1e-9', '2', `1${'0'.rep
 }
 
 for (const literal of ['"0.5"', 'null', 'true', '[0.5]', '{"value":0.5}', '""']) {
-  numbers(`that is none is refused with 422: ${literal}`, async () => {
+  numbers(`in an invalid spelling is refused with 422: ${literal}`, async () => {
     const details = { field: 'signal_strength', reason: 'wrong_type' };
     assertRefused(await observe(withSignal(literal)), 422, 'invalid_request', details);
     await assertUntouched();
@@ -91,7 +91,7 @@ numbers('too large to be a double is refused with 422 in a context as well', asy
   await assertUntouched();
 });
 
-numbers('of an unusual spelling within the range is accepted', async () => {
+numbers('in an unusual spelling within the range is accepted', async () => {
   const other = await caller.createInstance();
   for (const [index, literal] of ['-0', '1e-400', '0.5e0', '10E-1', '1.000'].entries()) {
     const timestamp = new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString();
@@ -147,7 +147,7 @@ for (const type of [
   'application/json; charset=iso-8859-1',
   'application/json; charset=utf-8; charset=utf-16',
 ]) {
-  encodings(`that calls itself ${type} is refused with 415`, async () => {
+  encodings(`with the content type ${type} is refused with 415`, async () => {
     const answer = await raw([`Content-Type: ${type}`], plain);
     const details = { field: 'Content-Type', reason: 'unsupported_media_type' };
     assertRefused(answer, 415, 'invalid_request', details);
@@ -155,14 +155,14 @@ for (const type of [
   });
 }
 
-encodings('without a type is refused with 415', async () => {
+encodings('without a content type is refused with 415', async () => {
   const answer = await raw([], plain);
   assert.is(answer.status, 415);
   assertRefusalShape(answer);
 });
 
 for (const coding of ['gzip', 'br', 'deflate', 'zstd', 'identity, gzip']) {
-  encodings(`compressed with ${coding} is refused with 415 unopened`, async () => {
+  encodings(`compressed with ${coding} is refused with 415 and not decompressed`, async () => {
     const answer = await raw([json, `Content-Encoding: ${coding}`], plain);
     const details = { field: 'Content-Encoding', reason: 'unsupported_media_type' };
     assertRefused(answer, 415, 'invalid_request', details);
@@ -170,7 +170,7 @@ for (const coding of ['gzip', 'br', 'deflate', 'zstd', 'identity, gzip']) {
   });
 }
 
-encodings('in UTF-16 that calls itself JSON is refused with 400', async () => {
+encodings('in UTF-16 with a JSON content type is refused with 400', async () => {
   for (const mark of ['', '\ufeff']) {
     const body = Buffer.from(mark + withSignal('0.5'), 'utf16le');
     const answer = await raw([json], body);
@@ -220,7 +220,7 @@ const HOSTILE = {
 };
 
 for (const [name, text] of Object.entries(HOSTILE)) {
-  texts(`with ${name} comes back as it was, and nowhere but in the body`, async () => {
+  texts(`with ${name} is returned unchanged, in the body only`, async () => {
     const answer = await caller.send('POST', '/instances', {
       json: { name: text, description: text },
       headers: { 'idempotency-key': `hostile ${Math.random()}` },
@@ -276,7 +276,7 @@ for (const text of [
   'naïve-id-1',
   '<script>1',
 ]) {
-  echoes(`of another form is not echoed: ${text.slice(0, 12)}`, async () => {
+  echoes(`of an invalid form is not echoed: ${text.slice(0, 12)}`, async () => {
     const line = Buffer.from(`X-Request-Id: ${text}`).toString('latin1');
     const auth = `Authorization: Bearer ${caller.key}`;
     const answer = await sendRaw(service, requestText('GET', '/v1/personas', [auth, line]));
@@ -284,14 +284,14 @@ for (const text of [
   });
 }
 
-echoes('that comes twice is not echoed', async () => {
+echoes('that is repeated is not echoed', async () => {
   const lines = ['X-Request-Id: first-one', 'X-Request-Id: second-one'];
   const auth = `Authorization: Bearer ${caller.key}`;
   const answer = await sendRaw(service, requestText('GET', '/v1/personas', [auth, ...lines]));
   assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
 });
 
-echoes('does not hinder what is right', async () => {
+echoes('of an invalid form does not affect an otherwise valid request', async () => {
   await caller.process(id, { mode_target: 'ORDER', signal_strength: 0.5 });
 });
 

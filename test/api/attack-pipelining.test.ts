@@ -7,9 +7,9 @@ const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
 const get = (target: string) => requestText('GET', target, [auth]);
 
-const pipelines = suite('several requests in one go');
+const pipelines = suite('several requests in one write');
 
-pipelines('are answered in their order', async () => {
+pipelines('are answered in order', async () => {
   const ids = [await caller.createInstance(), await caller.createInstance()];
   using connection = await dial(service);
   const targets = [
@@ -29,7 +29,7 @@ pipelines('are answered in their order', async () => {
   assert.is(answers[2]?.body.data.id, ids[1]);
 });
 
-pipelines('are answered in their order though one has a broken URL', async () => {
+pipelines('are answered in order although one has an invalid URL', async () => {
   using connection = await dial(service);
   connection.write(get('/v1/personas') + get('/v1/%zz') + get('/v1/personas'));
   const statuses = [];
@@ -37,7 +37,7 @@ pipelines('are answered in their order though one has a broken URL', async () =>
   assert.equal(statuses, [200, 400, 200]);
 });
 
-pipelines('are answered up to the broken one, which is answered last', async () => {
+pipelines('are answered up to the invalid one, whose answer is the last', async () => {
   using connection = await dial(service);
   connection.write(
     `${get('/v1/personas') + get('/v1/personas')}BROKEN\r\n\r\n${get('/v1/personas')}`,
@@ -49,7 +49,7 @@ pipelines('are answered up to the broken one, which is answered last', async () 
   assert.is(await connection.next(), undefined);
 });
 
-pipelines('end with the 10,000th, and the connection with them', async () => {
+pipelines('are answered up to the 10,000th, after which the connection is closed', async () => {
   using connection = await dial(service);
   connection.write(requestText('GET', '/v1/none').repeat(10_020));
   const statuses = new Map<number, number>();

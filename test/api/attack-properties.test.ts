@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert';
 import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
 /*
- * That answers hold the documented fields and no others is checked for every answer that any test
- * sees: the schemas of the API document are strict (test/support/api-document.ts).
+ * Every test checks that answers hold the documented fields and no others: the schemas of the API
+ * document are strict (test/support/api-document.ts).
  */
 
 const { caller, close } = await openScene();
@@ -52,7 +52,7 @@ for (const [field, value] of Object.entries(FOREIGN_FIELDS)) {
   });
 }
 
-created('that was refused left nothing behind', async () => {
+created('that was refused created nothing', async () => {
   assert.is((await caller.send('GET', '/instances')).body.pagination.total, 1);
 });
 
@@ -73,7 +73,7 @@ for (const [field, value] of Object.entries({ cycle: 5, instance_id: id, drift: 
   });
 }
 
-const prototypes = suite('a key that reaches for a prototype');
+const prototypes = suite('a key that names a prototype');
 
 const POISON = '"__proto__":{"isAdmin":true,"name":"poison"}';
 const BUILT = '"constructor":{"prototype":{"isAdmin":true}}';
@@ -124,12 +124,12 @@ prototypes('in a query is refused with 400', async () => {
   }
 });
 
-prototypes('has poisoned no prototype', async () => {
+prototypes('has changed no prototype', async () => {
   const answer = await caller.send('POST', '/instances', { json: {} });
   assertRefused(answer, 422, 'invalid_request', { field: 'name', reason: 'missing_field' });
 });
 
-prototypes('is welcome as a mere value', async () => {
+prototypes('is accepted as a plain value', async () => {
   const context = { constructor: 'Ada', text: '__proto__', prototype: 1 };
   const json = observationAt(0, { context });
   assert.is((await caller.send('POST', `/instances/${id}/process`, { json })).status, 200);

@@ -10,7 +10,7 @@ const times = <Value>(count: number, make: (index: number) => Value) =>
 
 const edits = suite('two changes under one ETag at once');
 
-edits('let exactly one through: 200 and 409', async () => {
+edits('let exactly one succeed: 200 and 409', async () => {
   for (let round = 0; round < 10; round += 1) {
     const id = await caller.createInstance();
     const etag = (await caller.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
@@ -37,7 +37,7 @@ resets('are both answered 200, and the instance is as after one', async () => {
   assert.equal([data.cycle_count, data.energy_level, data.stress_state], [0, 0.8, 'LOW']);
 });
 
-resets('under one ETag let exactly one through', async () => {
+resets('under one ETag let exactly one succeed', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const etag = (await caller.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
@@ -46,9 +46,9 @@ resets('under one ETag let exactly one through', async () => {
   assert.equal(statusesOf(await Promise.all([reset(), reset()])).toSorted(), [200, 409]);
 });
 
-const deletes = suite('deleting while processing');
+const deletes = suite('deleting an instance while it processes observations');
 
-deletes('answers every observation 200 or 404, and bills those with 200', async () => {
+deletes('answers every observation 200 or 404, and charges those with 200', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const observe = (index: number) =>
@@ -72,7 +72,7 @@ deletes('answers every observation 200 or 404, and bills those with 200', async 
 
 const many = suite('100 observations of one instance at once');
 
-many('advance it by as many cycles as were not throttled', async () => {
+many('advance it by one cycle for each that was not throttled', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const answers = await Promise.all(
@@ -105,9 +105,9 @@ many('under one Idempotency-Key are one cycle and one answer', async () => {
   assert.equal([after.body.data.cycle_count, limitOf(after, 'monthly')], [1, 9_999]);
 });
 
-const quotas = suite('at the edge of the quota');
+const quotas = suite('when the quota is nearly used up');
 
-quotas('50 batches at once get exactly the cycles that are left', async () => {
+quotas('50 batches in parallel get exactly the cycles that are left', async () => {
   const mine = await newCaller({ cyclesPerMonth: 100 });
   const observations = times(7, (index) => observationAt(index));
   const batchesOf = await Promise.all(times(50, () => mine.createInstance()));
@@ -130,7 +130,7 @@ quotas('50 batches at once get exactly the cycles that are left', async () => {
   assert.is(limitOf(after, 'monthly'), 2);
 });
 
-quotas('50 single observations at once get exactly the cycles that are left', async () => {
+quotas('50 single observations in parallel get exactly the cycles that are left', async () => {
   const mine = await newCaller({ cyclesPerMonth: 20 });
   const instances = await Promise.all(times(50, () => mine.createInstance()));
   const answers = await Promise.all(
@@ -142,23 +142,23 @@ quotas('50 single observations at once get exactly the cycles that are left', as
   assert.is(answers.filter(({ status }) => status === 429).length, 30);
 });
 
-quotas('the per-minute limit lets exactly its number through', async () => {
+quotas('the per-minute limit allows exactly its number of requests', async () => {
   const mine = await newCaller({ requestsPerMinute: 30 });
   const answers = await Promise.all(times(80, () => mine.send('GET', '/personas')));
   assert.is(answers.filter(({ status }) => status === 200).length, 30);
   assert.is(answers.filter(({ body }) => body.error === 'rate_limited').length, 50);
 });
 
-const revocations = suite('a key that is revoked while it is used');
+const revocations = suite('a key that is revoked while it is in use');
 
-revocations('is answered 200 before and 401 after, and nothing else', async () => {
+revocations('is answered 200 before and 401 after the revocation, and nothing else', async () => {
   const path = `/accounts/${caller.accountId}/keys`;
   const { id, key } = await admin(service, 'POST', path, { scope: 'full' });
   const user = callerOf(service, caller.accountId, key);
   const instance = await caller.createInstance();
   let revoked: Promise<unknown> | undefined;
   const statuses: number[] = [];
-  // Fewer refused keys than an address is barred for (decision 159).
+  // Fewer refused keys than the number that blocks an address (decision 159).
   for (let i = 0; i < 48; i += 1) {
     if (i === 20) revoked = admin(service, 'DELETE', `${path}/${id}`);
     if (i === 30) await revoked;
@@ -174,7 +174,7 @@ revocations('is answered 200 before and 401 after, and nothing else', async () =
 
 for (const each of [edits, resets, deletes, many, quotas, revocations]) each.run();
 
-/** Whether an answer stands for a cycle: neither refused nor throttled. */
+/** Whether an answer is of a completed cycle: neither refused nor throttled. */
 function isCycle({ status, headers }: Answer): boolean {
   return status === 200 && headers.get('x-throttled') === null;
 }

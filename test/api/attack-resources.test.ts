@@ -18,10 +18,10 @@ const unfinishedBodies = () => gauge('edge_unfinished_bodies');
 const residentBytes = async () =>
   (await metricValues(service)).get('process_resident_memory_bytes') ?? Number.NaN;
 
-/** What a process may grow by under an attack that should cost it nothing to speak of. */
+/** Maximum growth of a process under an attack that should cost next to no memory. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** What a caller asks for at once, and as much as a connection may ever ask for. */
+/** Parallel requests of one caller, and the most requests that a connection may ever send. */
 const WAVE = 500;
 const UNREAD_MAX = 10_000;
 
@@ -31,7 +31,7 @@ const personasAnswered = async () => {
   return series.reduce((sum, [, count]) => sum + count, 0);
 };
 
-/** Whether this number of requests is answered before no more are for 2 s. */
+/** Whether this number of requests is answered before 2 s pass without an answer. */
 async function reachesAnswered(wanted: number): Promise<boolean> {
   let answered = await personasAnswered();
   for (let stood = 0; answered < wanted && stood < 40; stood += 1) {
@@ -45,7 +45,7 @@ async function reachesAnswered(wanted: number): Promise<boolean> {
 
 const sizes = suite('a body');
 
-sizes('of 257 KiB is refused with 413 wherever it goes', async () => {
+sizes('of 257 KiB is refused with 413 on every endpoint', async () => {
   const body = JSON.stringify({ name: 'x'.repeat(257 * 1_024) });
   for (const path of ['/instances', batchPath, `/instances/${id}/process`]) {
     const answer = await caller.send('POST', path, { body });
@@ -53,20 +53,20 @@ sizes('of 257 KiB is refused with 413 wherever it goes', async () => {
   }
 });
 
-sizes('of 33 KiB is refused with 413 but in a batch', async () => {
+sizes('of 33 KiB is refused with 413 except in a batch', async () => {
   const body = ' '.repeat(33 * 1_024);
   assert.is((await caller.send('POST', `/instances/${id}/process`, { body })).status, 413);
   assert.is((await caller.send('POST', batchPath, { body })).status, 400);
 });
 
-sizes('that announces 50 GB is refused with 413 before it is sent', async () => {
+sizes('with an announced length of 50 GB is refused with 413 before it is sent', async () => {
   const headers = [auth, json, 'Content-Length: 50000000000'];
   const answer = await sendRaw(service, requestText('POST', '/v1/instances', headers));
   assert.is(answer.status, 413);
   assertRefusalShape(answer);
 });
 
-sizes('in chunks without end is refused with 413 when it is too large', async () => {
+sizes('in endless chunks is refused with 413 once it is too large', async () => {
   using connection = await dial(service);
   const headers = [auth, json, 'Transfer-Encoding: chunked'];
   connection.write(requestText('POST', '/v1/instances', headers));
@@ -90,7 +90,7 @@ for (const depth of [25, 1_000, 100_000]) {
   });
 }
 
-sizes('of 20,000 keys is refused soon', async () => {
+sizes('of 20,000 keys is refused within a second', async () => {
   const keys = Array.from({ length: 20_000 }, (_, index) => `"k${index}":0`);
   const tookMs: number[] = [];
   while (tookMs.length < 3) {
@@ -99,7 +99,7 @@ sizes('of 20,000 keys is refused soon', async () => {
     assert.is(answer.status, 422);
     tookMs.push(performance.now() - startedMs);
   }
-  // The best of three: a machine that is busy with other tests stops now and then.
+  // The best of three runs: a machine that is busy with other tests pauses now and then.
   assert.ok(Math.min(...tookMs) < 1_000, `${tookMs} ms`);
 });
 
@@ -168,13 +168,13 @@ for (const value of [...NO_INTEGER, '9007199254740992', '99999999999999999999'])
   });
 }
 
-pages('asked for with a parameter twice is refused with 400', async () => {
+pages('with a repeated parameter is refused with 400', async () => {
   for (const query of ['limit=1&limit=2', 'limit[]=1', 'limit[a]=1', 'sort=name&sort=name']) {
     assert.is((await caller.send('GET', `/instances?${query}`)).status, 400, query);
   }
 });
 
-pages('at the last offset there is comes empty', async () => {
+pages('at the largest offset is empty', async () => {
   const offset = Number.MAX_SAFE_INTEGER;
   for (const path of ['/instances', `/instances/${id}/history`, `/instances/${id}/drift`]) {
     const answer = await caller.send('GET', `${path}?offset=${offset}`);
@@ -183,9 +183,9 @@ pages('at the last offset there is comes empty', async () => {
   }
 });
 
-const slow = suite('a sender that takes its time');
+const slow = suite('a slow sender');
 
-slow('is answered 408 and cut off: nothing, half a head, half a body', async () => {
+slow('is answered 408 and disconnected: after no byte, half a head, half a body', async () => {
   const half = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
   const cases = [
     ['', 0],
@@ -209,13 +209,15 @@ slow('is answered 408 and cut off: nothing, half a head, half a body', async () 
   assert.ok(performance.now() - startedMs < 13_000);
 });
 
-slow('is not waited for where the answer is known', async () => {
+slow('gets its answer early when the rest of the body cannot change it', async () => {
   using connection = await dial(service);
   connection.write(requestText('POST', '/v1/instances', [json, 'Content-Length: 100']));
   assert.is((await connection.next())?.status, 401);
 });
 
-/** Asks until this number of requests is counted as active, or unfinished. Throws if it takes long. */
+/**
+ * Waits until this number of requests is counted as active, or unfinished. Throws after a timeout.
+ */
 async function reaches(counted: () => Promise<number>, count: number): Promise<void> {
   const deadlineMs = performance.now() + 8_000;
   for (let found = await counted(); found !== count; found = await counted()) {
@@ -224,7 +226,7 @@ async function reaches(counted: () => Promise<number>, count: number): Promise<v
   }
 }
 
-slow('that goes away leaves nothing behind, neither a count nor an error in the log', async () => {
+slow('that disconnects leaves no active request and no error in the log', async () => {
   await reaches(unfinishedBodies, 0);
   const head = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
   const connections = await Promise.all(Array.from({ length: 50 }, () => dial(service)));
@@ -237,7 +239,7 @@ slow('that goes away leaves nothing behind, neither a count nor an error in the 
   assert.not.match(service.log(), /"level":"error"/);
 });
 
-slow('that goes away with its answer under way leaves no count behind either', async () => {
+slow('that disconnects during its answer leaves no active request either', async () => {
   for (let i = 0; i < 50; i += 1) {
     const connection = await dial(service);
     connection.write(requestText('GET', '/v1/personas', [auth]).repeat(20));
@@ -248,12 +250,12 @@ slow('that goes away with its answer under way leaves no count behind either', a
 
 const many = suite('many connections');
 
-many('that say nothing hold up no other caller and are cut off: 5,000', async () => {
+many('that send nothing are closed and block no other caller: 5,000', async () => {
   const before = await residentBytes();
   const idle: RawConnection[] = [];
   while (idle.length < 5_000) {
-    // In waves with an answer between them: what the system's queue has no room for is not yet a
-    // connection of the service, though it looks like one from here.
+    // Sent in waves with an answer between them. A connection that waits in the kernel's queue
+    // looks open to the test, but is not yet one of the service.
     idle.push(...(await Promise.all(Array.from({ length: 250 }, () => dial(service)))));
     assert.is((await caller.send('GET', '/instances')).status, 200);
   }
@@ -263,20 +265,20 @@ many('that say nothing hold up no other caller and are cut off: 5,000', async ()
   await Promise.all(idle.map((connection) => connection.ended()));
 });
 
-many('are served at the same time: 100 on one instance', async () => {
+many('are served in parallel: 100 on one instance', async () => {
   const answers = await Promise.all(
     Array.from({ length: 100 }, () => caller.send('GET', `/instances/${id}`)),
   );
   assert.ok(answers.every(({ status }) => status === 200));
 });
 
-many('one of which does not read is not read from: its answers do not pile up', async () => {
+many('one of which never reads is not read from: its answers do not accumulate', async () => {
   using deaf = await dial(service);
   deaf.socket.pause();
   const wave = requestText('GET', '/v1/personas', [auth]).repeat(WAVE);
   const before = await personasAnswered();
   let sent = 0;
-  // Counted, not weighed: how much memory waits for its collector depends on how busy the machine is.
+  // Counts requests instead of memory: uncollected memory depends on the load of the machine.
   do {
     assert.ok(sent < UNREAD_MAX, `${sent} answers wait`);
     deaf.write(wave);

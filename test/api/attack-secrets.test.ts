@@ -9,7 +9,7 @@ const { service, caller, close } = await openScene({ SERVICE_LOG_LEVEL: 'debug' 
 const { key, accountId } = caller;
 const secret = key.slice(-38, -6);
 
-/** Everything by which a key could be used or recognized. */
+/** Every form in which a key could be used or recognised. */
 const SECRETS = [
   key,
   secret,
@@ -21,7 +21,7 @@ function assertHoldsNone(text: string, where: string): void {
   for (const each of SECRETS) assert.not.ok(text.includes(each), `a secret is in ${where}`);
 }
 
-/** One request of every kind that is logged in its own way. */
+/** One request of every kind with its own log line. */
 async function everyKind(): Promise<void> {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
@@ -46,7 +46,7 @@ async function everyKind(): Promise<void> {
   for (const bytes of raw) await sendRaw(service, bytes);
 }
 
-/** The log with everything that was written for the requests answered so far. */
+/** The log with all lines for the requests answered so far. */
 async function wholeLog(): Promise<string> {
   const marker = `marker-${crypto.randomUUID()}`;
   while (!service.log().includes(marker)) {
@@ -55,7 +55,7 @@ async function wholeLog(): Promise<string> {
   return service.log();
 }
 
-const logs = suite('at the most talkative log level');
+const logs = suite('at the most verbose log level');
 
 logs('no line holds a key, its secret or its digest', async () => {
   await everyKind();
@@ -85,14 +85,14 @@ logs('every line of a request carries its id', async () => {
   assert.ok(lines.some((line) => line.requestId === 'find-me-again' && line.status === 200));
 });
 
-/** Whole lines only: the last may still be on its way. */
+/** Complete lines only: the last line may be partly written. */
 function linesOf(log: string): string[] {
   return log.split('\n').slice(0, -1);
 }
 
-const answers = suite('what leaves the service');
+const answers = suite('the output of the service');
 
-answers('holds no key where there was an error', async () => {
+answers('contains no key after an error', async () => {
   for (const path of [`/instances/${key}`, `/personas/${key}`, `/instances?${key}=1`]) {
     const answer = await caller.send('GET', path);
     if (!path.includes('?')) assertHoldsNone(answer.text, path);
@@ -100,7 +100,7 @@ answers('holds no key where there was an error', async () => {
   }
 });
 
-answers('holds no key, account or instance in a metric', async () => {
+answers('contains no key, account or instance in a metric', async () => {
   const id = await caller.createInstance();
   await caller.send('GET', `/instances/${id}`);
   const series = [...(await metricValues(service)).keys()].join('\n');
@@ -108,7 +108,7 @@ answers('holds no key, account or instance in a metric', async () => {
   assert.not.ok(series.includes(accountId) || series.includes(id));
 });
 
-answers('says nothing of what the service is made of', async () => {
+answers('does not reveal the software that the service uses', async () => {
   const answer = await caller.send('GET', '/instances');
   for (const name of ['server', 'x-powered-by', 'via']) {
     assert.is(answer.headers.get(name), null, name);

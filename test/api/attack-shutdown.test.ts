@@ -6,10 +6,10 @@ import { newCaller } from '#test/support/caller';
 import { dial, RawConnection, requestText } from '#test/support/raw-http';
 import { startService } from '#test/support/service';
 
-/** How long a shutdown may take that has no slow caller to wait for, in milliseconds. */
+/** Maximum duration of a shutdown without a slow caller, in milliseconds. */
 const PROMPT_MS_MAX = 3_000;
 
-/** A service with a connection whose request is half sent, asked to stop. */
+/** A service that was asked to stop, with a connection whose request is half sent. */
 async function stoppingService() {
   const service = await startService();
   const caller = await newCaller(service);
@@ -30,7 +30,7 @@ async function stoppingService() {
     'Expect: 100-continue',
   ];
   connections.busy.write(requestText('POST', '/v1/instances', headers));
-  // The service has seen the head once it says "go on".
+  // The service has read the head once it answers 100 Continue.
   assert.is((await connections.busy.next())?.status, 100);
   const startedMs = performance.now();
   const ended = once(facing, 'exit').then(([code]) => ({
@@ -42,7 +42,7 @@ async function stoppingService() {
   return { service, auth, ended, ...connections };
 }
 
-/** Ends in good order within `msMax`. */
+/** Asserts exit code 0 within `msMax`. */
 async function assertEnded(
   ended: Awaited<ReturnType<typeof stoppingService>>['ended'],
   msMax: number,
@@ -54,7 +54,7 @@ async function assertEnded(
 
 const stopping = suite('a service that is asked to stop');
 
-stopping('answers what is under way, refuses what comes after with 503, and ends', async () => {
+stopping('answers requests in progress, refuses later ones with 503, and ends', async () => {
   const { service, auth, ended, busy, fresh } = await stoppingService();
   await using _ = service;
   await fresh.ended();
@@ -72,10 +72,10 @@ stopping('answers what is under way, refuses what comes after with 503, and ends
   await assertEnded(ended, PROMPT_MS_MAX);
 });
 
-stopping('takes no new connections', async () => {
+stopping('accepts no new connections', async () => {
   const { service, ended, busy } = await stoppingService();
   await using _ = service;
-  // The system may still take one that arrives in the same moment, but no process answers it.
+  // The kernel may still accept a connection in the same moment, but no process answers it.
   let refusal = '';
   while (!refusal.includes('ECONNREFUSED')) {
     const connection = await dial(service).catch((error: unknown) => error);
@@ -87,7 +87,7 @@ stopping('takes no new connections', async () => {
   await assertEnded(ended, PROMPT_MS_MAX);
 });
 
-stopping('does not wait for ever for one that never finishes its request', async () => {
+stopping('does not wait forever for a request that is never completed', async () => {
   const { service, ended, busy } = await stoppingService();
   await using _ = service;
   busy.write('{');

@@ -9,12 +9,12 @@ const auth = `Authorization: Bearer ${caller.key}`;
 const get = (target: string, ...headers: string[]) =>
   requestText('GET', target, [auth, ...headers]);
 
-const spellings = suite('another spelling of a path');
+const spellings = suite('a path in another spelling');
 
 const SAME_PATH = ['http://localhost/v1/instances', '/%761/instances', '/v1/%69nstances'];
 
 for (const target of SAME_PATH) {
-  spellings(`that the router understands needs a key like the plain one: ${target}`, async () => {
+  spellings(`that the router accepts needs a key like the plain path: ${target}`, async () => {
     const refused = await sendRaw(service, requestText('GET', target));
     assert.is(refused.status, 401);
     assertRefusalShape(refused);
@@ -32,14 +32,14 @@ for (const target of [
   '/v1',
   '/v1?x',
 ]) {
-  spellings(`that leads nowhere in the API is refused with 404: ${target}`, async () => {
+  spellings(`that matches no route of the API is refused with 404: ${target}`, async () => {
     const answer = await sendRaw(service, get(target));
     assert.is(answer.status, 404);
     assertRefusalShape(answer);
   });
 }
 
-/** What a careless proxy or client may make of a path of the API. */
+/** Spellings of API paths that a careless proxy or client may send. */
 const BENT = [
   ...['//v1', '//v1/instances', '///v1//instances', '/v1//instances', '/./v1/instances'],
   ...['/.//./v1/instances', '/x/../v1/instances', '/../v1', '/%2e/v1/instances', '/%2E%2e/v1'],
@@ -50,7 +50,7 @@ const BENT = [
 ];
 
 for (const target of BENT) {
-  spellings(`that only looks like one of the API is refused like one: ${target}`, async () => {
+  spellings(`that resembles a path of the API is refused like one: ${target}`, async () => {
     const stranger = await sendRaw(service, requestText('GET', target));
     assert.is(stranger.status, 401);
     assertRefusalShape(stranger);
@@ -65,7 +65,7 @@ for (const target of BENT) {
 const OUTSIDE = ['/v1x', '/x/v1', '/v1x/../../docs', '/v11', '/'];
 
 for (const target of [...OUTSIDE, '*', '/metrics', '/health/live', '/accounts', '/v2/instances']) {
-  spellings(`that leads out of the API is a plain 404: ${target}`, async () => {
+  spellings(`that is outside of the API is an ordinary 404: ${target}`, async () => {
     const answer = await sendRaw(service, get(target));
     assert.is(answer.status, 404);
     assert.is(answer.text, 'Not Found\n');
@@ -74,7 +74,7 @@ for (const target of [...OUTSIDE, '*', '/metrics', '/health/live', '/accounts', 
   });
 }
 
-spellings('without a key leaves the process alive', async () => {
+spellings('without a key leaves the process running', async () => {
   for (const target of SAME_PATH) await sendRaw(service, requestText('GET', target));
   assert.is((await caller.send('GET', '/instances')).status, 200);
 });

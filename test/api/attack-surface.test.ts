@@ -8,10 +8,10 @@ import { observationAt, openScene } from '#test/support/scene';
 const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
 
-const listener = suite('the API’s port');
+const listener = suite('the API port');
 
 for (const path of ['/metrics', '/health/ready', '/docs', '/redoc', '/openapi.json', '/accounts']) {
-  listener(`does not serve ${path} unless it is asked to`, async () => {
+  listener(`serves ${path} only if it is configured`, async () => {
     const answer = await fetch(`${service.origin}${path}`);
     assert.is(answer.status, 404);
     assert.is(await answer.text(), 'Not Found\n');
@@ -29,7 +29,7 @@ listener('does not speak gRPC', async () => {
   }
 });
 
-listener('believes no header on an address or a path', async () => {
+listener('ignores headers that claim another address or path', async () => {
   for (const line of [
     'X-Original-URL: /v1/instances',
     'X-Rewrite-URL: /v1/instances',
@@ -45,14 +45,14 @@ listener('believes no header on an address or a path', async () => {
 
 const labels = suite('a run of random requests');
 
-/** Requests in one run. */
+/** Number of requests in one run. */
 const REQUESTS = 400;
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'TRACE', 'PROPFIND', 'QUERY', 'OPTIONS'];
 const ROUTES = new Set([...ENDPOINTS.map(({ path }) => path), 'refused', 'unknown']);
 const COUNTED = new Set(['GET', 'POST', 'PATCH', 'DELETE', '_OTHER']);
 
-labels('adds no series to the metrics that an earlier run has not added', async () => {
+labels('adds no metric series that an earlier run did not add', async () => {
   const id = await caller.createInstance();
   await fuzz(id, 1);
   const before = [...(await metricValues(service)).keys()].filter(isOwn);
@@ -61,7 +61,7 @@ labels('adds no series to the metrics that an earlier run has not added', async 
   assert.equal(after.toSorted(), before.toSorted());
 });
 
-labels('leaves only methods and routes of closed sets in the labels', async () => {
+labels('adds only methods and routes of closed sets as labels', async () => {
   for (const name of (await metricValues(service)).keys()) {
     const [, method] = /http_request_method="([^"]*)"/.exec(name) ?? [];
     const [, route] = /http_route="([^"]*)"/.exec(name) ?? [];
@@ -70,7 +70,7 @@ labels('leaves only methods and routes of closed sets in the labels', async () =
   }
 });
 
-labels('ends in a service that answers', async () => {
+labels('leaves the service able to answer', async () => {
   assert.is((await caller.send('GET', '/personas')).status, 200);
 });
 
@@ -78,7 +78,7 @@ labels.after(close);
 
 for (const each of [listener, labels]) each.run();
 
-/** Sends the same kinds of requests in every run, with other words in them. */
+/** Sends the same kinds of requests in every run, with different words. */
 async function fuzz(id: string, run: number): Promise<void> {
   for (let i = 0; i < REQUESTS; i += 1) {
     const word = `w${run}x${i}`;
@@ -105,7 +105,7 @@ async function fuzz(id: string, run: number): Promise<void> {
   }
 }
 
-/** Series that callers could add to: not those of the process, nor what a busy machine adds. */
+/** Whether callers could add to a series: excludes process metrics and effects of machine load. */
 function isOwn(name: string): boolean {
   if (/_bucket|"503"|unavailable|edge_fail_closed/.test(name)) return false;
   return /^(http_|limiter_|edge_|identity_|rpc_)/.test(name);

@@ -8,7 +8,7 @@ import { MORNING_MS, sharedScene } from '#test/support/scene';
 
 const { caller } = await sharedScene();
 
-/** Sequences that a property is tried on: each is some thirty requests. */
+/** Number of sequences per property; each sequence is about thirty requests. */
 const RUNS = { numRuns: 30 };
 
 type Sent = {
@@ -18,7 +18,7 @@ type Sent = {
   timestamp: string;
 };
 
-/** Observations at least a second apart, from a talk to days of silence. */
+/** Observations at least a second apart, from a conversation to days of silence. */
 const sequence: fc.Arbitrary<Sent[]> = fc
   .array(
     fc.record({
@@ -84,7 +84,7 @@ async function recordsOf(id: string): Promise<unknown> {
 
 const batch = suite('a batch');
 
-batch('is to the last digit the same as its observations one by one', async () => {
+batch('gives exactly the same result as its observations one by one', async () => {
   await fc.assert(
     fc.asyncProperty(home, sequence, async (initial_config, observations) => {
       const [single, whole, last] = await Promise.all(
@@ -104,7 +104,7 @@ batch('is to the last digit the same as its observations one by one', async () =
   );
 });
 
-batch('cut anywhere into two is the same as whole', async () => {
+batch('split anywhere into two gives the same result as the whole', async () => {
   await fc.assert(
     fc.asyncProperty(sequence, fc.nat({ max: 24 }), async (observations, cut) => {
       const at = Math.min(cut, observations.length);
@@ -122,7 +122,7 @@ batch('cut anywhere into two is the same as whole', async () => {
 batch('is a fold of the model', async () => {
   await fc.assert(
     fc.asyncProperty(sequence, async (observations) => {
-      // They all lie before the instance's creation, so that no time passes before the first.
+      // All observations lie before the creation, so that no time passes before the first one.
       const replay = new ModelReplay(Number.POSITIVE_INFINITY);
       const { states } = await atOnce(await caller.createInstance(), observations, true);
       for (const [index, observation] of observations.entries()) {

@@ -16,7 +16,7 @@ const keyed = (second: number, key: string = newKey()) => ({
 const statusesOf = ({ body }: Answer): string[] =>
   body.data.results.map(({ status }: { status: string }) => status);
 
-const items = suite('a batch whose items have keys');
+const items = suite('a batch whose items have idempotency keys');
 
 // Report 2: a batch that was sent again after a crash was applied and charged a second time.
 items('is answered per item, and sent again it changes and costs nothing', async () => {
@@ -42,13 +42,13 @@ items('is answered per item, and sent again it changes and costs nothing', async
   assert.equal([longer.body.data.states.length, limitOf(longer, 'monthly')], [1, 6]);
 });
 
-items('without any key is answered as ever', async () => {
+items('without any key is answered as before', async () => {
   const id = await caller.createInstance();
   const { body } = await send(caller, id, [observationAt(0)]);
   assert.equal(Object.keys(body.data), ['snapshot', 'contract', 'drift', 'processed_count']);
 });
 
-items('finds the keys of single calls, and single calls find theirs', async () => {
+items('recognises the keys of single calls, and single calls recognise its keys', async () => {
   const id = await caller.createInstance();
   const [alone, inBatch] = [uuidV7(), uuidV7()];
   const single = (observation: object, key: string) =>
@@ -69,7 +69,7 @@ items('finds the keys of single calls, and single calls find theirs', async () =
   assertRefused(other, 422, 'invalid_request', { field, reason: 'idempotency_key_reused' });
 });
 
-items('finds them however either was written', async () => {
+items('recognises a key at any position of an item’s JSON', async () => {
   const id = await caller.createInstance();
   const post = (path: string, body: string, headers: Record<string, string> = {}) =>
     caller.send('POST', `/instances/${id}/process${path}`, {
@@ -94,7 +94,7 @@ items('finds them however either was written', async () => {
   assert.equal(statusesOf(applied), ['throttled']);
 });
 
-items('reports throttled ones, with 429 for who prefers it', async () => {
+items('reports throttled items, with 429 for callers that prefer it', async () => {
   const id = await caller.createInstance();
   const known = keyed(10);
   await send(caller, id, [known]);
@@ -109,7 +109,7 @@ items('reports throttled ones, with 429 for who prefers it', async () => {
   assertRefused(strict, 429, 'throttled', { reason: 'min_cycle_interval' });
 });
 
-items('is answered when the quota is used up, if all were applied', async () => {
+items('is answered when the quota is used up, if all items were applied before', async () => {
   const poor = await newCaller({ cyclesPerMonth: 2 });
   const id = await poor.createInstance();
   const log = [keyed(0), keyed(1)];
@@ -128,7 +128,7 @@ for (const [what, key, reason] of [
   ['is a number', 7, 'wrong_type'],
   ['is null', null, 'wrong_type'],
 ] as const) {
-  spelled(`that ${what} is refused with its field`, async () => {
+  spelled(`that ${what} is refused with the name of its field`, async () => {
     const id = await caller.createInstance();
     const item = { ...observationAt(1), idempotency_key: key };
     const field = 'observations[1].idempotency_key';
@@ -138,7 +138,7 @@ for (const [what, key, reason] of [
   });
 }
 
-spelled('is no field of a single call or a simulation', async () => {
+spelled('is not a field of a single call or a simulation', async () => {
   const id = await caller.createInstance();
   const single = await caller.send('POST', `/instances/${id}/process`, { json: keyed(0) });
   const reason = 'unknown_field';

@@ -52,7 +52,7 @@ halves('is refused in every other text, and in names of fields', async () => {
   }
 });
 
-halves('is no whole pair, and no text that only looks like one', async () => {
+halves('is not confused with a complete pair, or with a text that resembles one', async () => {
   const id = await caller.createInstance();
   const context = `{"\\ud83d\\ude00":"\\ud83d\\ude00","b":"\\\\ud83d"}`;
   const answer = await post(`/instances/${id}/process`, observation(`,"context":${context}`));
@@ -80,7 +80,7 @@ for (const [search, field] of [
   });
 }
 
-query('is not one that is', async () => {
+query('that is valid UTF-8 is accepted', async () => {
   await caller.createInstance({ name: 'Käthe 100%' });
   for (const search of ['K%C3%A4THE', '100%25', '%C3%A4the+100']) {
     const { body } = await caller.send('GET', `/instances?search=${search}`);

@@ -15,7 +15,7 @@ const tagOf = async (id: string) =>
 
 const tags = suite('the tag of an instance');
 
-tags('is one and the same on instance, snapshot and contract', async () => {
+tags('is the same on instance, snapshot and contract', async () => {
   const id = await caller.createInstance();
   const found = new Set<string | null>();
   for (const path of ['', '/snapshot', '/contract']) {
@@ -25,7 +25,7 @@ tags('is one and the same on instance, snapshot and contract', async () => {
   assert.match([...found][0] ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
-tags('is a new one after every change, and the answer of the change carries it', async () => {
+tags('changes with every write, and the answer of the write carries the new tag', async () => {
   const id = await caller.createInstance();
   const seen = new Set([await tagOf(id)]);
   const changes: readonly [method: string, path: string, json: unknown][] = [
@@ -103,7 +103,7 @@ for (const [method, path, json] of GUARDED) {
     assert.is(await tagOf(id), tag);
   });
 
-  matching(`${what} that names no tag at all is answered 400`, async () => {
+  matching(`${what} without a well-formed tag is answered 400`, async () => {
     const id = await caller.createInstance();
     const tag = await tagOf(id);
     for (const condition of ['', 'snap_1', tag.replaceAll('"', ''), `${tag} ${tag}`]) {
@@ -120,20 +120,20 @@ for (const [method, path, json] of GUARDED) {
   });
 }
 
-matching('process ignores it and is answered 200', async () => {
+matching('process ignores the header and is answered 200', async () => {
   const id = await caller.createInstance();
   const headers = { 'if-match': STALE };
   const answer = await on(id)('POST', '/process', { json: observationAt(0), headers });
   assert.is(answer.status, 200);
 });
 
-matching('without it the last write wins: 200', async () => {
+matching('without the header the last write wins: 200', async () => {
   const id = await caller.createInstance();
   await on(id)('PATCH', '', { json: { name: 'first' } });
   assert.is((await on(id)('PATCH', '', { json: { name: 'second' } })).body.data.name, 'second');
 });
 
-matching('of two that name the same tag one is answered 200 and one 409', async () => {
+matching('of two writes with the same tag one is answered 200 and one 409', async () => {
   const id = await caller.createInstance();
   const headers = { 'if-match': await tagOf(id) };
   const answers = await Promise.all(
@@ -165,7 +165,7 @@ for (const path of ['', '/snapshot', '/contract']) {
     assert.is((await on(id)('GET', path, { headers })).status, 200);
   });
 
-  reading(`${what} that names no tag is answered 200`, async () => {
+  reading(`${what} without a matching tag is answered 200`, async () => {
     const id = await caller.createInstance();
     for (const condition of [STALE, 'nonsense', '']) {
       const answer = await on(id)('GET', path, { headers: { 'if-none-match': condition } });
@@ -179,7 +179,7 @@ reading('of an unknown instance is answered 404', async () => {
   assertRefused(await on('inst_0123456789abcdef')('GET', '', { headers }), 404, 'not_found');
 });
 
-reading('answered 304 costs a request', async () => {
+reading('that is answered 304 costs a request', async () => {
   const id = await caller.createInstance();
   const headers = { 'if-none-match': '*' };
   const [first, second] = [

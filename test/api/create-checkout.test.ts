@@ -9,9 +9,9 @@ const { newCaller, close } = scene;
 const PATHS = { success_url: 'https://app.example/done', cancel_url: 'https://app.example/' };
 const PRO = { json: { plan: 'pro', ...PATHS } };
 
-const buying = suite('the page to buy a plan on');
+const buying = suite('the checkout page for a plan');
 
-buying('is the provider’s, for the account of the key', async () => {
+buying('is the provider’s page, for the account of the key', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { status, body } = await caller.send('POST', '/billing/checkout', PRO);
   assert.is(status, 200);
@@ -20,7 +20,7 @@ buying('is the provider’s, for the account of the key', async () => {
   assert.is((await caller.send('GET', '/account')).body.data.plan.name, 'free');
 });
 
-buying('is asked for between two lines of the audit trail', async () => {
+buying('is requested between two lines of the audit trail', async () => {
   const caller = await newCaller({ plan: 'free' });
   const headers = { 'x-request-id': 'my-purchase-1' };
   await caller.send('POST', '/billing/checkout', { ...PRO, headers });
@@ -54,7 +54,7 @@ buying('is given to keys with the scope billing alone, and not without one', asy
   assertRefused(unknown, 401, 'unauthorized');
 });
 
-buying('is only of plans that are bought, with addresses that are safe', async () => {
+buying('is only for plans that can be bought, with return addresses that are safe', async () => {
   const caller = await newCaller({ plan: 'free' });
   const ask = (json: unknown) => caller.send('POST', '/billing/checkout', { json });
   for (const plan of ['free', 'enterprise', 'Pro', '']) {
@@ -69,7 +69,7 @@ buying('is only of plans that are bought, with addresses that are safe', async (
   assertRefused(await ask(less), 422, 'invalid_request', details);
 });
 
-buying('is not for an account that has a subscription, or an agreed plan', async () => {
+buying('is refused to an account with a subscription or an agreed plan', async () => {
   const agreed = await (await newCaller()).send('POST', '/billing/checkout', PRO);
   assertRefused(agreed, 409, 'conflict');
   const caller = await newCaller({ plan: 'free' });

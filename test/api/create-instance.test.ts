@@ -10,7 +10,7 @@ const snapshotOf = async (id: string) =>
 
 const accepted = suite('creating an instance');
 
-accepted('with a name alone answers 201 with its defaults, its place and its tag', async () => {
+accepted('with only a name answers 201 with defaults, Location and ETag', async () => {
   const beforeMs = Date.now();
   const answer = await create({ name: 'Ada' });
   assert.is(answer.status, 201);
@@ -26,7 +26,7 @@ accepted('with a name alone answers 201 with its defaults, its place and its tag
   assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
-accepted('without a configuration makes a neutral identity of energy 0.8 at cycle 0', async () => {
+accepted('without a configuration creates a neutral identity of energy 0.8', async () => {
   const snapshot = await snapshotOf(await caller.createInstance());
   assert.equal(snapshot.mode_strengths, Object.fromEntries(MODE_KEYS.map((key) => [key, 0])));
   assert.is(snapshot.energy_level, 0.8);
@@ -35,7 +35,7 @@ accepted('without a configuration makes a neutral identity of energy 0.8 at cycl
   assert.is(snapshot.cycle, 0);
 });
 
-accepted('with some strengths fills the others with 0', async () => {
+accepted('with some strengths sets the others to 0', async () => {
   const config = { mode_strengths: { order: 0.75, stress_response: 1 }, energy_level: 0 };
   const snapshot = await snapshotOf(await caller.createInstance({ initial_config: config }));
   const expected = { ...Object.fromEntries(MODE_KEYS.map((key) => [key, 0])) };
@@ -43,37 +43,37 @@ accepted('with some strengths fills the others with 0', async () => {
   assert.is(snapshot.energy_level, 0);
 });
 
-accepted('takes an empty configuration like none', async () => {
+accepted('treats an empty configuration like a missing one', async () => {
   for (const config of [{}, { mode_strengths: {} }]) {
     const snapshot = await snapshotOf(await caller.createInstance({ initial_config: config }));
     assert.is(snapshot.energy_level, 0.8);
   }
 });
 
-accepted('keeps name and description to the letter, spaces and all', async () => {
+accepted('keeps name and description exactly, including spaces', async () => {
   const fields = { name: '  Ada\t✨ ', description: 'line\nline "quoted" \\ é' };
   const answer = await create(fields);
   assert.is(answer.body.data.name, fields.name);
   assert.is(answer.body.data.description, fields.description);
 });
 
-accepted('counts a name in code points: 100 emoji are answered 201', async () => {
+accepted('counts the characters of a name in code points: 100 emoji are answered 201', async () => {
   assert.is((await create({ name: '😀'.repeat(100) })).status, 201);
   assert.is((await create({ name: 'x', description: '😀'.repeat(2_000) })).status, 201);
 });
 
-accepted('a persona’s profile can be sent as it was read', async () => {
+accepted('accepts a persona’s profile as it was read', async () => {
   const persona = await caller.send('GET', '/personas/persona_leader');
   const config = { mode_strengths: persona.body.data.mode_profile };
   const snapshot = await snapshotOf(await caller.createInstance({ initial_config: config }));
   assert.equal(snapshot.mode_strengths, persona.body.data.mode_profile);
 });
 
-accepted('two of the same name are two instances', async () => {
+accepted('twice with the same name creates two instances', async () => {
   assert.is.not(await caller.createInstance(), await caller.createInstance());
 });
 
-const refused = suite('a create that breaks a rule');
+const refused = suite('a create request that breaks a rule');
 
 const WRONG: readonly [what: string, body: unknown, field: string | undefined, reason: string][] = [
   ['no name', {}, 'name', 'missing_field'],
@@ -134,19 +134,19 @@ const WRONG: readonly [what: string, body: unknown, field: string | undefined, r
 ];
 
 for (const [what, body, field, reason] of WRONG) {
-  refused(`${what} is answered 422 with the field`, async () => {
+  refused(`${what} is answered 422 with the name of the field`, async () => {
     const details = field === undefined ? { reason } : { field, reason };
     assertRefused(await create(body), 422, 'invalid_request', details);
   });
 }
 
-refused('a query parameter is answered 400', async () => {
+refused('with a query parameter is answered 400', async () => {
   const answer = await caller.send('POST', '/instances?x=1', { json: { name: 'x' } });
   const details = { field: 'x', reason: 'unknown_parameter' };
   assertRefused(answer, 400, 'invalid_request', details);
 });
 
-refused('nothing was created by all of these', async () => {
+refused('has created no instance', async () => {
   const before = (await caller.send('GET', '/instances?limit=1')).body.pagination.total;
   await create({ name: '' });
   const after = (await caller.send('GET', '/instances?limit=1')).body.pagination.total;

@@ -15,7 +15,7 @@ deleting('is answered 200 with its id', async () => {
   assert.is(answer.headers.get('etag'), null);
 });
 
-deleting('leaves 404 at every one of its ten routes', async () => {
+deleting('makes all ten of its routes answer 404', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   await remove(id);
@@ -37,7 +37,7 @@ deleting('leaves 404 at every one of its ten routes', async () => {
   }
 });
 
-deleting('takes it off the list', async () => {
+deleting('removes the instance from the list', async () => {
   const someone = await newCaller();
   const [first, second] = [await someone.createInstance(), await someone.createInstance()];
   await someone.send('DELETE', `/instances/${first}`);

@@ -45,7 +45,7 @@ unauthorized('is the answer to a revoked key', async () => {
   assertRefused(await other.send('GET', '/personas'), 401, 'unauthorized');
 });
 
-unauthorized('comes before everything else that is wrong', async () => {
+unauthorized('comes before every other error', async () => {
   for (const [method, path] of [
     ['GET', '/no-such-path'],
     ['GET', '/instances?limit=x'],
@@ -58,7 +58,7 @@ unauthorized('comes before everything else that is wrong', async () => {
   assertRefused(broken, 401, 'unauthorized');
 });
 
-unauthorized('the scheme may be written in any case: 200', async () => {
+unauthorized('is not the answer to a scheme in another case: 200', async () => {
   for (const scheme of ['bearer', 'BEARER', 'BeArEr']) {
     const headers = { authorization: `${scheme} ${caller.key}` };
     assert.is((await send(service, 'GET', '/personas', { headers })).status, 200);
@@ -110,7 +110,7 @@ forbidden(
   },
 );
 
-forbidden('is the answer to a key that is bound to networks, from everywhere else', async () => {
+forbidden('is the answer to a key bound to networks, from every other address', async () => {
   const keys = `/accounts/${caller.accountId}/keys`;
   const made = (networks: string[]) =>
     admin(service, 'POST', keys, { scope: 'full', networks, name: 'bound' });
@@ -205,7 +205,7 @@ invalid('with status 422 is the answer to a field that breaks a rule', async () 
   }
 });
 
-invalid('comes before the instance is looked for', async () => {
+invalid('comes before the look-up of the instance', async () => {
   const path = '/instances/inst_0123456789abcdef/process';
   assert.is((await caller.send('POST', path, { json: {} })).status, 422);
 });
@@ -219,7 +219,7 @@ conflict('is the answer to a stale If-Match', async () => {
   assertRefused(answer, 409, 'conflict', { field: 'If-Match', reason: 'version_mismatch' });
 });
 
-conflict('is the answer to a keyed create whose instance was deleted', async () => {
+conflict('is the answer to a repeated keyed create whose instance was deleted', async () => {
   const sent = { json: { name: 'x' }, headers: { 'idempotency-key': 'conflict-row' } };
   const made = await caller.send('POST', '/instances', sent);
   await caller.send('DELETE', `/instances/${made.body.data.id}`);
@@ -241,7 +241,7 @@ tooMany('throttled is the answer to an early observation under strict handling',
   assert.is(header(answer, 'retry-after'), '1');
 });
 
-tooMany('rate_limited is the answer beyond the minute, under both names', async () => {
+tooMany('rate_limited is the answer beyond the minute, under both header names', async () => {
   const someone = await newCaller({ requestsPerMinute: 3 });
   for (let i = 0; i < 3; i += 1) assert.is((await someone.send('GET', '/personas')).status, 200);
   const answer = await someone.send('GET', '/personas');
@@ -250,7 +250,7 @@ tooMany('rate_limited is the answer beyond the minute, under both names', async 
   assert.is(header(answer, 'retry-after'), String(answer.body.retry_after));
 });
 
-tooMany('rate_limited comes before whatever else is wrong', async () => {
+tooMany('rate_limited comes before every other error', async () => {
   const someone = await newCaller({ requestsPerMinute: 1 });
   await someone.send('GET', '/personas');
   for (const [method, path] of [

@@ -28,7 +28,7 @@ generations.before(async () => {
   }
 });
 
-generations('shows the current one’s history, with total equal to its cycle count', async () => {
+generations('shows the current generation’s history, with its cycle count as total', async () => {
   const { data, pagination } = await get(id, 'history');
   assert.is(pagination.total, 12);
   assert.is((await get(id, 'snapshot')).data.cycle_count, 12);
@@ -39,13 +39,13 @@ generations('shows the current one’s history, with total equal to its cycle co
   assert.not.ok('generation' in data[0]);
 });
 
-generations('generation=current says the same', async () => {
+generations('shows the same with generation=current', async () => {
   assert.equal(await get(id, 'history?generation=current'), await get(id, 'history'));
   assert.equal(await get(id, 'drift?generation=current'), await get(id, 'drift'));
 });
 
 generations(
-  'generation=all has every record, newest commit first, each with its generation',
+  'shows every record with generation=all, newest commit first, with its generation',
   async () => {
     const { data, pagination } = await get(id, 'history?generation=all');
     assert.is(pagination.total, 37);
@@ -58,7 +58,7 @@ generations(
   },
 );
 
-generations('generation=all pages across the resets', async () => {
+generations('shows pages across the resets with generation=all', async () => {
   const whole = (await get(id, 'history?generation=all')).data;
   const paged = [];
   for (let offset = 0; offset < 37; offset += 7) {
@@ -69,7 +69,7 @@ generations('generation=all pages across the resets', async () => {
   assert.equal(paged, whole);
 });
 
-generations('shows the drift events of the current one, or of all', async () => {
+generations('shows drift events of the current generation, or of all generations', async () => {
   const [first = 0, second = 0, third = 0] = driftCounts;
   assert.ok(second > 0 && third > 0, 'the stream must drift');
   const current = await get(id, 'drift');
@@ -86,14 +86,14 @@ generations('shows the drift events of the current one, or of all', async () => 
   assert.equal(all7.data, all.data.slice(0, 7));
 });
 
-generations('is empty right after a reset, and nothing older is lost', async () => {
+generations('is empty right after a reset, and keeps all older records', async () => {
   await caller.send('POST', `/instances/${id}/reset`, { json: { mode: 'initial' } });
   assert.is((await get(id, 'history')).pagination.total, 0);
   assert.equal((await get(id, 'drift')).data, []);
   assert.is((await get(id, 'history?generation=all')).pagination.total, 37);
 });
 
-generations('a new instance is generation 1', async () => {
+generations('is generation 1 when it is new', async () => {
   const fresh = await caller.createInstance();
   await caller.process(fresh, observationAt(0));
   assert.equal(places((await get(fresh, 'history?generation=all')).data), [[1, 1]]);

@@ -12,7 +12,7 @@ import {
 
 const { service, caller, newCaller } = await sharedScene();
 
-/** Asserts that an answer states in its body what its headers state. */
+/** Asserts that the body of an answer has the same numbers as its headers. */
 function assertAsHeaders(answer: Answer): void {
   const { plan, usage } = answer.body.data;
   assert.equal(usage.minute, {
@@ -33,7 +33,7 @@ function assertAsHeaders(answer: Answer): void {
 
 const reading = suite('getting the account');
 
-reading('answers the limits of every plan', async () => {
+reading('answers with the limits of every plan', async () => {
   for (const [plan, perMinute, perMonth, instances] of [
     ['free', 10, 10_000, 1_000],
     ['indie', 60, 100_000, 10_000],
@@ -52,7 +52,7 @@ reading('answers the limits of every plan', async () => {
   }
 });
 
-reading('answers what an enterprise account has agreed on', async () => {
+reading('answers with the agreed limits of an enterprise account', async () => {
   const agreed = { requestsPerMinute: 77, cyclesPerMonth: 5_000_000_000, instances: 12 };
   const owner = await newCaller(agreed);
   assert.equal((await owner.send('GET', '/account')).body.data.plan, {
@@ -63,7 +63,7 @@ reading('answers what an enterprise account has agreed on', async () => {
   });
 });
 
-reading('costs one request and no cycle, and counts itself', async () => {
+reading('costs one request and no cycle, and counts its own request', async () => {
   const owner = await newCaller({ requestsPerMinute: 100, cyclesPerMonth: 50 });
   const id = await owner.createInstance();
   await owner.process(id, observationAt(0));
@@ -76,13 +76,13 @@ reading('costs one request and no cycle, and counts itself', async () => {
   }
 });
 
-reading('stays possible when the cycles of the month are used up', async () => {
+reading('is answered when the cycles of the month are used up', async () => {
   const owner = await newCaller({ cyclesPerMonth: 1 });
   await owner.process(await owner.createInstance(), observationAt(0));
   assert.is((await owner.send('GET', '/account')).body.data.usage.month.remaining, 0);
 });
 
-reading('carries no version, and takes neither query nor another method', async () => {
+reading('has no ETag, and accepts neither a query nor another method', async () => {
   const answer = await caller.send('GET', '/account');
   assert.is(answer.headers.get('etag'), null);
   const details = { field: 'plan', reason: 'unknown_parameter' };
@@ -92,16 +92,16 @@ reading('carries no version, and takes neither query nor another method', async 
   assert.is(posted.headers.get('allow'), 'GET');
 });
 
-const key = suite('the key in the account');
+const key = suite('the key that the account endpoint shows');
 
-/** Makes a key of an account; answers its id, and its caller. */
+/** Creates a key for an account. Returns its id, and a caller that uses it. */
 async function newKeyOf(accountId: string, sent: Record<string, unknown>) {
   const made = await admin(service, 'POST', `/accounts/${accountId}/keys`, sent);
   const user = documentedCaller(callerOf(service, accountId, made.key));
   return { id: made.id, user };
 }
 
-key('is the one that the request is made with, and no other', async () => {
+key('is the one that authenticates the request, and no other', async () => {
   const { accountId } = caller;
   const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
   const full = await newKeyOf(accountId, { scope: 'full' });

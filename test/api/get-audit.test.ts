@@ -7,7 +7,7 @@ const { service, caller, newCaller } = await sharedScene();
 
 type Line = ReturnType<typeof JSON.parse>;
 
-/** Lines that a query finds, newest first. */
+/** Audit lines that match a query, newest first. */
 async function linesOf(owner: SceneCaller, query = '?limit=100'): Promise<Line[]> {
   const answer = await owner.send('GET', `/audit${query}`);
   assert.is(answer.status, 200, answer.text);
@@ -42,7 +42,7 @@ trail('has every write to an instance, with key, address and request id', async 
   assert.not.match(JSON.stringify(lines), /Eve/);
 });
 
-trail('says how a write ended that was refused, or answered again', async () => {
+trail('says how a write ended that was refused or replayed', async () => {
   const owner = await newCaller();
   const gone = 'inst_00000000000000aa';
   const headers = { 'idempotency-key': 'k' };
@@ -66,7 +66,7 @@ trail('says how a write ended that was refused, or answered again', async () => 
 });
 
 trail(
-  'has what operators do to the account, as it was before and after, without keys',
+  'has the changes made by operators, with the values before and after, without keys',
   async () => {
     const owner = await newCaller();
     const path = `/accounts/${owner.accountId}`;
@@ -78,12 +78,12 @@ trail(
     assert.is(after?.actor.kind, 'operator');
     const [key] = await linesOf(owner, '?action=key.create&outcome=done&limit=1');
     assert.equal([key?.target, key?.after.scope], [made.id, 'read']);
-    // A hint of a key is no key.
+    // The hint of a key is not a key.
     assert.not.match(JSON.stringify(await linesOf(owner)), /svc_sk_\w/);
   },
 );
 
-trail('is read page by page, and by what a query says', async () => {
+trail('is read page by page, with filters in the query', async () => {
   const owner = await newCaller();
   const ids: string[] = [];
   for (let index = 0; index < 5; index += 1) ids.push(await owner.createInstance());
@@ -108,7 +108,7 @@ trail('is read page by page, and by what a query says', async () => {
   assert.equal(await linesOf(owner, '?from=2126-01-01T00:00:00%2B02:00'), []);
 });
 
-trail('is that of the key’s own account alone', async () => {
+trail('is that of the key’s own account only', async () => {
   const [one, other] = [await newCaller(), await newCaller()];
   const id = await one.createInstance();
   assert.equal(await linesOf(other, '?action=instance'), []);
@@ -132,7 +132,7 @@ trail('is shown to keys with the scope audit alone, which do nothing else', asyn
   assertRefused(created, 403, 'forbidden', { reason: 'read_only_key' });
 });
 
-trail('is not shown by a query that is wrong', async () => {
+trail('is not shown for an invalid query', async () => {
   for (const [query, field] of [
     ['limit=101', 'limit'],
     ['cursor=x', 'cursor'],

@@ -37,7 +37,7 @@ reading('of a fresh instance is answered 200 with none and total 0', async () =>
   assert.equal(answer.body, { data: [], pagination: { total: 0 } });
 });
 
-reading('after cycles within band is answered 200 with none', async () => {
+reading('without drift is answered 200 with none', async () => {
   const id = await caller.createInstance({ initial_config: ANALYTICAL });
   for (let i = 0; i < 5; i += 1) {
     await caller.process(id, observationAt(i * 30, { signal_strength: 0.75 }));
@@ -45,7 +45,7 @@ reading('after cycles within band is answered 200 with none', async () => {
   assert.is((await drift(caller, id)).body.pagination.total, 0);
 });
 
-reading('has one event for every answer that was not D0, most recent first', async () => {
+reading('has one event for every answer that was not D0, newest first', async () => {
   const id = await caller.createInstance({ initial_config: ANALYTICAL });
   const expected: object[] = [];
   for (let i = 0; i < 60; i += 1) {
@@ -82,14 +82,14 @@ paging.before(async () => {
   }
 });
 
-paging('shows the newest 1,000 and the true total when no page is asked for', async () => {
+paging('shows the newest 1,000 and the true total without a page in the query', async () => {
   assert.ok(total > 1_000, `${total} events`);
   const { data, pagination } = (await drift(caller, id)).body;
   assert.is(data.length, 1_000);
   assert.equal(pagination, { total });
 });
 
-paging('has all four fields of pagination as soon as a page is asked for', async () => {
+paging('has all four fields of pagination with a page in the query', async () => {
   const byLimit = (await drift(caller, id, '?limit=10')).body;
   assert.is(byLimit.data.length, 10);
   assert.equal(placeOf(byLimit.pagination), { limit: 10, offset: 0, total, has_more: true });
@@ -99,12 +99,12 @@ paging('has all four fields of pagination as soon as a page is asked for', async
   assert.equal(byOffset.pagination, last);
 });
 
-paging('ending exactly with a page has no more', async () => {
+paging('ends with has_more false when the last page is full', async () => {
   const { pagination } = (await drift(caller, id, `?limit=5&offset=${total - 5}`)).body;
   assert.equal(placeOf(pagination), { limit: 5, offset: total - 5, total, has_more: false });
 });
 
-paging('has no gap and no double', async () => {
+paging('has no gap and no duplicate', async () => {
   const cycles: number[] = [];
   for (let offset = 0; offset < total; offset += 400) {
     const { data } = (await drift(caller, id, `?limit=400&offset=${offset}`)).body;

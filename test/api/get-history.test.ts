@@ -36,7 +36,7 @@ reading('of a fresh instance is answered 200 with an empty page', async () => {
   });
 });
 
-reading('shows exactly what was sent, and when', async () => {
+reading('shows exactly the observations that were sent, and their times', async () => {
   const one = await caller.createInstance();
   const sent = observationAt(5, { signal_strength: 0.123456789, confidence: 0, context: { a: 1 } });
   await caller.process(one, sent);
@@ -49,7 +49,7 @@ reading('shows the newest 100 first by default', async () => {
   assert.equal(placeOf(pagination), { limit: 100, offset: 0, total: 250, has_more: true });
 });
 
-reading('pages without a gap and without a double', async () => {
+reading('has no gap and no duplicate across pages', async () => {
   const seen: number[] = [];
   for (let offset = 0; offset < 250; offset += 70) {
     const { data, pagination } = (await history(id, `?limit=70&offset=${offset}`)).body;
@@ -64,35 +64,35 @@ reading('pages without a gap and without a double', async () => {
   assert.equal(seen, down(250, 1));
 });
 
-reading('ending exactly with a page has no more', async () => {
+reading('ends with has_more false when the last page is full', async () => {
   const { pagination } = (await history(id, '?limit=50&offset=200')).body;
   assert.equal(placeOf(pagination), { limit: 50, offset: 200, total: 250, has_more: false });
 });
 
-reading('at both bounds of limit is answered 200', async () => {
+reading('is answered 200 at both bounds of limit', async () => {
   assert.equal(await cyclesIn(id, '?limit=1'), [250]);
   assert.equal(await cyclesIn(id, '?limit=1000'), down(250, 1));
 });
 
-reading('past the end is answered 200 with nothing, and the true total', async () => {
+reading('past the end is answered 200 with no rows, and the true total', async () => {
   const { data, pagination } = (await history(id, '?offset=250')).body;
   assert.equal(data, []);
   assert.equal(placeOf(pagination), { limit: 100, offset: 250, total: 250, has_more: false });
 });
 
-reading('pairs every context with its own cycle', async () => {
+reading('shows every context at its own cycle', async () => {
   const { data } = (await history(id, '?limit=1000')).body;
   for (const { cycle, context } of data) assert.is(context.n, cycle);
 });
 
-reading('has a total that is the instance’s cycle count', async () => {
+reading('has the instance’s cycle count as its total', async () => {
   const { cycle_count } = (await caller.send('GET', `/instances/${id}`)).body.data;
   assert.is((await history(id)).body.pagination.total, cycle_count);
 });
 
 const large = suite('getting 1,000 records with the largest contexts');
 
-large('is answered in pages of 1 MiB at most, without a gap and without a double', async () => {
+large('is answered in pages of at most 1 MiB, without a gap or duplicate', async () => {
   const big = await caller.createInstance();
   const path = `/instances/${big}/process/batch`;
   const letters = 'é"'.repeat(2_000);
@@ -112,7 +112,7 @@ large('is answered in pages of 1 MiB at most, without a gap and without a double
     assert.equal([limit, offset, total], [1_000, seen.length, 1_000]);
     seen.push(...body.data.map(({ cycle }: Row) => cycle));
     isMore = has_more;
-    // Full to the last row: with another one they would not fit.
+    // The page is full: one more row would not fit.
     if (isMore) assert.is(body.data.length, 128);
   }
   assert.equal(seen, down(1_000, 1));

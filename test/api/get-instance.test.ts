@@ -40,7 +40,7 @@ present('shows the state after the last cycle', async () => {
   assert.is(data.stability_index, snapshot.stability_index);
 });
 
-present('the same updated_at stands in every answer after a change', async () => {
+present('has the same updated_at in every answer after a change', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const snapshot = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
@@ -54,9 +54,9 @@ present('the same updated_at stands in every answer after a change', async () =>
   assert.is(after.cycle_count, 0);
 });
 
-const absent = suite('getting an instance that is not there');
+const absent = suite('getting an instance that does not exist');
 
-absent('is answered 404, to the letter the same whatever the reason', async () => {
+absent('is answered 404 with the same body, whatever the reason', async () => {
   const other = await newCaller();
   const foreignId = await other.createInstance();
   const deletedId = await caller.createInstance();
@@ -78,7 +78,7 @@ absent('is answered 404, to the letter the same whatever the reason', async () =
   assert.is(bodies.size, 1);
 });
 
-absent('a query parameter is answered 400 with its name', async () => {
+absent('with a query parameter is answered 400 with the parameter’s name', async () => {
   const answer = await caller.send('GET', `/instances/inst_0123456789abcdef?fields=id`);
   const details = { field: 'fields', reason: 'unknown_parameter' };
   assertRefused(answer, 400, 'invalid_request', details);

@@ -24,7 +24,7 @@ const DERIVED: Record<string, readonly [actions: string, path: string, minutes: 
 const getting = suite('getting a persona');
 
 for (const [word, [actions, path, minutes]] of Object.entries(DERIVED)) {
-  getting(`persona_${word} is answered 200 with what its profile implies`, async () => {
+  getting(`persona_${word} is answered 200 with the values derived from its profile`, async () => {
     const answer = await get(`persona_${word}`);
     assert.is(answer.status, 200);
     const { data } = answer.body;
@@ -40,7 +40,7 @@ for (const [word, [actions, path, minutes]] of Object.entries(DERIVED)) {
   });
 }
 
-getting('has every field of the list and three more', async () => {
+getting('has every field of a list item and three more', async () => {
   const { data } = (await caller.send('GET', '/personas')).body;
   for (const listed of data) {
     const { long_description, preferred_actions, stress_recovery, ...rest } = (await get(listed.id))

@@ -7,7 +7,7 @@ const get = (query = '') => caller.send('GET', `/test/questions${query}`);
 
 const getting = suite('getting the questions of the test');
 
-getting('is answered 200 with 35 questions in their order, and no key', async () => {
+getting('is answered 200 with 35 questions in order, and without the scoring key', async () => {
   const answer = await get();
   assert.is(answer.status, 200);
   const { questions, ...rest } = answer.body.data;

@@ -30,7 +30,7 @@ reading('of a fresh instance is answered 200 at cycle 0 with the instance’s ti
   assert.is(answer.headers.get('etag'), made.headers.get('etag'));
 });
 
-reading('after a cycle is that cycle’s snapshot and three fields more', async () => {
+reading('after a cycle is that cycle’s snapshot and three more fields', async () => {
   const id = await caller.createInstance();
   const processed = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0, { mode_target: 'STRESS_RESPONSE', signal_strength: 0.9 }),

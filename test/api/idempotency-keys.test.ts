@@ -7,7 +7,7 @@ const { caller, newCaller } = await sharedScene();
 
 const usedUp = suite('a keyed call when the quota is used up');
 
-usedUp('is replayed with 200 if it was answered before, else refused with 429', async () => {
+usedUp('is replayed with 200 if it was answered before, otherwise refused with 429', async () => {
   const poor = await newCaller({ cyclesPerMonth: 2 });
   const id = await poor.createInstance();
   const path = `/instances/${id}/process/batch`;
@@ -25,7 +25,7 @@ usedUp('is replayed with 200 if it was answered before, else refused with 429', 
   assert.is((await poor.send('GET', `/instances/${id}`)).body.data.cycle_count, 2);
 });
 
-usedUp('with another body under a known key is not processed', async () => {
+usedUp('with another body under a known key is refused', async () => {
   const poor = await newCaller({ cyclesPerMonth: 1 });
   const id = await poor.createInstance();
   const path = `/instances/${id}/process`;
@@ -61,7 +61,7 @@ created('repeated after its instance was deleted is answered 409', async () => {
 
 const spelled = suite('an Idempotency-Key');
 
-spelled('of one or 255 characters is taken', async () => {
+spelled('of 1 to 255 characters is accepted', async () => {
   for (const key of ['k', 'k'.repeat(255)]) {
     const call = { method: 'POST', path: '/instances', json: { name: 'x' } };
     const first = await sendKeyed(caller, call, key);
@@ -84,7 +84,7 @@ for (const [what, key] of Object.entries({
   });
 }
 
-spelled('is ignored where nothing is committed under it', async () => {
+spelled('is ignored by calls that commit nothing', async () => {
   const headers = { 'idempotency-key': 'k'.repeat(256) };
   const id = await caller.createInstance();
   assert.is((await caller.send('GET', `/instances/${id}`, { headers })).status, 200);

@@ -9,7 +9,7 @@ const REUSED = { field: 'Idempotency-Key', reason: 'idempotency_key_reused' };
 const retried = suite('a call with an Idempotency-Key that is sent again');
 
 for (const [kind, make] of Object.entries({ 'a UUIDv7': () => uuidV7(), 'any text': newKey })) {
-  retried(`under ${kind} is answered the same, to the byte, and marked as replayed`, async () => {
+  retried(`under ${kind} is answered with the same bytes, and marked as replayed`, async () => {
     for (const call of await keyedCalls(caller)) {
       const key = make();
       const first = await sendKeyed(caller, call, key);
@@ -29,7 +29,7 @@ retried('under an old or future UUIDv7 is answered the same as well', async () =
   }
 });
 
-retried('makes one cycle and one charge, but two requests', async () => {
+retried('costs one cycle once, and two requests', async () => {
   const id = await caller.createInstance();
   const call = { method: 'POST', path: `/instances/${id}/process`, json: observationAt(0) };
   const key = newKey();
@@ -40,7 +40,7 @@ retried('makes one cycle and one charge, but two requests', async () => {
   assert.is((await caller.send('GET', `/instances/${id}`)).body.data.cycle_count, 1);
 });
 
-retried('is answered as it was, whatever has happened to the instance since', async () => {
+retried('is answered as before, whatever has happened to the instance since', async () => {
   const id = await caller.createInstance();
   const call = { method: 'POST', path: `/instances/${id}/process`, json: observationAt(0) };
   const key = newKey();
@@ -51,7 +51,7 @@ retried('is answered as it was, whatever has happened to the instance since', as
   assertReplayed(await sendKeyed(caller, call, key), first);
 });
 
-retried('while the first is still running waits and gets the first one’s answer', async () => {
+retried('during the first call waits and gets the first call’s answer', async () => {
   const id = await caller.createInstance();
   const observations = Array.from({ length: 100 }, (_, index) => observationAt(index));
   const json = { observations, include_intermediate: true };
@@ -67,7 +67,7 @@ retried('while the first is still running waits and gets the first one’s answe
   assert.is(limitOf(after, 'monthly'), before - 100);
 });
 
-retried('many creates at once make one instance', async () => {
+retried('many times in parallel creates one instance', async () => {
   const someone = await newCaller();
   const call = { method: 'POST', path: '/instances', json: { name: 'once' } };
   const key = newKey();
@@ -84,7 +84,7 @@ retried('without its key is a new call', async () => {
   assert.is((await someone.send('GET', '/instances')).body.pagination.total, 2);
 });
 
-const reused = suite('an Idempotency-Key that is used for something else');
+const reused = suite('an Idempotency-Key that is reused for something else');
 
 reused('with another body is answered 422 and changes nothing', async () => {
   const id = await caller.createInstance();
@@ -127,7 +127,7 @@ reused('on another instance, or by another account, is a call of its own: 200', 
   }
 });
 
-reused('for a create and then on the instance it made is two calls', async () => {
+reused('for a create and then on the created instance is two calls', async () => {
   const key = newKey();
   const made = await sendKeyed(
     caller,
@@ -140,7 +140,7 @@ reused('for a create and then on the instance it made is two calls', async () =>
   assert.is(answer.body.data.snapshot.cycle, 1);
 });
 
-reused('by another account’s create makes another instance', async () => {
+reused('for another account’s create creates another instance', async () => {
   const key = newKey();
   const call = { method: 'POST', path: '/instances', json: { name: 'x' } };
   const mine = await sendKeyed(caller, call, key);
@@ -150,7 +150,7 @@ reused('by another account’s create makes another instance', async () => {
 
 const unstored = suite('an answer that is not a committed success');
 
-unstored('is not stored: a refused call can be put right under its key', async () => {
+unstored('is not stored: a refused call can be corrected under its key', async () => {
   const id = await caller.createInstance();
   const path = `/instances/${id}/process`;
   const key = newKey();
@@ -161,7 +161,7 @@ unstored('is not stored: a refused call can be put right under its key', async (
   assert.is(right.headers.get('idempotent-replayed'), null);
 });
 
-unstored('is decided again: a throttled observation is accepted later', async () => {
+unstored('is not replayed: a throttled observation is accepted later', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const path = `/instances/${id}/process`;
@@ -178,7 +178,7 @@ unstored('is decided again: a throttled observation is accepted later', async ()
   assert.is(accepted.body.data.snapshot.cycle, 1);
 });
 
-unstored('is decided again: a mismatch is right with another tag', async () => {
+unstored('is not replayed: after a mismatch the call succeeds with the new tag', async () => {
   const id = await caller.createInstance();
   const path = `/instances/${id}/reset`;
   const headers = { 'idempotency-key': newKey() };
@@ -188,7 +188,7 @@ unstored('is decided again: a mismatch is right with another tag', async () => {
   assert.is((await caller.send('POST', path, { json, headers })).status, 200);
 });
 
-unstored('is decided again: a call on an unknown instance is 404 every time', async () => {
+unstored('is not replayed: a call on an unknown instance is 404 every time', async () => {
   const path = '/instances/inst_0123456789abcdef/process';
   const key = newKey();
   for (let i = 0; i < 2; i += 1) {

@@ -10,7 +10,7 @@ const create = (key?: string) =>
     headers: key === undefined ? {} : { 'idempotency-key': key },
   });
 
-const limit = suite('an account that has as many instances as was agreed');
+const limit = suite('an account at its maximum number of instances');
 
 limit('is refused one more with 403, which counts as a request and costs no cycle', async () => {
   const id = await caller.createInstance();
@@ -29,7 +29,7 @@ limit('is refused one more with 403, which counts as a request and costs no cycl
   assertRefused(await create(), 403, 'forbidden', { reason: 'instance_limit' });
 });
 
-limit('is refused no more of them however many come at once', async () => {
+limit('is refused every further create, however many come in parallel', async () => {
   const other = await newCaller({ instances: 5 });
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => other.send('POST', '/instances', { json: { name: 'Ada' } })),

@@ -7,7 +7,7 @@ import { morning, sharedScene } from '#test/support/scene';
 const { caller } = await sharedScene();
 const HEADERS = { 'content-type': 'application/json' };
 
-/** An observation with this text as its context, its key spelled as it is given. */
+/** A body of an observation with this raw JSON as its context. */
 const observation = (context: string, seconds: number, key = 'context') =>
   `{ "mode_target" : "ORDER", "${key}":${context},"signal_strength":0.5,"timestamp":"${morning(seconds)}"}`;
 
@@ -16,7 +16,7 @@ async function post(path: string, body: string): Promise<void> {
   assert.is(answer.status, 200, answer.text);
 }
 
-/** The contexts in the text of an instance's history, oldest first. */
+/** The raw JSON of each context in an instance's history, oldest first. */
 async function contextsOf(id: string): Promise<string[]> {
   const { text } = await caller.send('GET', `/instances/${id}/history`);
   const found = [...text.matchAll(/"confidence":1,"context":(.*?),"timestamp":"2026-/gs)];
@@ -43,7 +43,7 @@ for (const [what, context] of [
   });
 }
 
-kept('means what was sent, whatever was sent, alone and in a batch', async () => {
+kept('keeps its meaning, whatever was sent, alone and in a batch', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(arbitraryJsonObject, { minLength: 1, maxLength: 4 }), async (all) => {
       const id = await caller.createInstance();
@@ -57,7 +57,7 @@ kept('means what was sent, whatever was sent, alone and in a batch', async () =>
   );
 });
 
-kept('takes no more than it needs: gaps and escapes count for nothing', async () => {
+kept('is stored without unneeded white space and escapes, which do not count', async () => {
   const id = await caller.createInstance();
   const sent = `{ "a" :${' '.repeat(9_000)}"${'\\u0041'.repeat(2_000)}" }`;
   await post(`/instances/${id}/process`, observation(sent, 0));

@@ -12,7 +12,7 @@ const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
 const nowS = () => Date.now() / 1_000;
 
-/** Asserts the row of an unknown caller. */
+/** Asserts the limit headers of an unknown caller. */
 function assertUnknown(answer: Answer): void {
   const [limit, remaining, reset = 0, monthly] = all(answer);
   assert.equal([limit, remaining, monthly], [0, 0, 0]);
@@ -33,7 +33,7 @@ unknown('401 has zeros and a reset in 60 s', async () => {
   }
 });
 
-unknown('an unknown path without a key is 401 with zeros', async () => {
+unknown('has zeros and 401 for an unknown path without a key', async () => {
   const answer = await send(service, 'GET', '/nowhere');
   assert.is(answer.status, 401);
   assertUnknown(answer);
@@ -65,7 +65,7 @@ for (const [what, [bytes, status]] of Object.entries(BROKEN)) {
   });
 }
 
-unknown('outside /v1 there are none of these headers', async () => {
+unknown('outside /v1 has none of these headers', async () => {
   const response = await fetch(`${service.origin}/elsewhere`);
   assert.is(response.status, 404);
   assert.is(await response.text(), 'Not Found\n');
@@ -74,12 +74,12 @@ unknown('outside /v1 there are none of these headers', async () => {
   assert.is(response.headers.get('x-monthly-remaining'), null);
 });
 
-/** How often a test tries to see a second's look-ups spent. */
+/** Maximum tries to exhaust the look-ups of one second. */
 const ROUNDS_MAX = 20;
 
 const guessing = suite('an address that has sent 30 unknown keys in a minute');
 
-/** A key of the right form and checksum that was never made. */
+/** A key of the right form and checksum that was never created. */
 function unknownKey(index: number): string {
   return formatApiKey('000000000000', String(index).padStart(32, '0'));
 }
@@ -89,7 +89,7 @@ function auth(): string[] {
 }
 
 guessing(
-  'has few unknown keys looked up: the others are 503, also one that exists, but none seen lately',
+  'has few keys looked up: others are 503, also a valid one unless it was used recently',
   async () => {
     const newcomer = await newCaller();
     const known = await newCaller();
@@ -113,7 +113,7 @@ guessing(
   },
 );
 
-/** Asks until the key is looked up: every second some are. */
+/** Repeats the request until the key is looked up: some look-ups are free every second. */
 async function patiently(newcomer: Caller): Promise<Answer> {
   for (;;) {
     const answer = await newcomer.send('GET', '/personas');
@@ -122,7 +122,7 @@ async function patiently(newcomer: Caller): Promise<Answer> {
   }
 }
 
-guessing('is named in a metric and in one line of the log', async () => {
+guessing('is named in a metric and in one log line', async () => {
   const count = (await metricValues(service)).get('edge_unknown_keys_not_looked_up_total') ?? 0;
   assert.ok(count > 0);
   const lines = service.log().split('\n');
@@ -134,7 +134,7 @@ guessing('is named in a metric and in one line of the log', async () => {
 });
 
 guessing(
-  'is not waited for where its body would be refused: the answer comes before the body',
+  'gets its answer before the body is sent, where that body would be refused anyway',
   async () => {
     const answer = await flooded(async () => {
       using connection = await dial(service);
@@ -153,8 +153,8 @@ guessing(
 );
 
 /**
- * Sends more unknown keys at once than are looked up in a second, and looks at what came of it, until
- * it sees what it looks for: a second may end meanwhile.
+ * Sends more unknown keys in parallel than are looked up in a second. Repeats until `look` finds
+ * the expected answers, because a second may end during the flood.
  */
 async function flooded(
   look: (answers: Answer[], tookS: number) => Promise<Answer | undefined> | Answer | undefined,
@@ -173,7 +173,7 @@ async function flooded(
   return undefined;
 }
 
-/** Fulfils once the body of a connection's request is waited for: its key may be looked up after all. */
+/** Fulfils once the service waits for the request's body: its key may be looked up. */
 async function bodyAwaited(connection: RawConnection): Promise<undefined> {
   while (!connection.isEnded) {
     if (((await metricValues(service)).get('edge_unfinished_bodies') ?? 0) > 0) return;

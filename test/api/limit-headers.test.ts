@@ -17,7 +17,7 @@ async function newAccount() {
   return { someone, first: await someone.send('GET', '/personas') };
 }
 
-/** Asserts the row of a counted call that used `cycles`. */
+/** Asserts the headers of a call that used one request and `cycles`. */
 function assertNext(answer: Answer, previous: Answer, cycles: number): void {
   const [limit, remaining, reset, monthly] = all(previous);
   assert.equal(all(answer), [limit, (remaining ?? 0) - 1, reset, (monthly ?? 0) - cycles]);
@@ -45,7 +45,7 @@ first('has the numbers of every plan', async () => {
   }
 });
 
-first('says the same in the IETF pair', async () => {
+first('has the same numbers in the IETF headers', async () => {
   const { someone, first: answer } = await newAccount();
   const policy = '"minute";q=1000;w=60, "month";q=50;qu="cycles"';
   assert.is(answer.headers.get('ratelimit-policy'), policy);
@@ -63,7 +63,7 @@ first('says the same in the IETF pair', async () => {
 
 const counted = suite('an answer to a valid key');
 
-counted('whatever its status counts one request and only the cycles it used', async () => {
+counted('counts one request whatever its status, and only the used cycles', async () => {
   const { someone, first: start } = await newAccount();
   const made = await someone.send('POST', '/instances', { json: { name: 'x' } });
   assertNext(made, start, 0);
@@ -112,7 +112,7 @@ counted('whatever its status counts one request and only the cycles it used', as
   }
 });
 
-counted('HEAD is 404 with Allow, and counts', async () => {
+counted('to HEAD is 404 with Allow, and counts', async () => {
   const { someone, first: start } = await newAccount();
   const answer = await send(service, 'HEAD', '/instances', {
     headers: { authorization: `Bearer ${someone.key}` },
@@ -123,7 +123,7 @@ counted('HEAD is 404 with Allow, and counts', async () => {
   assertNext(answer, start, 0);
 });
 
-counted('a read-only key’s 403 counts, and reserves nothing', async () => {
+counted('to a read-only key’s write is 403, counts, and reserves no cycle', async () => {
   const { someone, first: start } = await newAccount();
   const id = await someone.createInstance();
   const key = await newKey(service, someone.accountId, 'read');
@@ -135,7 +135,7 @@ counted('a read-only key’s 403 counts, and reserves nothing', async () => {
   assert.is(limitOf(answer, 'remaining'), limitOf(start, 'remaining') - 3);
 });
 
-counted('a suspended account’s 403 counts', async () => {
+counted('to a suspended account is 403, and counts', async () => {
   const { someone, first: start } = await newAccount();
   const path = `/accounts/${someone.accountId}/status`;
   await admin(service, 'PUT', path, { status: 'suspended' });
@@ -144,13 +144,13 @@ counted('a suspended account’s 403 counts', async () => {
   assertNext(answer, start, 0);
 });
 
-counted('two keys of one account count together', async () => {
+counted('counts for the account, whichever of its keys is used', async () => {
   const { someone, first: start } = await newAccount();
   const key = await newKey(service, someone.accountId, 'full');
   assertNext(await callerOf(service, someone.accountId, key).send('GET', '/personas'), start, 0);
 });
 
-counted('a replayed answer counts a request and no cycle', async () => {
+counted('that is replayed counts a request and no cycle', async () => {
   const { someone } = await newAccount();
   const id = await someone.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'limit-row' } };
@@ -160,7 +160,7 @@ counted('a replayed answer counts a request and no cycle', async () => {
   assertNext(again, made, 0);
 });
 
-counted('parallel calls never show the same remainder twice', async () => {
+counted('never shows the same remainder to two parallel calls', async () => {
   const { someone } = await newAccount();
   const answers = await Promise.all(
     Array.from({ length: 40 }, () => someone.send('GET', '/personas')),
@@ -169,7 +169,7 @@ counted('parallel calls never show the same remainder twice', async () => {
   assert.is(new Set(answers.map((answer) => limitOf(answer, 'reset'))).size, 1);
 });
 
-counted('a change of plan shows at once, what was used stays used', async () => {
+counted('shows a change of plan at once, and keeps the used amount', async () => {
   const { someone } = await newAccount();
   const id = await someone.createInstance();
   await someone.process(id, observationAt(0));
@@ -194,7 +194,7 @@ counted('a change of plan shows at once, what was used stays used', async () => 
 const limited = suite('429 rate_limited');
 
 limited(
-  'has remaining 0, the window’s end, the month as it is, and a wait that suffices',
+  'has remaining 0, the window’s end, the unchanged month, and a sufficient wait',
   async () => {
     const someone = await newCaller({ plan: 'free' });
     let answer = await someone.send('GET', '/personas');
@@ -229,7 +229,7 @@ limited('reserves no cycle', async () => {
 
 const quota = suite('429 quota_exceeded');
 
-quota('counts the request and shows what is really left', async () => {
+quota('counts the request and shows the cycles that are left', async () => {
   const { someone } = await newAccount();
   const id = await someone.createInstance();
   const observations = (count: number, from: number) =>

@@ -6,7 +6,7 @@ const { newCaller } = await sharedScene();
 
 type Row = { readonly id: string; readonly name: string; readonly cycle: number };
 
-/** Walks a list to its end by cursors; `between` runs after each page. */
+/** Reads all pages of a list by cursors; `between` runs after each page. */
 async function walk(
   caller: SceneCaller,
   path: string,
@@ -42,7 +42,7 @@ const rename = (caller: SceneCaller, id: string | undefined, name: string) =>
 const countsOf = (rows: readonly Row[], ids: readonly string[]) =>
   ids.map((id) => rows.filter((row) => row.id === id).length);
 
-const instances = suite('a walk through instances by cursors');
+const instances = suite('paging through instances by cursors');
 
 for (const sort of ['created_at', 'name']) {
   for (const order of ['asc', 'desc']) {
@@ -71,7 +71,8 @@ for (const sort of ['created_at', 'name']) {
         const ids = await named(caller);
         const query = `limit=3&sort=${sort}&order=${order}${search}`;
         const rows = await walk(caller, '/instances', query, async (page) => {
-          // To the other end and back, and about the middle, shown already or not.
+          // Moves rows to the other end and back, and around the middle, before and after they were
+          // shown.
           await rename(caller, ids[0], `zb0${page}`);
           await rename(caller, ids[9], `ab0${page}`);
           await rename(caller, ids[8], page % 2 === 0 ? 'zzb0' : 'b08');
@@ -86,7 +87,7 @@ for (const sort of ['created_at', 'name']) {
   }
 }
 
-instances('of which nothing changes has the order of offsets', async () => {
+instances('has the order of offsets when nothing changes', async () => {
   const caller = await newCaller({ requestsPerMinute: 1_000 });
   await named(caller);
   for (const query of ['sort=name&order=asc', 'sort=created_at&order=desc', 'search=B0']) {
@@ -95,7 +96,7 @@ instances('of which nothing changes has the order of offsets', async () => {
   }
 });
 
-instances('may begin behind an offset', async () => {
+instances('may start at an offset', async () => {
   const caller = await newCaller({ requestsPerMinute: 1_000 });
   await named(caller);
   const all = (await caller.send('GET', '/instances?limit=100&order=asc')).body.data;
@@ -109,11 +110,11 @@ instances('may begin behind an offset', async () => {
   });
 });
 
-const records = suite('a walk through an instance’s rows by cursors');
+const records = suite('paging through an instance’s rows by cursors');
 
 for (const list of ['history', 'drift']) {
   for (const generation of ['current', 'all']) {
-    records(`through ${list} of generation ${generation} has each once`, async () => {
+    records(`shows each row of ${list} of generation ${generation} once`, async () => {
       const caller = await newCaller({ requestsPerMinute: 1_000 });
       const id = await caller.createInstance({
         initial_config: { mode_strengths: { order: 0.8, identity: 0.6 } },
@@ -140,7 +141,7 @@ for (const list of ['history', 'drift']) {
 
 const refused = suite('a cursor');
 
-refused('that no list has given out is answered 400', async () => {
+refused('that no list has issued is answered 400', async () => {
   const caller = await newCaller({ requestsPerMinute: 1_000 });
   const ids = await named(caller);
   for (const id of ids.slice(0, 2)) {

@@ -51,7 +51,7 @@ many('shows exactly the documented fields of an item', async () => {
   assert.equal(Object.keys(body.data[0]), fields);
 });
 
-many('pages without a gap and without a double, in both directions', async () => {
+many('pages without a gap or a duplicate, in both directions', async () => {
   for (const order of ['asc', 'desc']) {
     const seen: string[] = [];
     for (let offset = 0; offset < 25; offset += 10) {
@@ -68,7 +68,7 @@ many('pages without a gap and without a double, in both directions', async () =>
   }
 });
 
-many('in ascending order is the descending one turned round', async () => {
+many('in ascending order is the reverse of the descending order', async () => {
   const up = (await list(owner, '?limit=100&order=asc')).body.data;
   const down = (await list(owner, '?limit=100&order=desc')).body.data;
   assert.equal(up, down.toReversed());
@@ -86,7 +86,7 @@ many('sorted by name goes by name', async () => {
   assert.equal(await namesIn(owner, '?sort=name&limit=100'), names.toReversed());
 });
 
-many('past the end is answered 200 with nothing, and the true total', async () => {
+many('past the end is answered 200 with no rows, and the true total', async () => {
   const { status, body } = await list(owner, '?offset=25');
   assert.is(status, 200);
   assert.equal(body.data, []);
@@ -95,7 +95,7 @@ many('past the end is answered 200 with nothing, and the true total', async () =
   assert.equal(far.body.data, []);
 });
 
-many('ending exactly with a page has no more', async () => {
+many('ends with has_more false when the last page is full', async () => {
   assert.is((await list(owner, '?limit=5&offset=20')).body.pagination.has_more, false);
   assert.is((await list(owner, '?limit=5&offset=19')).body.pagination.has_more, true);
 });
@@ -105,7 +105,7 @@ many('at both bounds of limit is answered 200', async () => {
   assert.is((await list(owner, '?limit=100')).body.data.length, 25);
 });
 
-many('shows the cycles and the energy of now', async () => {
+many('shows the current cycles and energy', async () => {
   const id = createdIds[3] ?? '';
   const { snapshot } = await owner.process(id, observationAt(0));
   const { data } = (await list(owner, '?limit=100')).body;
@@ -114,7 +114,7 @@ many('shows the cycles and the energy of now', async () => {
   assert.is(item.energy_level, snapshot.energy_level);
 });
 
-many('knows a new name and a deletion at once', async () => {
+many('shows a new name and a deletion at once', async () => {
   const id = createdIds[4] ?? '';
   await owner.send('PATCH', `/instances/${id}`, { json: { name: 'aaa first' } });
   assert.is((await namesIn(owner, '?sort=name&order=asc&limit=1'))[0], 'aaa first');
@@ -124,21 +124,21 @@ many('knows a new name and a deletion at once', async () => {
   assert.not.ok(body.data.some((row: Listed) => row.id === id));
 });
 
-many('never shows another account’s', async () => {
+many('never shows the instances of other accounts', async () => {
   await caller.createInstance({ name: 'not theirs' });
   assert.not.ok((await namesIn(owner, '?limit=100')).includes('not theirs'));
 });
 
 const names = suite('listing by name');
 
-names('goes by code point, so that an emoji comes after U+FF5E', async () => {
+names('sorts by code point, so that an emoji comes after U+FF5E', async () => {
   const someone = await newCaller();
   const wanted = ['B', 'Z', 'a', 'ä', '\uff5e', '😀'];
   for (const name of wanted.toReversed()) await someone.createInstance({ name });
   assert.equal(await namesIn(someone, '?sort=name&order=asc'), wanted);
 });
 
-names('breaks ties by the time of creation, then by id', async () => {
+names('breaks ties by time of creation, then by id', async () => {
   const someone = await newCaller();
   for (let i = 0; i < 5; i += 1) await someone.createInstance({ name: 'same' });
   const { data } = (await list(someone, '?sort=name&order=asc')).body;
@@ -155,7 +155,7 @@ searched.before(async () => {
   }
 });
 
-searched('has those with the text in their name, in whatever case, in the same order', async () => {
+searched('has instances with the text in their name, in any case, in the same order', async () => {
   assert.equal(await namesIn(searcher, '?search=ORDER'), ['Border guard', 'Order bot']);
   assert.equal(await namesIn(searcher, '?search=order&sort=name'), ['Order bot', 'Border guard']);
   assert.equal(await namesIn(searcher, '?search=ZO%C3%8B'), ['Zoë (100%)']);
@@ -163,14 +163,14 @@ searched('has those with the text in their name, in whatever case, in the same o
   assert.equal(await namesIn(searcher, `?search=${'x'.repeat(64)}`), ['x'.repeat(100)]);
 });
 
-searched('counts what it finds, and goes on page by page', async () => {
+searched('counts its matches, and pages through them', async () => {
   const { body } = await list(searcher, '?search=order&limit=1&offset=1');
   assert.equal(placeOf(body.pagination), { limit: 1, offset: 1, total: 2, has_more: false });
   assert.is(body.data[0].name, 'Order bot');
   assert.equal((await list(searcher, '?search=nothing')).body.pagination.total, 0);
 });
 
-searched('has the one whose id it is, and none of another account', async () => {
+searched('finds an instance by its id, and none of another account', async () => {
   const [{ id }] = (await list(searcher, '?search=zoe')).body.data;
   assert.equal(await namesIn(searcher, `?search=${id}`), ['zoe']);
   assert.equal(await namesIn(searcher, `?search=${id.slice(0, -1)}`), []);

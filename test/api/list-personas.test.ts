@@ -49,7 +49,7 @@ listing('shows exactly the fields of a list item', async () => {
   }
 });
 
-listing('an instance made of a profile has the persona’s dominant modes', async () => {
+listing('has profiles that create instances with the persona’s dominant modes', async () => {
   const { data } = (await list()).body;
   for (const [index, [, name, , dominant]] of PERSONAS.entries()) {
     const config = { mode_strengths: data[index].mode_profile };

@@ -9,7 +9,7 @@ const BACK = 'https://app.example/billing';
 
 const nowhere = suite('a service without a payment provider');
 
-nowhere('sells nothing and believes no notification', async () => {
+nowhere('offers no plans and accepts no notifications', async () => {
   const { body, signature } = bought(caller.accountId);
   for (const answer of [
     await caller.send('POST', '/billing/checkout', {

@@ -8,7 +8,7 @@ const scene = await openScene(LOCAL_BILLING);
 const { service, newCaller, close } = scene;
 const stranger = keyless(scene);
 
-/** How soon a plan counts, in milliseconds. Source: docs/billing.md. */
+/** Maximum delay until a plan takes effect, in milliseconds. Source: docs/billing.md. */
 const EFFECTIVE_MS = 1_000;
 
 async function planOf(caller: SceneCaller): Promise<string> {
@@ -19,9 +19,9 @@ async function changesOf(caller: SceneCaller): Promise<ReturnType<typeof JSON.pa
   return (await caller.send('GET', '/audit?action=plan.change')).body.data;
 }
 
-const taken = suite('a notification that the payment provider has signed');
+const taken = suite('a notification with a valid signature of the payment provider');
 
-taken('gives the account its plan within a second, without any key', async () => {
+taken('changes the account’s plan within a second, without an API key', async () => {
   const caller = await newCaller({ plan: 'free' });
   assert.is(await planOf(caller), 'free');
   const { body, signature } = bought(caller.accountId);
@@ -33,7 +33,7 @@ taken('gives the account its plan within a second, without any key', async () =>
   assert.is(limitOf(await caller.send('GET', '/personas'), 'limit'), 300);
 });
 
-taken('is two lines of the audit trail, and none when it comes again', async () => {
+taken('adds two lines to the audit trail, and none when it is repeated', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   for (let times = 0; times < 3; times += 1) {
@@ -48,7 +48,7 @@ taken('is two lines of the audit trail, and none when it comes again', async () 
   assert.equal([lines[1].before, lines[0].after], [{ plan: 'free' }, { plan: 'pro' }]);
 });
 
-taken('counts by its bytes, whatever they look like', async () => {
+taken('is verified by its bytes, not by its parsed content', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   assertForged(await stranger.notify(JSON.stringify(JSON.parse(body), null, 1), signature));
@@ -56,7 +56,7 @@ taken('counts by its bytes, whatever they look like', async () => {
   assert.is(await planOf(caller), 'pro');
 });
 
-const forged = suite('a notification that the payment provider has not signed');
+const forged = suite('a notification without a valid signature of the payment provider');
 
 function assertForged(answer: Parameters<typeof assertRefused>[0]): void {
   assertRefused(answer, 400, 'webhook_verification_failed');
@@ -76,7 +76,7 @@ forged('is refused, and changes nothing', async () => {
   assert.equal(await changesOf(caller), []);
 });
 
-forged('is no better with a key, which is neither looked at nor metered', async () => {
+forged('is refused with an API key as well, which is neither checked nor metered', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   const before = limitOf(await caller.send('GET', '/personas'), 'remaining');
@@ -90,7 +90,7 @@ forged('is no better with a key, which is neither looked at nor metered', async 
   assert.ok(before > 0);
 });
 
-forged('is not read beyond 256 KiB, nor as another type', async () => {
+forged('is not read beyond 256 KiB, nor with another content type', async () => {
   const large = await stranger.notify(`"${'x'.repeat(256 * 1_024)}"`, 't=1,v1=00');
   assertRefused(large, 413, 'invalid_request', { reason: 'body_too_large' });
   const headers = { 'content-type': 'text/plain' };
@@ -101,7 +101,7 @@ forged('is not read beyond 256 KiB, nor as another type', async () => {
 
 const exception = suite('the exception from authentication');
 
-exception('is this method alone', async () => {
+exception('is for this method only', async () => {
   const caller = await newCaller();
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
     assertRefused(await stranger.send(method, NOTIFICATIONS), 401, 'unauthorized');
@@ -111,7 +111,7 @@ exception('is this method alone', async () => {
   }
 });
 
-exception('is this path alone', async () => {
+exception('is for this path only', async () => {
   for (const target of [
     '/v1/billing/notifications/',
     '/v1/billing/notifications/1',
@@ -132,7 +132,7 @@ exception('is this path alone', async () => {
 
 const flood = suite('a flood of forged notifications');
 
-flood('is soon refused unasked, and leaves callers and the provider in', async () => {
+flood('is soon refused without verification, and callers and the provider are served', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   const answers = [];

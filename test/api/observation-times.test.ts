@@ -56,7 +56,7 @@ early('says how long to wait: whole seconds, at least one', async () => {
   }
 });
 
-early('makes no cycle, no record, no charge, no new time and no new tag', async () => {
+early('costs and changes nothing: cycle, record, charge, time and tag', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const before = await caller.send('GET', `/instances/${id}`);
@@ -69,7 +69,7 @@ early('makes no cycle, no record, no charge, no new time and no new tag', async 
   assert.is((await timesOf(id)).length, 1);
 });
 
-early('does not move the interval: it still runs from the accepted one', async () => {
+early('does not extend the interval, which runs from the accepted observation', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   await send(id, observationAt(10.9));
@@ -79,7 +79,7 @@ early('does not move the interval: it still runs from the accepted one', async (
 early('without timestamps is throttled by the server’s clock', async () => {
   const id = await caller.createInstance();
   const asked = [];
-  // At once, and of several one at least: on a slow machine a second may pass between two of them.
+  // At least one of several parallel calls: on a slow machine a second may pass between two.
   for (let index = 0; index < 5; index += 1) asked.push(send(id, NOW));
   const answers = await Promise.all(asked);
   const throttled = answers.filter(({ headers }) => headers.get('x-throttled') === 'true');
@@ -88,7 +88,7 @@ early('without timestamps is throttled by the server’s clock', async () => {
   for (const { headers } of throttled) assert.is(headers.get('retry-after'), '1');
 });
 
-early('is on a clock of its own for every instance', async () => {
+early('does not throttle another instance', async () => {
   await caller.process(await caller.createInstance(), NOW);
   await caller.process(await caller.createInstance(), NOW);
 });
@@ -102,13 +102,13 @@ exact('is accepted: 200 and a cycle', async () => {
   assert.is(snapshot.cycle, 2);
 });
 
-exact('is measured in milliseconds, whatever finer digits say', async () => {
+exact('is measured in milliseconds, without finer digits', async () => {
   const id = await caller.createInstance();
   await caller.process(id, { ...NOW, timestamp: '2026-01-15T08:00:00.000999Z' });
   await caller.process(id, { ...NOW, timestamp: '2026-01-15T08:00:01.000000Z' });
 });
 
-const past = suite('an observation of the past');
+const past = suite('an observation in the past');
 
 past('may lie before the creation, and then no time has passed', async () => {
   const id = await caller.createInstance({ initial_config: { energy_level: 0.3 } });
@@ -119,7 +119,7 @@ past('may lie before the creation, and then no time has passed', async () => {
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
 
-past('lets the time between two of them pass for the model', async () => {
+past('makes the model’s time advance by the time between two observations', async () => {
   const id = await caller.createInstance({ initial_config: { energy_level: 0.3 } });
   const replay = new ModelReplay(MORNING_MS, { energyLevel: 0.3 });
   for (const seconds of [0, 1, 3_601, 90_001.5]) {
@@ -130,7 +130,7 @@ past('lets the time between two of them pass for the model', async () => {
   }
 });
 
-past('counts the first one’s time from the creation, where it lies after it', async () => {
+past('measures the time of the first one from the creation, if it lies after it', async () => {
   const made = await caller.send('POST', '/instances', {
     json: { name: 'x', initial_config: { energy_level: 0.3 } },
   });
@@ -143,15 +143,15 @@ past('counts the first one’s time from the creation, where it lies after it', 
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
 
-/** Asserts that an answer to what was asked at `askedMs` sends the caller away until about then. */
+/** Asserts the `Retry-After` of an answer to a call made at `askedMs`: until about `timeMs`. */
 function assertWaitUntil(timeMs: number, { headers }: Answer, askedMs: number): void {
   const waitMs = Number(headers.get('retry-after')) * 1_000;
   assert.ok(waitMs <= timeMs - askedMs + 2_000 && waitMs >= timeMs - Date.now() - 2_000);
 }
 
-const ahead = suite('an observation without a timestamp, after one that was ahead of the clock');
+const ahead = suite('an observation without a timestamp, after one ahead of the clock');
 
-ahead('is throttled until the clock is there, at once and a second later', async () => {
+ahead('is throttled until the clock has caught up, at once and a second later', async () => {
   const id = await caller.createInstance();
   const aheadMs = Date.now() + 200_000;
   await caller.process(id, { ...NOW, timestamp: isoAt(aheadMs) });
@@ -165,7 +165,7 @@ ahead('is throttled until the clock is there, at once and a second later', async
   assert.equal(await timesOf(id), [aheadMs, aheadMs + 1_000]);
 });
 
-ahead('of a batch that was spread is throttled as well', async () => {
+ahead('is throttled after a batch with spread timestamps as well', async () => {
   const id = await caller.createInstance();
   await caller.process(id, { ...NOW, timestamp: isoAt(Date.now() - 1_500) });
   const observations = Array.from({ length: 100 }, () => NOW);

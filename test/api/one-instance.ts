@@ -6,9 +6,9 @@ import { assertRefused, limitOf, observationAt, type Scene } from '#test/support
 /** A call about one instance. */
 type Call = (of: Caller, id: string) => Promise<Answer>;
 
-/** Tests that an endpoint changes nothing and costs nothing: `get` asks for an instance. */
+/** Tests that an endpoint changes nothing and costs no cycle: `get` reads an instance. */
 export function changesNothing(reading: Test, { caller }: Pick<Scene, 'caller'>, get: Call): void {
-  reading('changes nothing, however often, and costs no cycle', async () => {
+  reading('changes nothing, however often it is called, and costs no cycle', async () => {
     const id = await caller.createInstance();
     await caller.process(id, observationAt(0));
     const [first, second] = [await get(caller, id), await get(caller, id)];
@@ -17,7 +17,7 @@ export function changesNothing(reading: Test, { caller }: Pick<Scene, 'caller'>,
   });
 }
 
-/** Tests that an account's instance, `id`, is to other accounts like none, or like the `unknown`. */
+/** Tests that an account's instance `id` looks to other accounts like an `unknown` instance. */
 export function hidesFromOthers(
   tests: Test,
   { newCaller }: Pick<Scene, 'newCaller'>,

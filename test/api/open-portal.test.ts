@@ -8,9 +8,9 @@ const { newCaller, close } = scene;
 
 const BACK = { json: { return_url: 'https://app.example/billing' } };
 
-const portal = suite('the page to change what was bought');
+const portal = suite('the portal page to change a bought plan');
 
-portal('is that of the account’s own customer, and a line of its audit trail', async () => {
+portal('is that of the account’s own customer, with a line in its audit trail', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   assert.is((await keyless(scene).notify(body, signature)).status, 200);
@@ -24,13 +24,13 @@ portal('is that of the account’s own customer, and a line of its audit trail',
   );
 });
 
-portal('is not there for an account that has never bought anything', async () => {
+portal('is refused to an account that has never bought anything', async () => {
   const caller = await newCaller({ plan: 'free' });
   const answer = await caller.send('POST', '/billing/portal', BACK);
   assertRefused(answer, 404, 'not_found');
 });
 
-portal('leads back to safe addresses only', async () => {
+portal('returns to safe addresses only', async () => {
   const caller = await newCaller({ plan: 'free' });
   const json = { return_url: 'https://user@app.example/' };
   const answer = await caller.send('POST', '/billing/portal', { json });

@@ -17,7 +17,7 @@ async function instanceAt10() {
   return { id, send };
 }
 
-strict('gets 429 with retry_after for an observation that came too early', async () => {
+strict('gets 429 with retry_after for an early observation', async () => {
   const { send } = await instanceAt10();
   for (const [seconds, wait] of [
     [10, 1],
@@ -42,14 +42,14 @@ strict('is charged no cycle for it', async () => {
   assert.is(limitOf(after, 'remaining'), limitOf(before, 'remaining') - 1);
 });
 
-strict('is answered 200 like anybody else where nothing came too early', async () => {
+strict('is answered 200 like other callers when no observation is early', async () => {
   const { send } = await instanceAt10();
   const answer = await send('handling=strict', 11);
   assert.is(answer.status, 200);
   assert.is(answer.headers.get('preference-applied'), null);
 });
 
-strict('may spell it as RFC 7240 allows', async () => {
+strict('may spell the preference in any way of RFC 7240', async () => {
   const { send } = await instanceAt10();
   for (const prefer of [
     'Handling=strict',
@@ -62,7 +62,7 @@ strict('may spell it as RFC 7240 allows', async () => {
   }
 });
 
-strict('in other words is not meant: 200 and throttled', async () => {
+strict('with another preference is answered 200 and throttled', async () => {
   const { send } = await instanceAt10();
   for (const prefer of ['handling=lenient', 'strict', 'handling', 'x-handling=strict', '']) {
     const answer = await send(prefer, 10);
@@ -84,13 +84,13 @@ minimal('gets 204 for a deletion', async () => {
   assertRefused(await caller.send('GET', `/instances/${id}`), 404, 'not_found');
 });
 
-minimal('gets 404 with its body for an instance that is not there', async () => {
+minimal('gets 404 with its body for an instance that does not exist', async () => {
   const headers = { prefer: 'return=minimal' };
   const answer = await caller.send('DELETE', '/instances/inst_0123456789abcdef', { headers });
   assertRefused(answer, 404, 'not_found');
 });
 
-minimal('gets the whole answer everywhere else', async () => {
+minimal('gets the whole answer from all other endpoints', async () => {
   const headers = { prefer: 'return=minimal' };
   const made = await caller.send('POST', '/instances', { json: { name: 'x' }, headers });
   assert.is(made.status, 201);

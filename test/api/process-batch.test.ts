@@ -27,9 +27,9 @@ accepted('is answered 200 with the last state and the count', async () => {
   assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
-accepted('with as many numbers in its contexts as fit is answered 200', async () => {
+accepted('with contexts full of numbers up to the limit is answered 200', async () => {
   const id = await caller.createInstance();
-  // Printed as a double each of them would take five times as much.
+  // Printed as doubles, these numbers would take five times as much space.
   const numbers = Array.from({ length: 360 }, () => '1e20').join(',');
   const one = `{"mode_target":"ORDER","signal_strength":0.5,"context":{"n":[${numbers}]}}`;
   const body = `{"observations":[${Array.from({ length: 100 }, () => one).join(',')}]}`;
@@ -59,7 +59,7 @@ accepted('with include_intermediate is answered 200 with every state in order', 
   assert.equal(last, same);
 });
 
-accepted('of one is answered 200, with and without its time', async () => {
+accepted('of one item is answered 200, with and without its time', async () => {
   const id = await caller.createInstance();
   assert.is((await send(id, { observations: timed(1) })).status, 200);
   assert.is((await send(id, { observations: untimed(1) })).body.data.processed_count, 1);
@@ -97,7 +97,7 @@ spaced('on a fresh instance is spaced one second and ends now', async () => {
   assert.ok(endMs >= beforeMs - 50 && endMs <= Date.now() + 50, 'ends now');
 });
 
-spaced('where there is no room starts one second after the previous observation', async () => {
+spaced('starts one second after the previous observation if there is no room', async () => {
   const id = await caller.createInstance();
   const previousMs = Date.now() - 2_000;
   const timestamp = new Date(previousMs).toISOString();
@@ -120,7 +120,7 @@ early('without timestamps is throttled as a whole: 200, the previous state, coun
   assert.is((await timesOf(id)).length, 1);
 });
 
-/** A batch that came within a second of an observation: on a slow machine not at the first try. */
+/** A batch within a second of an observation: a slow machine may need several tries. */
 async function batchAtOnce() {
   for (;;) {
     const id = await caller.createInstance();
@@ -141,7 +141,7 @@ early('with include_intermediate has no states', async () => {
   assert.equal(answer.body, { data: { states: [], processed_count: 0 } });
 });
 
-early('is measured by its first item against the previous observation', async () => {
+early('is compared with the previous observation by its first item', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const tooEarly = await send(id, { observations: [observationAt(10.999), observationAt(500)] });
@@ -236,20 +236,20 @@ for (const [what, body, field, reason] of WRONG) {
   });
 }
 
-refused('more than 256 KiB is answered 413', async () => {
+refused('of more than 256 KiB is answered 413', async () => {
   const body = JSON.stringify({ observations: [one] }).padEnd(256 * 1_024 + 1);
   const answer = await caller.send('POST', `/instances/${id}/process/batch`, { body });
   assertRefused(answer, 413, 'invalid_request', { reason: 'body_too_large' });
 });
 
-refused('nothing of all of these was applied or charged', async () => {
+refused('has applied and charged nothing', async () => {
   assert.equal(await timesOf(id), []);
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, { observations: [] });
   assert.is(limitOf(after, 'monthly'), limitOf(before, 'monthly'));
 });
 
-refused('beyond what the quota has left is answered 429 whole, and a smaller one 200', async () => {
+refused('beyond the rest of the quota is answered 429 whole, and a smaller one 200', async () => {
   const poor = await newCaller({ cyclesPerMonth: 5 });
   const own = await poor.createInstance();
   const path = `/instances/${own}/process/batch`;

@@ -42,7 +42,7 @@ accepted('of every mode is answered 200 and recorded under its name', async () =
   assert.equal(names, MODE_TARGETS.toReversed());
 });
 
-accepted('with nothing but mode and signal has confidence 1 and an empty context', async () => {
+accepted('with only mode and signal has confidence 1 and an empty context', async () => {
   const id = await caller.createInstance();
   await caller.process(id, { mode_target: 'IDENTITY', signal_strength: 0.5 });
   const [record] = await historyOf(id);
@@ -60,7 +60,7 @@ accepted('at both bounds of signal and confidence is answered 200', async () => 
   assert.is((await historyOf(id)).length, 4);
 });
 
-accepted('takes one request and one cycle', async () => {
+accepted('costs one request and one cycle', async () => {
   const id = await caller.createInstance();
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, observationAt(0));
@@ -68,7 +68,7 @@ accepted('takes one request and one cycle', async () => {
   assert.is(limitOf(after, 'monthly'), limitOf(before, 'monthly') - 1);
 });
 
-accepted('keeps its context to the letter', async () => {
+accepted('keeps its context exactly', async () => {
   const id = await caller.createInstance();
   const context = {
     text: 'é😀"\\\n ',
@@ -102,7 +102,7 @@ accepted('up to 300 s in the future is answered 200', async () => {
   await caller.process(id, observationAt(0, { timestamp: secondsAhead(295) }));
 });
 
-accepted('is recorded in UTC to the millisecond, whatever offset and digits it had', async () => {
+accepted('is recorded in UTC to the millisecond, whatever its offset and digits', async () => {
   const written: Record<string, string> = {
     '2026-01-15T08:00:00Z': '2026-01-15T08:00:00.000Z',
     '2026-01-15T10:00:10.5+02:00': '2026-01-15T08:00:10.500Z',
@@ -122,7 +122,7 @@ accepted('may lie at the beginning of 1970', async () => {
   await caller.process(id, observationAt(0, { timestamp: '1970-01-01T00:00:00Z' }));
 });
 
-accepted('whatever If-Match says is answered 200', async () => {
+accepted('with any If-Match is answered 200', async () => {
   const id = await caller.createInstance();
   const answer = await send(id, observationAt(0), { 'if-match': '"snap_0000000000000000"' });
   assert.is(answer.status, 200);
@@ -183,14 +183,14 @@ for (const [what, fields, field, reason] of WRONG) {
   });
 }
 
-refused('a number beyond any double is answered 422 as out of range', async () => {
+refused('with a number beyond any double is answered 422 as out of range', async () => {
   const body = '{"mode_target":"ORDER","signal_strength":1e999}';
   const answer = await caller.send('POST', `/instances/${id}/process`, { body });
   const details = { field: 'signal_strength', reason: 'out_of_range' };
   assertRefused(answer, 422, 'invalid_request', details);
 });
 
-refused('none of these made a cycle or cost one', async () => {
+refused('has made and cost no cycle', async () => {
   assert.equal(await historyOf(id), []);
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, {});
@@ -198,9 +198,9 @@ refused('none of these made a cycle or cost one', async () => {
   assert.is(limitOf(after, 'remaining'), limitOf(before, 'remaining') - 1);
 });
 
-const missing = suite('an observation of an instance that is not there');
+const missing = suite('an observation of an instance that does not exist');
 
-missing('is answered 404 to the letter like another account’s, and costs no cycle', async () => {
+missing('is answered 404 exactly like another account’s, and costs no cycle', async () => {
   const other = await newCaller();
   const before = limitOf(await other.send('GET', '/personas'), 'monthly');
   const bodies = new Set<string>();

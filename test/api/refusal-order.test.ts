@@ -8,7 +8,7 @@ const INVALID = { mode_target: 'ORDER' };
 const UNKNOWN = '/instances/inst_0123456789abcdef';
 const STALE = { 'if-match': '"snap_0000000000000000"' };
 
-const order = suite('a call that is wrong in more than one way');
+const order = suite('a call with more than one error');
 
 order('without a key is 401, whatever its body and its path', async () => {
   for (const path of [`${UNKNOWN}/process`, '/nowhere']) {
@@ -32,7 +32,7 @@ order('of a suspended account with a broken body is 403', async () => {
   assertRefused(answer, 403, 'forbidden', { reason: 'account_suspended' });
 });
 
-order('beyond the minute with a broken body is 429', async () => {
+order('beyond the requests of a minute with a broken body is 429', async () => {
   const someone = await newCaller({ requestsPerMinute: 1 });
   await someone.send('GET', '/personas');
   const answer = await someone.send('POST', `${UNKNOWN}/process`, { json: INVALID });
@@ -70,7 +70,7 @@ order('with a broken body and a stale tag is 422', async () => {
   assert.is((await caller.send('PATCH', `/instances/${id}`, sent)).status, 422);
 });
 
-order('a refused call on an unknown instance gives its cycles back', async () => {
+order('on an unknown instance gets its reserved cycles refunded', async () => {
   const someone = await newCaller({ cyclesPerMonth: 2 });
   for (let i = 0; i < 5; i += 1) {
     const answer = await someone.send('POST', `${UNKNOWN}/process`, { json: observationAt(0) });
@@ -79,7 +79,7 @@ order('a refused call on an unknown instance gives its cycles back', async () =>
   }
 });
 
-order('a stored answer comes before a tag that no longer matches: 200', async () => {
+order('with a stored answer and a stale tag is replayed: 200', async () => {
   const id = await caller.createInstance();
   const tag = (await caller.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
   const headers = { 'idempotency-key': 'guarded reset', 'if-match': tag };
@@ -91,7 +91,7 @@ order('a stored answer comes before a tag that no longer matches: 200', async ()
   assert.is(again.text, first.text);
 });
 
-order('a stored answer comes before the interval: 200 and not throttled', async () => {
+order('with a stored answer and an early time is replayed: 200 and not throttled', async () => {
   const id = await caller.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'early' } };
   await caller.send('POST', `/instances/${id}/process`, sent);

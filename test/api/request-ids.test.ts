@@ -12,24 +12,24 @@ const idIn = async (path: string, requestId: string) => {
   return answer.headers.get('x-request-id') ?? '';
 };
 
-/** What the listener serves beside the API, and what it does not. */
+/** Paths that the listener serves beside the API, and paths that it does not serve. */
 const DOCUMENTS = [
   ...['/docs', '/docs/start.js', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js'],
   ...['/docs/favicon.png', '/redoc', '/redoc/redoc.standalone.js', '/openapi.json'],
 ].map((path) => [path, 200] as const);
 const BESIDE = [...DOCUMENTS, ['/docs/', 404], ['/redoc/x', 404], ['/', 404]] as const;
 
-const own = suite('a request with an id of the caller’s');
+const own = suite('a request with an id of its caller');
 
 for (const id of ['a'.repeat(8), 'Z'.repeat(64), 'A-b_c.9-0123', '........', 'req_0123']) {
-  own(`${id.slice(0, 16)} (${id.length}) is answered with it`, async () => {
+  own(`${id.slice(0, 16)} (${id.length}) is answered with that id`, async () => {
     assert.is(await idIn('/personas', id), id);
     assert.is(await idIn('/personas/persona_unknown', id), id);
     assert.is(await idIn('/no-such-path', id), id);
   });
 }
 
-own('is answered with it on a refusal without a key', async () => {
+own('is answered with that id on a refusal without a key', async () => {
   const answer = await send(service, 'GET', '/instances', {
     headers: { 'x-request-id': 'mine-12345' },
   });
@@ -47,7 +47,7 @@ for (const id of bad) {
 
 const fresh = suite('a request without an id');
 
-fresh('is answered with a new one, never the same twice', async () => {
+fresh('is answered with a new id, never the same twice', async () => {
   const id = await caller.createInstance();
   const seen = new Set<string>();
   const paths = ['/personas', `/instances/${id}`, '/nowhere', '/instances?limit=0'];
@@ -59,14 +59,14 @@ fresh('is answered with a new one, never the same twice', async () => {
   assert.is(seen.size, 8);
 });
 
-fresh('outside the API is answered with one as well', async () => {
+fresh('is answered with a new id outside of the API as well', async () => {
   const response = await fetch(`${service.origin}/nowhere`);
   await response.text();
   assert.is(response.status, 404);
   assert.match(response.headers.get('x-request-id') ?? 'missing', GENERATED);
 });
 
-fresh('is answered with one by every page of the documents', async () => {
+fresh('is answered with a new id by every page of the documents', async () => {
   await using open = await startService({ SERVICE_DOCS_ENABLED: 'true' });
   const headers = { 'x-request-id': 'mine-12345' };
   for (const [path, status] of BESIDE) {
@@ -91,9 +91,9 @@ fresh('is answered with one by every page of the documents', async () => {
   }
 });
 
-const logged = suite('an id of a request');
+const logged = suite('the id of a request');
 
-logged('stands in the log line of its answer, where every answer is logged', async () => {
+logged('is in the log line of its answer, if every answer is logged', async () => {
   await using talkative = await startService({ SERVICE_LOG_LEVEL: 'debug' });
   const headers = { 'x-request-id': 'find-me-in-the-log' };
   await send(talkative, 'GET', '/personas', { headers });

@@ -36,7 +36,7 @@ initial('is answered 200 with cycle 0, the energy of creation and stress LOW', a
   assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
-initial('brings back the snapshot and contract of the creation', async () => {
+initial('restores the snapshot and contract of the creation', async () => {
   const id = await caller.createInstance({ initial_config: CONFIG });
   const [fresh, contract] = [await stateOf(id), await contractOf(id)];
   for (let i = 0; i < 8; i += 1) await caller.process(id, observationAt(i, STRESS));
@@ -59,7 +59,7 @@ initial('costs a request and no cycle', async () => {
   assert.is(limitOf(after, 'monthly'), limitOf(before, 'monthly'));
 });
 
-initial('keeps name and description, and moves updated_at', async () => {
+initial('keeps name and description, and advances updated_at', async () => {
   const id = await caller.createInstance({ description: 'd' });
   const before = (await caller.send('GET', `/instances/${id}`)).body.data;
   await reset(id, { mode: 'initial' });
@@ -68,7 +68,7 @@ initial('keeps name and description, and moves updated_at', async () => {
   assert.ok(after.updated_at >= before.updated_at);
 });
 
-/** An instance of the configuration, and the model that follows it. */
+/** An instance with a configuration, and the model that replays it. */
 async function replayed() {
   const id = await caller.createInstance({ initial_config: CONFIG });
   const replay = new ModelReplay(MORNING_MS, {
@@ -108,7 +108,7 @@ stable('without any checkpoint is the same as initial', async () => {
 
 const after = suite('the first observation after a reset');
 
-after('may lie before the previous one, and then no time has passed', async () => {
+after('may be earlier than the previous one, and then no time has passed', async () => {
   const id = await caller.createInstance({ initial_config: CONFIG });
   await caller.process(id, observationAt(1_000));
   await reset(id, { mode: 'initial' });
@@ -119,7 +119,7 @@ after('may lie before the previous one, and then no time has passed', async () =
   assert.equal(again, first);
 });
 
-after('to default starts from the checkpoint', async () => {
+after('starts from the checkpoint after a reset to default', async () => {
   const { id, replay } = await replayed();
   const seen = { mode_target: 'PERCEPTION', signal_strength: 0.8 };
   await caller.process(id, observationAt(500, seen));
@@ -139,7 +139,7 @@ after('without a timestamp is never throttled', async () => {
   }
 });
 
-after('counts its time from the reset', async () => {
+after('measures its time from the reset', async () => {
   const id = await caller.createInstance({ initial_config: { energy_level: 0.2 } });
   await reset(id, { mode: 'initial' });
   const resetMs = Date.parse((await caller.send('GET', `/instances/${id}`)).body.data.updated_at);

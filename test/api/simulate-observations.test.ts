@@ -12,7 +12,7 @@ const simulate = (id: string, observations: readonly object[], headers = {}) =>
 
 const refusalOf = ({ status, body }: Answer) => [status, body.error];
 
-/** Everything that a caller can see of an instance, and what its account has left. */
+/** All that a caller can read about an instance, and what its account has left. */
 async function everythingOf(id: string) {
   const paths = ['', '/snapshot', '/contract', '/history?generation=all', '/drift'];
   const seen = [];
@@ -23,7 +23,7 @@ async function everythingOf(id: string) {
   return seen;
 }
 
-const simulated = suite('observations that are simulated');
+const simulated = suite('simulated observations');
 
 simulated('are answered with the state after each of them', async () => {
   const id = await caller.createInstance();
@@ -37,7 +37,7 @@ simulated('are answered with the state after each of them', async () => {
   assert.equal(cycles, [1, 2, 3]);
 });
 
-simulated('change nothing that can be seen of the instance, and cost no cycle', async () => {
+simulated('change nothing visible of the instance, and cost no cycle', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const before = await everythingOf(id);
@@ -46,7 +46,7 @@ simulated('change nothing that can be seen of the instance, and cost no cycle', 
   assert.equal(await everythingOf(id), before);
 });
 
-simulated('come to the states that the same observations really bring', async () => {
+simulated('give the same states as the same real observations', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const observations = Array.from({ length: 20 }, (_, index) => observationAt(1 + index));
@@ -58,7 +58,7 @@ simulated('come to the states that the same observations really bring', async ()
 });
 
 simulated(
-  'without times begin as soon as the instance takes one, and are never throttled',
+  'without times start at the earliest possible time, and are never throttled',
   async () => {
     const id = await caller.createInstance();
     await caller.process(id, { ...OBSERVATION });
@@ -80,7 +80,7 @@ simulated('cost one request of the minute', async () => {
   assert.is((await left()) - (await left()), 1);
 });
 
-simulated('may be asked for by a key that may only read', async () => {
+simulated('are allowed with a read-only key', async () => {
   const reader = await newCaller({ scope: 'read' });
   const path = '/instances/inst_00000000000000ff/simulate';
   const answer = await reader.send('POST', path, { json: { observations: [OBSERVATION] } });
@@ -89,7 +89,7 @@ simulated('may be asked for by a key that may only read', async () => {
 
 const refused = suite('a simulation');
 
-refused('of a first time that comes too early is refused with 422, not throttled', async () => {
+refused('with a first time that is too early is refused with 422, not throttled', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(5));
   const { status, body, headers } = await simulate(id, [observationAt(5)]);
@@ -99,7 +99,7 @@ refused('of a first time that comes too early is refused with 422, not throttled
   assert.is(headers.get('x-throttled'), null);
 });
 
-refused('of an instance of another account is one of none', async () => {
+refused('of another account’s instance is answered like an unknown one', async () => {
   const id = await (await newCaller()).createInstance();
   assert.equal(refusalOf(await simulate(id, [OBSERVATION])), [404, 'not_found']);
 });

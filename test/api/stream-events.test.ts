@@ -9,7 +9,7 @@ import type { Service } from '#test/support/service';
 const scene = await sharedScene();
 const { service, caller, newCaller } = scene;
 
-/** Whether an edge hears of changes: three processes at fixed addresses have no bus. */
+/** Whether an edge receives changes: three processes at fixed addresses have no bus. */
 const isHeard = process.env['TEST_TOPOLOGY'] !== 'processes';
 
 const follow = (of: Pick<Caller, 'key'>, id: string, query = '', headers = {}) =>
@@ -22,7 +22,7 @@ const idsOf = (events: readonly StreamEvent[]) => cyclesOf(events).map(({ id }) 
 const upTo = (last: number, from = 1) =>
   Array.from({ length: last - from + 1 }, (_, n) => from + n);
 
-/** The cycles behind an id, until the newest. */
+/** Reads the cycles after an event id, up to the newest. */
 async function cyclesBehind(id: string, last: number, newest: number): Promise<StreamEvent[]> {
   using reader = await follow(caller, id, '', { 'last-event-id': `${last}` });
   const events = await reader.until('state');
@@ -36,19 +36,20 @@ async function cyclesBehind(id: string, last: number, newest: number): Promise<S
 
 const following = suite('a stream of events');
 
-/** Other keys of the account: one that may only read, and one that opens as many as it may. */
+/** Other keys of the account: a read-only key, and one with its maximum number of streams. */
 const reading = { key: await newKey(service, caller.accountId, 'read') };
 const busy = { key: await newKey(service, caller.accountId, 'read') };
 
 following.before(async () => {
-  // Who is admitted less than a second after news of the account, as of its keys, is sent away once more.
+  // A caller admitted less than a second after news of its account or keys is disconnected once
+  // more.
   const id = await caller.createInstance();
   for (let isOver = !isHeard; !isOver; ) {
     using reader = await follow(caller, id);
     isOver = !(await reader.endsWithin(1_500));
   }
 });
-following('begins with the state and says each cycle as it happens', async () => {
+following('starts with the state and sends each cycle as it happens', async () => {
   const id = await caller.createInstance();
   using reader = await follow(caller, id);
   assert.is(reader.status, 200);
@@ -80,7 +81,7 @@ following('begins with the state and says each cycle as it happens', async () =>
   }
 });
 
-following('shows what a batch did cycle by cycle, with its drift events', async () => {
+following('shows a batch cycle by cycle, with its drift events', async () => {
   const mode_strengths = { order: 0.8, identity: 0.6 };
   const id = await caller.createInstance({ initial_config: { mode_strengths } });
   using reader = await follow(caller, id);
@@ -98,7 +99,7 @@ following('shows what a batch did cycle by cycle, with its drift events', async 
   assert.equal(drift, body.data.toReversed());
 });
 
-following('goes on behind the last event, none lost or doubled, while more happen', async () => {
+following('continues after the last event, none lost or repeated, while more happen', async () => {
   const id = await caller.createInstance();
   const total = 120;
   const writing = (async () => {
@@ -132,7 +133,7 @@ following('can be resumed by a client without headers, and from the beginning', 
   assert.is(namesOf(events)[1], 'state');
 });
 
-following('says a reset, and ends with a deletion', async () => {
+following('reports a reset, and ends with a deletion', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   using reader = await follow(caller, id);
@@ -161,13 +162,13 @@ following('costs one request and no cycle', async () => {
   assert.is((await left()) - (await left()), 1);
 });
 
-following('may be opened by a key that may only read', async () => {
+following('may be opened with a read-only key', async () => {
   const id = await caller.createInstance();
   using reader = await follow(reading, id);
   assert.is(reader.status, 200);
 });
 
-const refused = suite('a request for events');
+const refused = suite('a request for a stream of events');
 
 hidesFromOthers(
   refused,
@@ -183,7 +184,7 @@ refused('without a key is refused with 401', async () => {
 });
 
 for (const value of ['-1', '1.5', 'abc', '0x1', '99999999999999999', '9007199254740993', '1 ']) {
-  refused(`behind ${value} is refused with 400`, async () => {
+  refused(`after event ${value} is refused with 400`, async () => {
     const id = await caller.createInstance();
     const query = `?after=${encodeURIComponent(value)}`;
     const asked = await caller.send('GET', `/instances/${id}/events${query}`);
@@ -196,7 +197,7 @@ for (const value of ['-1', '1.5', 'abc', '0x1', '99999999999999999', '9007199254
   });
 }
 
-refused('behind what has not happened yet is refused with 400, as it was asked', async () => {
+refused('after an event that has not happened yet is refused with 400, as asked', async () => {
   const id = await caller.createInstance();
   const asked = await caller.send('GET', `/instances/${id}/events?after=1`);
   assertRefused(asked, 400, 'invalid_request', { field: 'after', reason: 'invalid_parameter' });
@@ -206,7 +207,7 @@ refused('behind what has not happened yet is refused with 400, as it was asked',
   assertRefused(named, 400, 'invalid_request', details);
 });
 
-refused('beyond 20 of one key is refused with 429 until one ends', async () => {
+refused('beyond 20 streams of one key is refused with 429 until a stream ends', async () => {
   const id = await caller.createInstance();
   const reader = callerOf(service, caller.accountId, busy.key);
   const open = await Promise.all(upTo(20).map(() => follow(busy, id)));
@@ -224,7 +225,7 @@ refused('beyond 20 of one key is refused with 429 until one ends', async () => {
   for (const each of open) each[Symbol.dispose]();
 });
 
-/** Opens a stream as soon as there is room for it. */
+/** Opens a stream, retrying until the key has fewer streams than its maximum. */
 async function untilOpened(of: Pick<Caller, 'key'>, id: string): Promise<void> {
   for (;;) {
     using reader = await follow(of, id);
@@ -235,7 +236,7 @@ async function untilOpened(of: Pick<Caller, 'key'>, id: string): Promise<void> {
 const ended = suite('a stream whose key is revoked');
 
 if (isHeard) {
-  ended('ends at once, and does not come back', async () => {
+  ended('ends at once, and cannot be opened again', async () => {
     const id = await caller.createInstance();
     const { key, keyId } = await keyOf(service, caller.accountId);
     using reader = await follow({ key }, id);

@@ -7,9 +7,9 @@ const { caller } = await sharedScene();
 const submit = (json: unknown, headers: Record<string, string> = {}) =>
   caller.send('POST', '/test/submit', { json, headers });
 
-/** Which mode a question asks about: the modes take turns. Source: model 6. */
+/** The mode that a question is about: modes alternate in order. Source: model 6. */
 const modeOf = (position: number) => MODE_KEYS[position % 7] ?? '';
-/** Positions (from 0) of the items that are keyed the other way round. Source: model 6. */
+/** Positions (from 0) of the reverse-scored items. Source: model 6. */
 const REVERSED = new Set([2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28].map((n) => n - 1));
 
 const answersWith = (valueAt: (position: number) => number) =>
@@ -17,7 +17,7 @@ const answersWith = (valueAt: (position: number) => number) =>
     question_id: `q${String(position + 1).padStart(2, '0')}`,
     value: valueAt(position),
   }));
-/** A person who fully agrees to `high` modes, fully disagrees to `low` ones. */
+/** Answers of a person who fully agrees to `high` modes and fully disagrees to `low` modes. */
 const profile = (high: readonly string[], low: readonly string[]) =>
   answersWith((position) => {
     const mode = modeOf(position);
@@ -29,7 +29,7 @@ const profile = (high: readonly string[], low: readonly string[]) =>
 
 const accepted = suite('a submitted test');
 
-accepted('that points to four modes is answered 200 with their strengths and scores', async () => {
+accepted('in favour of four modes is answered 200 with their strengths and scores', async () => {
   const high = ['assertion', 'identity'];
   const low = ['connection', 'stress_response'];
   const answer = await submit({ version: '1.0', answers: profile(high, low) });
@@ -53,13 +53,13 @@ accepted('without its version is answered the same', async () => {
   assert.is((await submit({ answers })).text, (await submit({ version: '1.0', answers })).text);
 });
 
-accepted('in any order is answered the same scores', async () => {
+accepted('in any order is answered with the same scores', async () => {
   const answers = profile(['order'], ['exploration']);
   const turned = (await submit({ answers: answers.toReversed() })).body.data;
   assert.equal(turned.scores, (await submit({ answers })).body.data.scores);
 });
 
-accepted('gives a configuration that can be posted as it is', async () => {
+accepted('returns a configuration that a create accepts unchanged', async () => {
   const answers = profile(['order', 'identity'], ['exploration']);
   const { initial_config } = (await submit({ answers })).body.data;
   const id = await caller.createInstance({ initial_config });
@@ -68,7 +68,7 @@ accepted('gives a configuration that can be posted as it is', async () => {
   assert.is(snapshot.energy_level, 0.8);
 });
 
-accepted('with the same answer everywhere is answered 200 and called invalid', async () => {
+accepted('with the same answer everywhere is answered 200 and marked invalid', async () => {
   const { data } = (await submit({ answers: answersWith(() => 3) })).body;
   assert.is(data.quality.verdict, 'invalid');
   assert.is(data.quality.longest_run, 35);
@@ -76,7 +76,7 @@ accepted('with the same answer everywhere is answered 200 and called invalid', a
   assert.ok(data.quality.flags.includes('straightlining'));
 });
 
-accepted('with some answers missing is answered 200 and flagged', async () => {
+accepted('with missing answers is answered 200 and flagged', async () => {
   const answers = profile(['order'], ['exploration']).slice(0, 28);
   const { data } = (await submit({ answers })).body;
   assert.ok(data.quality.flags.includes('missing_answers'));
@@ -84,7 +84,7 @@ accepted('with some answers missing is answered 200 and flagged', async () => {
 });
 
 accepted(
-  'leaves nothing behind: the same answers give the same bytes, no cycle, no replay',
+  'stores nothing on the server: the same answers give the same bytes, no cycle, no replay',
   async () => {
     const answers = profile(['connection'], ['order']);
     const headers = { 'idempotency-key': 'test-submit-key' };

@@ -20,14 +20,14 @@ accepted('with a new name is answered 200 and keeps the description', async () =
   assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
-accepted('with a new description keeps the name; an empty one clears it', async () => {
+accepted('with a new description keeps the name; an empty description clears it', async () => {
   const id = await caller.createInstance({ description: 'first' });
   assert.equal((await patch(id, { description: 'second' })).body.data.description, 'second');
   assert.is((await patch(id, { description: '' })).body.data.description, '');
   assert.is((await get(id)).name, 'Ada');
 });
 
-accepted('at the bounds of both is answered 200', async () => {
+accepted('at the maximum length of both is answered 200', async () => {
   const id = await caller.createInstance();
   const fields = { name: '😀'.repeat(100), description: 'x'.repeat(2_000) };
   const { data } = (await patch(id, fields)).body;
@@ -35,13 +35,13 @@ accepted('at the bounds of both is answered 200', async () => {
   assert.is(data.description, fields.description);
 });
 
-accepted('with nothing to change is answered 200 and changes no word', async () => {
+accepted('with the same values is answered 200 and changes no field', async () => {
   const id = await caller.createInstance({ description: 'd' });
   const { name, description } = (await patch(id, {})).body.data;
   assert.equal({ name, description }, { name: 'Ada', description: 'd' });
 });
 
-accepted('leaves the engine’s state alone', async () => {
+accepted('does not change the engine’s state', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const before = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
