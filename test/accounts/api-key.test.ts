@@ -11,9 +11,9 @@ const anyKey = fc
   .tuple(base62(12), base62(32))
   .map(([account, secret]) => formatApiKey(account, secret));
 
-const wellFormed = suite('a key made by us');
+const wellFormed = suite('an API key that this service generated');
 
-wellFormed('names its account', () => {
+wellFormed('contains the id of its account', () => {
   fc.assert(
     fc.property(base62(12), base62(32), (account, secret) => {
       assert.equal(parseApiKey(formatApiKey(account, secret)), { accountId: account });
@@ -32,7 +32,7 @@ wellFormed('has a digest of 43 base64url characters that is its SHA-256', () => 
   assert.is(digestOf('abc'), 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0');
 });
 
-wellFormed('cannot be made of parts of the wrong shape', () => {
+wellFormed('cannot be formatted from parts of the wrong shape', () => {
   assert.throws(() => formatApiKey('short', 'b'.repeat(32)), RangeError);
   assert.throws(() => formatApiKey('A'.repeat(12), 'b'.repeat(31)), RangeError);
   assert.throws(() => formatApiKey('A'.repeat(11).concat('-'), 'b'.repeat(32)), RangeError);
@@ -60,7 +60,7 @@ mistyped('is refused for any single change in any key', () => {
   );
 });
 
-mistyped('is refused when two neighbours have changed places', () => {
+mistyped('is refused when two adjacent characters are swapped', () => {
   fc.assert(
     fc.property(anyKey, fc.integer({ min: 7, max: 55 }), (key, at) => {
       const swapped = [key.slice(0, at), key[at + 1], key[at], key.slice(at + 2)].join('');
@@ -70,7 +70,7 @@ mistyped('is refused when two neighbours have changed places', () => {
   );
 });
 
-mistyped('is refused when it is too short, too long, padded or something else', () => {
+mistyped('is refused when it is too short, too long, padded or of another form', () => {
   const key = formatApiKey('A'.repeat(12), 'b'.repeat(32));
   const others = [
     '',
@@ -99,7 +99,7 @@ random('has the length asked for and only base62 digits', () => {
   }
 });
 
-random('prefers no digit: over every value of a byte each occurs equally often', () => {
+random('is unbiased: over every byte value each digit occurs equally often', () => {
   let calls = 0;
   const everyByte = (count: number) =>
     Uint8Array.from({ length: count }, () => {

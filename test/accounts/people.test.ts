@@ -25,9 +25,9 @@ const SESSION: Session = {
 
 const MINUTE_MS = 60_000;
 
-const roles = suite('a role');
+const roles = suite('the permissions of a role');
 
-roles('allows what the table says, and nothing else', () => {
+roles('are exactly those of the documented table', () => {
   const allowed: Record<Permission, string> = {
     'keys.read': 'owner developer viewer',
     'keys.write': 'owner developer',
@@ -45,9 +45,9 @@ roles('allows what the table says, and nothing else', () => {
   assert.is(permissionsOf('owner').length, Object.keys(allowed).length);
 });
 
-const emails = suite('an email');
+const emails = suite('an email address');
 
-emails('has one form, however it is written', () => {
+emails('is normalised to the same form, however it is written', () => {
   for (const text of ['ada@example.com', ' Ada@EXAMPLE.com\n', 'ａda@example.com']) {
     assert.is(normalEmail(text), 'ada@example.com', text);
   }
@@ -91,7 +91,7 @@ for (const [password, problem] of [
 
 const sessions = suite('a session');
 
-sessions('is worth all until it was idle for 30 minutes or is 12 hours old', () => {
+sessions('has full rights until it is idle for 30 minutes or 12 hours old', () => {
   assert.is(worthOf(SESSION, USER, 30 * MINUTE_MS - 1), 'full');
   assert.is(worthOf(SESSION, USER, 30 * MINUTE_MS), 'over');
   const busy = { ...SESSION, lastSeenAtMs: 12 * 60 * MINUTE_MS - 1 };
@@ -99,12 +99,12 @@ sessions('is worth all until it was idle for 30 minutes or is 12 hours old', () 
   assert.is(worthOf(busy, USER, 12 * 60 * MINUTE_MS), 'over');
 });
 
-sessions('of an earlier password, or of another user, is over', () => {
+sessions('ends when it is of an earlier password or of another user', () => {
   assert.is(worthOf(SESSION, { ...USER, credentialsVersion: 4 }, 1), 'over');
   assert.is(worthOf(SESSION, { ...USER, id: 'usr_fedcba9876543210' }, 1), 'over');
 });
 
-sessions('without the second factor of its user leads to that alone, for five minutes', () => {
+sessions('without its second factor allows only that step, for five minutes', () => {
   const secondFactor = { state: 'active', sealedSecret: 's', lastStep: 0 } as const;
   const user = { ...USER, secondFactor };
   assert.is(worthOf(SESSION, user, 5 * MINUTE_MS - 1), 'second_factor');
@@ -114,7 +114,7 @@ sessions('without the second factor of its user leads to that alone, for five mi
   assert.is(worthOf(SESSION, pending, 6 * MINUTE_MS), 'full');
 });
 
-sessions('is remembered of ten browsers, the newest', () => {
+sessions('keeps the ten newest browsers of its user', () => {
   const digests = Array.from({ length: 12 }, (_, at) => `${at}`);
   const user = digests.reduce(withDevice, USER);
   assert.equal(user.deviceDigests, digests.slice(2));

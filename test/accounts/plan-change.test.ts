@@ -18,9 +18,9 @@ const FREE: Account = {
 const PRO = { plan: 'pro', limits: limitsOf({ plan: 'pro' }) } as const;
 const LATER = { plan: 'indie', limits: limitsOf({ plan: 'indie' }), atMs: AT_MS } as const;
 
-const change = suite('an account whose plan changes at a time');
+const change = suite('an account with a scheduled change of plan');
 
-change('is on the earlier plan until then, and on the later one from then on', () => {
+change('has the earlier plan before that time, and the later plan from then on', () => {
   const account = withPlan(FREE, { ...PRO, later: LATER });
   assert.is(accountAt(account, AT_MS - 1), account);
   const { plan, limits } = LATER;
@@ -29,13 +29,13 @@ change('is on the earlier plan until then, and on the later one from then on', (
   }
 });
 
-change('goes over to nothing once it is given another plan', () => {
+change('drops the scheduled change once it gets another plan', () => {
   const scheduled = withPlan(FREE, { ...PRO, later: LATER });
   assert.equal(withPlan(scheduled, PRO), { ...FREE, ...PRO });
   assert.is(accountAt(withPlan(scheduled, PRO), AT_MS).plan, 'pro');
 });
 
-change('stays on a plan that a program gave it which knows no changes to come', () => {
+change('keeps a plan that was set by a release without scheduled changes', () => {
   const scheduled = withPlan(FREE, { ...PRO, later: LATER });
   const given = { plan: 'enterprise', limits: { ...PRO.limits, instances: 5 } } as const;
   const expected = { ...FREE, ...given };
@@ -44,7 +44,7 @@ change('stays on a plan that a program gave it which knows no changes to come', 
   }
 });
 
-change('is no other account when there is none', () => {
+change('is returned as the same object when nothing is scheduled', () => {
   assert.is(accountAt(FREE, AT_MS), FREE);
 });
 

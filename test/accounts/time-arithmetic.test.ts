@@ -7,19 +7,19 @@ import { monthEndOf, resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#
 
 const month = suite('the UTC month of a time');
 
-month('ends with the first moment of the next', () => {
+month('ends with the first millisecond of the next month', () => {
   const end = Date.UTC(2026, 1, 1);
   assert.is(monthEndOf(Date.UTC(2026, 0, 1)), end);
   assert.is(monthEndOf(end - 1), end);
   assert.is(monthEndOf(end), Date.UTC(2026, 2, 1));
 });
 
-month('ends with the year in December, and on the 29th in a leap year', () => {
+month('ends with the year in December, and after the 29th of a leap-year February', () => {
   assert.is(monthEndOf(Date.UTC(2026, 11, 31, 23, 59)), Date.UTC(2027, 0, 1));
   assert.is(monthEndOf(Date.UTC(2028, 1, 29)), Date.UTC(2028, 2, 1));
 });
 
-month('is the same for every time in it, and ends after all of them', () => {
+month('is the same for every time in the month, and ends after all of them', () => {
   const time = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
   fc.assert(
     fc.property(time, (atMs) => {
@@ -32,7 +32,7 @@ month('is the same for every time in it, and ends after all of them', () => {
 
 const announced = suite('the announced end of a window');
 
-announced('is the real one, rounded up to a second', () => {
+announced('is the real end, rounded up to a second', () => {
   assert.is(resetOfNewWindow(1_000_000), 1_060);
   assert.is(resetOfNewWindow(1_000_001), 1_061);
 });
@@ -84,14 +84,14 @@ plan('has the numbers of the specification', () => {
   assert.equal(limitsOf({ plan: 'pro' }), pro);
 });
 
-plan('brings its own numbers when it is enterprise, and a million instances unless said', () => {
+plan('has its own numbers when it is enterprise, with a million instances by default', () => {
   const local = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 };
   assert.equal(limitsOf(LOCAL_PLAN), { ...local, instances: 1_000_000 });
 });
 
-const key = suite('a key');
+const key = suite('the end of a key');
 
-key('ends when it expires, never, or before all time once it is revoked', () => {
+key('is its expiry, never, or before all time once the key is revoked', () => {
   const made = { id: 'key_1', digest: '', scope: 'full', createdAtMs: 5 } as const;
   assert.is(keyEndsAtMs(made), Number.POSITIVE_INFINITY);
   assert.is(keyEndsAtMs({ ...made, expiresAtMs: 7 }), 7);
