@@ -19,7 +19,7 @@ async function openLines() {
   return opened;
 }
 
-pages('is newest first, across months, and goes on at its cursor', async () => {
+pages('is newest first, across months, and continues at its cursor', async () => {
   const { store } = await openLines();
   const targets: (string | undefined)[] = [];
   let before: string | undefined;
@@ -32,7 +32,7 @@ pages('is newest first, across months, and goes on at its cursor', async () => {
   assert.equal(targets, ['d', 'c', 'b', 'a']);
 });
 
-pages('has what its filter lets through', async () => {
+pages('has the lines that match its filter', async () => {
   const { store, clock } = await openLines();
   const found = async (filter: AuditFilter) =>
     (await auditPage(store, ACCOUNT, filter, { before: undefined, limit: 10 })).lines.map(
@@ -50,7 +50,7 @@ pages('has what its filter lets through', async () => {
 });
 
 pages(
-  'passes over lines that are no JSON, and has fields that only a later release knows',
+  'skips lines that are not JSON, and keeps fields that only a later release knows',
   async () => {
     const { store } = await openLines();
     const read: typeof store.read = async (...args) =>
@@ -67,7 +67,7 @@ pages(
   },
 );
 
-pages('begins at the end of its month, whatever a cursor says', async () => {
+pages('starts at the end of its month, whatever a cursor says', async () => {
   const { store } = await openLines();
   let reads = 0;
   const read: typeof store.read = async (account, month, newest, count) => {
@@ -80,7 +80,7 @@ pages('begins at the end of its month, whatever a cursor says', async () => {
   assert.is(reads, 2);
 });
 
-pages('looks at a bounded number of lines, and says where to go on', async () => {
+pages('reads a bounded number of lines, and returns the cursor to continue', async () => {
   const { store, trail } = openTrail();
   const count = PAGE_LINES_MAX + 10;
   await Promise.all(

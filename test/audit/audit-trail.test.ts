@@ -14,7 +14,7 @@ const MONTH = '2026-01';
 
 const trails = suite('an audit trail');
 
-trails('writes an entry with its place, its time and nothing left out', async () => {
+trails('writes an entry with its position, its time and all fields', async () => {
   const { store, trail } = openTrail();
   const entry = entryOf({
     actor: { kind: 'user', id: 'usr_1', session: 'ses_1' },
@@ -42,7 +42,7 @@ trails('writes an entry with its place, its time and nothing left out', async ()
   });
 });
 
-trails('writes what waits together, in the order in which it came', async () => {
+trails('writes waiting entries together, in order of arrival', async () => {
   const memory = memoryAuditStore();
   let appends = 0;
   const store: AuditStore = {
@@ -76,7 +76,7 @@ trails('refuses bounded entries from a number of lines on, and takes all others'
   assert.equal(await findingsOf(store, MONTH), []);
 });
 
-trails('of several processes is one chain with every line once', async () => {
+trails('of several processes is one chain that contains every line once', async () => {
   const { store, clock, trail } = openTrail();
   const other = new AuditTrail({ store, clock });
   const names = Array.from({ length: 200 }, (_, index) => `t${index}`);
@@ -90,7 +90,7 @@ trails('of several processes is one chain with every line once', async () => {
   assert.equal(await findingsOf(store, MONTH), []);
 });
 
-trails('asks again what became of lines whose answer was lost, and writes none twice', async () => {
+trails('retries lines whose outcome is unknown, and writes none twice', async () => {
   for (const isApplied of [true, false]) {
     const memory = memoryAuditStore();
     let losses = 2;
@@ -110,7 +110,7 @@ trails('asks again what became of lines whose answer was lost, and writes none t
   }
 });
 
-trails('refuses what cannot be made durable, and goes on when the store is back', async () => {
+trails('refuses lines that cannot be made durable, and continues with the store', async () => {
   const memory = memoryAuditStore();
   let isDown = true;
   const store: AuditStore = {
@@ -126,7 +126,7 @@ trails('refuses what cannot be made durable, and goes on when the store is back'
   assert.is(await trail.append(ACCOUNT, entryOf()), `${MONTH}.1`);
 });
 
-trails('refuses what takes too long, and more than may wait', async () => {
+trails('refuses entries that take too long, and entries beyond its queue bound', async () => {
   const store: AuditStore = { ...memoryAuditStore(), append: () => new Promise(() => undefined) };
   const { trail, clock } = openTrail(store);
   const waiting = Array.from({ length: WAITING_LINES_MAX }, () =>
@@ -161,7 +161,7 @@ trails('reports each line that did not become durable, and no other', async () =
   assert.is(failures, 2);
 });
 
-trails('begins a chain with every month that names where the one before ended', async () => {
+trails('begins a chain with every month, from the last line of the previous month', async () => {
   const { store, clock, trail } = openTrail();
   await trail.append(ACCOUNT, entryOf());
   await trail.append(ACCOUNT, entryOf());
@@ -175,7 +175,7 @@ trails('begins a chain with every month that names where the one before ended', 
 });
 
 trails(
-  'follows the last month that has lines, where an append to a later one never came',
+  'continues the last month that has lines, if an append to a later month was lost',
   async () => {
     const memory = memoryAuditStore();
     const named = async (account: string) => [...(await memory.months(account)), '2026-02'];
@@ -189,7 +189,7 @@ trails(
   },
 );
 
-trails('has a line before an action and one behind it', async () => {
+trails('has a line before an action and a line after it', async () => {
   const { store, trail } = openTrail();
   const { outcome: _, ...entry } = entryOf({ target: 'key_1', before: { is: 'active' } });
   const seen: number[] = [];
@@ -215,7 +215,7 @@ trails('has a line before an action and one behind it', async () => {
   );
 });
 
-trails('lets no action happen without its line', async () => {
+trails('prevents an action whose line cannot be written', async () => {
   const down = async () => {
     throw new Fault('service_unavailable', 'down');
   };

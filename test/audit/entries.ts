@@ -8,7 +8,7 @@ import { ManualClock } from '#test/support/manual-clock';
 /** The account of these tests. */
 export const ACCOUNT = 'testAccount1';
 
-/** An entry with what a test says about it. */
+/** An audit entry with defaults, changed by `options`. */
 export function entryOf(options: Partial<AuditEntry> = {}): AuditEntry {
   return {
     actor: { kind: 'operator', id: 'abc' },
@@ -18,7 +18,7 @@ export function entryOf(options: Partial<AuditEntry> = {}): AuditEntry {
   };
 }
 
-/** A trail in memory at a time that moves on demand. */
+/** A trail in memory with a manual clock. */
 export function openTrail(store: AuditStore = memoryAuditStore()) {
   const clock = new ManualClock();
   return { store, clock, trail: new AuditTrail({ store, clock }) };
@@ -30,7 +30,7 @@ export async function linesOf(store: AuditStore, month: string): Promise<StoredA
   return (await store.read(ACCOUNT, month, head?.lines ?? 0, 100_000)).toReversed();
 }
 
-/** What is wrong with a month, as its lines say and as they were changed by a test. */
+/** Findings in the lines of a month, after a test has changed them. */
 export async function findingsOf(
   store: AuditStore,
   month: string,

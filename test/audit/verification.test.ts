@@ -23,11 +23,11 @@ async function findings(change: (lines: StoredAuditLine[]) => StoredAuditLine[])
   );
 }
 
-checks('finds nothing in a trail that is as it was written', async () => {
+checks('finds nothing in an unchanged trail', async () => {
   assert.equal(await findings((lines) => lines), []);
 });
 
-checks('finds a changed line, whichever of its parts was changed', async () => {
+checks('finds a changed line, whichever part was changed', async () => {
   const changed = await findings((lines) =>
     lines.with(2, { ...at(lines, 2), text: at(lines, 2).text.replace('t2', 't9') }),
   );
@@ -40,18 +40,18 @@ checks('finds a changed line, whichever of its parts was changed', async () => {
   assert.equal(rehashed, ['4 changed since it was written']);
 });
 
-checks('finds missing lines, in the middle, at the start and at the end', async () => {
+checks('finds missing lines in the middle, at the start and at the end', async () => {
   assert.equal(await findings((lines) => lines.toSpliced(2, 1)), ['3 missing']);
   assert.equal(await findings((lines) => lines.toSpliced(0, 2)), ['1 missing, up to 2']);
   assert.equal(await findings((lines) => lines.slice(0, -2)), ['5 missing, up to 6']);
 });
 
-checks('finds lines in another order', async () => {
+checks('finds reordered lines', async () => {
   const swapped = await findings((lines) => lines.with(2, at(lines, 3)).with(3, at(lines, 2)));
   assert.ok(swapped.includes('3 missing') && swapped.includes('5 out of order'), String(swapped));
 });
 
-checks('finds a line of another account, and a chain that was computed again', async () => {
+checks('finds a line of another account, and a recomputed chain', async () => {
   const start = chainStart(ACCOUNT, MONTH);
   const made = await findings((lines) =>
     chained(
