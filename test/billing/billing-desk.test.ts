@@ -10,7 +10,7 @@ import { deskUnderTest, eventAt, GRACE_MS } from '#test/billing/desk-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, turnOfEvents } from '#test/support/settled';
 
-const notified = suite('a notification at the desk');
+const notified = suite('a payment notification');
 
 notified('changes the plan once its audit line is durable', async () => {
   const scene = await deskUnderTest();
@@ -28,7 +28,7 @@ notified('changes the plan once its audit line is durable', async () => {
 });
 
 notified(
-  'changes nothing when its audit line cannot be made, and all when it comes again',
+  'changes nothing if its audit line fails, and is applied completely when repeated',
   async () => {
     const lost = new Fault('service_unavailable', 'no audit trail');
     const audited = async () => Promise.reject(lost);
@@ -43,7 +43,7 @@ notified(
   },
 );
 
-notified('that comes twice changes and audits once', async () => {
+notified('that is repeated is applied and audited once', async () => {
   const scene = await deskUnderTest();
   const event = eventAt(scene.startMs);
   const outcomes = [await scene.notify(event), await scene.notify(event)];
@@ -51,7 +51,7 @@ notified('that comes twice changes and audits once', async () => {
   assert.is(scene.lines().length, 1);
 });
 
-notified('that is older than what is known changes nothing', async () => {
+notified('that is older than the recorded state changes nothing', async () => {
   const scene = await deskUnderTest();
   const cancelled = eventAt(scene.startMs + 1_000, { cancelsAtPeriodEnd: true });
   await scene.notify(eventAt(scene.startMs));
@@ -60,7 +60,7 @@ notified('that is older than what is known changes nothing', async () => {
   assert.is((await scene.account()).plan, 'pro');
 });
 
-notified('that is held up sets no older plan in the end', async () => {
+notified('that arrives late does not restore an older plan', async () => {
   const gate = Promise.withResolvers<void>();
   let isFirst = true;
   const audited: BillingDeskPorts['audited'] = async (_line, change) => {
@@ -82,7 +82,7 @@ notified('that is held up sets no older plan in the end', async () => {
 });
 
 notified(
-  'of a cancellation leaves the plan to the end of the month, and then it is free',
+  'of a cancellation keeps the plan to the end of the month, then the free plan',
   async () => {
     const scene = await deskUnderTest();
     const periodEndsAtMs = scene.startMs + 30 * DAY_MS;
@@ -108,7 +108,7 @@ notified(
   },
 );
 
-notified('of a failed payment begins the grace period, which its success ends', async () => {
+notified('of a failed payment starts the grace period, which a later payment ends', async () => {
   const scene = await deskUnderTest();
   await scene.notify(eventAt(scene.startMs));
   scene.clock.advance(31 * DAY_MS);
@@ -168,7 +168,7 @@ notified('of a refund ends the plan that the invoice paid', async () => {
   assert.is((await scene.account()).plan, 'free');
 });
 
-notified('leaves an agreed plan as it is, and remembers what was said', async () => {
+notified('does not change an agreed plan, and is still recorded', async () => {
   const scene = await deskUnderTest();
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
   await scene.accounts.setPlan(ACCOUNT_ID, { plan: 'enterprise', limits });
@@ -180,7 +180,7 @@ notified('leaves an agreed plan as it is, and remembers what was said', async ()
   assert.equal(scene.steps, []);
 });
 
-notified('of an account that is not there, or is being deleted, is ignored', async () => {
+notified('of an account that does not exist or is being deleted is ignored', async () => {
   const scene = await deskUnderTest();
   assert.is(await scene.notify(eventAt(scene.startMs, { accountId: 'An0ther00001' })), 'ignored');
   assert.is(await scene.billing.find('An0ther00001'), undefined);
@@ -189,7 +189,7 @@ notified('of an account that is not there, or is being deleted, is ignored', asy
   assert.is(await scene.billing.find(ACCOUNT_ID), undefined);
 });
 
-notified('that is not signed is refused, and one that has changed on its way', async () => {
+notified('is refused without a signature, or with a changed body', async () => {
   const scene = await deskUnderTest();
   const { body, signature } = scene.provider.notificationFor(eventAt(scene.startMs), scene.startMs);
   const bytes = new TextEncoder().encode(body.replace('price_pro', 'price_indie'));
@@ -201,7 +201,7 @@ notified('that is not signed is refused, and one that has changed on its way', a
 });
 
 notified(
-  'makes the same plan as others in whatever order, doubled and at the same time',
+  'give the same plan in any order, with repeated and with parallel notifications',
   async () => {
     const startMs = new ManualClock().wallMs();
     const day = fc.integer({ min: 0, max: 20 }).map((days) => startMs + days * DAY_MS);

@@ -5,13 +5,13 @@ import type {
   SubscriptionEvent,
 } from '#billing/provider';
 
-/** The account that all of this is about. */
+/** The account of these tests. */
 export const ACCOUNT_ID = 'Acc0unt00001';
 
 /** A day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 
-/** When it begins, and when the first month is over. */
+/** Start of the test, and end of the first month. */
 export const START_MS = Date.UTC(2026, 0, 1);
 export const MONTH_END_MS = Date.UTC(2026, 1, 1);
 
@@ -22,7 +22,9 @@ function named(atMs: number) {
   return { id: `evt_${events}`, atMs, customerId: 'cus_1', accountId: ACCOUNT_ID };
 }
 
-/** A subscription as it is at a time: to pro, active and paid until the month's end unless said. */
+/**
+ * A subscription at a time: pro, active and paid until the month's end, unless `change` differs.
+ */
 export function subscription(
   atMs: number,
   change: Partial<SubscriptionEvent> = {},
@@ -39,7 +41,7 @@ export function subscription(
   };
 }
 
-/** A payment for it. */
+/** A payment for the subscription. */
 export function payment(
   atMs: number,
   outcome: PaymentEvent['outcome'],

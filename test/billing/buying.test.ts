@@ -6,9 +6,9 @@ import { faultIn } from '#test/support/settled';
 
 const URLS = { successUrl: 'https://shop.example/done', cancelUrl: 'https://shop.example/no' };
 
-const buying = suite('the desk where plans are bought');
+const buying = suite('the billing desk');
 
-buying('gives a page for a plan, and none while there is a subscription', async () => {
+buying('returns a checkout page for a plan, and none to accounts with a subscription', async () => {
   const scene = await deskUnderTest();
   const { url } = await scene.desk.checkout(ACCOUNT_ID, { plan: 'pro', ...URLS });
   assert.match(url, new RegExp(`account=${ACCOUNT_ID}&plan=pro$`));
@@ -19,7 +19,7 @@ buying('gives a page for a plan, and none while there is a subscription', async 
   await scene.desk.checkout(ACCOUNT_ID, { plan: 'indie', ...URLS });
 });
 
-buying('sells indie and pro alone', async () => {
+buying('sells only indie and pro', async () => {
   const { desk } = await deskUnderTest();
   for (const plan of ['free', 'enterprise', 'gold', '', 'PRO', 'toString']) {
     const refused = await faultIn(desk.checkout(ACCOUNT_ID, { plan, ...URLS }));
@@ -27,7 +27,7 @@ buying('sells indie and pro alone', async () => {
   }
 });
 
-buying('sells nothing to an account that is not there, or has an agreed plan', async () => {
+buying('sells nothing to an unknown account, or to one with an agreed plan', async () => {
   const { desk, accounts } = await deskUnderTest();
   const unknown = await faultIn(desk.checkout('An0ther00001', { plan: 'pro', ...URLS }));
   assert.is(unknown.code, 'not_found');
@@ -37,7 +37,7 @@ buying('sells nothing to an account that is not there, or has an agreed plan', a
   assert.is(agreed.code, 'conflict');
 });
 
-buying('gives a page to change what was bought, to those who have bought', async () => {
+buying('returns a portal page to accounts that have bought a plan', async () => {
   const scene = await deskUnderTest();
   const request = { returnUrl: 'https://shop.example/account' };
   assert.is((await faultIn(scene.desk.portal(ACCOUNT_ID, request))).code, 'not_found');
@@ -46,7 +46,7 @@ buying('gives a page to change what was bought, to those who have bought', async
   assert.match(url, new RegExp(`customer=cus_${ACCOUNT_ID}$`));
 });
 
-buying('leads to no address that is not safe', async () => {
+buying('refuses unsafe return addresses', async () => {
   const scene = await deskUnderTest();
   await scene.notify(eventAt(scene.startMs));
   for (const url of [
@@ -77,7 +77,7 @@ buying('leads to no address that is not safe', async () => {
   }
 });
 
-buying('is closed without a provider', async () => {
+buying('refuses every call without a provider', async () => {
   const { desk } = await deskUnderTest({ provider: undefined });
   for (const call of [
     desk.checkout(ACCOUNT_ID, { plan: 'gold', ...URLS }),

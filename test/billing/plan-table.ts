@@ -5,11 +5,12 @@ import type { BoughtPlan } from '#storage/ports/billing';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 
 /*
- * The table (state, event) -> plan of docs/billing.md. Each row is a sequence of Stripe's events in the
- * shape of its API version 2025-03-31, shortened to fields that are read and some that are not.
+ * The table (state, event) -> plan of docs/billing.md. Each row is a sequence of Stripe's events in
+ * the shape of its API version 2025-03-31. The events have all fields that are read and some
+ * others.
  */
 
-/** Start of the first month, the switch or change in it, its end, and the second month's end. */
+/** Start of the first month, the change in that month, its end, and the end of the second month. */
 const START_S = Date.UTC(2026, 0, 1) / 1_000;
 const CHANGE_S = START_S + 10 * 86_400;
 const END_S = Date.UTC(2026, 1, 1) / 1_000;
@@ -17,7 +18,7 @@ const NEXT_END_S = Date.UTC(2026, 2, 1) / 1_000;
 const HOUR_S = 3_600;
 const GRACE_DAYS = 7;
 
-/** A row of the table, and the notifications that prove it. */
+/** A row of the table, and the notifications that lead to its plan. */
 export type PlanRow = {
   readonly state: string;
   readonly event: string;
@@ -34,13 +35,13 @@ const READING = {
   isLive: true,
 };
 
-/** The plan that the account has right after the last event of a row, in words. */
+/** The account's plan right after the last event of a row, in words. */
 export function planAfterRow({ events }: PlanRow): string {
   const known = events.map((event) => billingEventOf(event, READING));
   const record = known.reduce((now, event) => {
     if (event.kind === 'other' || event.kind === 'unknown_price') return now;
     if (event.kind !== 'charge') return applied(now, event);
-    // A dispute names its charge alone; the provider's API leads to the invoice.
+    // A dispute names only its charge; the provider's API returns the invoice.
     const { id, atMs, outcome, invoiceId = 'in_1' } = event;
     const whose = { customerId: 'cus_1', accountId: ACCOUNT_ID };
     return applied(now, { kind: 'return', id, atMs, outcome, invoiceId, ...whose });
@@ -65,7 +66,7 @@ let count = 0;
 
 function event(type: string, created: number, data: object): object {
   count += 1;
-  // Ids of Stripe are in no order: later events get smaller ids here.
+  // Stripe's ids are not ordered by time: here later events get smaller ids.
   const id = `evt_${String(9_999 - count)}`;
   return {
     id,
@@ -141,7 +142,7 @@ const paid = (plan: BoughtPlan) => [
 const trial = [created(at('pro', 'trialing'))];
 const formerItems = (plan: BoughtPlan, endS = END_S) => ({ items: { data: [item(plan, endS)] } });
 
-/** `indie` is paid, `pro` is chosen and its payment is to come. */
+/** `indie` is paid; `pro` is chosen and not yet paid. */
 const switched = [...paid('indie'), updated(CHANGE_S, at('pro'), formerItems('indie'))];
 const switchFailed = [
   ...switched,
@@ -150,7 +151,7 @@ const switchFailed = [
 ];
 const switchPaid = [...switched, invoice('paid', CHANGE_S + 2, 'in_2', upgradeLines)];
 
-/** The second month has begun, and its invoice is a draft for an hour. */
+/** The second month has started, and its invoice is a draft for an hour. */
 const renewing = [
   ...paid('pro'),
   updated(END_S, at('pro', 'active', NEXT_END_S), formerItems('pro')),
@@ -186,7 +187,7 @@ const dispute = (change: 'funds_withdrawn' | 'funds_reinstated', atS: number): o
 
 const cancelling = { cancel_at_period_end: true };
 
-/** Rows: state, event, plan. The last events of a row are the event. */
+/** Rows: state, event, plan. The last events of a row are its event. */
 export const PLAN_ROWS: readonly PlanRow[] = [
   row('nothing bought', 'purchase whose payment is missing', '`free`', [
     created(at('pro', 'incomplete')),

@@ -13,7 +13,7 @@ const BODY = JSON.stringify(EVENT, undefined, 1);
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** A header as Stripe's own helper makes it. */
+/** A header in the form of Stripe's own helper. */
 function signed(change: { payload?: string; secret?: string; timestamp?: number } = {}): string {
   const { payload = BODY, secret = SECRET, timestamp = NOW_S } = change;
   return Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp });
@@ -38,26 +38,26 @@ function refused(what: string, header: string | undefined, body?: string): void 
 /** The signature in a header. */
 const v1Of = (header: string) => header.split('v1=')[1] ?? '';
 
-const good = suite('a notification that is signed');
+const good = suite('a signed notification');
 
-good('by Stripe is read as it was written', () => {
+good('of Stripe is read exactly as it was written', () => {
   assert.equal(verified(signed()), EVENT);
 });
 
-good('by this service is signed as Stripe signs, byte for byte', () => {
+good('of this service has the signature that Stripe would create, byte for byte', () => {
   assert.is(signatureOf(BODY, SECRET, NOW_MS + 999), signed());
   const hmac = createHmac('sha256', SECRET).update(`${NOW_S}.${BODY}`).digest('hex');
   assert.is(signed(), `t=${NOW_S},v1=${hmac}`);
 });
 
-good('with any of the secrets is taken, while they are changed', () => {
+good('with any of several secrets is accepted, for secret rotation', () => {
   const secrets = ['whsec_new', SECRET, 'whsec_other'];
   assert.equal(verified(signed(), BODY, secrets), EVENT);
   const both = `${signed({ secret: 'whsec_gone' })},v1=${v1Of(signed())}`;
   assert.equal(verified(both), EVENT, 'and so is one that is signed with two');
 });
 
-good('within five minutes is taken, before as after', () => {
+good('with a time at most five minutes earlier or later is accepted', () => {
   for (const timestamp of [NOW_S - 300, NOW_S, NOW_S + 300]) {
     assert.equal(verified(signed({ timestamp })), EVENT);
   }
@@ -65,7 +65,7 @@ good('within five minutes is taken, before as after', () => {
 
 const attack = suite('a notification is refused');
 
-attack('without a signature, or with what is none', () => {
+attack('without a signature, or with a malformed one', () => {
   refused('no header', undefined);
   const { length } = v1Of(signed());
   for (const header of ['', 'v1', 't', ',', '=', `t=${NOW_S}`, `t=${NOW_S},v1=`, 'nonsense']) {
@@ -82,7 +82,7 @@ attack('when only an older scheme signs it', () => {
   refused('no scheme', signed().replace('v1=', '='));
 });
 
-attack('that another secret has signed, or an empty one', () => {
+attack('with the signature of another secret, or of an empty one', () => {
   refused('another', signed({ secret: `${SECRET}x` }));
   const empty = createHmac('sha256', '').update(`${NOW_S}.${BODY}`).digest('hex');
   refused('an empty one', `t=${NOW_S},v1=${empty}`);
@@ -90,13 +90,13 @@ attack('that another secret has signed, or an empty one', () => {
   assert.throws(() => verified(`t=${NOW_S},v1=${empty}`, BODY, ['']));
 });
 
-attack('that is older than five minutes, or from later than in five minutes', () => {
+attack('with a time more than five minutes earlier or later', () => {
   refused('old', signed({ timestamp: NOW_S - 301 }));
   refused('to come', signed({ timestamp: NOW_S + 301 }));
   refused('far to come', signed({ timestamp: NOW_S * 1_000 }));
 });
 
-attack('with a time that is not the signed one', () => {
+attack('with a time other than the signed time', () => {
   const old = signed({ timestamp: NOW_S - 400 });
   refused('a newer time', `t=${NOW_S},v1=${v1Of(old)}`);
   refused('two times', `t=${NOW_S},${old}`);
@@ -106,7 +106,7 @@ attack('with a time that is not the signed one', () => {
   }
 });
 
-attack('whose body was written again, or changed', () => {
+attack('with a body that was serialised again, or changed', () => {
   refused('without its spaces', signed(), JSON.stringify(EVENT));
   refused('with a space more', signed(), `${BODY} `);
   refused('with a byte less', signed(), BODY.slice(0, -1));
@@ -114,11 +114,11 @@ attack('whose body was written again, or changed', () => {
   refused('empty', signed({ payload: '' }), '');
 });
 
-attack('that is signed and no JSON, without a word about why', () => {
+attack('with a valid signature and invalid JSON, without giving a reason', () => {
   refused('text', signed({ payload: 'text' }), 'text');
 });
 
-attack('that is larger than any of the provider, however it is signed', () => {
+attack('with a body larger than any of the provider, with any signature', () => {
   const payload = JSON.stringify({ ...EVENT, text: 'x'.repeat(262_144) });
   refused('a huge body', signed({ payload }), payload);
   refused('a huge header', `${signed()},${`v1=${v1Of(signed())},`.repeat(100)}`);

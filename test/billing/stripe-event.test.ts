@@ -17,7 +17,7 @@ const PLANS = {
   isLive: false,
 };
 
-/** Parts of a subscription as Stripe sends them since 2025, with some of what is not read. */
+/** Parts of a subscription in Stripe's format since 2025, with some fields that are not read. */
 function subscription(change: object = {}) {
   return {
     id: 'sub_1',
@@ -65,7 +65,7 @@ const SUBSCRIPTION = {
 
 const subscriptions = suite("Stripe's event of a subscription");
 
-subscriptions('says plan, status and times, in milliseconds', () => {
+subscriptions('contains plan, status and times, in milliseconds', () => {
   assert.equal(changed({}), SUBSCRIPTION);
   for (const change of ['created', 'deleted'] as const) {
     assert.equal(changed({}, `customer.subscription.${change}`), { ...SUBSCRIPTION, change });
@@ -75,7 +75,7 @@ subscriptions('says plan, status and times, in milliseconds', () => {
   }
 });
 
-subscriptions('is read at the places of earlier versions too', () => {
+subscriptions('is also read in the format of earlier API versions', () => {
   const earlier = { current_period_end: END_S, items: { data: [item('price_pro', 'none')] } };
   assert.equal(changed(earlier), SUBSCRIPTION);
 });
@@ -100,14 +100,14 @@ subscriptions('has one of four states', () => {
   }
 });
 
-subscriptions('is of the plan whose price one of its items has', () => {
+subscriptions('is of the plan whose price is in one of its items', () => {
   const items = { data: [item('price_of_extras', AT_S), item('price_pro_old')] };
   assert.equal(changed({ items }), SUBSCRIPTION);
   const unknown = changed({ items: { data: [item('price_gold')] } });
   assert.equal(unknown, { kind: 'unknown_price', ...NAMED, price: 'price_gold' });
 });
 
-subscriptions('is the account of its metadata, where that is one', () => {
+subscriptions('is of the account in its metadata, where that id is valid', () => {
   for (const account_id of ['', 'short', 'Acc0unt0000\n', '../Acc0unt001', 'x'.repeat(500)]) {
     assert.equal(changed({ metadata: { account_id } }), { ...SUBSCRIPTION, accountId: undefined });
   }
@@ -118,7 +118,7 @@ subscriptions('is the account of its metadata, where that is one', () => {
 
 const others = suite("Stripe's other events");
 
-others('of an invoice are payments of its subscription', () => {
+others('of an invoice become payments of its subscription', () => {
   const details = { subscription: 'sub_1', metadata: { account_id: ACCOUNT_ID } };
   const invoice = { id: 'in_1', customer: 'cus_1', parent: { subscription_details: details } };
   const invoiceId = 'in_1';
@@ -131,7 +131,7 @@ others('of an invoice are payments of its subscription', () => {
   assert.equal(eventOf('invoice.paid', earlier), unnamed);
 });
 
-others('of a purchase say whose customer it was', () => {
+others('of a purchase name the account of the customer', () => {
   const session = { mode: 'subscription', customer: 'cus_1', client_reference_id: ACCOUNT_ID };
   const completed = (change: object) =>
     eventOf('checkout.session.completed', { ...session, ...change });
@@ -146,7 +146,7 @@ others('of a purchase say whose customer it was', () => {
   }
 });
 
-others('change nothing, whatever is in them', () => {
+others('of all other kinds change nothing', () => {
   for (const type of ['customer.created', 'invoice.created', 'toString', 'a.new.type', '']) {
     assert.equal(eventOf(type, { anything: [1] }), { kind: 'other', id: 'evt_1' });
   }
@@ -160,7 +160,7 @@ others('change nothing, whatever is in them', () => {
 
 const LINE = { object: 'line_item', period: { start: AT_S, end: END_S } };
 
-others('of an invoice have the times of plans that it sells and credits', () => {
+others('of an invoice have the periods of plans that it sells and credits', () => {
   const pricing = { type: 'price_details', price_details: { price: 'price_pro' } };
   const data = [
     { ...LINE, amount: -700, price: { id: 'price_indie' } },
@@ -209,7 +209,7 @@ others('of the other mode change nothing', () => {
   }
 });
 
-subscriptions('has the terms before a change, also where Stripe sends parts of an item', () => {
+subscriptions('have the terms before a change, also where Stripe sends parts of an item', () => {
   const previous_attributes = {
     ...{ status: 'trialing', cancel_at_period_end: true },
     items: { data: [{ id: 'si_1', price: { id: 'price_indie' } }] },
@@ -220,9 +220,9 @@ subscriptions('has the terms before a change, also where Stripe sends parts of a
   assert.equal(event, { ...SUBSCRIPTION, before: { plan: 'indie', status: 'trial', ...ends } });
 });
 
-const wrong = suite('what is signed and is no event');
+const wrong = suite('a signed payload that is not an event');
 
-wrong('is refused with what is wrong in it', async () => {
+wrong('is refused with the fault that was found', async () => {
   for (const json of [undefined, null, 1, 'text', [], {}, { id: 'evt_1' }]) {
     const refusal = await refusalOf(() => billingEventOf(json, PLANS));
     assert.match(refusal.message, /invalid event of the payment provider/);

@@ -37,9 +37,9 @@ function providerAt(host: string, change: Partial<StripeOptions> = {}) {
   });
 }
 
-const real = suite('Stripe as stripe-mock plays it');
+const real = suite('the Stripe adapter against stripe-mock');
 
-real('makes a page on which a plan is bought, for a new customer and for a known one', async () => {
+real('creates a checkout page for a new customer and for a known one', async () => {
   const provider = providerAt(address);
   for (const customerId of [undefined, 'cus_123']) {
     const { url } = await provider.checkout({ ...CHECKOUT, customerId });
@@ -47,7 +47,7 @@ real('makes a page on which a plan is bought, for a new customer and for a known
   }
 });
 
-real('makes a page on which it is changed', async () => {
+real('creates a portal page', async () => {
   const request = { customerId: 'cus_123', returnUrl: 'https://shop.example/account' };
   assert.match((await providerAt(address).portal(request)).url, /^https:\/\//);
 });
@@ -69,14 +69,14 @@ real('leads from a charge to its customer and its invoice', async () => {
   await providerAt(address).chargedFor({ ...charge, ...unknown });
 });
 
-real('refuses what it does not know, which is a fault of what is set up', async () => {
+real('reports an unknown object as an error in the configuration', async () => {
   const apiKey = unchanging('no key at all');
   const refused = await faultIn(providerAt(address, { apiKey }).checkout(CHECKOUT));
   assert.is(refused.code, 'billing_provider_not_configured');
   assert.not.match(refused.message, /key/i);
 });
 
-/** What a server was asked, and a server that answers all of it in one way. */
+/** A server that gives the same answer to every request, and the requests that it received. */
 async function answering(status: number, body: object) {
   const asked: { url: string; body: string; headers: Record<string, unknown> }[] = [];
   const server: Server = createServer(async (request, response) => {
@@ -101,7 +101,7 @@ const PAGE = { url: 'https://checkout.stripe.example/c/pay/1' };
 
 const call = plainSuite('a call to Stripe');
 
-call('names the account wherever a notification will look for it', async () => {
+call('names the account in every field in which a notification looks for it', async () => {
   await using stripe = await answering(200, PAGE);
   assert.equal(await providerAt(stripe.host).checkout(CHECKOUT), PAGE);
   const [{ url, body } = { url: '', body: '' }] = stripe.asked;
@@ -156,7 +156,7 @@ for (const [status, type, code] of [
   [429, 'rate_limit_error', 'service_unavailable'],
   [500, 'api_error', 'service_unavailable'],
 ] as const) {
-  call(`that it answers with ${status} is refused as ${code}`, async () => {
+  call(`maps status ${status} of Stripe to ${code}`, async () => {
     await using stripe = await answering(status, { error: { type, message: 'sk_test_secret' } });
     const refused = await faultIn(providerAt(stripe.host).checkout(CHECKOUT));
     assert.is(refused.code, code);
@@ -164,7 +164,7 @@ for (const [status, type, code] of [
   });
 }
 
-call('that nothing answers is refused as service_unavailable, and tried twice', async () => {
+call('refuses with service_unavailable after two tries without an answer', async () => {
   await using stripe = await answering(200, PAGE);
   const { host } = stripe;
   await stripe[Symbol.asyncDispose]().catch(() => {});
@@ -172,7 +172,7 @@ call('that nothing answers is refused as service_unavailable, and tried twice', 
   assert.equal([refused.code, refused.reason], ['service_unavailable', 'billing_unavailable']);
 });
 
-call('gives no page that is none', async () => {
+call('refuses an answer without a page', async () => {
   for (const url of [null, '', 'javascript:alert(1)', `https://a/${'x'.repeat(8_192)}`]) {
     await using stripe = await answering(200, { url });
     const refused = await faultIn(providerAt(stripe.host).checkout(CHECKOUT));
@@ -180,7 +180,7 @@ call('gives no page that is none', async () => {
   }
 });
 
-call('needs a price of the plan', async () => {
+call('requires a price for the plan', async () => {
   const refused = await faultIn(providerAt('127.0.0.1:1', { prices: [] }).checkout(CHECKOUT));
   assert.is(refused.code, 'billing_provider_not_configured');
 });

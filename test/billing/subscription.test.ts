@@ -21,14 +21,14 @@ const recordOf = (events: readonly AccountEvent[]) => events.reduce(applied, NO_
 const planOf = (events: readonly AccountEvent[], nowMs: number) =>
   entitlementOf(recordOf(events), nowMs, GRACE_MS);
 
-const plan = suite('the plan that an account has bought');
+const plan = suite('the plan of an account with a subscription');
 
-plan('is none while nothing is known of a subscription', () => {
+plan('is none while no subscription is known', () => {
   assert.is(planOf([], START_MS), undefined);
   assert.is(planOf([purchase(START_MS), payment(START_MS, 'paid')], START_MS), undefined);
 });
 
-plan('counts at once, and without an end while the subscription goes on', () => {
+plan('takes effect at once, and has no end while the subscription continues', () => {
   const bought = [subscription(START_MS, { change: 'created' })];
   const expected = { plan: 'pro', later: undefined };
   for (const nowMs of [START_MS, MONTH_END_MS - 1, MONTH_END_MS + DAY_MS]) {
@@ -36,14 +36,14 @@ plan('counts at once, and without an end while the subscription goes on', () => 
   }
 });
 
-plan('does not count before it is paid for the first time', () => {
+plan('takes no effect before the first payment', () => {
   const pending = subscription(START_MS, { change: 'created', status: 'inactive' });
   assert.equal(planOf([pending], START_MS), { plan: 'free', later: undefined });
   const given = [pending, subscription(START_MS, { status: 'ended' })];
   assert.is(planOf(given, START_MS)?.plan, 'free');
 });
 
-plan('that is dearer counts at once, one that is cheaper when the paid month is over', () => {
+plan('takes effect at once if it is dearer, and after the paid month if it is cheaper', () => {
   const indie = subscription(START_MS, { plan: 'indie' });
   const switched = subscription(START_MS + DAY_MS);
   const line = { plan: 'pro', fromMs: START_MS + DAY_MS, throughMs: MONTH_END_MS } as const;
@@ -56,7 +56,7 @@ plan('that is dearer counts at once, one that is cheaper when the paid month is 
   assert.equal(planOf([indie, ...pro, back], MONTH_END_MS), { plan: 'indie', later: undefined });
 });
 
-plan('that is cancelled stays until the paid month is over, also when it ends at once', () => {
+plan('stays after a cancellation until the paid month ends, also when it ends at once', () => {
   const endsAtMs = MONTH_END_MS;
   const expected = { plan: 'pro', later: { plan: 'free', atMs: MONTH_END_MS } };
   const bought = subscription(START_MS);
@@ -72,14 +72,14 @@ plan('that is cancelled stays until the paid month is over, also when it ends at
   assert.is(planOf([bought, cancelled, again], START_MS + 2 * DAY_MS)?.later, undefined);
 });
 
-plan('is that of the better of two subscriptions, and the end of one ends no other', () => {
+plan('is the better of two subscriptions, and the end of one does not end the other', () => {
   const first = subscription(START_MS, { plan: 'indie', endsAtMs: MONTH_END_MS });
   const second = subscription(START_MS + DAY_MS, { subscriptionId: 'sub_2' });
   const end = subscription(MONTH_END_MS, { plan: 'indie', change: 'deleted', status: 'ended' });
   assert.equal(planOf([first, second, end], MONTH_END_MS), { plan: 'pro', later: undefined });
 });
 
-const unpaid = suite('a payment that fails');
+const unpaid = suite('a failed payment');
 
 const FAILED_MS = MONTH_END_MS + DAY_MS;
 const RENEWED = [
@@ -87,7 +87,7 @@ const RENEWED = [
   subscription(MONTH_END_MS, { periodEndsAtMs: Date.UTC(2026, 2, 1) }),
 ];
 
-unpaid('leaves the plan for the grace period, counted from the first failure', () => {
+unpaid('keeps the plan for the grace period, which starts at the first failure', () => {
   const failing = [...RENEWED, payment(FAILED_MS, 'failed')];
   const graceEndMs = FAILED_MS + GRACE_MS;
   const expected = { plan: 'pro', later: { plan: 'free', atMs: graceEndMs } };
@@ -101,7 +101,7 @@ unpaid('leaves the plan for the grace period, counted from the first failure', (
   }
 });
 
-unpaid('is forgotten when it is made, also after the grace period', () => {
+unpaid('has no effect once the payment succeeds, also after the grace period', () => {
   const madeMs = FAILED_MS + 9 * DAY_MS;
   const events = [...RENEWED, payment(FAILED_MS, 'failed'), payment(madeMs, 'paid')];
   assert.equal(planOf(events, madeMs), { plan: 'pro', later: undefined });
@@ -110,14 +110,14 @@ unpaid('is forgotten when it is made, also after the grace period', () => {
   assert.is(again?.later?.atMs, madeMs + 27 * DAY_MS, 'and the next one has its own');
 });
 
-unpaid('gives nothing of the month that it was for once the subscription ends', () => {
+unpaid('gives no plan for its month once the subscription ends', () => {
   const end = subscription(FAILED_MS + 2 * DAY_MS, { change: 'deleted', status: 'ended' });
   const events = [...RENEWED, payment(FAILED_MS, 'failed'), end];
   const expected = { plan: 'free', later: undefined };
   assert.equal(planOf(events, FAILED_MS + 2 * DAY_MS), expected);
 });
 
-unpaid('ends a plan earlier than its grace period if the plan was to end', () => {
+unpaid('ends a plan before its grace period if the plan was to end earlier', () => {
   const endsAtMs = FAILED_MS + DAY_MS;
   const events = [
     ...RENEWED,
@@ -176,7 +176,7 @@ const anyEvent: fc.Arbitrary<AccountEvent> = fc.oneof(
     .map(([atMs, invoiceId, outcome]) => returned(atMs, invoiceId, outcome)),
 );
 
-order('make the same record in any order, doubled and replayed', () => {
+order('make the same record in any order, repeated and replayed', () => {
   const histories = fc.array(anyEvent, { maxLength: 16 }).chain((events) =>
     fc.tuple(
       fc.constant(events),
@@ -197,7 +197,7 @@ order('make the same record in any order, doubled and replayed', () => {
   );
 });
 
-order('of one second are taken in the order in which they can have happened', () => {
+order('of the same second are applied in an order in which they can have happened', () => {
   const made = subscription(START_MS, { change: 'created', status: 'inactive', id: 'evt_z' });
   const active = subscription(START_MS, { id: 'evt_a' });
   for (const events of [
@@ -208,7 +208,7 @@ order('of one second are taken in the order in which they can have happened', ()
   }
 });
 
-order('keep a record small, however many there are', () => {
+order('keep the record small, however many arrive', () => {
   const events = Array.from({ length: 400 }, (_, index) => {
     const atMs = START_MS + index * DAY_MS;
     const subscriptionId = `sub_${index % 40}`;
