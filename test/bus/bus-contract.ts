@@ -2,24 +2,24 @@ import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus } from '#bus/bus';
 
-/** A bus under test, and what its listeners threw. */
+/** A bus under test, and the errors that its listeners threw. */
 type OpenBus = { readonly bus: Bus; readonly bugs: unknown[] };
 
-/** An adapter: its name, how a bus of it is opened, and uvu's `suite` or one that skips. */
+/** An adapter: its name, a function that opens a bus, and uvu's `suite` or one that skips. */
 export type BusUnderTest = {
   readonly name: string;
   readonly open: () => Promise<OpenBus>;
   readonly suite: typeof plainSuite;
 };
 
-/** Another subject in every test: some buses are shared. */
+/** A new subject for every test: some buses are shared. */
 let subjects = 0;
 const newSubject = (): string => `test.${process.pid}.${Date.now().toString(36)}.${subjects++}`;
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (message: Uint8Array): string => new TextDecoder().decode(message);
 
-/** The same bus, with the process kept alive until it is closed: the system's clock does not. */
+/** Keeps the process alive until the bus is closed: the system clock alone does not. */
 export function keptAlive<Opened extends Bus>(bus: Opened): Opened {
   const alive = setInterval(() => undefined, 1_000);
   const close = bus[Symbol.asyncDispose];
@@ -30,7 +30,7 @@ export function keptAlive<Opened extends Bus>(bus: Opened): Opened {
   return bus;
 }
 
-/** Fulfils when what was published on a bus so far has been delivered to its own listeners. */
+/** Fulfils when all messages published so far have reached the bus's own listeners. */
 export async function delivered(bus: Bus): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const fence = newSubject();
@@ -39,13 +39,13 @@ export async function delivered(bus: Bus): Promise<void> {
   await promise;
 }
 
-/** What a proof is given: a bus, and a subject of its own. */
+/** Arguments of a proof: a bus, and a subject of its own. */
 type BusScene = OpenBus & { readonly subject: string };
 
-/** Promises by what they say, each with what proves it on a bus. */
+/** Promises of the port by title, each with its proof on a bus. */
 type Promises = Readonly<Record<string, (scene: BusScene) => Promise<void>>>;
 
-/** What messages on a bus do. */
+/** Promises about messages. */
 const MESSAGES: Promises = {
   async 'reach every listener of their subject, the sender included, and no other'({
     bus,
@@ -109,7 +109,7 @@ const MESSAGES: Promises = {
   },
 };
 
-/** What listeners on a bus do. */
+/** Promises about listeners. */
 const LISTENERS: Promises = {
   async 'that are disposed hear nothing more, not even what is on its way'({ bus, subject }) {
     const heard: string[] = [];

@@ -8,12 +8,12 @@ import { SILENT } from '#test/support/test-logger';
 
 const [OLD, NEW] = ['the old secret of a cluster', 'the new secret of a cluster'];
 
-/** The contents of the file, step by step. Source: decision 134. */
+/** Contents of the secret file, step by step. Source: decision 134. */
 const STEPS = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]] as const;
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
-/** Two processes on one wire, and what they have heard of each other. */
+/** Two processes on one bus, and the messages that each has received. */
 function newScene() {
   const clock = new ManualClock();
   const wire = inProcessBus({ clock, onBug: noBug });
@@ -29,7 +29,7 @@ function newScene() {
     return { name, bus, secrets };
   };
   const [one, other] = [open('one'), open('other')];
-  /** Both speak; each hears both. */
+  /** Both processes publish; asserts that each receives both messages. */
   const speak = () => {
     for (const { name, bus } of [one, other]) bus.publish('s', Buffer.from(name));
     clock.advance(1);
@@ -38,10 +38,10 @@ function newScene() {
   return { one, other, dropped, speak };
 }
 
-const changing = suite('two processes whose secret changes while they run');
+const changing = suite('two processes whose bus secret changes while they run');
 
 for (const first of ['one', 'other'] as const) {
-  changing(`hear each other at every step, if ${first} takes each first`, () => {
+  changing(`receive each other’s messages at every step, if ${first} takes each step first`, () => {
     const scene = newScene();
     const second = first === 'one' ? scene.other : scene.one;
     for (const secrets of STEPS) {
@@ -54,7 +54,7 @@ for (const first of ['one', 'other'] as const) {
   });
 }
 
-changing('hear each other no more when a step is left out', () => {
+changing('receive no messages of each other when a step is skipped', () => {
   const { one, other, dropped, speak } = newScene();
   one.secrets.set([NEW]);
   assert.is(speak(), 2);

@@ -23,9 +23,9 @@ const sealed = (content: Uint8Array, envelope = ENVELOPE, sender = SENDER) =>
 const kindOf = (message: Uint8Array, subject = SUBJECT, keys = [KEY]): string =>
   openMessage(keys, subject, message).kind;
 
-const signed = suite('a message in its envelope');
+const signed = suite('a message in its signed envelope');
 
-signed('is read as it was written, whatever it holds', () => {
+signed('is read as it was written, whatever its content', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 300 }),
@@ -43,14 +43,14 @@ signed('is read as it was written, whatever it holds', () => {
   );
 });
 
-signed('is believed by any process that has its secret among several, and by no other', () => {
+signed('is accepted by a process that has its secret among several, and by no other', () => {
   const message = sealed(bytes('x'));
   const other = busKeyOf('another secret of a test');
   assert.is(kindOf(message, SUBJECT, [other, KEY]), 'signed');
   assert.is(kindOf(message, SUBJECT, [other]), 'signature');
 });
 
-signed('is not believed with any byte changed, left out or added', () => {
+signed('is refused with any byte changed, removed or added', () => {
   const message = sealed(bytes('{"epoch":7}'));
   for (let at = 0; at < message.length; at += 1) {
     const changed = Uint8Array.from(message);
@@ -62,13 +62,13 @@ signed('is not believed with any byte changed, left out or added', () => {
   assert.is(kindOf(Buffer.concat([message, bytes(' ')])), 'signature');
 });
 
-signed('is not believed on another subject', () => {
+signed('is refused on another subject', () => {
   assert.is(kindOf(sealed(bytes('x')), 'identity-engine.limiter.heartbeat'), 'signature');
 });
 
-const forged = suite('a message of a process that knows the secret');
+const forged = suite('a message of a process that has the secret');
 
-forged('cannot be made in the name of another', () => {
+forged('cannot be signed in the name of another process', () => {
   const insider = newSenderKey();
   const largest = { ...ENVELOPE, sequence: Number.MAX_SAFE_INTEGER };
   const lie = sealed(bytes('x'), largest, { ...insider, name: SENDER.name });
@@ -76,7 +76,7 @@ forged('cannot be made in the name of another', () => {
   assert.is(kindOf(sealed(bytes('x'), largest, insider)), 'signed');
 });
 
-forged('cannot be another message of another process, with its signature', () => {
+forged('cannot become another message of another process with the same signature', () => {
   const heard = Buffer.from(sealed(bytes('x'))).toString();
   const signature = heard.split(' ')[5] ?? '';
   assert.is(signature.length, 86);
@@ -87,14 +87,14 @@ forged('cannot be another message of another process, with its signature', () =>
   assert.is(kindOf(sealed(bytes('x'), later, borrowed)), 'forged');
 });
 
-forged('cannot be made in a name that is no key', () => {
+forged('cannot have a name that is not a public key', () => {
   const keyless = { ...SENDER, name: 'f'.repeat(64) };
   assert.is(kindOf(sealed(bytes('x'), ENVELOPE, keyless)), 'forged');
 });
 
 const plain = suite('a message without an envelope');
 
-plain('is nothing, whatever it is', () => {
+plain('is refused, whatever its content', () => {
   const large = sealed(new Uint8Array(70 * 1_024));
   for (const message of [bytes(''), bytes('\n'), bytes('{"epoch":7}'), bytes('signed2 '), large]) {
     assert.is(kindOf(message), 'unsigned');
@@ -102,9 +102,9 @@ plain('is nothing, whatever it is', () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (any) => kindOf(any) === 'unsigned'));
 });
 
-const key = suite('the key of the bus');
+const key = suite('the signing key of the bus');
 
-key('is another one than the secret, and for another secret another', () => {
+key('differs from the secret, and differs for every secret', () => {
   assert.is(KEY.length, 32);
   assert.not(KEY.equals(Buffer.from(SECRET)));
   assert.not(KEY.equals(busKeyOf(`${SECRET}.`)));

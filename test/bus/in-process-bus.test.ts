@@ -19,7 +19,7 @@ const noBug = (error: unknown): void => assert.unreachable(String(error));
 
 const simulated = suite('a bus of one process under a simulated clock');
 
-simulated('delivers when the clock moves, in the order of publishing, once', () => {
+simulated('delivers once when the clock moves, in the order of publishing', () => {
   const clock = new ManualClock();
   const bus = inProcessBus({ clock, onBug: noBug });
   const heard: number[] = [];
@@ -31,7 +31,7 @@ simulated('delivers when the clock moves, in the order of publishing, once', () 
   assert.equal(heard, [1, 2, 3]);
 });
 
-simulated('holds 65,536 messages at most', () => {
+simulated('holds at most 65,536 messages', () => {
   const clock = new ManualClock();
   const bus = inProcessBus({ clock, onBug: noBug });
   let count = 0;

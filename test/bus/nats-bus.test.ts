@@ -20,7 +20,7 @@ const { address, suite } = natsOrSkip();
 
 const KEY = busKeyOf('the secret of this test');
 
-/** Longer than any reconnect here, in milliseconds. */
+/** Longer than any reconnect in these tests, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
 async function open(server: string, options: Partial<NatsBusOptions> = {}) {
@@ -40,7 +40,7 @@ async function open(server: string, options: Partial<NatsBusOptions> = {}) {
 const eventually = (what: string, isSo: () => boolean) =>
   soon(what, isSo, { withinMs: PATIENCE_MS, everyMs: 10 });
 
-/** Everything that a listener hears, as text. */
+/** All messages of a listener, as text. */
 function hearing(bus: Bus, subject: string): string[] {
   const heard: string[] = [];
   bus.subscribe(subject, (message) => heard.push(new TextDecoder().decode(message)));
@@ -66,7 +66,7 @@ shared('carries messages from one to the other', async () => {
 });
 
 shared(
-  'takes the announcements of 256 shards at once, signed and at the longest epochs',
+  'accepts the announcements of 256 shards at once, signed and with the largest epochs',
   async () => {
     const { bus, notices } = await open(address);
     await using _bus = bus;
@@ -87,7 +87,7 @@ shared(
   },
 );
 
-shared('loses nothing that was published just before its sender closed in good order', async () => {
+shared('loses no message published just before its sender closes normally', async () => {
   const [one, other] = await Promise.all([open(address), open(address)]);
   await using _other = other.bus;
   const subject = `parting.${process.pid}.${Date.now()}`;
@@ -100,7 +100,7 @@ shared('loses nothing that was published just before its sender closed in good o
   assert.equal(heard, words);
 });
 
-shared('drops a message that it would refuse, says so, and goes on', async () => {
+shared('drops a message that the server would refuse, reports it, and continues', async () => {
   const { bus, notices } = await open(address);
   await using _bus = bus;
   const subject = `bad subject ${process.pid}`;
@@ -109,7 +109,7 @@ shared('drops a message that it would refuse, says so, and goes on', async () =>
   await delivered(bus);
 });
 
-shared('drops what is published faster than it answers', async () => {
+shared('drops messages that are published faster than the server acknowledges', async () => {
   const { bus } = await open(address);
   await using _bus = bus;
   const subject = `flood.${process.pid}.${Date.now()}`;
@@ -118,7 +118,7 @@ shared('drops what is published faster than it answers', async () => {
     heardBytes += length;
   });
   for (let sent = 0; sent < 200; sent += 1) bus.publish(subject, new Uint8Array(1_024));
-  // There is room again when the server has answered.
+  // There is room again once the server has answered.
   await eventually('room for another', () => {
     bus.publish(subject, new Uint8Array(1));
     return heardBytes % 1_024 > 0;
@@ -126,9 +126,9 @@ shared('drops what is published faster than it answers', async () => {
   assert.is(Math.floor(heardBytes / 1_024), 128);
 });
 
-const away = suite('when the NATS server goes away');
+const away = suite('when the NATS server stops');
 
-away('it is noticed, publishing is silent, and all goes on when it is back', async () => {
+away('the loss is reported, publishing is silent, and all resumes when it is back', async () => {
   await using server = await ownNats();
   const { bus, notices } = await open(server.address);
   await using _bus = bus;
@@ -150,7 +150,7 @@ away('it is noticed, publishing is silent, and all goes on when it is back', asy
   assert.match(notices[1] ?? '', /again/);
 });
 
-away('it is looked for as often as it takes', async () => {
+away('the bus tries to reconnect without limit', async () => {
   await using server = await ownNats();
   const { bus } = await open(server.address);
   await using _bus = bus;
@@ -169,7 +169,7 @@ away('it is looked for as often as it takes', async () => {
   await delivered(bus);
 });
 
-away('closing does not wait for it', async () => {
+away('the bus closes without waiting for the server', async () => {
   await using server = await ownNats();
   const { bus } = await open(server.address);
   await server.restart.stop();
@@ -179,7 +179,7 @@ away('closing does not wait for it', async () => {
   assert.ok(performance.now() - startedMs < 8_000);
 });
 
-/** A bus connected to the near one of two servers, of which the other is away at first. */
+/** A bus connected to the first of two servers; the second is stopped at first. */
 async function besideStopped(inOrder: (near: string, other: string) => string[]) {
   await using opening = new AsyncDisposableStack();
   const near = opening.use(await ownNats());
@@ -192,7 +192,7 @@ async function besideStopped(inOrder: (near: string, other: string) => string[])
   return { near, other, bus, notices, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-away('frozen under a flood, it is left for another that is there', async () => {
+away('a frozen server under a flood is replaced by the other server', async () => {
   await using scene = await besideStopped((near, other) => [near, other]);
   const { bus, notices, near: frozen, other } = scene;
   const heard = hearing(bus, 'subject');
@@ -200,7 +200,7 @@ away('frozen under a flood, it is left for another that is there', async () => {
   frozen.restart.signal('SIGSTOP');
   try {
     await eventually('the loss is noticed', () => {
-      // Asked first: a flood after a quick reconnect would leave the message below no room.
+      // Checked first: a flood after a quick reconnect would leave no room for the message below.
       if (notices.some((notice) => notice.includes('is lost'))) return true;
       for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
       return false;
@@ -215,7 +215,7 @@ away('frozen under a flood, it is left for another that is there', async () => {
   }
 });
 
-away('another that was away at first takes over', async () => {
+away('a server that was stopped at first takes over', async () => {
   await using scene = await besideStopped((near, other) => [other, near]);
   const { bus, notices, near, other } = scene;
   await other.restart.start();
@@ -224,9 +224,9 @@ away('another that was away at first takes over', async () => {
   await delivered(bus);
 });
 
-const absent = suite('when there is no NATS server to begin with');
+const absent = suite('when no NATS server runs at the start');
 
-absent('opening is refused within its deadline, and says where', async () => {
+absent('opening fails within its deadline, and names the address', async () => {
   const server = `nats://127.0.0.1:${await freePort()}`;
   const startedMs = performance.now();
   const refusal = await faultIn(open(server, { connectTimeoutMs: 700 }));
@@ -235,7 +235,7 @@ absent('opening is refused within its deadline, and says where', async () => {
   assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
 });
 
-absent('but something that says nothing, likewise', async () => {
+absent('opening fails likewise on a listener that sends nothing', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -243,13 +243,13 @@ absent('but something that says nothing, likewise', async () => {
   const startedMs = performance.now();
   const refusal = await faultIn(open(server, { connectTimeoutMs: 700 }));
   silent.close();
-  // The driver leaves a connection open that never became one.
+  // The driver leaves a connection open that was never completed.
   for (const socket of sockets) socket.destroy();
   assert.ok(performance.now() - startedMs < 4_500);
   assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
 });
 
-absent('one that starts within the deadline is found', async () => {
+absent('a server that starts within the deadline is used', async () => {
   await using server = await ownNats();
   await server.restart.stop();
   const opening = open(server.address, { connectTimeoutMs: PATIENCE_MS });

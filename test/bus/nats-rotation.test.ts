@@ -12,10 +12,10 @@ import { noteLogger } from '#test/support/test-logger';
 
 const { suite } = natsOrSkip();
 
-/** Longer than any reconnect here, in milliseconds. */
+/** Longer than any reconnect in these tests, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
-/** Several tries to connect, half a second apart. */
+/** Time for several tries to connect, which are half a second apart. */
 const SOME_TRIES_MS = 1_500;
 
 const NEXT_PASSWORD = 'the next one';
@@ -38,7 +38,7 @@ const isBack = (notices: readonly string[]) =>
 
 const password = suite('when the password of NATS changes');
 
-password('the new one is shown when the server ends the connection', async () => {
+password('the bus uses the new password after the server ends the connection', async () => {
   await using server = await ownNats(NAMED);
   const credentials = settable(AGENT);
   const { bus, notices } = await open(server.address, { credentials });
@@ -51,7 +51,7 @@ password('the new one is shown when the server ends the connection', async () =>
   await delivered(bus);
 });
 
-password('at the server first, the bus is back as soon as the new one is known', async () => {
+password('the bus reconnects as soon as it has the password that the server has', async () => {
   await using server = await ownNats(NAMED);
   const credentials = settable(AGENT);
   const { bus, notices } = await open(server.address, { credentials });
@@ -71,7 +71,7 @@ for (const [what, useless] of [
   ['shows', { ...clientOf('member'), own: clientOf('stranger').own }],
   ['trusts', { ...clientOf('stranger'), own: clientOf('member').own }],
 ] as const) {
-  certificates(`what the bus ${what} is taken by its next connection`, async () => {
+  certificates(`the next connection uses the certificates that the bus ${what}`, async () => {
     await using server = await ownNats(ENCRYPTED);
     const tls = settable(clientOf('member'));
     const { bus, notices } = await open(server.address, { tls });

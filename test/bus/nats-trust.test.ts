@@ -13,7 +13,7 @@ import { SILENT } from '#test/support/test-logger';
 
 const { address: plain, suite } = natsOrSkip();
 
-/** What a server says of itself: enough for a careless client to go on in plain text. */
+/** INFO line of a server: enough for a careless client to continue in plain text. */
 const BEGUILING = 'INFO {"server_id":"x","version":"2.15.0","proto":1,"tls_available":1}\r\n';
 
 async function speak(server: string, options: Partial<NatsBusOptions>): Promise<void> {
@@ -29,7 +29,7 @@ async function speak(server: string, options: Partial<NatsBusOptions>): Promise<
   await delivered(bus);
 }
 
-/** Why nothing could be said. */
+/** The reason why a connection cannot be opened. */
 async function silenceAt(server: string, options: Partial<NatsBusOptions>): Promise<string> {
   const { message } = await refusalOf(() => speak(server, options));
   assert.match(message, /^no NATS server at /);
@@ -38,14 +38,14 @@ async function silenceAt(server: string, options: Partial<NatsBusOptions>): Prom
 
 const member = clientOf('member');
 const stranger = clientOf('stranger');
-const trust = suite('NATS with certificates');
+const trust = suite('NATS with TLS certificates');
 
-trust('is spoken to if both are of one authority', async () => {
+trust('is connected if both certificates have the same authority', async () => {
   await using server = await ownNats(ENCRYPTED);
   await speak(server.address, { tls: unchanging(member) });
 });
 
-trust('is not if one of them is not, or if the client shows none', async () => {
+trust('is refused if one certificate has another authority, or the client has none', async () => {
   await using own = await ownNats(ENCRYPTED);
   const server = own.address;
   const other = { ...stranger, own: member.own };
@@ -56,7 +56,7 @@ trust('is not if one of them is not, or if the client shows none', async () => {
   assert.match(await silenceAt(server, { tls: unchanging(silent) }), /certificate required|alert/);
 });
 
-trust('hears nothing if it has none', async () => {
+trust('is refused if the server has no certificate', async () => {
   await silenceAt(plain, { tls: unchanging(member) });
   let heard = '';
   const sham = createServer((socket) => {
@@ -71,14 +71,14 @@ trust('hears nothing if it has none', async () => {
   assert.not.match(heard, /CONNECT|right one/);
 });
 
-trust('is spoken to in plain text by a client without an authority', async () => {
+trust('is connected in plain text by a client without an authority', async () => {
   await using server = await ownNats(ENCRYPTED);
   await speak(server.address, {});
 });
 
-const users = suite('NATS that asks for user and password');
+const users = suite('NATS with user and password');
 
-users('is spoken to with the right ones, and with no others', async () => {
+users('is connected with the right credentials only', async () => {
   await using own = await ownNats(NAMED);
   const server = own.address;
   await speak(server, { credentials: unchanging(AGENT) });

@@ -7,22 +7,22 @@ const NOW_MS = 1_800_000_000_000;
 const judge = (lastSequence: number | undefined, sequence: number, offMs = 0): string =>
   judgeReplay({ lastSequence, sequence, sentAtMs: NOW_MS + offMs }, NOW_MS);
 
-const known = suite('a sender that was heard before');
+const known = suite('a sender that is known');
 
-known('is heard with every larger sequence and no other', () => {
+known('is accepted with every larger sequence number and no other', () => {
   assert.is(judge(7, 8), 'new');
   assert.is(judge(7, 1_000), 'new');
   assert.is(judge(7, 7), 'repeated');
   assert.is(judge(7, 6), 'repeated');
 });
 
-known('stays heard when its clock steps by years', () => {
+known('is accepted when its clock steps by years', () => {
   for (const offMs of [-1, 1]) assert.is(judge(7, 8, offMs * 10 * 365 * 86_400_000), 'new');
 });
 
-const stranger = suite('a sender that was not heard before');
+const stranger = suite('a sender that is not known yet');
 
-stranger('is heard when its clock is within a minute of ours', () => {
+stranger('is accepted when its clock is within a minute of this clock', () => {
   for (const offMs of [0, -STRANGER_MS_MAX, STRANGER_MS_MAX]) {
     assert.is(judge(undefined, 1, offMs), 'new');
   }

@@ -31,7 +31,7 @@ const contract = busContract({
 const text = (message: Uint8Array): string => Buffer.from(message).toString();
 const bytes = (content: string): Uint8Array => Buffer.from(content);
 
-/** A wire that anybody can write to, and signed buses on it, each with a clock of its own. */
+/** A bus that anybody can write to, and signed buses on it, each with its own clock. */
 function newScene() {
   const wireClock = new ManualClock();
   const wire = inProcessBus({ clock: wireClock, onBug: noBug });
@@ -67,7 +67,7 @@ function newScene() {
   return { open, say, forge, taped };
 }
 
-/** The wire under one bus of several: it stays when one of them closes. */
+/** The shared bus below several signed buses: closing a signed bus does not close it. */
 const sharing = (wire: Bus): Bus => ({
   isConnected: true,
   publish: (subject, message) => wire.publish(subject, message),
@@ -77,7 +77,7 @@ const sharing = (wire: Bus): Bus => ({
 
 const signed = suite('a message on a signed bus');
 
-signed('comes with who sent it and when, by the sender’s clock', () => {
+signed('arrives with its sender and time, by the sender’s clock', () => {
   const { open, say } = newScene();
   const [a, b] = [open(), open()];
   a.clock.stepWall(5_000);
@@ -87,7 +87,7 @@ signed('comes with who sent it and when, by the sender’s clock', () => {
   assert.equal([incarnation, sentAtMs], [a.incarnation, a.clock.wallMs()]);
 });
 
-signed('is heard once by each of several listeners here', () => {
+signed('reaches each of several local listeners once', () => {
   const { open, say } = newScene();
   const [a, b] = [open(), open()];
   const second: string[] = [];
@@ -98,7 +98,7 @@ signed('is heard once by each of several listeners here', () => {
   assert.equal([b.heard, second, b.dropped], [['x', 'y'], ['x'], []]);
 });
 
-signed('is believed with either of two secrets, so that they can be changed', () => {
+signed('is accepted with either of two secrets, for rotation', () => {
   const { open, say } = newScene();
   const [before, during, after] = [
     open(),
@@ -113,9 +113,9 @@ signed('is believed with either of two secrets, so that they can be changed', ()
   assert.equal(before.heard, ['1', '2'], 'who does not know the new secret yet');
 });
 
-const dropped = suite('what a signed bus drops');
+const dropped = suite('a signed bus drops a message');
 
-dropped('is what is not signed, or by another', () => {
+dropped('without a signature, or with another signature', () => {
   const { open, say, forge } = newScene();
   const [a, stranger] = [open(), open({ secrets: unchanging([OTHER]) })];
   forge(bytes('{"epoch":9007199254740991}'));
@@ -123,7 +123,7 @@ dropped('is what is not signed, or by another', () => {
   assert.equal([a.heard, a.dropped], [[], ['unsigned', 'signature']]);
 });
 
-dropped('is what another release says in a form of its own, and the reason is named', () => {
+dropped('in the form of another release, and names the reason', () => {
   const { open, forge } = newScene();
   const a = open();
   const header = `${'0'.repeat(64)} c 1 1 ${'A'.repeat(86)} ${'A'.repeat(43)}`;
@@ -132,7 +132,7 @@ dropped('is what another release says in a form of its own, and the reason is na
   assert.match(a.notices[0] ?? '', /in the form of another release/);
 });
 
-dropped('is what was heard before, on any subject', () => {
+dropped('that was received before, on any subject', () => {
   const { open, say, forge, taped } = newScene();
   const [a, b] = [open(), open()];
   const others: string[] = [];
@@ -145,7 +145,7 @@ dropped('is what was heard before, on any subject', () => {
   assert.ok(b.dropped.every((reason) => reason === 'repeated' || reason === 'signature'));
 });
 
-dropped('is what was recorded more than a minute before this process started', () => {
+dropped('that was recorded more than a minute before this process started', () => {
   const { open, say, forge, taped } = newScene();
   const a = open();
   say(a, 'old');
@@ -157,7 +157,7 @@ dropped('is what was recorded more than a minute before this process started', (
   assert.equal([soon.heard, late.heard, late.dropped], [['old'], [], ['stale']]);
 });
 
-dropped('because its sender’s time is another is told apart, each message once', () => {
+dropped('with a wrong time under a reason of its own, once per message', () => {
   const { open, say, forge, taped } = newScene();
   const a = open();
   const late = open();
@@ -181,7 +181,7 @@ dropped('because its sender’s time is another is told apart, each message once
   assert.equal([late.heard, strangers.length], [['3'], 2], 'its clock is right again');
 });
 
-dropped('for its time is reported only within one cluster', () => {
+dropped('for its time with a report only within one cluster', () => {
   const { open, say } = newScene();
   const [late, foreign] = [open(), open({ cluster: 'other' })];
   let strangers = 0;
@@ -195,7 +195,7 @@ dropped('for its time is reported only within one cluster', () => {
   assert.equal([late.heard, late.dropped, strangers], [[], ['stale'], 0]);
 });
 
-dropped('is not what a known sender says whose clock stepped', () => {
+dropped('not because the clock of a known sender stepped', () => {
   const { open, say } = newScene();
   const [a, b] = [open(), open()];
   say(a, '1');
@@ -206,7 +206,7 @@ dropped('is not what a known sender says whose clock stepped', () => {
   assert.equal([b.heard, b.dropped], [['1', '2', '3'], []]);
 });
 
-dropped('is what another cluster says, unless ours is not known', () => {
+dropped('of another cluster, unless its own cluster is not known', () => {
   const { open, say } = newScene();
   const [a, edge, foreign] = [open(), open({ cluster: undefined }), open({ cluster: 'other' })];
   say(foreign, 'x');
@@ -216,7 +216,7 @@ dropped('is what another cluster says, unless ours is not known', () => {
   assert.match(a.notices[0] ?? '', /another cluster speaks .* cluster=other/);
 });
 
-dropped('makes no known sender a stranger, however much of it comes', () => {
+dropped('without forgetting known senders, however many messages come', () => {
   const { open, say, forge } = newScene();
   const [a, b] = [open(), open()];
   say(a, '1');
@@ -228,7 +228,7 @@ dropped('makes no known sender a stranger, however much of it comes', () => {
   assert.equal(b.heard, ['1', '2']);
 });
 
-dropped('is reported once in 30 s for each reason, and counted each time', () => {
+dropped('with a report once in 30 s for each reason, and counts each', () => {
   const { open, say, forge } = newScene();
   const [a, stranger] = [open(), open({ secrets: unchanging([OTHER]) })];
   for (let count = 0; count < 5; count += 1) {
