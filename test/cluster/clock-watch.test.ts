@@ -8,7 +8,7 @@ import { noteLogger } from '#test/support/test-logger';
 
 const HOUR_MS = 3_600_000;
 
-/** A process that is held up for a while: its tasks run late, its clocks go on. */
+/** A process that pauses: its tasks run late while its clocks continue. */
 class StallingClock extends ManualClock {
   #stalledMs = 0;
 
@@ -25,10 +25,13 @@ class StallingClock extends ManualClock {
   }
 }
 
-/** Hears a message whose content means nothing here. */
+/** Listener for messages whose content does not matter here. */
 type SenderListener = (sender: Sender) => void;
 
-/** A process whose bus says only who sent a heartbeat when, with servers if their clocks are given. */
+/**
+ * A process whose bus delivers heartbeats with sender and time, with servers if their clocks are
+ * given.
+ */
 function newScene(servers?: (trueMs: number) => Promise<number[]>) {
   const clock = new StallingClock();
   const heard: Record<'known' | 'strangers', SenderListener[]> = { known: [], strangers: [] };
@@ -65,7 +68,7 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
       heard[kind][at % 2]?.({ incarnation, sentAtMs });
     }
   };
-  /** Seconds in which these are heard, an engine or a limiter each; 0: heard, and no time passes. */
+  /** Seconds in which these engines or limiters send heartbeats; with 0 no time passes. */
   const liveAmong = (kind: keyof typeof heard, seconds: number, ...names: string[]) => {
     if (seconds === 0) say(kind, names);
     for (let second = 0; second < seconds; second += 1) {
@@ -81,7 +84,7 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
 
 const watched = suite('a process that compares its clock');
 
-watched('is unsure alone, with its own messages, and with one other', () => {
+watched('is unsure alone, with only its own messages, and with one other process', () => {
   const { watch, live } = newScene();
   assert.is(watch.verdict, 'unsure');
   live(5, 'self', 'a');
@@ -90,7 +93,7 @@ watched('is unsure alone, with its own messages, and with one other', () => {
   assert.is(watch.verdict, 'agreed');
 });
 
-watched('finds a step of its own at once, stands aside after 3 s, and comes back', () => {
+watched('detects its own clock step at once, steps aside after 3 s, and recovers', () => {
   const { watch, notices, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);
@@ -106,7 +109,7 @@ watched('finds a step of its own at once, stands aside after 3 s, and comes back
   assert.match(notices[0] ?? '', /differs from the others.* aheadSeconds=3600$/);
 });
 
-watched('stays wrong and aside when the others fall silent or start again', () => {
+watched('stays wrong and aside when the others fall silent or restart', () => {
   const { watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(-HOUR_MS);
@@ -122,7 +125,7 @@ watched('stays wrong and aside when the others fall silent or start again', () =
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-watched('is no longer wrong once it is mended, though no other process is left to show it', () => {
+watched('is right again once its clock is corrected, though no other process is left', () => {
   const { watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);
@@ -133,7 +136,7 @@ watched('is no longer wrong once it is mended, though no other process is left t
   assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
 });
 
-watched('does not take for its own fault what waited while it was held up', () => {
+watched('does not blame its clock for messages that waited during a pause', () => {
   const { clock, watch, notices, live, hear } = newScene();
   live(3, 'a', 'b');
   const sentBeforeMs = clock.wallMs();
@@ -148,7 +151,7 @@ watched('does not take for its own fault what waited while it was held up', () =
   assert.equal([watch.verdict, notices], ['agreed', []]);
 });
 
-watched('that was held up stays wrong if it was', () => {
+watched('stays wrong after a pause if it was wrong before', () => {
   const { clock, watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);
@@ -160,7 +163,7 @@ watched('that was held up stays wrong if it was', () => {
 
 const started = suite('a process that starts with a wrong clock');
 
-started('is found wrong by whom its bus drops, and is aside at once', () => {
+started('is found wrong by the messages that its bus drops, and steps aside at once', () => {
   const { watch, notices, step, liveAmong } = newScene();
   step(20 * 24 * HOUR_MS);
   liveAmong('strangers', 1, 'a');
@@ -173,7 +176,7 @@ started('is found wrong by whom its bus drops, and is aside at once', () => {
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-started('does not make one doubt itself that hears two others agree', () => {
+started('does not make another process unsure that agrees with two others', () => {
   const { watch, live, liveAmong, step } = newScene();
   live(1, 'a', 'b');
   for (let second = 0; second < 5; second += 1) {
@@ -185,15 +188,15 @@ started('does not make one doubt itself that hears two others agree', () => {
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-const few = suite('a process with servers, and fewer than two others,');
+const few = suite('a process with time servers, and fewer than two other processes,');
 
-/** The servers' clocks are so far off. */
+/** Answers of the servers, with these offsets to the true time. */
 const showing =
   (...offMs: number[]) =>
   async (trueMs: number) =>
     offMs.map((off) => trueMs + off);
 
-few('agrees when most of the servers agree with it, alone or with one other', async () => {
+few('is right when most servers agree with it, alone or with one other process', async () => {
   const { watch, live } = newScene(showing(0, 59_000, HOUR_MS));
   assert.is(watch.verdict, 'unsure', 'no server has answered yet');
   await turnOfEvents();
@@ -202,7 +205,7 @@ few('agrees when most of the servers agree with it, alone or with one other', as
   assert.is(watch.verdict, 'agreed');
 });
 
-few('is unsure when half of the servers contradict it, or the one other does', async () => {
+few('is unsure when half of the servers contradict it, or the other process does', async () => {
   const half = newScene(showing(0, HOUR_MS));
   await turnOfEvents();
   assert.is(half.watch.verdict, 'unsure');
@@ -212,7 +215,7 @@ few('is unsure when half of the servers contradict it, or the one other does', a
   assert.is(other.watch.verdict, 'unsure');
 });
 
-few('is unsure by its own step, and never found wrong by servers alone', async () => {
+few('is unsure after its own clock step, and never found wrong by servers alone', async () => {
   const { watch, step, live } = newScene(showing(0));
   await turnOfEvents();
   step(HOUR_MS);
@@ -240,7 +243,7 @@ few('is unsure half a minute after the last answer', async () => {
   assert.is(watch.verdict, 'unsure');
 });
 
-few('is not sure of an answer that took 10 s', async () => {
+few('does not trust an answer that took 10 s', async () => {
   const { promise, resolve } = Promise.withResolvers<number[]>();
   const answers = [promise];
   const { clock, watch } = newScene(async () => await (answers.pop() ?? Promise.reject()));
@@ -251,7 +254,7 @@ few('is not sure of an answer that took 10 s', async () => {
   assert.is(watch.verdict, 'unsure');
 });
 
-few('asks every 10 s, and not while it hears two others', async () => {
+few('queries every 10 s, and not while it receives messages of two others', async () => {
   const { asked, live } = newScene(showing(0));
   await turnOfEvents();
   live(60, 'a');
@@ -260,10 +263,10 @@ few('asks every 10 s, and not while it hears two others', async () => {
   assert.is(asked(), 7);
 });
 
-few('is right again by them, though those who found it wrong fell silent', async () => {
+few('is right again by servers, though the processes that found it wrong are silent', async () => {
   const { clock, watch, live, hear } = newScene(showing(0));
   live(2, 'a', 'b');
-  // A process that knows the secret sends as two, whose clocks then step.
+  // A process that has the secret sends as two senders, whose clocks then step.
   for (const name of ['a', 'b']) hear(name, clock.wallMs() + HOUR_MS);
   assert.is(watch.verdict, 'deviating');
   for (let second = 0; second < 17; second += 1) {

@@ -14,7 +14,7 @@ const noBug = (error: unknown): void => assert.unreachable(String(error));
 const TRUE: ClusterFacts = { cluster: 'c', shardCount: 16 };
 const LIE: ClusterFacts = { cluster: 'c', shardCount: 4_096 };
 
-/** An edge that starts, and senders that know the secret. */
+/** An edge that starts, and senders that have the secret. */
 function newScene() {
   const clock = new ManualClock(1_800_000_000_000);
   const wire = inProcessBus({ clock, onBug: noBug });
@@ -37,7 +37,7 @@ function newScene() {
   const decided: ClusterFacts[] = [];
   agreed.facts.then(({ cluster, shardCount }) => decided.push({ cluster, shardCount }), noBug);
   const senders = new Map<string, ReturnType<typeof open>>();
-  /** One heartbeat, by the sender `by`, for a node of any name. */
+  /** One heartbeat, signed by the sender `by`, for a node of any name. */
   const say = async (by: string, facts: ClusterFacts, node = by) => {
     const sender = senders.get(by) ?? open(by.repeat(32));
     senders.set(by, sender);
@@ -51,9 +51,9 @@ function newScene() {
   return { clock, agreed, decided, notices, say, live };
 }
 
-const agreeing = suite('what an edge takes for the facts of its cluster');
+const agreeing = suite('the cluster facts that an edge accepts');
 
-agreeing('is what two nodes say, at once', async () => {
+agreeing('are those of two nodes that agree, at once', async () => {
   const { decided, notices, say } = newScene();
   await say('a', TRUE);
   assert.equal(decided, []);
@@ -61,7 +61,7 @@ agreeing('is what two nodes say, at once', async () => {
   assert.equal([decided, notices], [[TRUE], []]);
 });
 
-agreeing('is what the only one says, after 1.5 s', async () => {
+agreeing('are those of the only node, after 1.5 s', async () => {
   const { decided, say, live } = newScene();
   await say('a', TRUE);
   await live(1_400);
@@ -70,13 +70,13 @@ agreeing('is what the only one says, after 1.5 s', async () => {
   assert.equal(decided, [TRUE]);
 });
 
-agreeing('is not what one sender says under many names', async () => {
+agreeing('do not come from one sender with many names', async () => {
   const { decided, say } = newScene();
   for (const node of ['x', 'y', 'z']) await say('e', LIE, node);
   assert.equal(decided, []);
 });
 
-agreeing('is what most say, though a signed lie came first, and the log says so', async () => {
+agreeing('are those of the majority, though a forgery came first, and are logged so', async () => {
   const { decided, notices, say, live } = newScene();
   await say('e', LIE);
   await say('a', TRUE);
@@ -88,7 +88,7 @@ agreeing('is what most say, though a signed lie came first, and the log says so'
   assert.match(notices[0] ?? '', /disagree .*service=engine .*2 say 16 shards of c, 1 say 4096/);
 });
 
-agreeing('is nothing while as many say one thing as another', async () => {
+agreeing('are undecided while two values have equally many nodes', async () => {
   const { decided, notices, say, live } = newScene();
   await say('e', LIE);
   await say('a', TRUE);
@@ -99,7 +99,7 @@ agreeing('is nothing while as many say one thing as another', async () => {
   assert.equal(decided, [TRUE]);
 });
 
-agreeing('is nothing for whom it no longer matters', async () => {
+agreeing('are none for a caller that has aborted', async () => {
   const { agreed, decided, say, live } = newScene();
   await say('a', TRUE);
   agreed[Symbol.dispose]();

@@ -11,28 +11,28 @@ import { ManualClock } from '#test/support/manual-clock';
 
 type Found = Awaited<ReturnType<Probe>>;
 
-/** A store's silence: what was asked may have happened. */
+/** A store without an answer: the outcome is unknown. */
 export function silence(): never {
   throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
 }
 
-/** A bus, a clock, journals that can be made slow, and addresses at which a process answers or not. */
+/** A bus, a clock, journals that can be made slow, and addresses with or without a process. */
 export class ClusterWorld {
   readonly clock = new ManualClock();
   readonly bugs: unknown[] = [];
   readonly bus: Bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
-  /** What is found at an address; no process listens at those that are not here. */
+  /** Result of a probe by address; addresses without an entry have no process. */
   readonly found = new Map<string, Found>();
   readonly probed: string[] = [];
-  /** Of these, those that were asked who they are. */
+  /** The probed addresses that were asked for their incarnation. */
   readonly named: string[] = [];
   readonly stored: JournalStore = memoryJournalStore(this.clock);
-  /** Seals in the order in which they were asked for. */
+  /** Seals in the order of the requests. */
   readonly seals: string[] = [];
   isStoreDown = false;
-  /** Reads of these journals have no answer. */
+  /** Journals whose reads get no answer. */
   readonly unread = new Set<string>();
-  /** How long a read of a head takes. */
+  /** Duration of a read of a head. */
   readMs = 0;
   readonly journals: JournalStore = {
     ...this.stored,
@@ -52,13 +52,15 @@ export class ClusterWorld {
   readonly probe: Probe = async (address, aim) => {
     this.probed.push(address);
     const found = this.found.get(address) ?? { kind: 'refused' };
-    // Of a process that says nothing the kernel accepts a connection all the same.
+    // The kernel accepts connections for a process that does not answer.
     if (aim === 'listener' && found.kind !== 'refused') return { kind: 'listening' };
     if (aim === 'incarnation') this.named.push(address);
     return found;
   };
 
-  /** A process `node` in its first incarnation, `node-1`, that sees the others; it ends with the world. */
+  /**
+   * Membership of the process `node` in its first incarnation, `node-1`; it ends with the world.
+   */
   members(node: string, isLeaving = () => false): Membership {
     return new Membership({
       bus: this.bus,
@@ -71,7 +73,7 @@ export class ClusterWorld {
     });
   }
 
-  /** A heartbeat of an incarnation that need not exist. */
+  /** Publishes a heartbeat of an incarnation that need not exist. */
   say(node: string, change: Partial<Heartbeat> = {}): void {
     const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
     const heartbeat = { ...reportOf(node), ...rest, ...change };
@@ -79,13 +81,13 @@ export class ClusterWorld {
     this.clock.advance(0);
   }
 
-  /** Begins the journal of a node's first incarnation; its process answers at its address. */
+  /** Begins the journal of a node's first incarnation; a process answers at the node's address. */
   async begin(node: string): Promise<void> {
     await this.stored.begin(`${node}-1`, `${node}:1`);
     this.found.set(`${node}:1`, { kind: 'answered', incarnation: `${node}-1` });
   }
 
-  /** One more group in the journal of a node's first incarnation. */
+  /** Appends one group to the journal of a node's first incarnation. */
   async append(node: string): Promise<void> {
     const incarnation = `${node}-1`;
     const head = await this.stored.readHead(incarnation, 'serial');

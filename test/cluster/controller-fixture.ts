@@ -8,22 +8,22 @@ import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { pass } from '#test/support/passing';
 
-/** Shards of a scene. */
+/** Number of shards in a scene. */
 export const SHARDS = 8;
 
-/** How long the node of a scene listens before it claims, in milliseconds. */
+/** Start-up grace period of the node in a scene, in milliseconds. */
 export const STARTUP_GRACE_MS = 2_000;
 
 /** Every shard of a scene. */
 const ALL: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);
 
-/** Shards that the ring gives to `node` among these. */
+/** Shards that the ring assigns to `node` among these nodes. */
 export function shardsOf(node: string, nodes: readonly string[]): number[] {
   const ring = assignShards(nodes, SHARDS);
   return ALL.filter((shard) => ring[shard] === node);
 }
 
-/** A host that notes what is asked of it. */
+/** A host that records the calls it receives. */
 class NotingHost implements ShardHost {
   readonly open = new Map<number, number>();
   readonly steps: string[] = [];
@@ -67,10 +67,10 @@ class NotingHost implements ShardHost {
   }
 }
 
-/** What becomes of a change of a shard's owner in place of applying it. */
+/** Replaces one change of a shard's owner in the store; `apply` would make the change. */
 type Twist = (apply: () => ReturnType<ShardStore['change']>) => ReturnType<ShardStore['change']>;
 
-/** The controller of `me`, alone at first. Other nodes are those that talk and have a journal. */
+/** The controller of `me`, alone at first. Other nodes have heartbeats and a journal. */
 export class ControllerScene {
   #isLeaving = false;
   readonly world = new ClusterWorld();
@@ -87,7 +87,7 @@ export class ControllerScene {
   readonly #stored = memoryShardStore();
   readonly controller: ShardController = this.#control();
 
-  /** Time in which those that talk see what `me` sees, and their journals grow. */
+  /** Passes time in which the other nodes have the view of `me`, and their journals grow. */
   async live(durationMs: number): Promise<void> {
     for (let leftMs = durationMs; leftMs > 0; leftMs -= 500) {
       for (const node of this.talking) {
@@ -98,7 +98,7 @@ export class ControllerScene {
     }
   }
 
-  /** As long as a node listens before it claims. */
+  /** Passes the start-up grace period. */
   async listen(): Promise<void> {
     await this.live(STARTUP_GRACE_MS);
   }
@@ -109,7 +109,7 @@ export class ControllerScene {
     this.world.say(node);
   }
 
-  /** The same with everything owned by it, at epoch 1. */
+  /** Joins a node that owns every shard at epoch 1. */
   async joinAsOwner(node: string): Promise<void> {
     await this.join(node);
     await this.putAll(() => `${node}-1`);
@@ -120,13 +120,13 @@ export class ControllerScene {
     this.world.found.delete(`${node}:1`);
   }
 
-  /** Makes a row as it would be after another node's change. */
+  /** Writes a row as another node's change would leave it. */
   async put(shard: number, owner: string): Promise<ShardRow | undefined> {
     const from = await this.#stored.read('engine', shard);
     return (await this.#stored.change({ service: 'engine', shard, from, owner })).row;
   }
 
-  /** Makes every row so, each with the owner that it is given. */
+  /** Writes every row, each with the owner that `ownerOf` returns. */
   async putAll(ownerOf: (shard: number) => string): Promise<void> {
     for (const shard of ALL) await this.put(shard, ownerOf(shard));
   }
@@ -199,14 +199,14 @@ export class ControllerScene {
   }
 }
 
-/** A scene in which `me` has a journal and nothing has happened. */
+/** A scene in which `me` has a journal and nothing else has happened. */
 export async function newScene(): Promise<ControllerScene> {
   const scene = new ControllerScene();
   await scene.world.begin('me');
   return scene;
 }
 
-/** A scene in which `a` owned everything at epoch 1 for long enough that `me` may claim. */
+/** A scene in which `a` has owned everything at epoch 1 for long enough that `me` may claim. */
 export async function newSceneOfOwner(): Promise<ControllerScene> {
   const scene = await newScene();
   await scene.joinAsOwner('a');

@@ -4,20 +4,20 @@ import type { JournalHead } from '#storage/ports/journal';
 
 const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
 
-/** What a probe of an owner finds: in one word, or the process that answered. */
+/** Result of a probe of an owner: a word, or the process that answered. */
 type Found = 'refused' | 'listening' | 'silent' | Extract<Probed, { kind: 'answered' }>;
 
-/** The head of a journal of `node`, open unless `change` says otherwise. */
+/** The head of a journal of `node`, open unless `change` differs. */
 export function headOf(node: string, change: Partial<JournalHead> = {}): JournalHead {
   return { address: `${node}:1`, next: 0, lowWaterMark: 0, isSealed: false, ...change };
 }
 
-/** Why a journal is to be sealed; undefined for every other step. */
+/** The reason to seal a journal; undefined for every other step. */
 export function reasonOf(verdict: Verdict | undefined): SealReason | undefined {
   return verdict?.kind === 'seal' ? verdict.reason : undefined;
 }
 
-/** What `me` knows of some owners of shards, each heard at the moment it begins. No clock, no I/O. */
+/** Evidence of `me` about some owners, each heard when the scene starts. No clock, no I/O. */
 export class EvidenceScene {
   readonly evidence: Evidence;
   nowMs = 100_000;
@@ -29,7 +29,7 @@ export class EvidenceScene {
     this.hear(...owners);
   }
 
-  /** Nodes are heard now; the others stay present. */
+  /** Records heartbeats of these nodes now; the others stay present. */
   hear(...nodes: readonly string[]): void {
     for (const node of nodes) this.#heardMs.set(node, this.nowMs);
     const members = [...this.#heardMs].map(([node, heardMs]) => ({
@@ -40,7 +40,7 @@ export class EvidenceScene {
     this.evidence.hear(members, [...members, { ...ME, heardMs: this.nowMs }]);
   }
 
-  /** Seconds in which `nodes` are heard and this process is fast. */
+  /** Passes seconds in which `nodes` send heartbeats and this process is not delayed. */
   pass(seconds: number, nodes: readonly string[] = []): void {
     for (let half = 0; half < seconds * 2; half += 1) {
       this.nowMs += 500;
@@ -49,12 +49,12 @@ export class EvidenceScene {
     }
   }
 
-  /** Of an owner, what is to be done when a look begins now. */
+  /** The step for an owner when a look starts now. */
   first(node: string): Verdict | undefined {
     return verdicts(this.evidence, this.nowMs).find(({ owner }) => owner === `${node}-1`);
   }
 
-  /** One examination of an owner, of which `probes` find what they say; the step that is left over. */
+  /** One examination of an owner with these results of `probes`. Returns the remaining step. */
   examine(node: string, head: HeadFound, ...probes: readonly Found[]): Verdict | undefined {
     const owner = `${node}-1`;
     let verdict = this.first(node);

@@ -17,7 +17,7 @@ const NOT_WATCHED = oneOfMany(false);
 const due = suite('an examination');
 
 due(
-  'begins at every look for the three nodes before this one on the ring, and for no other',
+  'starts at every look for the three nodes before this one on the ring, and for no other',
   () => {
     const { evidence, nowMs } = new EvidenceScene(MANY);
     const owners = verdicts(evidence, nowMs).map(({ owner }) => owner);
@@ -28,7 +28,7 @@ due(
   },
 );
 
-due('begins for another node when it is silent for 1.5 s', () => {
+due('starts for another node when it is silent for 1.5 s', () => {
   const scene = new EvidenceScene(MANY);
   scene.nowMs += SUSPECT_MS - 1;
   assert.is(scene.first(NOT_WATCHED), undefined);
@@ -36,7 +36,7 @@ due('begins for another node when it is silent for 1.5 s', () => {
   assert.is(scene.first(NOT_WATCHED)?.kind, 'readHead');
 });
 
-due('begins for a suspected node, for 3 s', () => {
+due('starts for a suspected node, during 3 s', () => {
   const scene = new EvidenceScene(MANY);
   assert.ok(scene.evidence.suspect(`${NOT_WATCHED}-1`, scene.nowMs));
   assert.not(scene.evidence.suspect('no-owner', scene.nowMs));
@@ -46,7 +46,7 @@ due('begins for a suspected node, for 3 s', () => {
   assert.is(scene.first(NOT_WATCHED), undefined);
 });
 
-due('begins for another node no sooner than it is watched for 1.5 s', () => {
+due('starts for another node only after 1.5 s of watching', () => {
   const scene = new EvidenceScene(MANY);
   scene.evidence.watch(new Set(), scene.nowMs);
   scene.pass(
@@ -59,13 +59,13 @@ due('begins for another node no sooner than it is watched for 1.5 s', () => {
   assert.is(scene.first(NOT_WATCHED)?.kind, 'readHead');
 });
 
-due('begins for a node that was never heard', () => {
+due('starts for a node without any heartbeat', () => {
   const scene = new EvidenceScene([]);
   scene.evidence.watch(new Set(['a-1']), scene.nowMs);
   assert.equal(scene.first('a'), { kind: 'readHead', owner: 'a-1' });
 });
 
-due('does not begin while one is under way, and begins again when that has ended', () => {
+due('starts not while another is in progress, and again when that has ended', () => {
   const { evidence, nowMs } = new EvidenceScene(['a']);
   evidence.begin('a-1', nowMs);
   assert.equal(verdicts(evidence, nowMs), []);
@@ -73,7 +73,7 @@ due('does not begin while one is under way, and begins again when that has ended
   assert.is(verdicts(evidence, nowMs).length, 1);
 });
 
-due('reads a head once a second, and ends when there is no answer', () => {
+due('reads a head once a second, and ends without an answer', () => {
   const scene = new EvidenceScene(['a']);
   assert.is(scene.examine('a', headOf('a'), 'listening'), undefined);
   assert.is(scene.first('a')?.kind, 'probe');
@@ -83,7 +83,7 @@ due('reads a head once a second, and ends when there is no answer', () => {
   assert.is(scene.first('a')?.kind, 'readHead');
 });
 
-due('reports an owner without a journal once, and never seals it', () => {
+due('reports an owner without a journal once, and never seals its journal', () => {
   const scene = new EvidenceScene(['a']);
   const report = { kind: 'reportInconsistentState', owner: 'a-1' };
   assert.equal(scene.examine('a', 'missing'), report);
@@ -99,7 +99,7 @@ due('ends when its owner has no more shards', () => {
 
 const dead = suite('proof of death');
 
-dead('is two refusals, 50 ms apart', () => {
+dead('is two refused connections, 50 ms apart', () => {
   const scene = new EvidenceScene(['a']);
   const again = scene.examine('a', headOf('a'), 'refused');
   assert.equal(again, {
@@ -126,7 +126,7 @@ function aimAt(scene: EvidenceScene): ProbeAim | undefined {
   return verdict?.kind === 'probe' ? verdict.aim : undefined;
 }
 
-dead('is another incarnation at the address, which is asked for after 1.25 s of silence', () => {
+dead('is another incarnation at the address, which is requested after 1.25 s of silence', () => {
   const scene = new EvidenceScene(['a']);
   scene.nowMs += 1_249;
   assert.is(aimAt(scene), 'listener');
@@ -142,7 +142,7 @@ dead('is an address that is this node’s own', () => {
   assert.is(reasonOf(scene.examine('a', headOf('me'))), 'dead');
 });
 
-dead('cannot be had behind a proxy: an address proves nothing', () => {
+dead('does not exist behind a proxy: an address proves nothing', () => {
   const scene = new EvidenceScene(['a'], { isDirect: false });
   const answered = { kind: 'answered', incarnation: 'other' } as const;
   for (const found of ['refused', answered] as const) {
@@ -154,7 +154,7 @@ dead('cannot be had behind a proxy: an address proves nothing', () => {
 
 const sealed = suite('an owner whose journal is sealed');
 
-sealed('is noted, and may be taken over after its read lease', () => {
+sealed('is recorded, and may be taken over after its read lease', () => {
   const scene = new EvidenceScene(['a']);
   const noted = scene.examine('a', headOf('a', { isSealed: true }));
   assert.equal(noted, { kind: 'noteSealed', owner: 'a-1' });
@@ -184,7 +184,7 @@ sealed('is not sealed again, however long it is silent', () => {
   assert.is(scene.examine('a', headOf('a'), 'silent'), undefined);
 });
 
-sealed('is examined no further once its seal is sent', () => {
+sealed('is not examined further once its seal is sent', () => {
   const { evidence, nowMs } = new EvidenceScene(['a']);
   evidence.begin('a-1', nowMs);
   assert.is(nextVerdict(evidence, 'a-1', nowMs)?.kind, 'readHead');

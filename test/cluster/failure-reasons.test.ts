@@ -8,7 +8,9 @@ import { MANY, oneOfMany } from '#test/cluster/watched-nodes';
 const STALLED_S = STALLED_MS / 1_000;
 const UNREACHABLE_S = UNREACHABLE_MS / 1_000;
 
-/** Seconds in which the journal of `node` is read and does not grow, and all nodes are heard. */
+/**
+ * Passes seconds in which the journal of `node` is read and does not grow, and all nodes are heard.
+ */
 function stall(scene: EvidenceScene, node: string, seconds: number): Verdict | undefined {
   const all = [...scene.evidence.watched.keys()].map((owner) => owner.replace('-1', ''));
   let verdict: Verdict | undefined;
@@ -21,14 +23,14 @@ function stall(scene: EvidenceScene, node: string, seconds: number): Verdict | u
 
 const stalled = suite('an owner whose journal does not grow');
 
-stalled('is sealed after 5 s, although it is heard and listens', () => {
+stalled('is sealed after 5 s, although its heartbeats arrive and it listens', () => {
   const scene = new EvidenceScene();
   assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
   const seal = { kind: 'seal', owner: 'a-1', reason: 'stalled' };
   assert.equal(stall(scene, 'a', 1), seal);
 });
 
-stalled('is left alone when its journal has grown meanwhile', () => {
+stalled('is not sealed when its journal has grown meanwhile', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.pass(1, ['a', 'b', 'c']);
@@ -36,7 +38,7 @@ stalled('is left alone when its journal has grown meanwhile', () => {
   assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
 });
 
-stalled('is left alone when this node was slow itself', () => {
+stalled('is not sealed when this node was slow itself', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.evidence.progress.look(1_000, scene.nowMs);
@@ -44,7 +46,7 @@ stalled('is left alone when this node was slow itself', () => {
   assert.is(reasonOf(stall(scene, 'a', 1)), 'stalled');
 });
 
-stalled('is left alone by nodes that are not the three after it on the ring', () => {
+stalled('is not sealed by nodes other than the next three on the ring', () => {
   for (const isMine of [true, false]) {
     const node = oneOfMany(isMine);
     const scene = new EvidenceScene(MANY);
@@ -58,7 +60,7 @@ stalled('is left alone by nodes that are not the three after it on the ring', ()
   }
 });
 
-stalled('is sealed once in 10 s, whichever it is', () => {
+stalled('is sealed at most once in 10 s, whichever owner it is', () => {
   const scene = new EvidenceScene();
   scene.evidence.sealing('c-1', false, scene.nowMs);
   assert.is(reasonOf(stall(scene, 'a', STALLED_S)), 'stalled', 'after a seal for another reason');
@@ -69,7 +71,7 @@ stalled('is sealed once in 10 s, whichever it is', () => {
   assert.is(reasonOf(stall(scene, 'b', 1)), 'stalled');
 });
 
-stalled('is watched from the beginning when it has shards again', () => {
+stalled('is observed from the start when it has shards again', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.evidence.watch(new Set(['b-1']), scene.nowMs);
@@ -77,9 +79,9 @@ stalled('is watched from the beginning when it has shards again', () => {
   assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
 });
 
-const unreachable = suite('an owner that is silent and cannot be reached');
+const unreachable = suite('an owner that is silent and unreachable');
 
-/** What is left to do about `a`, whose journal grows, after it was silent for `seconds`. */
+/** The step for `a`, whose journal grows, after a silence of `seconds`. */
 function silence(scene: EvidenceScene, seconds: number, heard = ['b', 'c']): Verdict | undefined {
   for (let second = 0; second < seconds; second += 1) {
     scene.pass(1, heard);
@@ -94,26 +96,26 @@ unreachable('is sealed after 15 s', () => {
   assert.equal(silence(scene, 1), { kind: 'seal', owner: 'a-1', reason: 'unreachable' });
 });
 
-unreachable('is left alone when no more than half of the owners are heard', () => {
+unreachable('is not sealed when no more than half of the owners are heard', () => {
   const scene = new EvidenceScene();
   assert.is(silence(scene, 2 * UNREACHABLE_S, ['b']), undefined);
   assert.is(reasonOf(silence(scene, 1, ['b', 'c'])), 'unreachable');
 });
 
-unreachable('is left alone when it can be reached', () => {
+unreachable('is not sealed when it can be reached', () => {
   const scene = new EvidenceScene();
   silence(scene, UNREACHABLE_S);
   assert.is(scene.examine('a', headOf('a'), 'listening'), undefined);
   assert.is(scene.examine('a', headOf('a'), 'refused', 'listening'), undefined);
 });
 
-unreachable('is sealed behind a proxy that refuses for it', () => {
+unreachable('is sealed behind a proxy that refuses connections for it', () => {
   const scene = new EvidenceScene(undefined, { isDirect: false });
   silence(scene, UNREACHABLE_S);
   assert.is(reasonOf(scene.examine('a', headOf('a'), 'refused')), 'unreachable');
 });
 
-const share = suite('a node hears enough');
+const share = suite('a node hears enough owners');
 
 share('with half of the owners, itself included', () => {
   const scene = new EvidenceScene();
@@ -123,7 +125,7 @@ share('with half of the owners, itself included', () => {
   assert.not(hearsEnough(scene.evidence, scene.nowMs));
 });
 
-share('until an owner is silent for 3 s', () => {
+share('until another owner is silent for 3 s', () => {
   const scene = new EvidenceScene(['a', 'b']);
   scene.nowMs += SUSPECT_MS * 2 - 1;
   assert.ok(hearsEnough(scene.evidence, scene.nowMs));
@@ -131,7 +133,7 @@ share('until an owner is silent for 3 s', () => {
   assert.not(hearsEnough(scene.evidence, scene.nowMs));
 });
 
-share('when the silent ones are sealed', () => {
+share('when the silent owners are sealed', () => {
   const scene = new EvidenceScene();
   scene.pass(4);
   assert.not(hearsEnough(scene.evidence, scene.nowMs));

@@ -6,7 +6,7 @@ import { MANY, oneOfMany } from '#test/cluster/watched-nodes';
 
 const stalled = suite('an owner whose journal does not grow');
 
-/** As after SIGSTOP: its kernel accepts, nothing answers. */
+/** Freezes a node as SIGSTOP does: the kernel accepts connections, nothing answers. */
 function freeze(
   { world, growing, talking }: Awaited<ReturnType<typeof newScene>>,
   node: string,
@@ -15,7 +15,7 @@ function freeze(
   for (const set of [growing, talking]) set.delete(node);
 }
 
-stalled('is sealed after 5 s, and may be taken over when its read lease is over', async () => {
+stalled('is sealed after 5 s, and may be taken over when its read lease has ended', async () => {
   const scene = await newScene();
   const { live, world, detector, reasons, isSealed } = scene;
   freeze(scene, 'a');
@@ -28,7 +28,7 @@ stalled('is sealed after 5 s, and may be taken over when its read lease is over'
 });
 
 stalled(
-  'is sealed although it talks: it can serve nothing, and the ring goes on without it',
+  'is sealed although it sends heartbeats: it serves nothing, and the ring excludes it',
   async () => {
     const { live, growing, reasons, members } = await newScene();
     growing.delete('a');
@@ -49,7 +49,7 @@ stalled('is not sealed while this node’s own appends are slow', async () => {
   assert.equal(scene.reasons, ['stalled']);
 });
 
-stalled('is not sealed in a stall of the store, in which no journal grows', async () => {
+stalled('is not sealed while the store stalls, when no journal grows', async () => {
   const scene = await newScene();
   scene.growing.clear();
   scene.world.readMs = 6_000;
@@ -60,7 +60,7 @@ stalled('is not sealed in a stall of the store, in which no journal grows', asyn
   assert.equal(scene.world.seals, []);
 });
 
-stalled('costs one seal in 10 s, however many there are', async () => {
+stalled('causes one seal in 10 s, however many such owners there are', async () => {
   const scene = await newScene();
   for (const node of ['a', 'b', 'c']) freeze(scene, node);
   await scene.live(8);
@@ -71,17 +71,17 @@ stalled('costs one seal in 10 s, however many there are', async () => {
   assert.is(scene.world.seals.length, 2);
 });
 
-stalled('is left to the three nodes after it on the ring', async () => {
+stalled('is sealed only by the next three nodes on the ring', async () => {
   for (const isMine of [false, true]) {
     const { live, growing, reasons } = await newScene(MANY);
-    // It talks and answers, so only its journal shows it.
+    // The node sends heartbeats and answers, so only its journal shows the fault.
     growing.delete(oneOfMany(isMine));
     await live(12);
     assert.equal(reasons, isMine ? ['stalled'] : []);
   }
 });
 
-stalled('is not sealed by others, whatever they hear of it', async () => {
+stalled('is not sealed by other nodes, whatever they receive about it', async () => {
   const node = oneOfMany(false);
   const { world, live, growing, reasons } = await newScene(MANY);
   growing.delete(node);
@@ -93,9 +93,9 @@ stalled('is not sealed by others, whatever they hear of it', async () => {
   assert.equal(reasons, []);
 });
 
-const unreachable = suite('an owner that is silent and cannot be reached');
+const unreachable = suite('an owner that is silent and unreachable');
 
-/** Growing, so that the second reason does not count; one connect refused, the next silent. */
+/** Lets the journal grow, so that only silence counts: one refused connect, the next silent. */
 function hide({ world, talking }: Awaited<ReturnType<typeof newScene>>, node: string): void {
   world.found.set(`${node}:1`, SILENT);
   talking.delete(node);
@@ -112,7 +112,7 @@ unreachable('is sealed after 15 s when this node hears the others', async () => 
   assert.ok(waitMs > 0);
 });
 
-unreachable('is not sealed when this node hears no more than half: it may be cut off', async () => {
+unreachable('is not sealed when this node hears no more than half of the owners', async () => {
   const scene = await newScene();
   for (const node of ['a', 'b']) hide(scene, node);
   await scene.live(60);
@@ -128,7 +128,7 @@ unreachable('is not sealed while it can be reached', async () => {
 
 const share = suite('a node that hears the owners of shards');
 
-share('hears enough with half of them, itself included', async () => {
+share('hears enough with half of the owners, itself included', async () => {
   const scene = await newScene();
   assert.ok(scene.detector.hearsEnough);
   for (const node of ['a', 'b']) hide(scene, node);
@@ -139,7 +139,7 @@ share('hears enough with half of them, itself included', async () => {
   assert.not(scene.detector.hearsEnough);
 });
 
-share('counts those that are sealed as heard', async () => {
+share('counts sealed owners as heard', async () => {
   const scene = await newScene();
   for (const node of ['b', 'c']) hide(scene, node);
   scene.world.found.delete('a:1');

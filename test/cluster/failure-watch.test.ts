@@ -5,13 +5,13 @@ import { MANY, oneOfMany } from '#test/cluster/watched-nodes';
 
 const alive = suite('an owner that is alive');
 
-alive('is left alone for as long as one likes', async () => {
+alive('is never sealed', async () => {
   const { live, world, reasons } = await newScene();
   await live(60);
   assert.equal([world.seals, reasons, world.bugs], [[], [], []]);
 });
 
-alive('is not asked who it is as long as it is heard', async () => {
+alive('is not asked for its incarnation while its heartbeats arrive', async () => {
   const { live, world, talking } = await newScene();
   world.probed.length = 0;
   world.named.length = 0;
@@ -23,14 +23,14 @@ alive('is not asked who it is as long as it is heard', async () => {
   assert.equal([...new Set(world.named)], ['a:1']);
 });
 
-alive('is left alone when it is silent on the bus but answers and grows', async () => {
+alive('is not sealed when it is silent on the bus but answers and grows', async () => {
   const { live, world, talking } = await newScene();
   talking.delete('a');
   await live(40);
   assert.equal(world.seals, []);
 });
 
-alive('is left alone when one connect is refused and the next is not', async () => {
+alive('is not sealed when one connect is refused and the next is not', async () => {
   const { live, world, talking } = await newScene();
   let count = 0;
   world.found.delete('a:1');
@@ -62,11 +62,11 @@ dead('is sealed within a second and may be taken over at once', async () => {
   assert.not(members.known().some(({ incarnation }) => incarnation === 'a-1'));
 });
 
-dead('is as dead when another process answers there', async () => {
+dead('is equally dead when another process answers at its address', async () => {
   const { live, world, growing, talking, reasons, isSealed } = await newScene();
   world.found.set('a:1', { kind: 'answered', incarnation: 'a-2' });
   for (const set of [growing, talking]) set.delete('a');
-  // Until its last heartbeat is old, the process that listens may be the one that sent it.
+  // Until the last heartbeat is old, the listening process may be its sender.
   await live(0.5);
   assert.not(await isSealed('a'));
   await live(1.5);
@@ -75,7 +75,7 @@ dead('is as dead when another process answers there', async () => {
 });
 
 dead(
-  'is as dead when its address is that of this node: one incarnation at a time has it',
+  'is equally dead when its address is that of this node, which has one incarnation at a time',
   async () => {
     const { world, detector, live, reasons, isSealed } = await newScene();
     await world.stored.begin('before', 'me:1');
@@ -87,7 +87,7 @@ dead(
   },
 );
 
-dead('is not sealed while the store gives no answer, and is when it does', async () => {
+dead('is not sealed while the store does not answer, and is sealed when it does', async () => {
   const { live, world, growing, talking, detector } = await newScene();
   world.found.delete('a:1');
   for (const set of [growing, talking]) set.delete('a');
@@ -99,7 +99,7 @@ dead('is not sealed while the store gives no answer, and is when it does', async
   assert.ok(detector.isSealed('a-1'));
 });
 
-dead('is never sealed by guess when it has no journal', async () => {
+dead('is never sealed on suspicion when it has no journal', async () => {
   const { live, world, detector } = await newScene();
   detector.watch(new Set(['a-1', 'no-journal']));
   await live(1);
@@ -110,7 +110,7 @@ dead('is never sealed by guess when it has no journal', async () => {
 
 const known = suite('an owner that another node has sealed');
 
-known('is found out, and waited for as if it were not dead', async () => {
+known('is detected, and its read lease is awaited as without proof of death', async () => {
   const { world, detector, live, growing } = await newScene();
   growing.delete('a');
   await world.stored.seal('a-1');
@@ -120,7 +120,7 @@ known('is found out, and waited for as if it were not dead', async () => {
   assert.equal(world.seals, []);
 });
 
-known('is found out at once by a suspicion on the bus, and is published', async () => {
+known('is detected at once after a suspicion on the bus, and is published', async () => {
   const node = oneOfMany(false);
   const { world, detector, live } = await newScene(MANY);
   const suspicions: string[] = [];
@@ -136,7 +136,7 @@ known('is found out at once by a suspicion on the bus, and is published', async 
   assert.equal(suspicions, [`${node}-1`, `${node}-1`]);
 });
 
-known('is looked at for a while only, if the suspicion was wrong', async () => {
+known('is examined for a limited time only, if the suspicion was wrong', async () => {
   const node = oneOfMany(false);
   const { world, live } = await newScene(MANY);
   await live(5);
@@ -150,7 +150,7 @@ known('is looked at for a while only, if the suspicion was wrong', async () => {
   assert.not(world.probed.includes(`${node}:1`));
 });
 
-known('is forgotten when it owns nothing more', async () => {
+known('is forgotten when it owns no more shards', async () => {
   const { world, detector, live } = await newScene();
   await world.stored.seal('a-1');
   await live(2);

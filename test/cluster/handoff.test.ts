@@ -11,7 +11,7 @@ import { stateOf } from '#test/support/settled';
 
 const MINE = { shard: 1, epoch: 1, owner: 'me-1' };
 
-/** `me`, which owns shard 1 at epoch 1, and `a`, which is there. */
+/** `me`, which owns shard 1 at epoch 1, and `a`, which is present. */
 async function newScene() {
   const world = new ClusterWorld();
   const members = world.members('me');
@@ -68,7 +68,7 @@ receiver('is none when that journal is sealed or cannot be read', async () => {
 
 const giving = suite('a closed shard');
 
-giving('gets its new owner at the next epoch, and every process hears of it', async () => {
+giving('gets its new owner at the next epoch, and every process is notified', async () => {
   const { handoff, a, row, announced, world } = await newScene();
   const expected = { shard: 1, epoch: 2, owner: 'a-1' };
   assert.equal(await handoff.give(MINE, a), expected);
@@ -81,7 +81,7 @@ giving('gets its new owner at the next epoch, and every process hears of it', as
   );
 });
 
-giving('comes back to this node at the next epoch when there is no other', async () => {
+giving('returns to this node at the next epoch when there is no other node', async () => {
   const { handoff, announced, world } = await newScene();
   assert.equal(await handoff.give(MINE, undefined), { ...MINE, epoch: 2 });
   world.clock.advance(0);
@@ -102,7 +102,7 @@ giving('is given again until the epoch has moved', async () => {
   assert.equal(asked, ['releasing 1', 'a-1', 'a-1', 'a-1']);
 });
 
-giving('counts a try that seemed to fail: the row already names the other', async () => {
+giving('counts a failed change as applied if the row already names the new owner', async () => {
   const { handoff, a, twists, asked, world } = await newScene();
   twists.push(async (apply) => {
     await apply();
@@ -114,7 +114,7 @@ giving('counts a try that seemed to fail: the row already names the other', asyn
   assert.is(asked.length, 3);
 });
 
-giving('comes back to this node when the other goes away, unless that has it by then', async () => {
+giving('returns to this node when the receiver leaves, unless that has it by then', async () => {
   for (const isApplied of [false, true]) {
     const { handoff, a, twists, asked, world, members, row } = await newScene();
     twists.push(async (apply) => {
@@ -130,13 +130,13 @@ giving('comes back to this node when the other goes away, unless that has it by 
   }
 });
 
-giving('is returned as it is when another node has taken it over', async () => {
+giving('is left unchanged when another node has taken it over', async () => {
   const { handoff, a, stored } = await newScene();
   await stored.change({ service: 'engine', shard: 1, from: MINE, owner: 'thief' });
   assert.equal(await handoff.give(MINE, a), { shard: 1, epoch: 2, owner: 'thief' });
 });
 
-giving('is left to others when this incarnation ends', async () => {
+giving('is left to other nodes when this incarnation ends', async () => {
   const { handoff, a, twists, asked, world, end } = await newScene();
   twists.push(async () => {
     end();

@@ -30,7 +30,7 @@ const HEARTBEAT: Heartbeat = {
 const { cluster, service, incarnation, address } = HEARTBEAT;
 const ANNOUNCEMENT = { cluster, service, shard: 7, epoch: 3, incarnation, address };
 
-/** Each makes a message one that is not understood. */
+/** Changes that make a message invalid, one by one. */
 const HEARTBEAT_DAMAGES: readonly Record<string, unknown>[] = [
   { cluster: undefined },
   { cluster: '' },
@@ -81,12 +81,12 @@ codec('are read as they were written', () => {
   assert.equal(decodeAnnouncement(encodeAnnouncement(ANNOUNCEMENT)), ANNOUNCEMENT);
 });
 
-codec('may say more than this version knows', () => {
+codec('may have fields that this version does not know', () => {
   assert.equal(decodeHeartbeat(bytes({ ...HEARTBEAT, zone: 'a' })), HEARTBEAT);
   assert.equal(decodeAnnouncement(bytes({ ...ANNOUNCEMENT, zone: 'a' })), ANNOUNCEMENT);
 });
 
-codec('are not understood when anything in them is wrong', () => {
+codec('are refused when any field is wrong', () => {
   for (const damage of HEARTBEAT_DAMAGES) {
     assert.is(
       decodeHeartbeat(bytes({ ...HEARTBEAT, ...damage })),
@@ -100,7 +100,7 @@ codec('are not understood when anything in them is wrong', () => {
   }
 });
 
-codec('are not mistaken for one another', () => {
+codec('are not confused with each other', () => {
   assert.is(decodeHeartbeat(encodeAnnouncement(ANNOUNCEMENT)), undefined);
   assert.is(decodeAnnouncement(encodeHeartbeat(HEARTBEAT)), undefined);
 });
@@ -115,7 +115,7 @@ codec('never throw, whatever the bytes', () => {
   );
 });
 
-codec('are not understood when their text is no UTF-8', () => {
+codec('are refused when their text is not UTF-8', () => {
   const message = bytes({ ...HEARTBEAT, node: '?' });
   message[message.indexOf('?'.charCodeAt(0))] = 0xff;
   assert.is(decodeHeartbeat(message), undefined);
@@ -126,7 +126,7 @@ codec('are not read at all above 64 KiB', () => {
   assert.is(decodeHeartbeat(padded), undefined);
 });
 
-codec('stay small: 256 shards in 4 KiB, the most there may be in 64', () => {
+codec('stay small: 256 shards in 4 KiB, the maximum in 64', () => {
   const sizeOf = (count: number, epoch: number): number => {
     const shards = Array.from({ length: count }, (_, shard) => [shard, epoch] as const);
     return encodeHeartbeat({ ...HEARTBEAT, shards }).length;
@@ -135,7 +135,7 @@ codec('stay small: 256 shards in 4 KiB, the most there may be in 64', () => {
   assert.ok(sizeOf(4_096, 10_000_000) < 64 * 1_024);
 });
 
-codec('have subjects of their own for each service', () => {
+codec('have separate subjects for each service', () => {
   assert.is(heartbeatSubject('identity', 'engine'), 'identity.engine.heartbeat');
   assert.is(announcementSubject('identity', 'limiter'), 'identity.limiter.shard');
 });

@@ -16,10 +16,10 @@ import { SILENT } from '#test/support/test-logger';
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
-/** An incarnation of the node by this name, on a bus that it has to itself. */
+/** An incarnation of a named node, on its own bus. */
 type Speaker = { readonly node: string; readonly incarnation: string; readonly bus: Bus };
 
-/** Processes on one wire, each with a signed bus of its own, and what they say of themselves. */
+/** Processes with signed buses of their own on one shared bus, and helpers that forge messages. */
 function newScene() {
   const clock = new ManualClock(1_800_000_000_000);
   const wire = inProcessBus({ clock, onBug: noBug });
@@ -29,7 +29,7 @@ function newScene() {
   let isStoreThere = true;
   const SECRET = 'the secret of this test';
   const secrets = unchanging([SECRET]);
-  /** A bus of a process that knows the secret. */
+  /** A bus of a process that has the secret. */
   const open = () => {
     const onDropped = (reason: string) => void dropped.push(reason);
     const options = { onDropped, logger: SILENT, onBug: noBug };
@@ -38,14 +38,14 @@ function newScene() {
   const common = { clock, cluster: 'c', prefix: 'test', service: 'engine' } as const;
   const onForeignCluster = noBug;
   const onImpostor = ({ incarnation }: Heartbeat) => impostors.push(incarnation);
-  /** An edge, which knows nothing but what it hears. */
+  /** An edge that learns about nodes only from the bus. */
   const watch = () =>
     new Membership({ ...common, bus: open(), self: undefined, onForeignCluster, onImpostor });
   const readHead: JournalStore['readHead'] = async (...of) => {
     if (!isStoreThere) throw new Error('no answer');
     return await journals.readHead(...of);
   };
-  /** A node that begins an incarnation, on a bus of its own unless it has one from an earlier. */
+  /** A node that begins an incarnation, on a new bus unless it reuses an earlier bus. */
   const start = async (node: string, bus = open()) => {
     begun += 1;
     const speaker: Speaker = {
@@ -62,14 +62,14 @@ function newScene() {
     return { ...speaker, members };
   };
   let begun = 0;
-  /** One heartbeat that the incarnation did not send, on a bus of the forger's. */
+  /** One heartbeat for the incarnation that another bus sends. */
   const forge = (speaker: Speaker, change: Partial<Heartbeat>, bus = open()) => {
     const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
     const heartbeat = { ...reportOf(speaker), ...rest, ...change };
     bus.publish(heartbeatSubject('test', 'engine'), encodeHeartbeat(heartbeat));
     clock.advance(0);
   };
-  /** A message with the name of another process's bus and the largest number that there is. */
+  /** A message in the name of another process's bus, with the largest possible sequence number. */
   const mute = ({ bus: { incarnation: name = '' } }: Speaker, subject: string) => {
     const seal = { macKey: busKeyOf(SECRET), sender: { ...newSenderKey(), name } };
     const said = { cluster: 'c', sequence: Number.MAX_SAFE_INTEGER, sentAtMs: clock.wallMs() };
@@ -95,12 +95,12 @@ function reportOf({ node, incarnation }: Pick<Speaker, 'node' | 'incarnation'>) 
 
 const nodesOf = (members: Membership): string[] => members.present().map(({ node }) => node);
 
-/** An insider's own id for an incarnation that does not exist. */
+/** The id of an incarnation that does not exist, with the prefix of the forger's own bus. */
 const liarsId = (bus: Bus): string => `${bus.incarnation?.slice(0, 16)}-lie`;
 
-const speaking = suite('a holder of the secret that speaks as another node');
+const speaking = suite('a process with the secret that forges messages of another node');
 
-speaking('does not make that node leave, nor stand elsewhere', async () => {
+speaking('cannot make that node leave or change its address', async () => {
   const { watch, start, forge, live } = newScene();
   const edge = watch();
   const a = await start('a');
@@ -112,7 +112,7 @@ speaking('does not make that node leave, nor stand elsewhere', async () => {
   assert.is(edge.ignoredCount, 2);
 });
 
-speaking('is reported, once in 30 s', async () => {
+speaking('is reported once in 30 s', async () => {
   const { impostors, watch, start, forge, live } = newScene();
   watch();
   const a = await start('a');
@@ -126,7 +126,7 @@ speaking('is reported, once in 30 s', async () => {
   assert.equal(impostors, Array(4).fill(a.incarnation));
 });
 
-speaking('does not silence it with the largest number that there is', async () => {
+speaking('cannot silence that node with the largest sequence number', async () => {
   const { dropped, watch, start, mute, live } = newScene();
   const edge = watch();
   const a = await start('a');
@@ -137,7 +137,7 @@ speaking('does not silence it with the largest number that there is', async () =
   assert.equal(nodesOf(edge), ['a']);
 });
 
-speaking('is not believed where it is heard before that node is', async () => {
+speaking('is not accepted where its messages arrive before that node’s', async () => {
   const { watch, start, forge, live } = newScene();
   const a = await start('a');
   await live(1);
@@ -148,7 +148,7 @@ speaking('is not believed where it is heard before that node is', async () => {
   assert.equal(nodesOf(late), ['a']);
 });
 
-speaking('does not keep a process from its own next incarnation', async () => {
+speaking('cannot prevent a process from beginning its next incarnation', async () => {
   const { watch, start, live } = newScene();
   const edge = watch();
   const first = await start('a');
@@ -162,9 +162,9 @@ speaking('does not keep a process from its own next incarnation', async () => {
   );
 });
 
-const inventing = suite('a holder of the secret that invents a node');
+const inventing = suite('a process with the secret that invents a node');
 
-/** Claims for a while, every second, to be an incarnation of `node` that began later than any other. */
+/** Sends heartbeats for a while for an incarnation of `node` with a later start than any other. */
 async function insist(scene: ReturnType<typeof newScene>, node: string, isLeaving: boolean) {
   const bus = scene.open();
   const lie = { node, incarnation: liarsId(bus), bus };
@@ -175,7 +175,7 @@ async function insist(scene: ReturnType<typeof newScene>, node: string, isLeavin
 }
 
 for (const isLeaving of [false, true]) {
-  inventing(`hides none of the same name${isLeaving ? ' by leaving' : ''}`, async () => {
+  inventing(`hides no real node of the same name${isLeaving ? ' by leaving' : ''}`, async () => {
     const scene = newScene();
     const [a, b] = [await scene.start('a'), await scene.start('b')];
     await scene.live(2);
@@ -187,7 +187,7 @@ for (const isLeaving of [false, true]) {
   });
 }
 
-inventing('gets no place among the others', async () => {
+inventing('does not become a member', async () => {
   const scene = newScene();
   const a = await scene.start('a');
   await scene.live(2);
@@ -195,7 +195,7 @@ inventing('gets no place among the others', async () => {
   assert.equal(nodesOf(a.members), ['a']);
 });
 
-inventing('does not keep out who is one, though the store was away as it came', async () => {
+inventing('does not exclude the real node, though the store was away when it came', async () => {
   const scene = newScene();
   const a = await scene.start('a');
   await scene.live(2);
@@ -215,7 +215,7 @@ inventing('does not keep out who is one, though the store was away as it came', 
 });
 
 inventing(
-  'keeps out no node with thousands of names, and fills no memory with shards',
+  'excludes no node with thousands of invented names, and fills no memory with shards',
   async () => {
     const scene = newScene();
     const edge = scene.watch();

@@ -7,7 +7,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 const HEAD: JournalHead = { address: 'a:8100', next: 0, lowWaterMark: 0, isSealed: false };
 
-/** A check over journals that a test sets, and what it asked for. */
+/** A presence check over journals that a test sets, and the reads that it made. */
 function newScene() {
   const clock = new ManualClock();
   const heads = new Map<string, JournalHead>();
@@ -38,9 +38,9 @@ function newScene() {
   return { clock, heads, asked, check, look, answerWith, found: () => found };
 }
 
-const looked = suite('an incarnation whose journal is looked for');
+const looked = suite('an incarnation whose journal is checked');
 
-looked('is a node once its journal is found, and is not looked for again', async () => {
+looked('is a member once its journal is found, and is not checked again', async () => {
   const { heads, asked, look, found } = newScene();
   heads.set('one', HEAD);
   assert.is(await look('one'), true);
@@ -48,7 +48,7 @@ looked('is a node once its journal is found, and is not looked for again', async
   assert.equal([asked, found()], [['one'], 1]);
 });
 
-looked('is none without a journal, with a sealed one, or with one of another address', async () => {
+looked('is no member without a journal, or with a sealed or different one', async () => {
   const { heads, look, found } = newScene();
   heads.set('sealed', { ...HEAD, isSealed: true });
   heads.set('elsewhere', HEAD);
@@ -58,7 +58,7 @@ looked('is none without a journal, with a sealed one, or with one of another add
   assert.is(found(), 0);
 });
 
-looked('is looked for again after 10 s, or a second after no answer came', async () => {
+looked('is checked again after 10 s, or a second after a failed read', async () => {
   const { clock, asked, look, answerWith } = newScene();
   for (let second = 0; second < 30; second += 1) {
     await look('none');
@@ -75,7 +75,7 @@ looked('is looked for again after 10 s, or a second after no answer came', async
   assert.is(asked.length, 13);
 });
 
-looked('is one of sixteen at most at a time, however many there seem to be', async () => {
+looked('is one of at most sixteen checks at a time, however many nodes appear', async () => {
   const { asked, look, answerWith } = newScene();
   const { promise, resolve } = Promise.withResolvers<void>();
   answerWith(() => promise);
@@ -87,7 +87,7 @@ looked('is one of sixteen at most at a time, however many there seem to be', asy
   assert.is(asked.length, 17);
 });
 
-looked('is nothing that is kept when it was forgotten before the answer came', async () => {
+looked('is not recorded when it was forgotten before the answer came', async () => {
   const { heads, check, look, answerWith, found } = newScene();
   const { promise, resolve } = Promise.withResolvers<void>();
   answerWith(() => promise);

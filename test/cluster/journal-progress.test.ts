@@ -6,14 +6,16 @@ import { JournalProgress } from '#cluster/journal-progress';
 const LOOK_MS = 250;
 const SECOND = 1_000 / LOOK_MS;
 
-/** The journals of `a` and `b`, looked at four times a second; a number stands for the clock. */
+/**
+ * Progress of the journals of `a` and `b`, read four times a second. Numbers stand for the time.
+ */
 class ProgressScene {
   nowMs = 0;
   readonly progress = new JournalProgress(0);
   readonly next = { a: 0, b: 0 };
   reads = 0;
 
-  /** Looks and reads; `each` happens before every look, and says how slow an append was. */
+  /** Looks and reads; `each` runs before every look and returns the duration of an append. */
   looks(count: number, each: (look: number) => number | undefined = () => undefined): void {
     for (let look = 0; look < count; look += 1) {
       this.nowMs += LOOK_MS;
@@ -48,7 +50,7 @@ stalled('is stalled after 5 s, not before', () => {
   assert.equal(scene.stalled, [true, true]);
 });
 
-stalled('is not stalled while it grows, however seldom', () => {
+stalled('is not stalled while it grows, however slowly', () => {
   const scene = new ProgressScene();
   scene.looks(40, (look) => {
     if (look % 16 === 0) scene.next.a += 1;
@@ -67,14 +69,14 @@ stalled('is read once a second', () => {
   assert.is(scene.progress.recentHead('a', scene.nowMs + PROGRESS_PERIOD_MS), undefined);
 });
 
-stalled('is unknown when it is watched no more', () => {
+stalled('is unknown once it is no longer watched', () => {
   const scene = new ProgressScene();
   scene.looks(6 * SECOND);
   scene.progress.forget('a');
   assert.equal(scene.stalled, [false, true]);
 });
 
-const own = suite('five seconds begin again for every journal');
+const own = suite('the five seconds start again for every journal');
 
 own('when one of this process’s own appends took a second', () => {
   const scene = new ProgressScene();
@@ -100,7 +102,7 @@ own('when a read took a second', () => {
   assert.equal(scene.stalled, [false, false]);
 });
 
-own('when a read had no answer, of whatever journal', () => {
+own('when a read of any journal had no answer', () => {
   const scene = new ProgressScene();
   scene.looks(5 * SECOND);
   scene.progress.unread('a', scene.nowMs);
@@ -108,7 +110,7 @@ own('when a read had no answer, of whatever journal', () => {
   assert.equal(scene.stalled, [false, false]);
 });
 
-own('when this process itself was held up', () => {
+own('when this process itself was delayed', () => {
   const scene = new ProgressScene();
   scene.looks(4 * SECOND);
   scene.nowMs += 20_000;

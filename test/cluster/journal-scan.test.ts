@@ -10,7 +10,7 @@ import { turnOfEvents } from '#test/support/settled';
 const HOUR_MS = 60 * 60 * 1_000;
 const RECORDS = new TextEncoder().encode('[1,[]]');
 
-/** Journals by name, of which some are sealed, and a node that scans them. */
+/** Journals by name, some of them sealed, and a node that scans them. */
 async function journalsUnderTest() {
   const clock = new ManualClock();
   const journals = memoryJournalStore(clock);
@@ -34,9 +34,9 @@ async function journalsUnderTest() {
   return { clock, journals, scan, begin, names, append, pass };
 }
 
-const old = suite('when a journal was sealed more than a day ago');
+const old = suite('when a journal has been sealed for more than a day');
 
-old('it is emptied, unless a shard of any service still names it', async () => {
+old('it is deleted, unless a shard of any service refers to it', async () => {
   const { names, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await pass(24 * HOUR_MS);
@@ -51,9 +51,9 @@ old('a younger one is kept', async () => {
   assert.ok((await names()).includes('old'));
 });
 
-const idle = suite('when a journal owns nothing and is not sealed');
+const idle = suite('when a journal has no shards and is not sealed');
 
-idle('it is sealed after an hour in which it did not move', async () => {
+idle('it is sealed after an hour without growth', async () => {
   const { begin, journals, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await begin('idle');
@@ -64,7 +64,7 @@ idle('it is sealed after an hour in which it did not move', async () => {
   assert.ok((await journals.readHead('idle', 'serial'))?.isSealed);
 });
 
-idle('one that moves is left alone, and so is its own', async () => {
+idle('a growing journal is left alone, and so is the node’s own', async () => {
   const { append, begin, journals, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await begin('alive');

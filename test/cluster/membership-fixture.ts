@@ -8,7 +8,7 @@ import {
 import { Membership, type SelfReport } from '#cluster/membership';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** What `node` says of itself, in its first incarnation unless `change` names another. */
+/** The self-report of `node`, in its first incarnation unless `change` names another. */
 export function report(node: string, change: Partial<SelfReport> = {}): SelfReport {
   const incarnation = `${node}-1`;
   const address = `${node}:8100`;
@@ -32,7 +32,7 @@ export function newScene() {
       self,
       onForeignCluster: (message) => foreign.push(message),
     });
-  /** A heartbeat of a process that need not exist. */
+  /** Publishes a heartbeat of a process that need not exist. */
   const say = (node: string, change: Partial<Heartbeat> = {}): void => {
     const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
     const heartbeat = { ...report(node), ...rest, ...change };
@@ -42,10 +42,10 @@ export function newScene() {
   return { clock, bus, bugs, foreign, join, say };
 }
 
-/** The incarnations that are present to a process. */
+/** The present incarnations in the view of a process. */
 export const presentTo = (members: Membership): string[] =>
   members.present().map(({ incarnation }) => incarnation);
-/** The incarnations that a process knows, in the order of their names. */
+/** The incarnations that a process remembers, sorted by name. */
 export const knownTo = (members: Membership): string[] =>
   members
     .known()

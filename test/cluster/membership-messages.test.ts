@@ -5,7 +5,7 @@ import { knownTo, newScene, presentTo, report } from '#test/cluster/membership-f
 
 const announced = suite('announcements of shards');
 
-announced('reach every process in a later turn, those that make them too', () => {
+announced('reach every process in a later turn, including their senders', () => {
   const { clock, join } = newScene();
   const [a, edge] = [join(() => report('a')), join(undefined)];
   const heard: string[] = [];
@@ -17,7 +17,7 @@ announced('reach every process in a later turn, those that make them too', () =>
   assert.equal([...new Set(heard)].sort(), ['a 7 3 a:8100', 'e 7 3 a:8100']);
 });
 
-announced('for another reach that one', () => {
+announced('for another service reach only that service', () => {
   const { clock, join } = newScene();
   const [a, b] = [join(() => report('a')), join(() => report('b'))];
   const heard: unknown[] = [];
@@ -28,7 +28,7 @@ announced('for another reach that one', () => {
   assert.equal(heard, [{ cluster: 'c', service: 'engine', ...expected }]);
 });
 
-announced('reach those that make them without a bus', async () => {
+announced('reach their senders without a bus', async () => {
   const { clock, bus, join } = newScene();
   const a = join(() => report('a'));
   await bus[Symbol.asyncDispose]();
@@ -39,7 +39,7 @@ announced('reach those that make them without a bus', async () => {
   assert.equal(heard, [7]);
 });
 
-const strange = suite('messages that are not to be believed');
+const strange = suite('messages that are not accepted');
 
 strange('from another cluster are reported once in 30 s and change nothing', () => {
   const { clock, join, foreign } = newScene();
@@ -55,7 +55,7 @@ strange('from another cluster are reported once in 30 s and change nothing', () 
   assert.ok(edge.ignoredCount > 25);
 });
 
-strange('from another service, or no messages at all, are counted', () => {
+strange('from another service, or malformed, are counted', () => {
   const { clock, bus, join, say, foreign, bugs } = newScene();
   const edge = join(undefined);
   say('a', { service: 'limiter' });
@@ -67,7 +67,7 @@ strange('from another service, or no messages at all, are counted', () => {
   assert.equal([edge.ignoredCount, knownTo(edge), foreign, bugs], [5, [], [], []]);
 });
 
-strange('fill no memory: 4,096 incarnations are known, and the longest silent gives way', () => {
+strange('use bounded memory: 4,096 incarnations are kept, the longest silent is dropped', () => {
   const { join, say } = newScene();
   const edge = join(undefined);
   for (let n = 0; n < 4_100; n += 1) say('a', { incarnation: `a-${n}`, startedAtMs: n });
@@ -81,7 +81,7 @@ strange('fill no memory: 4,096 incarnations are known, and the longest silent gi
 
 const closed = suite('members that are disposed');
 
-closed('send and hear nothing more', () => {
+closed('send and receive nothing more', () => {
   const { clock, join, say } = newScene();
   const [a, edge] = [join(() => report('a')), join(undefined)];
   clock.advance(1_000);

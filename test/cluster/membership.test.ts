@@ -5,7 +5,7 @@ import { knownTo, newScene, presentTo, report } from '#test/cluster/membership-f
 
 const alive = suite('members that are alive');
 
-alive('see each other and themselves within a second, in the order of their names', () => {
+alive('see each other and themselves within a second, sorted by name', () => {
   const { clock, join } = newScene();
   const [b, a] = [join(() => report('b')), join(() => report('a'))];
   assert.equal([presentTo(a), presentTo(b)], [['a-1'], ['b-1']]);
@@ -19,7 +19,7 @@ alive('see each other and themselves within a second, in the order of their name
   );
 });
 
-alive('are seen at once when they say so', () => {
+alive('are seen at once when they announce themselves', () => {
   const { clock, join } = newScene();
   const [a, b] = [join(() => report('a')), join(() => report('b'))];
   b.beat();
@@ -27,7 +27,7 @@ alive('are seen at once when they say so', () => {
   assert.equal(presentTo(a), ['a-1', 'b-1']);
 });
 
-alive('are seen by those that only watch, which no process sees', () => {
+alive('are seen by processes that only watch, which no member sees', () => {
   const { clock, join } = newScene();
   const [a, edge] = [join(() => report('a')), join(undefined)];
   clock.advance(1_000);
@@ -35,7 +35,7 @@ alive('are seen by those that only watch, which no process sees', () => {
   assert.throws(() => edge.announce(1, 1), /only watches/);
 });
 
-alive('have the same hash of the same view, and name it in their heartbeats', () => {
+alive('have the same hash for the same view, and send it in their heartbeats', () => {
   const { clock, join } = newScene();
   const [a, b, edge] = [join(() => report('a')), join(() => report('b')), join(undefined)];
   assert.is.not(a.viewHash, b.viewHash);
@@ -46,7 +46,7 @@ alive('have the same hash of the same view, and name it in their heartbeats', ()
   assert.equal(said, [a.viewHash, a.viewHash]);
 });
 
-alive('report everything of themselves', () => {
+alive('send all fields of their self-report', () => {
   const { clock, join } = newScene();
   const edge = join(undefined);
   const a = join(() => report('a', { shards: [[3, 7]], startedAtMs: 5 }));
@@ -60,7 +60,7 @@ alive('report everything of themselves', () => {
   assert.equal(edge.present(), [{ ...heard[0], shards: [], ...seen }], 'but for the shards');
 });
 
-alive('hear their own heartbeats once, with or without a bus', async () => {
+alive('receive their own heartbeats once, with or without a bus', async () => {
   const { clock, bus, join } = newScene();
   const a = join(() => report('a', { shards: [[3, 7]] }));
   const heard: Heartbeat[] = [];
@@ -75,7 +75,7 @@ alive('hear their own heartbeats once, with or without a bus', async () => {
 
 const silent = suite('members that fall silent');
 
-/** An edge that has heard `a` once, just now. */
+/** An edge that has just received one heartbeat of `a`. */
 function heardOnce() {
   const scene = newScene();
   const edge = scene.join(undefined);
@@ -83,7 +83,7 @@ function heardOnce() {
   return { ...scene, edge };
 }
 
-silent('leave the view after 3 s, and are known for 60 s, with the time they were heard', () => {
+silent('leave the view after 3 s, and are kept for 60 s with the time of their last one', () => {
   const { clock, edge } = heardOnce();
   clock.advance(3_000);
   assert.equal(presentTo(edge), ['a-1']);
@@ -96,7 +96,7 @@ silent('leave the view after 3 s, and are known for 60 s, with the time they wer
   assert.equal(knownTo(edge), []);
 });
 
-silent('are missed within a second after that', () => {
+silent('are detected within a second after that', () => {
   const { clock, edge } = heardOnce();
   let changes = 0;
   edge.onChange(() => {
@@ -108,7 +108,7 @@ silent('are missed within a second after that', () => {
   assert.is(changes, 1);
 });
 
-silent('come back with their next heartbeat', () => {
+silent('return with their next heartbeat', () => {
   const { clock, edge, say } = heardOnce();
   clock.advance(10_000);
   const views: string[][] = [];
@@ -117,7 +117,7 @@ silent('come back with their next heartbeat', () => {
   assert.equal(views, [['a-1']]);
 });
 
-silent('are judged by the monotonic clock alone', () => {
+silent('are timed by the monotonic clock alone', () => {
   const { clock, edge } = heardOnce();
   clock.stepWall(3_600_000);
   assert.equal(presentTo(edge), ['a-1']);
@@ -128,7 +128,7 @@ silent('are judged by the monotonic clock alone', () => {
 
 const leaving = suite('members that leave');
 
-leaving('leave every view at once, their own too, and stay known', () => {
+leaving('leave every view at once, including their own, and stay known', () => {
   const { clock, join } = newScene();
   let isLeaving = false;
   const [a, b] = [join(() => report('a', { isLeaving })), join(() => report('b'))];
@@ -141,7 +141,7 @@ leaving('leave every view at once, their own too, and stay known', () => {
   assert.is(a.viewHash, b.viewHash);
 });
 
-leaving('stay gone when an older heartbeat comes late', () => {
+leaving('stay absent when an older heartbeat arrives late', () => {
   const { join, say } = newScene();
   const edge = join(undefined);
   say('a', { isLeaving: true });
@@ -149,9 +149,9 @@ leaving('stay gone when an older heartbeat comes late', () => {
   assert.equal(presentTo(edge), []);
 });
 
-const restarted = suite('members that were started again');
+const restarted = suite('members that were restarted');
 
-restarted('are present once, as their newest incarnation, whatever is heard last', () => {
+restarted('are present once, as their newest incarnation, in any order of heartbeats', () => {
   const { join, say } = newScene();
   const edge = join(undefined);
   say('a', { incarnation: 'second', startedAtMs: 20 });
@@ -160,14 +160,14 @@ restarted('are present once, as their newest incarnation, whatever is heard last
   assert.equal(knownTo(edge), ['first', 'second']);
 });
 
-restarted('make even their own earlier incarnation see itself replaced', () => {
+restarted('let their own earlier incarnation detect its replacement', () => {
   const { join, say } = newScene();
   const former = join(() => report('a'));
   say('a', { incarnation: 'second', startedAtMs: 20 });
   assert.equal(presentTo(former), ['second']);
 });
 
-restarted('within one millisecond are ordered the same way by all', () => {
+restarted('within one millisecond are ordered identically by all', () => {
   const [one, other] = [newScene(), newScene()];
   const views = [one.join(undefined), other.join(undefined)];
   for (const incarnation of ['x', 'y']) one.say('a', { incarnation });
@@ -175,7 +175,7 @@ restarted('within one millisecond are ordered the same way by all', () => {
   assert.equal(views.map(presentTo), [['y'], ['y']]);
 });
 
-restarted('change the view, even if no silence was noticed', () => {
+restarted('change the view, even if no silence was detected', () => {
   const { join, say } = newScene();
   const edge = join(undefined);
   say('a');
@@ -186,9 +186,9 @@ restarted('change the view, even if no silence was noticed', () => {
   assert.equal(views, [['second']]);
 });
 
-const dead = suite('members proven dead');
+const dead = suite('members that are proven dead');
 
-dead('leave the view at once, and nothing of theirs is believed again', () => {
+dead('leave the view at once, and their messages are ignored from then on', () => {
   const { clock, bus, join, say } = newScene();
   const edge = join(undefined);
   const heard: unknown[] = [];

@@ -1,7 +1,7 @@
 import { planShards, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
 import type { ShardRow } from '#storage/ports/cluster';
 
-/** A throttle that lets everything move, of a node that stays. */
+/** A throttle that allows every move, for a node that stays. */
 const OPEN_THROTTLE: ShardFacts['throttle'] = {
   isLeaving: false,
   hasRoom: () => true,
@@ -9,13 +9,13 @@ const OPEN_THROTTLE: ShardFacts['throttle'] = {
   mayMove: () => true,
 };
 
-/** What differs from a node `me` that owns nothing and may do everything; see `planOf`. */
+/** Differences to a node `me` that owns nothing and may do everything; see `planOf`. */
 export type Differences = {
   /** Shard, owner and epoch of each row, as `3 a-1 7`. */
   readonly rows?: readonly string[];
-  /** The node that should own each shard, from shard 0 on. */
+  /** Target node of each shard, from shard 0 on. */
   readonly ring?: readonly string[];
-  /** As many as `ring` has, where it is not named. */
+  /** Defaults to the length of `ring`. */
   readonly shardCount?: number;
   readonly open?: readonly (readonly [shard: number, epoch: number])[];
   readonly opened?: readonly (readonly [shard: number, epoch: number])[];
@@ -28,7 +28,7 @@ export type Differences = {
   readonly hearsEnough?: boolean;
 };
 
-/** The actions that are planned at 100 s for `me-1`, which started at 0 and listens for 2 s. */
+/** The actions planned at 100 s for `me-1`, which started at 0 with a grace period of 2 s. */
 export function planOf(differences: Differences): ShardAction[] {
   const { sealed = [], ring = [] } = differences;
   const rows = (differences.rows ?? []).map((text) => rowOf(text));
@@ -57,7 +57,7 @@ export function planOf(differences: Differences): ShardAction[] {
   );
 }
 
-/** The row that a text such as `3 a-1 7` stands for: shard, owner and epoch. */
+/** Parses a row such as `3 a-1 7`: shard, owner and epoch. */
 export function rowOf(text: string): ShardRow {
   const [shard, owner = '', epoch] = text.split(' ');
   return { shard: Number(shard), owner, epoch: Number(epoch) };

@@ -8,13 +8,13 @@ import {
 } from '#cluster/bounds';
 import { RebalancingThrottle } from '#cluster/shard-planner';
 
-/** The throttle of `me`, which sees `a`; a number stands for the clock. */
+/** The throttle of `me`, which sees `a`. Numbers stand for the time. */
 class ThrottleScene {
   readonly throttle = new RebalancingThrottle();
   nowMs = 0;
   viewHash = 'same';
 
-  /** Seconds at the beginning of which `a` is present with a view. */
+  /** Passes seconds; at the start of each, `a` is present with a view. */
   live(seconds: number, viewOfA = this.viewHash): void {
     for (let i = 0; i < seconds; i += 1) {
       this.throttle.look(this.viewHash, [{ node: 'a', viewHash: viewOfA }], this.nowMs);
@@ -22,7 +22,7 @@ class ThrottleScene {
     }
   }
 
-  /** Seconds in which `a` is away. */
+  /** Passes seconds in which `a` is absent. */
   miss(seconds: number): void {
     for (let i = 0; i < seconds; i += 1) {
       this.throttle.look(this.viewHash, [], this.nowMs);
@@ -44,7 +44,7 @@ class ThrottleScene {
 }
 
 const AGREED_S = AGREED_VIEW_MS / 1_000;
-const views = suite('a shard may move on purpose');
+const views = suite('a shard may be moved');
 
 views('to a node that has had the same view for 3 s', () => {
   const scene = new ThrottleScene();
@@ -55,7 +55,7 @@ views('to a node that has had the same view for 3 s', () => {
   assert.not(scene.throttle.mayMove(1, 'absent', scene.nowMs));
 });
 
-views('not to one that has had another view meanwhile', () => {
+views('not to a node that has had another view meanwhile', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   scene.live(1, 'else');
@@ -66,7 +66,7 @@ views('not to one that has had another view meanwhile', () => {
   assert.ok(scene.mayMove(1));
 });
 
-views('not as soon as this node’s own view has changed', () => {
+views('not right after a change of this node’s own view', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   scene.viewHash = 'changed';
@@ -76,7 +76,7 @@ views('not as soon as this node’s own view has changed', () => {
   assert.ok(scene.mayMove(1));
 });
 
-views('not as soon as a node is back that was away, though the view is as before', () => {
+views('not right after a node has returned, though the view is the same as before', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   scene.miss(6);
@@ -86,9 +86,9 @@ views('not as soon as a node is back that was away, though the view is as before
   assert.ok(scene.mayMove(1));
 });
 
-const coolDown = suite('a shard that has moved on purpose');
+const coolDown = suite('a shard that was moved');
 
-coolDown('stays for 30 s, whether it came or went; others do not', () => {
+coolDown('stays for 30 s, whether it came or left; other shards may move', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   scene.moving(1)[Symbol.dispose]();
@@ -103,7 +103,7 @@ coolDown('stays for 30 s, whether it came or went; others do not', () => {
 
 const movesInFlight = suite('moves in flight');
 
-movesInFlight('are 8 at most, with those that are planned', () => {
+movesInFlight('are limited to 8, including planned moves', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   assert.ok(scene.mayMove(99, MOVES_IN_FLIGHT_MAX - 1));
@@ -119,7 +119,7 @@ movesInFlight('are 8 at most, with those that are planned', () => {
   assert.not(scene.mayMove(99, 1));
 });
 
-movesInFlight('of a node that leaves are spread over a while', () => {
+movesInFlight('of a leaving node are spread over time', () => {
   const scene = new ThrottleScene();
   assert.not(scene.mayGiveUp(), 'it does not leave');
   scene.throttle.leave(100, scene.nowMs);
@@ -138,7 +138,7 @@ movesInFlight('of a node that leaves are spread over a while', () => {
   }
 });
 
-movesInFlight('of a node that leaves count those that are planned', () => {
+movesInFlight('of a leaving node include planned moves', () => {
   const scene = new ThrottleScene();
   scene.throttle.leave(100, scene.nowMs);
   assert.equal([scene.mayGiveUp(), scene.mayGiveUp(1)], [true, false]);
@@ -146,7 +146,7 @@ movesInFlight('of a node that leaves count those that are planned', () => {
   assert.equal([scene.mayGiveUp(2), scene.mayGiveUp(3)], [true, false]);
 });
 
-movesInFlight('of a node that leaves are 8 at most too', () => {
+movesInFlight('of a leaving node are limited to 8 too', () => {
   const scene = new ThrottleScene();
   scene.throttle.leave(100, scene.nowMs);
   scene.nowMs += LEAVE_SPREAD_MS;
@@ -159,7 +159,7 @@ movesInFlight('of a node that leaves are 8 at most too', () => {
   assert.equal([scene.mayGiveUp(), scene.mayGiveUp(1)], [true, false]);
 });
 
-movesInFlight('of one that leaves with nothing are not held back for ever', () => {
+movesInFlight('of a leaving node without shards are not blocked forever', () => {
   const scene = new ThrottleScene();
   scene.throttle.leave(0, scene.nowMs);
   for (let shard = 0; shard < 5; shard += 1) {

@@ -11,14 +11,14 @@ const nodeNames = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 12 }), {
 const shardCounts = fc.constantFrom(1, 5, 64, 100, 256);
 
 /**
- * Shards that may move besides those of the node that comes or goes. Seen in thousands of changes:
- * 15 of 256, 9 of 64; a ring without this care moves nearly all.
+ * Maximum number of shards that move besides those of the node that joins or leaves. Seen in
+ * thousands of changes: 15 of 256, 9 of 64. A ring without bounded movement moves nearly all.
  */
 const movedBesidesMax = (shardCount: number): number => 6 + shardCount / 10;
 
-const ring = suite('the ring');
+const ring = suite('the consistent-hash ring');
 
-ring('gives every shard to a node, none more than one above its share', () => {
+ring('assigns every shard to a node, no node more than one above its share', () => {
   fc.assert(
     fc.property(nodeNames, shardCounts, (nodes, shardCount) => {
       const assigned = assignShards(nodes, shardCount);
@@ -34,7 +34,7 @@ ring('gives every shard to a node, none more than one above its share', () => {
   );
 });
 
-ring('does not depend on the order in which nodes are named', () => {
+ring('does not depend on the order of the nodes', () => {
   const ordered = fc
     .tuple(nodeNames, shardCounts)
     .chain(([nodes, shardCount]) =>
@@ -51,14 +51,14 @@ ring('does not depend on the order in which nodes are named', () => {
   );
 });
 
-ring('does not depend on it either when the hashes of two names are the same', () => {
+ring('does not depend on it either when two names have the same hash', () => {
   const twins = ['engine-539599', 'engine-722382'];
   assert.is(hashText(twins[0] ?? ''), hashText(twins[1] ?? ''));
   assert.equal(assignShards(twins, 64), assignShards(twins.toReversed(), 64));
   assert.equal(nodesAfter('a', twins, 1), nodesAfter('a', twins.toReversed(), 1));
 });
 
-ring('moves, when a node goes or comes, the shards of that node and few others', () => {
+ring('moves the shards of a joining or leaving node and few others', () => {
   fc.assert(
     fc.property(nodeNames, shardCounts, fc.nat(), (nodes, shardCount, at) => {
       fc.pre(nodes.length > 1);
@@ -78,7 +78,7 @@ ring('is the same in every version: nodes of two versions must agree', () => {
   assert.is(digits.join(''), '0220201121100120');
 });
 
-ring('without nodes gives nothing to any node', () => {
+ring('assigns nothing without nodes', () => {
   assert.equal(assignShards([], 64), []);
 });
 
@@ -86,9 +86,9 @@ ring('refuses a node that is named twice', () => {
   assert.throws(() => assignShards(['a', 'b', 'a'], 64), /once/);
 });
 
-const circle = suite('the nodes after a node');
+const circle = suite('the successors of a node on the ring');
 
-circle('are others, distinct, as many as asked for if there are enough', () => {
+circle('are other distinct nodes, as many as requested if there are enough', () => {
   fc.assert(
     fc.property(nodeNames, fc.nat(5), (nodes, count) => {
       const [node = ''] = nodes;
@@ -99,7 +99,7 @@ circle('are others, distinct, as many as asked for if there are enough', () => {
   );
 });
 
-circle('are the same whether the node is still named or not, in whatever order', () => {
+circle('are the same whether the node is still listed or not, in any order', () => {
   fc.assert(
     fc.property(nodeNames, (nodes) => {
       const [node = '', ...others] = nodes;
@@ -108,7 +108,7 @@ circle('are the same whether the node is still named or not, in whatever order',
   );
 });
 
-circle('are, from each on, the whole circle', () => {
+circle('are the whole ring, from each node on', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'];
   const order = ['a', ...nodesAfter('a', nodes, 4)];
   const [second = ''] = order.slice(1);

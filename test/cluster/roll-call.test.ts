@@ -12,7 +12,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
-/** A bus on which processes answer and others ask. */
+/** A bus on which processes answer roll calls. */
 function newScene() {
   const clock = new ManualClock();
   const bus = inProcessBus({ clock, onBug: noBug });
@@ -50,7 +50,7 @@ roll('names edges and consoles, in order', () => {
   assert.equal([release, startedAtMs], ['1.1.0', 7]);
 });
 
-roll('a process that has ended does not answer', () => {
+roll('has no answer of a process that has ended', () => {
   const { clock, answer, call } = newScene();
   const ended = answer('edge', 'e1');
   using asked = call();
@@ -60,7 +60,7 @@ roll('a process that has ended does not answer', () => {
   assert.equal(asked.present(), []);
 });
 
-roll('a thousand calls make a process speak five times a second', () => {
+roll('makes a process answer five times a second, despite a thousand calls', () => {
   const { clock, said, answer, call } = newScene();
   answer('edge', 'e1');
   for (let step = 0; step < 1_000; step += 1) {
@@ -71,7 +71,7 @@ roll('a thousand calls make a process speak five times a second', () => {
   assert.is(said.length, 5);
 });
 
-roll('another cluster under the same subjects is neither answered nor listed', () => {
+roll('neither answers nor lists another cluster under the same subjects', () => {
   const { clock, said, answer, call } = newScene();
   answer('edge', 'e1');
   using asked = call('other');
@@ -86,7 +86,7 @@ roll('another cluster under the same subjects is neither answered nor listed', (
   );
 });
 
-roll('what is no answer is not listed, what is no call not answered', () => {
+roll('ignores malformed answers and malformed calls', () => {
   const { clock, said, answer, call, say } = newScene();
   const good = { cluster: 'c', role: 'edge', node: 'e1', release: '1.1.0', startedAtMs: 7 };
   using asked = call();

@@ -5,7 +5,7 @@ import { newScene, SHARDS, STARTUP_GRACE_MS, shardsOf } from '#test/cluster/cont
 
 const outage = suite('when every owner has died');
 
-/** Two owners of everything that have died, before any node has noticed. */
+/** Two dead owners of all shards, before any node has detected their death. */
 async function newOutage() {
   const scene = await newScene();
   for (const node of ['a', 'b']) await scene.join(node);
@@ -14,7 +14,7 @@ async function newOutage() {
   return scene;
 }
 
-outage('one that comes back alone listens for the others', async () => {
+outage('a single node that returns waits for the others', async () => {
   const scene = await newOutage();
   await scene.live(STARTUP_GRACE_MS - 500);
   assert.is(scene.host.open.size, 0);
@@ -22,7 +22,7 @@ outage('one that comes back alone listens for the others', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-outage('as many as there were claim without waiting any longer', async () => {
+outage('as many nodes as there were owners claim without waiting any longer', async () => {
   const scene = await newOutage();
   await scene.join('c');
   await scene.live(STARTUP_GRACE_MS - 500);
@@ -31,7 +31,7 @@ outage('as many as there were claim without waiting any longer', async () => {
 
 const first = suite('shards that no node has ever owned');
 
-first('are claimed by the node of the ring, after listening for a while', async () => {
+first('are claimed by the node of the ring, after the start-up grace period', async () => {
   const scene = await newScene();
   await scene.join('a');
   await scene.live(STARTUP_GRACE_MS - 500);
@@ -52,7 +52,7 @@ first('are not claimed by a node without a bus', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-first('are opened when a claim that seemed to time out turns out to be this node’s', async () => {
+first('are opened when a claim that timed out was applied after all', async () => {
   const scene = await newScene();
   scene.twists.set(3, [
     async (apply) => {
@@ -65,7 +65,7 @@ first('are opened when a claim that seemed to time out turns out to be this node
   assert.is(scene.changes.filter(({ shard }) => shard === 3).length, 1);
 });
 
-first('are opened when a claim is not applied because its own earlier try was', async () => {
+first('are opened when a claim fails because its own earlier try succeeded', async () => {
   const scene = await newScene();
   scene.twists.set(3, [
     async (apply) => {
@@ -77,7 +77,7 @@ first('are opened when a claim is not applied because its own earlier try was', 
   assert.is(scene.host.open.get(3), 1);
 });
 
-first('are left alone when another node was faster', async () => {
+first('are left alone when another node claimed first', async () => {
   const scene = await newScene();
   await scene.join('a');
   const [shard = 0] = shardsOf('me', ['a', 'me']);
@@ -92,9 +92,9 @@ first('are left alone when another node was faster', async () => {
   assert.equal(scene.fences, []);
 });
 
-const held = suite('a shard that is open here');
+const held = suite('a shard that is open on this node');
 
-held('ends this incarnation when the row names another one at a higher epoch', async () => {
+held('ends this incarnation when the row names another owner at a higher epoch', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.put(5, 'thief');
@@ -102,7 +102,7 @@ held('ends this incarnation when the row names another one at a higher epoch', a
   assert.equal(scene.fences, ['shard 5 has been taken']);
 });
 
-held('ends this incarnation when the row names it at an epoch that it did not write', async () => {
+held('ends this incarnation when its row has an epoch that it did not write', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.put(5, 'me-1');
@@ -119,7 +119,7 @@ held('stays open while the table cannot be read, and without the bus', async () 
   assert.equal([scene.host.open.size, scene.fences.length], [SHARDS, 0]);
 });
 
-held('is looked at no more after this incarnation', async () => {
+held('is not checked any more after this incarnation', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.put(5, 'thief');

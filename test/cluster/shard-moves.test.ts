@@ -5,9 +5,9 @@ import { silence } from '#test/cluster/cluster-fixture';
 import { newScene, newSceneOfOwner, SHARDS, shardsOf } from '#test/cluster/controller-fixture';
 import { stateOf } from '#test/support/settled';
 
-const moved = suite('a shard that the ring gives to another node');
+const moved = suite('a shard whose target is another node');
 
-moved('is closed, then given, and opened here no more', async () => {
+moved('is closed, then given, and not opened here again', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.join('a');
@@ -18,7 +18,7 @@ moved('is closed, then given, and opened here no more', async () => {
   assert.is(scene.moves.filter((reason) => reason === 'handed_off').length, SHARDS / 2);
 });
 
-moved('waits until views have agreed for 3 s', async () => {
+moved('stays until views have agreed for 3 s', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.join('a');
@@ -26,7 +26,7 @@ moved('waits until views have agreed for 3 s', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-moved('stays while the other’s journal has not begun, and is not even closed', async () => {
+moved('stays open while the receiver’s journal has not begun', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   scene.talking.add('a');
@@ -36,7 +36,7 @@ moved('stays while the other’s journal has not begun, and is not even closed',
   assert.not(scene.host.steps.some((step) => step.startsWith('close')));
 });
 
-moved('takes no room from others with a try that came to nothing', async () => {
+moved('does not count as a move in flight after a failed try', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   scene.talking.add('a');
@@ -49,7 +49,7 @@ moved('takes no room from others with a try that came to nothing', async () => {
   assert.equal(scene.openNow(), shardsOf('me', ['a', 'me']));
 });
 
-moved('is not given before it is closed, nor opened again at its epoch', async () => {
+moved('is not given before it is closed, nor reopened at its epoch', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ moved('is not given before it is closed, nor opened again at its epoch', async (
   assert.is((await scene.rowsNow()).get(shardsOf('a', ['a', 'me'])[0] ?? -1), 'a-1@2');
 });
 
-moved('is moved on when closing went wrong, and never opened again at its epoch', async () => {
+moved('is given after a failed close, and never reopened at its epoch', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   scene.host.isCloseBroken = true;
@@ -79,7 +79,7 @@ moved('is moved on when closing went wrong, and never opened again at its epoch'
   assert.is(new Set(opened).size, opened.length);
 });
 
-moved('comes back at a new epoch when the other dies before it has it', async () => {
+moved('returns at a new epoch when the receiver dies before it owns the shard', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   const [shard = 0] = shardsOf('a', ['a', 'me']);
@@ -99,7 +99,7 @@ moved('comes back at a new epoch when the other dies before it has it', async ()
   assert.is((await scene.rowsNow()).get(shard), 'me-1@2');
 });
 
-moved('is opened by the node that the row names, once, whatever is announced', async () => {
+moved('is opened once by the node in its row, whatever is announced', async () => {
   const scene = await newScene();
   await scene.joinAsOwner('a');
   await scene.live(3_500);
@@ -117,7 +117,7 @@ moved('is opened by the node that the row names, once, whatever is announced', a
 
 const leaving = suite('a node that leaves');
 
-leaving('gives everything to the others, one after the other, and is then done', async () => {
+leaving('gives all shards to other nodes, one by one, and is then done', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.join('a');
@@ -132,7 +132,7 @@ leaving('gives everything to the others, one after the other, and is then done',
   assert.ok([...(await scene.rowsNow()).values()].every((row) => row === 'a-1@2'));
 });
 
-leaving('gives on what the table has given it and it has not looked at yet', async () => {
+leaving('gives shards that the table has assigned to it and it has not opened yet', async () => {
   const scene = await newScene();
   await scene.joinAsOwner('a');
   await scene.live(4_000);
@@ -143,7 +143,7 @@ leaving('gives on what the table has given it and it has not looked at yet', asy
   assert.is((await scene.rowsNow()).get(0), 'a-1@3');
 });
 
-leaving('is done with its incarnation', async () => {
+leaving('is done when its incarnation ends', async () => {
   const scene = await newScene();
   const left = scene.leave();
   scene.controller[Symbol.dispose]();
@@ -151,7 +151,7 @@ leaving('is done with its incarnation', async () => {
   assert.equal(await stateOf(left), { value: undefined });
 });
 
-leaving('closes everything when no other node is there, and keeps the rows', async () => {
+leaving('closes all shards when no other node exists, and keeps the rows', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   const changed = scene.changes.length;
@@ -165,7 +165,7 @@ leaving('closes everything when no other node is there, and keeps the rows', asy
   assert.ok(scene.loads.count - loaded <= 3, 'the table is not asked without pause');
 });
 
-leaving('waits for what closes', async () => {
+leaving('waits for shards that are closing', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { shardOf } from '#cluster/ring';
 import { hashText } from '#stdlib/hash';
 
-/** Computed once, in the first version. A change of any of them sends calls to the wrong owner. */
+/** Computed once with the first version. A change of any row sends calls to the wrong owner. */
 const GOLDEN: readonly (readonly [id: string, hash: number, of64: number, of256: number])[] = [
   ['', 2872998923, 11, 11],
   ['a', 444641715, 51, 179],
@@ -16,7 +16,7 @@ const GOLDEN: readonly (readonly [id: string, hash: number, of64: number, of256:
 
 const IDS = 100_000;
 
-/** Ids as they may be chosen, however little they differ. */
+/** Families of ids that differ very little. */
 const FAMILIES: Record<string, (n: number) => string> = {
   'instances numbered one by one': (n) => `inst_${n.toString(16).padStart(16, '0')}`,
   'instances numbered in front': (n) => `inst_${n.toString(16).padEnd(16, '0')}`,
@@ -42,7 +42,7 @@ for (const [family, idOf] of Object.entries(FAMILIES)) {
       }
       const expected = IDS / count;
       const chiSquare = loads.reduce((sum, load) => sum + (load - expected) ** 2 / expected, 0);
-      // Five standard deviations above what chance alone gives.
+      // Five standard deviations above the expected value for random ids.
       assert.ok(chiSquare < count + 5 * Math.sqrt(2 * count), `${count} shards: ${chiSquare}`);
     }
   });

@@ -10,7 +10,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const SHARDS = 8;
 
-/** One engine, and an edge with its table. */
+/** One engine, and an edge with a routing table. */
 function newScene() {
   const clock = new ManualClock();
   const bus = inProcessBus({ clock, onBug: (error) => assert.unreachable(String(error)) });
@@ -45,13 +45,13 @@ const owner = (incarnation: string, epoch: number): ShardOwner => ({
 
 const known = suite('the owner of a shard');
 
-known('is unknown until it is named', () => {
+known('is unknown until a message names it', () => {
   const { clock, table } = newScene();
   clock.advance(60_000);
   for (let shard = 0; shard < SHARDS; shard += 1) assert.is(table.ownerOf(shard), undefined);
 });
 
-known('is learnt from a heartbeat, an announcement or an answer', () => {
+known('is learned from a heartbeat, an announcement or an answer', () => {
   const { clock, owned, engine, table } = newScene();
   owned.push([1, 5]);
   engine.beat();
@@ -64,7 +64,7 @@ known('is learnt from a heartbeat, an announcement or an answer', () => {
   assert.equal(table.ownerOf(3), owner('b', 7));
 });
 
-known('is the one with the largest epoch, in whatever order it is heard', () => {
+known('is the one with the largest epoch, in any order of messages', () => {
   const epochs = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(epochs, (heard) => {
@@ -77,14 +77,14 @@ known('is the one with the largest epoch, in whatever order it is heard', () => 
   );
 });
 
-known('does not change by another claim to the same epoch', () => {
+known('does not change after another claim to the same epoch', () => {
   const { table, changes } = newScene();
   assert.ok(table.learn(0, owner('a', 5)));
   assert.not(table.learn(0, owner('b', 5)));
   assert.equal([table.ownerOf(0), changes], [owner('a', 5), ['0 a']]);
 });
 
-known('stays, however long it is silent and the bus away', async () => {
+known('is kept, however long it is silent and the bus is away', async () => {
   const { clock, bus, owned, engine, edge, table } = newScene();
   owned.push([1, 5]);
   engine.beat();
@@ -95,7 +95,7 @@ known('stays, however long it is silent and the bus away', async () => {
   assert.is(table.ownerOf(1)?.address, 'a:8100');
 });
 
-known('of a shard that the cluster does not have is unknown', () => {
+known('is unknown for a shard that the cluster does not have', () => {
   const { table, changes } = newScene();
   for (const shard of [-1, SHARDS, 0.5, 4_000]) {
     assert.not(table.learn(shard, owner('a', 1)));
@@ -104,12 +104,12 @@ known('of a shard that the cluster does not have is unknown', () => {
   assert.equal(changes, []);
 });
 
-const doubted = suite('an owner that was asked and did not serve');
+const doubted = suite('an owner that did not serve a call');
 
 /** The largest epoch that a message can hold. */
 const UNBEATABLE = Number.MAX_SAFE_INTEGER;
 
-doubted('gives way to the next word of the true one, whatever its epoch', () => {
+doubted('is replaced by the true owner’s next message, whatever its epoch', () => {
   const { clock, owned, engine, table, changes } = newScene();
   table.learn(1, owner('insider', UNBEATABLE));
   owned.push([1, 5]);
@@ -122,7 +122,7 @@ doubted('gives way to the next word of the true one, whatever its epoch', () => 
   assert.equal(changes, ['1 insider', '1 a-1']);
 });
 
-doubted('is not believed again over the one that took its place', () => {
+doubted('is not accepted again over the owner that replaced it', () => {
   const { clock, table, changes } = newScene();
   table.learn(1, owner('insider', UNBEATABLE));
   table.doubt(1, clock.monotonicMs());
@@ -132,7 +132,7 @@ doubted('is not believed again over the one that took its place', () => {
   assert.ok(table.learn(1, owner('b', 6)), 'the next owner is');
 });
 
-doubted('is not cleared by its own word, nor does another address help it', () => {
+doubted('is not cleared by its own message, nor by another address', () => {
   const { clock, table } = newScene();
   const claim = owner('a', UNBEATABLE);
   table.learn(1, { ...claim, address: 'elsewhere:1' });
@@ -141,7 +141,7 @@ doubted('is not cleared by its own word, nor does another address help it', () =
   assert.ok(table.learn(1, owner('a', 5)), 'the same node at its true address');
 });
 
-doubted('stays known as long as no other is named, with the bus away too', async () => {
+doubted('is kept as long as no other is named, also without the bus', async () => {
   const { clock, bus, table } = newScene();
   table.learn(1, owner('a', 5));
   await bus[Symbol.asyncDispose]();
@@ -152,7 +152,7 @@ doubted('stays known as long as no other is named, with the bus away too', async
   }
 });
 
-doubted('is not one that was learned after the call went out', () => {
+doubted('is not an owner that was learned after the call was sent', () => {
   const { clock, table } = newScene();
   table.learn(1, owner('old', 5));
   const askedMs = clock.monotonicMs();
@@ -163,7 +163,7 @@ doubted('is not one that was learned after the call went out', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'new');
 });
 
-doubted('is believed as before ten seconds later', () => {
+doubted('is accepted as before ten seconds later', () => {
   const { clock, table } = newScene();
   table.learn(1, owner('a', 5));
   table.doubt(1, clock.monotonicMs());
@@ -172,7 +172,7 @@ doubted('is believed as before ten seconds later', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'a');
 });
 
-doubted('is also one that the table does not name, or not at that epoch', () => {
+doubted('is also an owner that the table does not name, or not at that epoch', () => {
   const { clock, table } = newScene();
   for (const shard of [0, 1, 2]) table.learn(shard, owner('insider', UNBEATABLE));
   table.learn(3, owner('a', 5));
@@ -187,7 +187,7 @@ doubted('is also one that the table does not name, or not at that epoch', () => 
   assert.not(table.learn(3, owner('zombie', 4)), 'but not one that the table confirms');
 });
 
-doubted('is not one that was heard after the table was asked', () => {
+doubted('is not an owner that was heard after the table was read', () => {
   const { clock, table } = newScene();
   const askedMs = clock.monotonicMs();
   clock.advance(10);
@@ -197,9 +197,9 @@ doubted('is not one that was heard after the table was asked', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'new');
 });
 
-const joined = suite('a node that comes');
+const joined = suite('a node that joins');
 
-joined('is named before it owns anything, and again only after a silence', () => {
+joined('is reported before it owns anything, and again only after a silence', () => {
   const { clock, engine, startEngine, table } = newScene();
   const names: string[] = [];
   table.onJoined(({ incarnation, address }) => names.push(`${incarnation} at ${address}`));

@@ -3,14 +3,14 @@ import * as assert from 'uvu/assert';
 import { ringNodes } from '#cluster/shard-planner';
 import { planOf, rowOf } from '#test/cluster/planner-fixture';
 
-const claims = suite('a shard that the ring gives to this node');
+const claims = suite('a shard whose target is this node');
 
 claims('is claimed when no node has ever owned it', () => {
   const plan = planOf({ ring: ['me', 'a', 'me'] });
   assert.equal(plan, [{ kind: 'claimFirst', shards: [0, 2] }]);
 });
 
-claims('is taken over when its owner is sealed, with all that this node should have of it', () => {
+claims('is taken over when its owner is sealed, with all shards that this node should get', () => {
   const rows = ['0 a-1 1', '1 a-1 4', '2 b-1 1', '3 a-1 1'];
   const plan = planOf({ rows, ring: ['me', 'me', 'me', 'b'], sealed: ['a-1'] });
   const taken = [rowOf('0 a-1 1'), rowOf('1 a-1 4')];
@@ -20,13 +20,13 @@ claims('is taken over when its owner is sealed, with all that this node should h
   );
 });
 
-claims('is left to an owner that is not sealed', () => {
+claims('is left to an owner whose journal is not sealed', () => {
   const plan = planOf({ rows: ['0 a-1 1'], ring: ['me'] });
   assert.equal(plan, [{ kind: 'decided', row: rowOf('0 a-1 1') }]);
 });
 
 claims(
-  'is not claimed without the bus, nor by a node that hears too few, nor while it leaves',
+  'is not claimed without the bus, with too few nodes heard, nor while this node leaves',
   () => {
     const ring = ['me'];
     assert.equal(planOf({ ring, isConnected: false }), []);
@@ -61,23 +61,23 @@ claims('is not claimed after 0.3 s by fewer nodes than there were owners', () =>
   assert.is(planOf({ ...outage, startedMs: 98_000 }).at(-1)?.kind, 'takeOver');
 });
 
-const given = suite('a shard that the table gives to this incarnation');
+const given = suite('a shard whose row names this incarnation');
 
-given('is opened at an epoch that it has not opened', () => {
+given('is opened at an epoch that this node has not opened', () => {
   const plan = planOf({ rows: ['0 me-1 2'], ring: ['me'], opened: [[0, 1]] });
   assert.equal(plan, [{ kind: 'open', row: rowOf('0 me-1 2') }]);
   const sealed = planOf({ rows: ['0 me-1 2'], ring: ['me'], sealed: ['me-1'] });
   assert.equal(sealed, plan, 'never claimed');
 });
 
-given('is never opened twice at an epoch: it moves on, to the target or back here', () => {
+given('is never opened twice at an epoch: it moves to the target or to a new epoch here', () => {
   const closed = { rows: ['0 me-1 2'], opened: [[0, 2]] } as const;
   const row = rowOf('0 me-1 2');
   assert.equal(planOf({ ...closed, ring: ['a'] }), [{ kind: 'moveOn', row, target: 'a' }]);
   assert.equal(planOf({ ...closed, ring: ['me'] }), [{ kind: 'moveOn', row, target: undefined }]);
 });
 
-given('keeps its row when this node leaves and no other is there', () => {
+given('keeps its row when this node leaves and no other node exists', () => {
   const closed = { rows: ['0 me-1 2'], opened: [[0, 2]] } as const;
   const throttle = { isLeaving: true };
   assert.equal(planOf({ ...closed, throttle, ring: [], shardCount: 1 }), []);
@@ -85,28 +85,28 @@ given('keeps its row when this node leaves and no other is there', () => {
   assert.is(plan[0]?.kind, 'moveOn');
 });
 
-given('is left alone while a task of it is under way', () => {
+given('is left alone while one of its tasks is in progress', () => {
   assert.equal(planOf({ rows: ['0 me-1 2'], ring: ['me'], busy: [0] }), []);
   assert.equal(planOf({ rows: ['0 a-1 2'], ring: ['me'], busy: [0], sealed: ['a-1'] }), []);
   assert.equal(planOf({ rows: ['0 a-1 2'], ring: ['me'], busy: [0], open: [[0, 1]] }), []);
 });
 
-const open = suite('a shard that is open here');
+const open = suite('a shard that is open on this node');
 
-open('stays when the ring gives it to this node, or no node is there', () => {
+open('stays when its target is this node, or no node is present', () => {
   assert.equal(planOf({ rows: ['0 me-1 1'], ring: ['me'], open: [[0, 1]] }), []);
   assert.equal(planOf({ ring: ['me'], open: [[0, 1]] }), [], 'its row has not been seen yet');
   assert.equal(planOf({ rows: ['0 a-1 1'], ring: ['me'], open: [[0, 2]] }), [], 'an old row');
 });
 
-open('ends this incarnation when its row has moved, before anything else', () => {
+open('ends this incarnation when its row has moved, before any other action', () => {
   for (const row of ['1 a-1 2', '1 me-1 2', '1 a-1 1']) {
     const plan = planOf({ rows: ['0 me-1 9', row], ring: ['me', 'me', 'me'], open: [[1, 1]] });
     assert.equal(plan, [{ kind: 'fence', shard: 1 }], row);
   }
 });
 
-open('is given to the node of the ring, where the throttle allows it', () => {
+open('is given to its target where the throttle allows the move', () => {
   const held = { rows: ['0 me-1 1'], ring: ['a'], open: [[0, 1]] } as const;
   assert.equal(planOf(held), [{ kind: 'give', shard: 0, epoch: 1, target: 'a' }]);
   assert.equal(planOf({ ...held, throttle: { mayMove: () => false } }), []);
@@ -114,7 +114,7 @@ open('is given to the node of the ring, where the throttle allows it', () => {
   assert.equal(planOf({ ...held, hearsEnough: false }), []);
 });
 
-open('is given with the others of the same look counted as moves', () => {
+open('is given with the other moves of the same look counted', () => {
   const planned: number[] = [];
   const mayMove = (_shard: number, _node: string, _nowMs: number, moves = 0) => {
     planned.push(moves);
@@ -133,7 +133,7 @@ leaving('is not on the ring', () => {
   assert.equal(ringNodes(present, 'me', false), ['a', 'me']);
 });
 
-leaving('gives every shard away, as fast as the throttle lets it, with or without a bus', () => {
+leaving('gives away every shard, as fast as the throttle allows, with or without a bus', () => {
   const mayGiveUp = (_nowMs: number, moves = 0) => moves < 1;
   const throttle = { isLeaving: true, mayGiveUp };
   const open = [0, 1].map((shard) => [shard, 1] as const);
@@ -141,7 +141,7 @@ leaving('gives every shard away, as fast as the throttle lets it, with or withou
   assert.equal(plan, [{ kind: 'give', shard: 0, epoch: 1, target: 'a' }]);
 });
 
-leaving('closes every shard when no other node is there', () => {
+leaving('closes every shard when no other node exists', () => {
   const throttle = { isLeaving: true, hasRoom: (moves = 0) => moves < 1 };
   const open = [0, 1].map((shard) => [shard, 1] as const);
   const [action, ...rest] = planOf({ ring: [], shardCount: 2, open, throttle });

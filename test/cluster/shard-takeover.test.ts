@@ -4,7 +4,7 @@ import { OPEN_AFTER_SEAL_MS } from '#cluster/bounds';
 import { silence } from '#test/cluster/cluster-fixture';
 import { newScene, newSceneOfOwner, SHARDS, shardsOf } from '#test/cluster/controller-fixture';
 
-const dead = suite('the shards of a node that has died');
+const dead = suite('the shards of a dead node');
 
 dead('are recovered, then claimed, then opened, within a second', async () => {
   const scene = await newSceneOfOwner();
@@ -47,7 +47,7 @@ dead('are not claimed before their records are durable', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-dead('are recovered again when that failed, and not claimed between', async () => {
+dead('are recovered again after a failure, and not claimed in between', async () => {
   const scene = await newSceneOfOwner();
   scene.host.isStoreDown = true;
   scene.kill('a');
@@ -59,7 +59,7 @@ dead('are recovered again when that failed, and not claimed between', async () =
 });
 
 dead(
-  'are recovered once for a claim that seemed to time out, and opened when it is decided',
+  'are recovered once for a claim that timed out, and opened when its outcome is known',
   async () => {
     const scene = await newSceneOfOwner();
     scene.twists.set(3, [
@@ -76,7 +76,7 @@ dead(
   },
 );
 
-dead('whose claim another node has won are decided: their records may go', async () => {
+dead('that another node has claimed are decided: their records may be deleted', async () => {
   const scene = await newSceneOfOwner();
   await scene.join('b');
   const mine = shardsOf('me', ['b', 'me']);
@@ -93,7 +93,7 @@ dead('whose claim another node has won are decided: their records may go', async
   assert.not(scene.host.isRecovered({ shard, epoch: 2 }));
 });
 
-dead('wait for the end of its read lease when nothing proves its death', async () => {
+dead('wait for the end of its read lease without proof of death', async () => {
   const scene = await newSceneOfOwner();
   scene.talking.delete('a');
   scene.world.found.set('a:1', { kind: 'silent' });
@@ -106,7 +106,7 @@ dead('wait for the end of its read lease when nothing proves its death', async (
   assert.is(scene.host.open.size, SHARDS);
 });
 
-dead('wait no longer when the proof comes while they wait', async () => {
+dead('stop waiting when the proof of death arrives', async () => {
   const scene = await newSceneOfOwner();
   scene.world.found.set('a:1', { kind: 'silent' });
   await scene.world.stored.seal('a-1');
@@ -118,13 +118,13 @@ dead('wait no longer when the proof comes while they wait', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-dead('are not touched by a node that hears fewer than half of the owners', async () => {
+dead('are not claimed by a node that hears fewer than half of the owners', async () => {
   const scene = await newScene();
   const hidden = ['b', 'c', 'd'];
   await scene.join('a');
   for (const node of hidden) await scene.world.begin(node);
   await scene.putAll((shard) => `${['a', ...hidden][shard % 4]}-1`);
-  // They work, but `me` does not hear them.
+  // The hidden nodes work, but `me` does not receive their heartbeats.
   const liveOn = async () => {
     for (const node of hidden) await scene.world.append(node);
     await scene.live(500);

@@ -2,7 +2,7 @@ import { FailureWatch } from '#cluster/failure-watch';
 import { ClusterWorld } from '#test/cluster/cluster-fixture';
 import { pass } from '#test/support/passing';
 
-/** `me` watches others that own shards, whose processes answer and whose journals grow. */
+/** `me` watches other owners of shards, whose processes answer and whose journals grow. */
 export async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
   const world = new ClusterWorld();
   const members = world.members('me');
@@ -30,7 +30,9 @@ export async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
   for (const other of others) await world.begin(other);
   detector.watch(new Set(['me-1', ...others.map((other) => `${other}-1`)]));
   const [talking, growing] = [new Set(others), new Set(others)];
-  /** Lets seconds pass in which those who talk and grow do. */
+  /**
+   * Passes seconds in which the `talking` nodes send heartbeats and the `growing` journals grow.
+   */
   const live = async (seconds: number): Promise<void> => {
     for (let i = 0; i < seconds * 2; i += 1) {
       for (const node of talking) world.say(node);
@@ -47,5 +49,5 @@ export async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
   return { world, members, detector, reasons, sealed, talking, growing, live, slow, isSealed };
 }
 
-/** What a probe finds of a process that accepts connections and answers nothing. */
+/** Probe result of a process that accepts connections and answers nothing. */
 export const SILENT = { kind: 'silent' } as const;
