@@ -11,7 +11,7 @@ import { ManualClock } from '#test/support/manual-clock';
 type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
 type OfCluster = Extract<ClusterReport, { kind: 'cluster' }>;
 
-/** A watch of a cluster in this process; a test may put other ports in. */
+/** A watch of a cluster in this process; `change` replaces ports. */
 function watchOf(cluster: Cluster, change: Partial<WatchPorts> = {}) {
   const { shards, journals } = cluster.stores;
   return new ClusterWatch({
@@ -35,7 +35,7 @@ function engineIn({ engine }: OfCluster): ServiceReport {
   return engine.value;
 }
 
-/** Asks once a second, as the page does, until it is so. */
+/** Requests a report once a second, as the page does, until `isSo` holds. */
 async function until(watch: ClusterWatch, isSo: (report: OfCluster) => boolean) {
   for (let tries = 0; tries < 20; tries += 1) {
     const report = await reportOf(watch);
@@ -45,9 +45,9 @@ async function until(watch: ClusterWatch, isSo: (report: OfCluster) => boolean) 
   throw new Error(JSON.stringify(await reportOf(watch)));
 }
 
-const well = suite('a cluster that is well');
+const well = suite('a healthy cluster');
 
-well('is reported whole: nodes, owners, shares, journals and loads', async () => {
+well('is reported completely: nodes, owners, shares, journals and loads', async () => {
   await using cluster = await clusterInMemory(['a', 'b'], ['l']);
   await serving(cluster, { a: SHARDS / 2, b: SHARDS / 2 });
   await cluster.ask('1nstance0001', CREATE);
@@ -82,7 +82,7 @@ well('is reported whole: nodes, owners, shares, journals and loads', async () =>
   assert.equal([report.release, report.is_bus_connected], ['1.1.0', true]);
 });
 
-well('says how often a node is called, from the second look on', async () => {
+well('has call rates per node from the second report on', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   using watch = watchOf(cluster);
@@ -98,9 +98,9 @@ well('says how often a node is called, from the second look on', async () => {
   assert.ok(found > 10 && found < 400, `${found}`);
 });
 
-const many = suite('many who look at once');
+const many = suite('many readers at once');
 
-many('cause one look, and another only after a second', async () => {
+many('cause one query, and another only after a second', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   let reads = 0;
@@ -119,9 +119,9 @@ many('cause one look, and another only after a second', async () => {
   assert.ok(reads <= 4, `${reads}`);
 });
 
-const broken = suite('a cluster in trouble');
+const broken = suite('a cluster with faults');
 
-broken('names the node that is gone, its shards, and who takes them', async () => {
+broken('has the dead node, its shards, and the nodes that take them over', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: SHARDS / 2, b: SHARDS / 2 });
   using watch = watchOf(cluster);
@@ -130,7 +130,7 @@ broken('names the node that is gone, its shards, and who takes them', async () =
   const rows = await cluster.stores.shards.load('engine', SHARDS);
   const lost = rows.filter(({ owner }) => owner === dead).length;
   assert.ok(lost > 0);
-  // An owner that no one has heard: the table names it, and no heartbeat.
+  // An owner without a heartbeat: only the table names it.
   const free = rows.find(({ owner }) => owner !== dead);
   const stray = {
     service: 'engine',
@@ -153,7 +153,7 @@ broken('names the node that is gone, its shards, and who takes them', async () =
   assert.is(engine.nodes[shard?.owner ?? -1]?.incarnation, 'stray');
 });
 
-broken('shows shards that a node will get, from whom, and since when', async () => {
+broken('shows shards that are moving, from which node, and since when', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   using watch = watchOf(cluster);
@@ -171,7 +171,7 @@ broken('shows shards that a node will get, from whom, and since when', async () 
   );
 });
 
-broken('is still shown without its store, from the table of before', async () => {
+broken('is shown without its store, from the last known table', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   let isAway = false;
@@ -197,7 +197,7 @@ broken('is still shown without its store, from the table of before', async () =>
   assert.ok('value' in (engine.nodes[0]?.load ?? {}), 'the node itself answers');
 });
 
-broken('says of a node what it does not say itself', async () => {
+broken('has facts about a node that the node itself does not report', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   const readLoad = () => Promise.reject(new Error('a bug with a secret in it'));
@@ -206,16 +206,16 @@ broken('says of a node what it does not say itself', async () => {
   assert.equal(nodes[0]?.load, { not_known: 'a failed' });
 });
 
-broken('that never was one is said to be none', async () => {
+broken('is reported as no cluster if none was ever seen', async () => {
   await using cluster = await clusterInMemory([]);
   using watch = watchOf(cluster);
   const { engine } = await reportOf(watch);
   assert.equal(engine, { not_known: 'no engine has ever owned a shard in this keyspace' });
 });
 
-const unwatched = suite('a cluster that no one looks at');
+const unwatched = suite('a cluster without readers');
 
-unwatched('is not listened to any more after ten seconds', async () => {
+unwatched('is not observed any more after ten seconds', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   let listeners = 0;
@@ -242,9 +242,9 @@ unwatched('is not listened to any more after ten seconds', async () => {
   assert.is(engineIn(await reportOf(watch)).nodes.length, 1, 'and again when someone does');
 });
 
-const alone = suite('a process on memory');
+const alone = suite('a single process with stores in memory');
 
-alone('is no cluster, and says what it holds', async () => {
+alone('is reported as no cluster, with its load', async () => {
   const clock = new ManualClock();
   let calls = 10;
   const load = () => ({
