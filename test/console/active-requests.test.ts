@@ -5,10 +5,10 @@ import * as assert from 'uvu/assert';
 import { ActiveRequests } from '#console/app/refusal';
 import { faultIn } from '#test/support/settled';
 
-const active = suite('requests that the console serves at once');
+const active = suite('the limit of concurrent console requests');
 
 // Report 12: an export left its place among them before its first byte was sent.
-active('hold their place until the last byte of a file is sent or given up', async () => {
+active('counts a request until the last byte of a file is sent or given up', async () => {
   const requests = new ActiveRequests();
   const files = Array.from({ length: 256 }, () => new PassThrough());
   for (const file of files)

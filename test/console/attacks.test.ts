@@ -50,7 +50,7 @@ for (const [what, headers, reason] of [
   });
 }
 
-sites('that an old browser does not name is known by its origin', async () => {
+sites('is recognised by its origin in an old browser', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const old = { 'sec-fetch-site': undefined };
@@ -59,7 +59,7 @@ sites('that an old browser does not name is known by its origin', async () => {
   assert.is((await desk.browser().send('POST', '/sign-in', SIGN_IN, evil)).status, 403);
 });
 
-sites('gets no leave by a preflight', async () => {
+sites('is not allowed by a preflight request', async () => {
   await using desk = await openConsole();
   const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
   const reply = await desk.browser().send('OPTIONS', '/sign-in', undefined, headers);
@@ -67,9 +67,9 @@ sites('gets no leave by a preflight', async () => {
   for (const name of Object.keys(reply.headers)) assert.not.match(name, /^access-control-/);
 });
 
-const sessions = suite('a session');
+const sessions = suite('a console session');
 
-sessions('is none of a value that a browser was given before it signed in', async () => {
+sessions('is not granted to a cookie value from before the sign-in', async () => {
   await using desk = await openConsole();
   const eve = await desk.owner('eve@example.com', OTHER_ACCOUNT_ID);
   await desk.owner();
@@ -83,7 +83,7 @@ sessions('is none of a value that a browser was given before it signed in', asyn
   assert.is((await eve.send('GET', '/me')).status, 401, 'the planted session has ended');
 });
 
-sessions('is none where two cookies claim it', async () => {
+sessions('is not granted where two cookies claim it', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const own = owner.cookies.get('session');
@@ -102,7 +102,7 @@ sessions('ends after 30 minutes without a request, and not before', async () => 
   assert.is((await owner.send('GET', '/me')).reason, 'sign_in_needed');
 });
 
-sessions('ends after 12 hours, however busy', async () => {
+sessions('ends after 12 hours, however often it is used', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   for (let minutes = 20; minutes < 12 * 60; minutes += 20) {
@@ -113,7 +113,7 @@ sessions('ends after 12 hours, however busy', async () => {
   assert.is((await owner.send('GET', '/me')).reason, 'sign_in_needed');
 });
 
-sessions('is one of thirty at most: another ends the one that was seen first', async () => {
+sessions('is one of at most thirty: another one ends the least recently used', async () => {
   await using desk = await openConsole();
   const first = await desk.owner();
   const last = desk.browser();
@@ -127,7 +127,7 @@ sessions('is one of thirty at most: another ends the one that was seen first', a
   assert.is((data as unknown as unknown[]).length, 30);
 });
 
-sessions('over TLS has a cookie of this host alone', async () => {
+sessions('over TLS has a cookie for this host only', async () => {
   await using desk = await openConsole({ origin: 'https://console.example.com' });
   const owner = await desk.owner();
   assert.equal([...owner.cookies.keys()].sort(), ['__Host-device', '__Host-session']);
@@ -161,7 +161,7 @@ function assertSafe({ headers }: Reply): void {
   assert.is(headers['strict-transport-security'], undefined, 'which plain HTTP must not have');
 }
 
-answers('keeps browsers from doing more than they should', async () => {
+answers('has the headers that restrict browsers', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   assertSafe(await owner.expect(200, 'GET', '/me'));
@@ -173,7 +173,7 @@ answers('keeps browsers from doing more than they should', async () => {
   assertSafe(await owner.send('GET', '/%zz'));
 });
 
-/** What a console answers to these bytes. */
+/** The answer of a console to these bytes. */
 async function answerTo(origin: string, bytes: string): Promise<string> {
   const { port, hostname } = new URL(origin);
   const socket = connect(Number(port), hostname);
@@ -186,7 +186,7 @@ async function answerTo(origin: string, bytes: string): Promise<string> {
   return text;
 }
 
-answers('is one also to bytes that are no request', async () => {
+answers('has these headers also for bytes that are not a request', async () => {
   await using desk = await openConsole();
   const text = await answerTo(desk.origin, 'GET / HTTP/1.1\r\nbroken\r\n\r\n');
   assert.match(text, /^HTTP\/1\.1 400 .*content-security-policy: default-src 'none'/s);
@@ -200,7 +200,7 @@ answers('is 431 to headers that are too large', async () => {
   assert.match(text, /^HTTP\/1\.1 431 .*content-security-policy: .*"headers_too_large"/s);
 });
 
-answers('refuses a body that is too large, or has a key twice', async () => {
+answers('refuses a body that is too large, or that repeats a key', async () => {
   await using desk = await openConsole();
   const large = JSON.stringify({ email: 'x'.repeat(40_000) });
   assert.is((await desk.browser().send('POST', '/sign-in', large)).status, 413);
@@ -208,7 +208,7 @@ answers('refuses a body that is too large, or has a key twice', async () => {
   assert.is((await desk.browser().send('POST', '/sign-in', twice)).reason, 'duplicate_key');
 });
 
-answers('to an API key says that none is taken, whatever else it shows', async () => {
+answers('to an API key explains that keys are not accepted, whatever else is sent', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const headers = { authorization: `Bearer svc_sk_${'a'.repeat(50)}` };
@@ -222,9 +222,9 @@ answers('to an API key says that none is taken, whatever else it shows', async (
   }
 });
 
-const others = suite('the account of others');
+const others = suite('the account of another owner');
 
-others('is out of reach for an owner, by every route', async () => {
+others('is inaccessible to an owner, by every route', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const bob = await desk.owner('bob@example.com', OTHER_ACCOUNT_ID);
@@ -275,7 +275,7 @@ others('is entered by an invitation once, and by no other link', async () => {
   assert.is((await desk.browser().send('POST', '/invitations/accept', tooLate)).status, 404);
 });
 
-others('keeps its first owner’s link for a day, and its last one alone', async () => {
+others('keeps its first owner’s link for a day, and only the latest link', async () => {
   await using desk = await openConsole();
   const [first, second] = [await desk.setUpToken(), await desk.setUpToken()];
   const body = { email: EMAIL, password: PASSWORD, name: 'Ada' };
@@ -284,7 +284,7 @@ others('keeps its first owner’s link for a day, and its last one alone', async
   assert.is((await desk.browser().send('POST', '/setup', { ...body, token: second })).status, 404);
 });
 
-others('has no one left who came by a link that another has used meanwhile', async () => {
+others('keeps no member who used a link that another has used meanwhile', async () => {
   await using desk = await openConsole();
   const token = await desk.setUpToken();
   const tries = await Promise.all(
@@ -302,7 +302,7 @@ others('has no one left who came by a link that another has used meanwhile', asy
 });
 
 // Report 12: routes of the console besides those of instances had no limit.
-others('is not asked without end: users and networks have a limit a minute', async () => {
+others('is limited: users and networks have a number of requests a minute', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   for (let at = 0; at < 300; at += 1) await ada.expect(200, 'GET', '/me');
@@ -317,7 +317,7 @@ others('is not asked without end: users and networks have a limit a minute', asy
 
 const origins = suite('a console without a public origin');
 
-origins('is reached by the names of this machine alone', () => {
+origins('is reached only by the names of this machine', () => {
   assert.equal(loopbackOrigins('127.0.0.1', 8002), [
     'http://127.0.0.1:8002',
     'http://localhost:8002',

@@ -16,7 +16,7 @@ type Parts = {
   readonly provider: BillingProvider | undefined;
 };
 
-/** The desk of accounts in a store, and a limiter that answers questions for it and nothing else. */
+/** The billing desk of accounts in a store, with a limiter that only answers usage queries. */
 export function billingOf({ accounts, clock, trail, provider }: Parts) {
   const desk = billingDesk({
     ...{ provider, billing: memoryBillingStore(), accounts, clock, graceMs: GRACE_MS },

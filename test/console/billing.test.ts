@@ -13,7 +13,9 @@ import { memoryTrail } from '#test/support/memory-trail';
 
 type Shown = Record<string, unknown>;
 
-/** A console whose plans the local provider sells; `notify` is what it says later. */
+/**
+ * A console that sells plans of the local provider; `notify` sends a notification of the provider.
+ */
 async function openShop() {
   const clock = new ManualClock();
   const accounts = memoryAccountStore(clock);
@@ -37,9 +39,9 @@ async function openShop() {
   };
 }
 
-const plan = suite('the plan in the console');
+const plan = suite('the plan page of the console');
 
-plan('is the one that the account has, with those that are sold', async () => {
+plan('shows the account’s plan and the plans for sale', async () => {
   const { desk } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -73,7 +75,7 @@ plan('is asked for at the provider ten times a minute by one account', async () 
   await owner.expect(200, 'POST', '/billing/checkout', { plan: 'pro' });
 });
 
-plan('is changed by the provider alone, and then managed at its portal', async () => {
+plan('shows changes by the provider only, and leads to its portal afterwards', async () => {
   const { desk, notify, startMs } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -88,7 +90,7 @@ plan('is changed by the provider alone, and then managed at its portal', async (
   assert.equal([reply.status, reply.reason], [409, 'already_exists']);
 });
 
-plan('says when it ends, and until when it is kept while a payment fails', async () => {
+plan('shows when the plan ends, and how long it is kept after a failed payment', async () => {
   const { desk, notify, startMs } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -102,15 +104,15 @@ plan('says when it ends, and until when it is kept while a payment fails', async
   const subscription = failing['subscription'] as Shown;
   assert.is(subscription['status'], 'overdue');
   assert.is(subscription['payment_failed_at'], new Date(startMs + 1_000).toISOString());
-  // The paid end is later than the grace period's end.
+  // The paid end is later than the end of the grace period.
   const keptUntil = new Date(atMs).toISOString();
   assert.is(subscription['kept_until'], keptUntil);
   assert.equal(failing['next_plan'], { plan: 'free', at: keptUntil });
 });
 
-const pages = suite("the provider's pages");
+const pages = suite("the provider’s pages");
 
-pages('lead back to the console, and are asked for between two lines of the trail', async () => {
+pages('lead back to the console, and are requested between two audit lines', async () => {
   const { desk, notify, trail, startMs } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -132,7 +134,7 @@ pages('lead back to the console, and are asked for between two lines of the trai
   assert.match(String(lines[0]?.actor.session), /^\S+$/);
 });
 
-pages('are refused for what is not sold, or was never bought', async () => {
+pages('are refused for plans that are not sold, or were never bought', async () => {
   const { desk } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -149,7 +151,7 @@ pages('are refused for what is not sold, or was never bought', async () => {
   }
 });
 
-pages('are for owners and billing alone, each of their own account', async () => {
+pages('are for the roles owner and billing only, each for their own account', async () => {
   const { desk, notify, trail, startMs } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -171,7 +173,7 @@ pages('are for owners and billing alone, each of their own account', async () =>
   assert.is(lines.length, 4);
 });
 
-pages('are not asked for by another site', async () => {
+pages('cannot be requested by another site', async () => {
   const { desk, trail } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -181,7 +183,7 @@ pages('are not asked for by another site', async () => {
   assert.equal((await trail.page(ACCOUNT_ID, { limit: 10, action: 'billing' })).lines, []);
 });
 
-pages('are nowhere without a provider', async () => {
+pages('do not exist without a provider', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const { data } = await owner.expect(200, 'GET', '/billing');

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import * as assert from 'uvu/assert';
 import { EventReader } from '#test/support/event-reader';
 
-/** What a browser got; `data` of a refusal is all of its body. */
+/** Answer to a browser; `data` of a refusal is the whole body. */
 export type Reply = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -13,7 +13,7 @@ export type Reply = {
   readonly body: ReturnType<typeof JSON.parse>;
 };
 
-/** A browser at a page of the console: it keeps cookies, and says truly where it comes from. */
+/** A browser on a page of the console: it keeps cookies and sends its true origin. */
 export class Browser {
   readonly #address: string;
   readonly #origin: string;
@@ -26,7 +26,9 @@ export class Browser {
     this.#from = from;
   }
 
-  /** Sends a request as a page would; `headers` take the place of its own, undefined leaves one out. */
+  /**
+   * Sends a request as a page would. `headers` replace default headers; undefined removes a header.
+   */
   async send(
     method: string,
     path: string,
@@ -56,20 +58,20 @@ export class Browser {
     return reply;
   }
 
-  /** The same, which must have this status. */
+  /** Sends a request whose answer must have this status. */
   async expect(status: number, method: string, path: string, body?: unknown): Promise<Reply> {
     const reply = await this.send(method, path, body);
     assert.is(reply.status, status, `${method} ${path}: ${JSON.stringify(reply.data)}`);
     return reply;
   }
 
-  /** Opens a stream of events as a page does; `headers` are added to its own. */
+  /** Opens a stream of events as a page does; `headers` are added to the default headers. */
   async follow(path: string, headers: Readonly<Record<string, string>> = {}): Promise<EventReader> {
     const own = { cookie: this.#cookie(), 'x-forwarded-for': this.#from, ...headers };
     return EventReader.of(await fetch(`${this.#address}/api${path}`, { headers: own }));
   }
 
-  /** Signs in with a password, whatever comes of it. */
+  /** Signs in with a password, and returns the answer even if it is a refusal. */
   signIn(email: string, password: string, accountId?: string): Promise<Reply> {
     const account = accountId === undefined ? {} : { account_id: accountId };
     return this.send('POST', '/sign-in', { email, password, ...account });
@@ -86,7 +88,7 @@ export class Browser {
   }
 }
 
-/** The cookies that an answer sets, as they were written. */
+/** The cookies of an answer, exactly as they were set. */
 export function setCookies({ headers }: Reply): string[] {
   return [headers['set-cookie'] ?? []].flat();
 }

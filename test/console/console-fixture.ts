@@ -16,14 +16,16 @@ import { serviceBehind } from '#test/console/service-behind';
 import { ManualClock } from '#test/support/manual-clock';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** A password that is fit, of the first owner. */
+/** A valid password of the first owner. */
 export const PASSWORD = 'a fine and private place';
 
-/** The account of the tests, and one of others. */
+/** The account of the tests, and an account of other people. */
 export const ACCOUNT_ID = 'accountOfAda';
 export const OTHER_ACCOUNT_ID = 'accountOfBob';
 
-/** A console in memory that listens, with a service behind it, a clock that stands, and all that it has written. */
+/**
+ * A console in memory that listens, with a service behind it, a manual clock, and its whole output.
+ */
 export type TestConsole = AsyncDisposable & {
   readonly origin: string;
   readonly clock: ManualClock;
@@ -31,7 +33,7 @@ export type TestConsole = AsyncDisposable & {
   readonly admin: AccountAdmin;
   /** Every line of every audit trail. */
   readonly audited: AuditEntry[];
-  /** Has every further line of the audit trail fail, or not any more. */
+  /** Makes every further line of the audit trail fail, or succeed again. */
   readonly failAudit: (isFailing: boolean) => void;
   /** All lines of the log. */
   readonly log: () => string;
@@ -45,7 +47,7 @@ export type TestConsole = AsyncDisposable & {
   readonly member: (owner: Browser, email: string, role: string) => Promise<Browser>;
 };
 
-/** Opens a console; `config` and `ports` take the place of what it has otherwise. */
+/** Opens a console; `config` and `ports` replace defaults. */
 export async function openConsole(
   config: Partial<ConsoleConfig> = {},
   ports: Partial<ConsolePorts> = {},
@@ -72,7 +74,7 @@ export async function openConsole(
     ...behind.ports,
     ...ports,
   };
-  // Addresses of browsers are what they say in X-Forwarded-For.
+  // Browsers set their address in X-Forwarded-For.
   const settings: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
     secrets: unchanging(['the secret of this test']),
@@ -117,7 +119,7 @@ export function tokenIn(link: unknown): string {
   return token;
 }
 
-/** Has `note` see each line of the audit trails first. */
+/** Calls `note` with each audit line before the trail appends it. */
 function noteLines(trail: Pick<AuditTrail, 'append'>, note: (entry: AuditEntry) => void): void {
   const append = trail.append.bind(trail);
   trail.append = async (accountId, entry) => {

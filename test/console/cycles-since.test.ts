@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cyclesSince } from '#console/usage/instance-usage';
 
-/** A history in memory, oldest first, which counts how often it is read. */
+/** A history in memory, oldest first, which counts its reads. */
 class History {
   times: number[];
   trimmed: number;
@@ -46,9 +46,9 @@ const times = fc
     }),
   );
 
-const since = suite('the cycles of an instance since a time');
+const since = suite('counting the cycles of an instance since a time');
 
-since('are as many as a look at all of its history finds, with few reads', async () => {
+since('equals a scan of the whole history, with few reads', async () => {
   const property = fc.asyncProperty(times, fc.nat(50), async (all, trimmed) => {
     const history = new History(all, Math.min(trimmed, all.length));
     assert.is(await cyclesSince(MONTH, history.readAt), history.countSince(MONTH));
@@ -57,7 +57,7 @@ since('are as many as a look at all of its history finds, with few reads', async
   await fc.assert(property, { numRuns: 500 });
 });
 
-since('begin with the first millisecond of the month in UTC', async () => {
+since('starts with the first millisecond of the month in UTC', async () => {
   const history = new History([MONTH - 2_000, MONTH - 1, MONTH + 999, MONTH + 2_000]);
   assert.is(await cyclesSince(MONTH, history.readAt), 2);
   assert.is(await cyclesSince(MONTH - 1, history.readAt), 3);
@@ -65,7 +65,7 @@ since('begin with the first millisecond of the month in UTC', async () => {
   assert.is(await cyclesSince(MONTH + 1_000, history.readAt), 1);
 });
 
-since('take one read where none is of the month, and two where all are', async () => {
+since('takes one read if no cycle is of the month, and two if all are', async () => {
   const old = new History(Array.from({ length: 1_000 }, (_, index) => MONTH - 2_000_000 + index));
   assert.is(await cyclesSince(MONTH, old.readAt), 0);
   assert.is(old.reads, 1);
@@ -74,7 +74,7 @@ since('take one read where none is of the month, and two where all are', async (
   assert.is(young.reads, 2);
 });
 
-since('are counted right while observations come', async () => {
+since('is correct while observations arrive', async () => {
   const coming = fc.array(fc.nat(40), { minLength: 1, maxLength: 20 });
   const property = fc.asyncProperty(times, coming, async (all, growth) => {
     fc.pre(all.length > 0);
@@ -86,7 +86,7 @@ since('are counted right while observations come', async () => {
     });
     const least = history.countSince(MONTH);
     const found = await cyclesSince(MONTH, history.readAt);
-    // Where the first one that is read is older, those that come later may be of the month.
+    // If the first cycle that is read is older, later cycles may be of the month.
     assert.ok(found >= least && found <= history.countSince(MONTH), `${least}, ${found}`);
     const isYoung = (history.times.at(-1) ?? 0) < MONTH;
     if (isYoung) assert.is(found, 0);
@@ -94,7 +94,7 @@ since('are counted right while observations come', async () => {
   await fc.assert(property, { numRuns: 500 });
 });
 
-since('are found with few reads though a thousand come at once', async () => {
+since('needs few reads though a thousand observations arrive at once', async () => {
   const all = Array.from({ length: 64 }, (_, index) => MONTH - 32_000 + 1_000 * index);
   const more = Array.from({ length: 1_000 }, (_, index) => MONTH + 100_000 + 1_000 * index);
   const history = new History(all, 0, (read) => {
@@ -104,7 +104,7 @@ since('are found with few reads though a thousand come at once', async () => {
   assert.ok(history.reads <= 12, `${history.reads} reads`);
 });
 
-since('are those of the new generation where it is reset meanwhile', async () => {
+since('counts the new generation if the instance is reset meanwhile', async () => {
   const all = Array.from({ length: 64 }, (_, index) => MONTH - 32_000 + 1_000 * index);
   const history = new History(all, 0, (read) => {
     if (read === 4) history.times = all.slice(0, 40).map((at) => at + 100_000);
@@ -112,7 +112,7 @@ since('are those of the new generation where it is reset meanwhile', async () =>
   assert.is(await cyclesSince(MONTH, history.readAt), 40);
 });
 
-since('are none where it is reset faster than it can be read', async () => {
+since('is 0 if the instance is reset faster than it can be read', async () => {
   const all = Array.from({ length: 64 }, (_, index) => MONTH - 32_000 + 1_000 * index);
   const history: History = new History(all, 0, (read) => {
     history.times = read % 2 === 0 ? [MONTH] : all;

@@ -7,7 +7,7 @@ type Shown = Record<string, unknown>;
 
 const flows = suite('the console');
 
-flows('is set up by its first link, and by no second one', async () => {
+flows('is set up by its first link, and by no second link', async () => {
   await using desk = await openConsole();
   const browser = desk.browser();
   assert.equal((await browser.expect(200, 'GET', '/setup')).data, { is_needed: true });
@@ -31,7 +31,7 @@ flows('is set up by its first link, and by no second one', async () => {
   );
 });
 
-flows('lets its people in by email and password, and out', async () => {
+flows('signs people in by email and password, and out', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const browser = desk.browser();
@@ -48,7 +48,7 @@ flows('lets its people in by email and password, and out', async () => {
   assert.is((await browser.send('GET', '/me')).status, 401, 'the value is worth nothing any more');
 });
 
-flows('lists sessions, and ends one, the others or the own', async () => {
+flows('lists sessions, and ends one, the others or its own', async () => {
   await using desk = await openConsole();
   const first = await desk.owner();
   const second = desk.browser('198.51.100.9');
@@ -72,7 +72,7 @@ flows('lists sessions, and ends one, the others or the own', async () => {
 });
 
 flows(
-  'changes a password, which ends every other session and gives this one a new value',
+  'changes a password, which ends all other sessions and renews the cookie of this one',
   async () => {
     await using desk = await openConsole();
     const browser = await desk.owner();
@@ -153,7 +153,7 @@ flows('takes back what a removed or demoted owner could come back by', async () 
   }
 });
 
-flows('takes back invitations without a recorded maker when an owner leaves', async () => {
+flows('revokes invitations without a recorded author when an owner leaves', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const eve = await desk.member(ada, 'eve@example.com', 'owner');
@@ -166,7 +166,7 @@ flows('takes back invitations without a recorded maker when an owner leaves', as
   assert.equal((await desk.ports.members.find(ACCOUNT_ID)).links, []);
 });
 
-flows('shows invitations without their values, and takes them back', async () => {
+flows('shows invitations without their values, and revokes them', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const body = { email: 'bob@example.com', role: 'billing' };
@@ -185,7 +185,7 @@ flows('shows invitations without their values, and takes them back', async () =>
   assert.equal([known.status, known.reason], [409, 'already_exists']);
 });
 
-flows('lets one person who is signed in into several accounts', async () => {
+flows('lets one signed-in person into several accounts', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const bob = await desk.owner('bob@example.com', 'accountOfBob');
@@ -246,7 +246,7 @@ flows('says nothing about users of other accounts to who holds an invitation', a
   assert.is((await desk.browser().signIn('ada@example.com', PASSWORD)).status, 200);
 });
 
-flows('names field and reason of what is wrong with a body', async () => {
+flows('names the field and reason of a fault in a body', async () => {
   await using desk = await openConsole();
   const token = await desk.setUpToken();
   const body = { token, email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
@@ -267,7 +267,7 @@ flows('names field and reason of what is wrong with a body', async () => {
   await desk.browser().expect(201, 'POST', '/setup', body);
 });
 
-flows('does nothing that it cannot write down first', async () => {
+flows('performs no change whose audit line cannot be written', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   desk.failAudit(true);

@@ -5,7 +5,7 @@ import { unchanging } from '#stdlib/files';
 import type { Browser } from '#test/console/browser';
 import { OTHER_ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
 
-/** Names that only the other account has. */
+/** Names that exist only in the other account. */
 const MARKS = [
   'bob@example.com',
   'carol@example.com',
@@ -14,7 +14,7 @@ const MARKS = [
   'the agent of bob',
 ];
 
-/** What another account has, by where its id stands in a path. */
+/** Ids of another account, by the place of the id in a path. */
 type Foreign = Readonly<Record<'member' | 'invitation' | 'session' | 'key', string>>;
 
 const idIn = (value: unknown): string => String((value as { id: string }).id);
@@ -26,7 +26,7 @@ async function otherAccount(desk: TestConsole): Promise<Foreign> {
   const { data: invited } = await bob.expect(201, 'POST', '/members/invitations', invite);
   const wanted = { name: 'the key of bob', scope: 'full' };
   const { data: made } = await bob.expect(201, 'POST', '/keys', wanted);
-  // Usage by instance has names of instances.
+  // Usage by instance contains names of instances.
   const agent = await bob.expect(201, 'POST', '/instances', { name: 'the agent of bob' });
   const observed = { mode_target: 'ORDER', signal_strength: 0.7 };
   await bob.expect(200, 'POST', `/instances/${idIn(agent.data)}/process`, observed);
@@ -39,7 +39,9 @@ async function otherAccount(desk: TestConsole): Promise<Foreign> {
   };
 }
 
-/** For each route with an id: what is foreign there, and a body that the route would take. */
+/**
+ * For each route with an id: the kind of the foreign id, and a body that the route would accept.
+ */
 const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
   'PATCH /members/:id': ['member', { role: 'owner' }],
   'DELETE /members/:id': ['member', {}],
@@ -53,7 +55,7 @@ const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
   'POST /keys/:id/enable': ['key', {}],
 };
 
-/** The names that the other account's own usage has. */
+/** The names in the other account's own usage. */
 async function named(desk: TestConsole): Promise<string[]> {
   const bob = desk.browser();
   await bob.signIn('bob@example.com', 'a fine and private place', OTHER_ACCOUNT_ID);
@@ -61,7 +63,7 @@ async function named(desk: TestConsole): Promise<string[]> {
   return (data['instances'] as { name: string }[]).map(({ name }) => name);
 }
 
-/** Every route that there is; those of instances have tests of their own. */
+/** All routes of the console; routes of instances have separate tests. */
 function routesOf(desk: TestConsole) {
   const config = {
     origin: undefined,
@@ -74,9 +76,9 @@ function routesOf(desk: TestConsole) {
   return routes.filter(({ path }) => !path.startsWith('/instances'));
 }
 
-const foreign = suite('what another account has');
+const foreign = suite('the data of another account');
 
-foreign('is to every route of the console like what never was', async () => {
+foreign('is for every route of the console like data that never existed', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();
@@ -102,7 +104,7 @@ foreign('is to every route of the console like what never was', async () => {
   }
 });
 
-foreign('is in no list, page, or file of the console', async () => {
+foreign('is in no list, page or file of the console', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();
@@ -122,7 +124,7 @@ foreign('is in no list, page, or file of the console', async () => {
   }
 });
 
-foreign('stays what it was', async () => {
+foreign('stays unchanged', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();

@@ -7,7 +7,7 @@ import { refusalOf } from '#test/support/settled';
 
 const EMAIL = 'ada@example.com';
 
-/** Pairs of sign-ins whose times are compared. */
+/** Number of pairs of sign-ins whose times are compared. */
 const ROUNDS = 15;
 
 function throttle() {
@@ -26,7 +26,7 @@ function throttle() {
   return { clock, begin, isLate };
 }
 
-const slowing = suite('who guesses');
+const slowing = suite('a caller that guesses passwords');
 
 slowing('waits twice as long after each failure from one network, up to 15 minutes', async () => {
   const { clock, begin, isLate } = throttle();
@@ -43,7 +43,7 @@ slowing('waits twice as long after each failure from one network, up to 15 minut
   for (let tries = 0; tries < 5; tries += 1) begin(EMAIL, '203.0.113.7');
 });
 
-slowing('counts tries that are under way, so that many at once are no way around', () => {
+slowing('is counted with its tries in progress, so that parallel tries gain nothing', () => {
   const { begin, isLate } = throttle();
   const tries = Array.from({ length: 5 }, () => begin(EMAIL, '203.0.113.7'));
   assert.ok(isLate(EMAIL, '203.0.113.7'));
@@ -51,14 +51,14 @@ slowing('counts tries that are under way, so that many at once are no way around
   assert.is(isLate(EMAIL, '203.0.113.7'), false, 'a right password forgets the wrong ones');
 });
 
-slowing('is stopped when one network tries many emails', () => {
+slowing('is blocked when one network tries many emails', () => {
   const { begin, isLate } = throttle();
   for (let at = 0; at < 30; at += 1) begin(`${at}@example.com`, '203.0.113.7');
   assert.ok(isLate('fresh@example.com', '203.0.113.7'));
   assert.is(isLate('fresh@example.com', '203.0.113.8'), false);
 });
 
-slowing('is stopped when the networks of one /48 do', () => {
+slowing('is blocked when the networks of one /48 do', () => {
   const { begin, isLate } = throttle();
   for (let at = 0; at < 300; at += 1)
     begin(`${at}@example.com`, `2001:db8:1:${at.toString(16)}::1`);
@@ -66,7 +66,7 @@ slowing('is stopped when the networks of one /48 do', () => {
   assert.is(isLate('fresh@example.com', '2001:db8:2::1'), false);
 });
 
-slowing('never shuts the owner out, from however many networks', () => {
+slowing('never locks the owner out, from however many networks', () => {
   const { clock, begin, isLate } = throttle();
   for (let at = 0; at < 200; at += 1) {
     clock.advance(10_000);
@@ -79,14 +79,14 @@ slowing('never shuts the owner out, from however many networks', () => {
   assert.is(isLate(EMAIL, '203.0.113.7'), false, 'and no more');
 });
 
-slowing('with a stolen cookie of a browser waits all the same', () => {
+slowing('waits also with a stolen cookie of a known browser', () => {
   const { begin, isLate } = throttle();
   for (let at = 0; at < 5; at += 1) begin(EMAIL, `198.51.100.${at}`, 'stolen');
   assert.ok(isLate(EMAIL, '198.51.100.9', 'stolen'));
   assert.is(isLate(EMAIL, '203.0.113.7', 'another'), false);
 });
 
-slowing('gets 429 with the time to wait, and the owner’s own browser signs in', async () => {
+slowing('gets 429 with the time to wait, while the owner’s own browser signs in', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   await owner.expect(204, 'POST', '/sign-out', {});
@@ -113,7 +113,7 @@ slowing('gets 429 with the time to wait, and the owner’s own browser signs in'
   assert.ok(text.includes(`console_request_duration_seconds_count{${route}} 2`));
 });
 
-const enumeration = suite('who asks which emails are known');
+const enumeration = suite('a caller that probes which emails are registered');
 
 enumeration('gets the same answer for all', async () => {
   await using desk = await openConsole();
@@ -132,7 +132,7 @@ enumeration('gets the same answer for all', async () => {
   assert.is(shown[0]?.status, 401);
 });
 
-enumeration('is slowed down alike', async () => {
+enumeration('is throttled alike for all', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const statusesOf = async (email: string, address: string) => {
@@ -145,7 +145,7 @@ enumeration('is slowed down alike', async () => {
   assert.equal(await statusesOf('unknown@example.com', '198.51.100.2'), known);
 });
 
-enumeration('gets it in the same time', async () => {
+enumeration('gets the answer in the same time', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const times = { known: [] as number[], unknown: [] as number[] };
@@ -156,13 +156,13 @@ enumeration('gets it in the same time', async () => {
     return performance.now() - startedMs;
   };
   for (let round = 0; round < ROUNDS; round += 1) {
-    // In turns, so that what else this machine does meets both.
+    // Alternates, so that other load on this machine affects both.
     desk.clock.advance(60_000);
     times.known.push(await timeOf(EMAIL, `198.51.100.${round}`));
     times.unknown.push(await timeOf(`unknown${round}@example.com`, `203.0.113.${round}`));
   }
   const [known, unknown] = [medianOf(times.known), medianOf(times.unknown)];
-  // Without a hash to compare, the answer would come in a tenth of the time.
+  // Without a hash to compare, the answer would take a tenth of the time.
   assert.ok(unknown > known / 2 && unknown < known * 2, `${known} ms against ${unknown} ms`);
 });
 

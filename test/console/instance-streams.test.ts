@@ -16,13 +16,13 @@ async function newInstance(browser: Browser): Promise<string> {
   return String((await browser.expect(201, 'POST', '/instances', { name: 'Iris' })).data['id']);
 }
 
-/** Processes an observation, a second after the one before. */
+/** Processes an observation, a second after the previous one. */
 async function observe({ clock }: TestConsole, browser: Browser, id: string): Promise<void> {
   clock.advance(1_000);
   await browser.expect(200, 'POST', `/instances/${id}/process`, OBSERVATION);
 }
 
-/** Lets seconds pass, one by one, and with each all that is due. */
+/** Passes seconds one by one, and runs everything that is due. */
 async function pass({ clock }: TestConsole, seconds: number): Promise<void> {
   for (let s = 0; s < seconds; s += 1) {
     clock.advance(1_000);
@@ -30,15 +30,15 @@ async function pass({ clock }: TestConsole, seconds: number): Promise<void> {
   }
 }
 
-/** The cycles of a stream that has ended or is about to. */
+/** The cycles in a stream that has ended or is about to end. */
 async function cyclesOf(reader: EventReader): Promise<(number | undefined)[]> {
   const events = await reader.rest();
   return events.filter(({ event }) => event === 'cycle').map(({ id }) => id);
 }
 
-const live = suite('a stream of events in the console');
+const live = suite('an event stream in the console');
 
-live('begins with the state and says each cycle, with the safety of every answer', async () => {
+live('starts with the state and sends each cycle, with the safety of every answer', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -52,7 +52,7 @@ live('begins with the state and says each cycle, with the safety of every answer
   assert.is(cycle?.id, 1);
 });
 
-live('lasts less than a minute, and its page comes back at once for what it missed', async () => {
+live('lasts less than a minute, and its page reconnects at once for missed events', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -68,7 +68,7 @@ live('lasts less than a minute, and its page comes back at once for what it miss
   assert.equal(await cyclesOf(next), [2, 3, 4]);
 });
 
-live('of a viewer shows what others do', async () => {
+live('of a viewer shows the changes of other members', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -90,7 +90,7 @@ live('of another account’s instance is 404, and of a role without instances 40
   assert.is((await desk.browser().send('GET', `/instances/${id}/events`)).status, 401);
 });
 
-live('is refused beyond twenty of a session, and not for other sessions', async () => {
+live('is refused beyond twenty of a session, but not for other sessions', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -104,7 +104,7 @@ live('is refused beyond twenty of a session, and not for other sessions', async 
   assert.is(open.use(await elsewhere.follow(path)).status, 200);
 });
 
-const ended = suite('a stream whose session may do less');
+const ended = suite('a stream whose session loses rights');
 
 for (const [what, end, status] of [
   [
@@ -129,7 +129,7 @@ for (const [what, end, status] of [
     401,
   ],
 ] as const) {
-  ended(`because it ${what} is over within a minute, and so is the next: ${status}`, async () => {
+  ended(`because it ${what} ends within a minute, and the next is refused: ${status}`, async () => {
     await using desk = await openConsole();
     const owner = await desk.owner();
     const id = await newInstance(owner);
@@ -147,7 +147,7 @@ for (const [what, end, status] of [
   });
 }
 
-ended('is no use of its session, which idles out under it', async () => {
+ended('does not count as use of its session, which still becomes idle', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -156,7 +156,7 @@ ended('is no use of its session, which idles out under it', async () => {
   for (; status === 200 && minutes < 40; minutes += 1) {
     using reader = await owner.follow(`/instances/${id}/events`);
     status = reader.status;
-    // So is a look at the instance that a page takes by itself.
+    // A request that a page makes unattended does not count either.
     const look = { 'x-unattended': 'true' };
     await owner.send('GET', `/instances/${id}`, undefined, look);
     if (status === 200) await pass(desk, 60);

@@ -9,7 +9,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const MONTH_END = Date.UTC(2026, 1, 1);
 
-/** Of the sort that a limiter answers. */
+/** Usage in the form of a limiter's answer. */
 const used = (cyclesUsed: number): MeterUsage => ({
   limits: { requestsPerMinute: 10, cyclesPerMonth: 10_000 },
   ...{ requestsInWindow: 0, windowResetAtS: undefined, windowWatermark: 0, cyclesUsed },
@@ -20,7 +20,7 @@ const used = (cyclesUsed: number): MeterUsage => ({
 const idOf = (index: number) => `inst_${index.toString(16).padStart(16, '0')}`;
 
 /**
- * Engines of which an account has `count` instances: the later created, the more cycles, all of this
+ * Engines with `count` instances of one account: later instances have more cycles, all of this
  * month. `before` runs before each answer.
  */
 function engines(count: number, before: (call: EngineCall) => void = () => {}, cyclesUsed = 500) {
@@ -64,7 +64,7 @@ function engines(count: number, before: (call: EngineCall) => void = () => {}, c
 
 const bounded = suite('the usage by instance');
 
-bounded('is of the instances with the most cycles, and what the month has besides', async () => {
+bounded('lists the instances with the most cycles, and the rest of the month', async () => {
   const { ports, calls, state } = engines(30);
   const found = await instanceUsage(ports, 'accountOfAda');
   assert.is(found.monthBeginsAtMs, Date.UTC(2026, 0, 1));
@@ -76,12 +76,12 @@ bounded('is of the instances with the most cycles, and what the month has beside
   assert.ok(state.most <= 8, `${state.most} at once`);
 });
 
-bounded('never has less than nothing besides', async () => {
+bounded('never has a negative rest', async () => {
   const { ports } = engines(30, undefined, 100);
   assert.is((await instanceUsage(ports, 'accountOfAda')).otherCycles, 0);
 });
 
-bounded('is of the 10,000 instances that were created last, and says so', async () => {
+bounded('covers the 10,000 newest instances, and states that limit', async () => {
   const { ports, calls, state } = engines(12_345);
   const found = await instanceUsage(ports, 'accountOfAda');
   assert.equal(
@@ -93,7 +93,7 @@ bounded('is of the 10,000 instances that were created last, and says so', async 
   assert.is(state.most, 8);
 });
 
-bounded('lets others have their turn, though engines answer within one', async () => {
+bounded('yields to other work, though engines answer at once', async () => {
   const { ports, calls, state } = engines(1_000);
   state.isImmediate = true;
   let turns = 0;
@@ -106,7 +106,7 @@ bounded('lets others have their turn, though engines answer within one', async (
   assert.ok(turns >= calls.length / 8, `${turns} turns for ${calls.length} calls`);
 });
 
-bounded('is what was found in ten seconds, and every call ends with them', async () => {
+bounded('is cut off after ten seconds, as is every call', async () => {
   const { ports, clock, calls } = engines(1_000, ({ command }) => {
     if (command.kind === 'readHistory') clock.advance(400);
   });
@@ -119,7 +119,7 @@ bounded('is what was found in ten seconds, and every call ends with them', async
   for (const { deadlineAtMs } of calls) assert.is(deadlineAtMs, beganAtMs + 10_000);
 });
 
-bounded('leaves time to look at what could be listed', async () => {
+bounded('leaves time to read the instances that were listed', async () => {
   const { ports, clock } = engines(5_000, ({ command }) => {
     if (command.kind === 'list') clock.advance(500);
   });
@@ -128,7 +128,7 @@ bounded('leaves time to look at what could be listed', async () => {
   assert.equal([found.instances.length, found.isComplete], [20, false]);
 });
 
-bounded('leaves an instance out that is deleted meanwhile', async () => {
+bounded('skips an instance that is deleted meanwhile', async () => {
   const { ports } = engines(30, ({ instanceId }) => {
     if (instanceId === idOf(29)) throw new Fault('not_found', 'instance not found');
   });
@@ -136,7 +136,7 @@ bounded('leaves an instance out that is deleted meanwhile', async () => {
   assert.equal([found.instances[0]?.id, found.isComplete], [idOf(28), true]);
 });
 
-bounded('is refused where an engine is not there', async () => {
+bounded('is refused when an engine is unavailable', async () => {
   const { ports } = engines(30, ({ instanceId }) => {
     if (instanceId === idOf(29)) throw faultFor('engine_unavailable', 'no owner');
   });

@@ -12,7 +12,7 @@ const NEW = { name: 'Iris' };
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.7 };
 const UNKNOWN = 'inst_00000000000000ff';
 
-/** Every endpoint for instances with a body that it takes; `:id` stands for an instance. */
+/** Every endpoint for instances with a body that it accepts; `:id` stands for an instance. */
 const READS: readonly (readonly [method: string, path: string, body?: object])[] = [
   ['GET', '/instances'],
   ['GET', '/instances/:id'],
@@ -35,7 +35,7 @@ const WRITES: typeof READS = [
 ];
 const EVERY = [...READS, ...WRITES];
 
-/** Sends one of them as a browser, a second after the one before. */
+/** Sends one of these requests as a browser, a second after the previous one. */
 async function ask(
   { clock }: TestConsole,
   browser: Browser,
@@ -51,7 +51,7 @@ async function newInstance(browser: Browser): Promise<string> {
   return String((await browser.expect(201, 'POST', '/instances', NEW)).data['id']);
 }
 
-const served = suite('the endpoints for instances in the console');
+const served = suite('the console endpoints for instances');
 
 served('answer a member as the API answers a key', async () => {
   await using desk = await openConsole();
@@ -72,7 +72,7 @@ served('answer a member as the API answers a key', async () => {
   assert.is((await owner.send('GET', `/instances/${id}`)).status, 404, 'it is deleted');
 });
 
-served('search, refuse and honour conditions likewise', async () => {
+served('search, refuse and honour conditions as the API does', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -94,7 +94,7 @@ served('search, refuse and honour conditions likewise', async () => {
   assert.is((await owner.send('POST', '/instances', large)).reason, 'body_too_large');
 });
 
-served('are answered once for one Idempotency-Key', async () => {
+served('are replayed for a repeated Idempotency-Key', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const key = { 'idempotency-key': 'once' };
@@ -107,7 +107,7 @@ served('are answered once for one Idempotency-Key', async () => {
   assert.is(other.reason, 'idempotency_key_reused');
 });
 
-served('count requests and cycles for the account, of each of its members', async () => {
+served('count requests and cycles of all members for the account', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const developer = await desk.member(owner, 'dev@example.com', 'developer');
@@ -136,7 +136,7 @@ served('are refused with a wait beyond the plan’s requests a minute', async ()
   await owner.expect(200, 'GET', '/me');
 });
 
-served('are 503 while the limiter is of a release that knows no members', async () => {
+served('are 503 while the limiter is of a release that does not support members', async () => {
   const ask = () => ({ verdict: 'unknown_key', allowance: undefined }) as const;
   await using desk = await openConsole({}, { limiter: { ask } });
   const owner = await desk.owner();
@@ -144,7 +144,7 @@ served('are 503 while the limiter is of a release that knows no members', async 
   assert.equal([status, reason, headers['retry-after']], [503, 'upgrade_in_progress', '5']);
 });
 
-served('leave a line of the audit trail with user, session, address and request', async () => {
+served('write an audit line with user, session, address and request', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -166,7 +166,7 @@ served('leave a line of the audit trail with user, session, address and request'
   assert.equal([deleted.address, deleted.request_id], ['203.0.113.7', 'request-1234']);
 });
 
-const roles = suite('a role');
+const roles = suite('a member with the role');
 
 for (const [role, mayRead, mayWrite] of [
   ['developer', true, true],
@@ -195,9 +195,9 @@ for (const [role, mayRead, mayWrite] of [
   );
 }
 
-const others = suite('what belongs to another account');
+const others = suite('an instance of another account');
 
-others('is not found on any route, and shown in no list', async () => {
+others('is not found on any route, and is in no list', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -214,9 +214,9 @@ others('is not found on any route, and shown in no list', async () => {
   assert.equal(trail.data.length, 1, 'only that it was created');
 });
 
-const doors = suite('a request for instances');
+const doors = suite('a console request for instances');
 
-doors('without a session is 401, before its body is looked at', async () => {
+doors('without a session is 401, before its body is read', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const visitor = desk.browser();
@@ -237,7 +237,7 @@ doors('after the session has ended is 401', async () => {
   assert.is((await owner.send('GET', '/instances')).reason, 'sign_in_needed');
 });
 
-doors('of another site’s page changes nothing, whatever its cookie', async () => {
+doors('from another site’s page changes nothing, whatever its cookie', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -268,7 +268,7 @@ doors('with an API key is refused, with and without a session', async () => {
   }
 });
 
-doors('for what is not about instances leads nowhere', async () => {
+doors('for a path outside of instances is not found', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   assert.is((await owner.send('GET', '/account')).status, 404);

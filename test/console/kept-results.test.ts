@@ -6,7 +6,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const KEPT_MS = 60_000;
 
-/** Results that end when the test says so. */
+/** Shared results that end when the test decides. */
 function sharing(bounds = { atOnce: 2, waitingMax: 3, keptMax: 4 }) {
   const clock = new ManualClock();
   const results = new KeptResults<string>(clock, { ...bounds, keptMs: KEPT_MS });
@@ -26,9 +26,9 @@ function sharing(bounds = { atOnce: 2, waitingMax: 3, keptMax: 4 }) {
   return { clock, ask, made, end, refused };
 }
 
-const shared = suite('a result that is dear to make');
+const shared = suite('a result that is expensive to compute');
 
-shared('is made once for all who ask while it is made and a minute after', async () => {
+shared('is computed once for all callers during the computation and a minute after', async () => {
   const { clock, ask, made, end } = sharing();
   const asked = [ask('ada'), ask('ada'), ask('ada')];
   end('first');
@@ -43,14 +43,14 @@ shared('is made once for all who ask while it is made and a minute after', async
   assert.is(made.length, 2);
 });
 
-shared('is of its own key alone', async () => {
+shared('is shared for its own key only', async () => {
   const { ask, made } = sharing();
   const asked = [ask('ada'), ask('bob')];
   for (const { key, end } of made) end.resolve(`of ${key}`);
   assert.equal(await Promise.all(asked), ['of ada', 'of bob']);
 });
 
-shared('is refused as overloaded where too many are made, but not to who shares one', async () => {
+shared('is refused as overloaded when too many are computed, unless it is shared', async () => {
   const { ask, made, refused } = sharing();
   const asked = [ask('ada'), ask('bob')];
   assert.is(await refused('carol'), 'overloaded');
@@ -63,7 +63,7 @@ shared('is refused as overloaded where too many are made, but not to who shares 
 });
 
 shared(
-  'is refused as overloaded where too many wait for it, and for no one once it is there',
+  'is refused as overloaded when too many wait, and for no caller once it is ready',
   async () => {
     const { ask, end, refused, made } = sharing();
     const asked = [ask('ada'), ask('ada'), ask('ada')];
@@ -75,7 +75,7 @@ shared(
   },
 );
 
-shared('is made again after it could not be made', async () => {
+shared('is computed again after a failure', async () => {
   const { ask, made } = sharing();
   const first = Promise.allSettled([ask('ada'), ask('ada')]);
   made.at(-1)?.end.reject(new Error('no engine'));
@@ -89,7 +89,7 @@ shared('is made again after it could not be made', async () => {
   assert.is(made.length, 2);
 });
 
-shared('is kept of the newest keys only', async () => {
+shared('is kept for the newest keys only', async () => {
   const { ask, made, end } = sharing();
   for (const key of ['a', 'b', 'c', 'd', 'e']) {
     const asked = ask(key);

@@ -7,7 +7,7 @@ type Shown = Record<string, unknown>;
 const keys = suite('API keys in the console');
 
 keys(
-  'are made, shown once, listed without it, renamed, rotated, disabled and revoked',
+  'are created, shown once, listed without the secret, renamed, rotated, disabled and revoked',
   async () => {
     await using desk = await openConsole();
     const owner = await desk.owner();
@@ -37,7 +37,7 @@ keys(
 );
 
 keys(
-  'leave two lines in the audit trail for each change, with what was before and after',
+  'write two lines to the audit trail for each change, with the values before and after',
   async () => {
     await using desk = await openConsole();
     const owner = await desk.owner();
@@ -60,7 +60,7 @@ keys(
   },
 );
 
-keys('are changed by those whose role allows it, in their own account alone', async () => {
+keys('are changed by roles that allow it, in their own account only', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const { data: made } = await owner.expect(201, 'POST', '/keys', { name: 'One', scope: 'full' });
@@ -101,7 +101,7 @@ keys('get no right from anyone whose role does not have that right', async () =>
   const ownPath = `/keys/${own['id']}`;
   await developer.expect(200, 'PUT', `${ownPath}/scope`, { scope: 'read' });
   await developer.expect(403, 'PUT', `${ownPath}/scope`, { scope: 'read audit' });
-  // An owner decides what a key that exists may do.
+  // An owner decides the scopes of an existing key.
   const { data: given } = await owner.expect(200, 'PUT', `${ownPath}/scope`, {
     scope: 'full audit',
   });
@@ -114,7 +114,7 @@ keys('get no right from anyone whose role does not have that right', async () =>
   await developer.expect(200, 'DELETE', ownPath);
 });
 
-keys('are not changed where the audit trail cannot be written', async () => {
+keys('are not changed when the audit trail cannot be written', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   desk.failAudit(true);
@@ -122,7 +122,7 @@ keys('are not changed where the audit trail cannot be written', async () => {
   assert.equal((await owner.expect(200, 'GET', '/keys')).data, []);
 });
 
-keys('refuse what is wrong, by field and reason', async () => {
+keys('are refused with field and reason when a request is wrong', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   for (const [body, reason] of [
@@ -137,7 +137,7 @@ keys('refuse what is wrong, by field and reason', async () => {
   assert.is((await owner.send('GET', '/audit?limit=1000')).status, 400);
 });
 
-keys('and all else is exported as it was hashed', async () => {
+keys('and all other actions are in the exported audit trail', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   await owner.expect(201, 'POST', '/keys', { name: 'One', scope: 'full' });

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { mostUsed } from '#console/usage/instance-usage';
 
-/** An instance with its cycles in all, and how many of them are of the month. */
+/** An instance with its total cycles, and its cycles of the month. */
 type Known = { readonly id: string; readonly name: string; cycles: number; month: number };
 
 const known = (id: number, cycles: number, month: number): Known => ({
@@ -11,12 +11,12 @@ const known = (id: number, cycles: number, month: number): Known => ({
   ...{ cycles, month },
 });
 
-/** Small numbers, so that many are equal. */
+/** Small numbers, so that ties are frequent. */
 const accounts = fc
   .array(fc.tuple(fc.nat(30), fc.double({ min: 0, max: 1, noNaN: true })), { maxLength: 120 })
   .map((all) => all.map(([cycles, share], id) => known(id, cycles, Math.round(cycles * share))));
 
-/** What a look at every instance finds. */
+/** Reference result: reads every instance. */
 function naive(all: readonly Known[], count: number) {
   return all
     .map(({ id, name, month: cycles }) => ({ id, name, cycles }))
@@ -25,7 +25,7 @@ function naive(all: readonly Known[], count: number) {
     .slice(0, count);
 }
 
-/** Answers for the instances, some later than others, and notes who was asked for and how many at once. */
+/** Answers for the instances with different delays, and records the calls and their concurrency. */
 function asking(all: readonly Known[], delays: readonly number[] = []) {
   const byId = new Map(all.map((one) => [one.id, one.month]));
   const asked: string[] = [];
@@ -44,7 +44,7 @@ function asking(all: readonly Known[], delays: readonly number[] = []) {
 
 const most = suite('the most used instances');
 
-most('are those that a look at every one finds, in the same order', async () => {
+most('equal the result of reading every instance, in the same order', async () => {
   const delays = fc.array(fc.nat(6), { minLength: 1, maxLength: 16 });
   const bounds = fc.record({
     count: fc.integer({ min: 1, max: 25 }),
@@ -65,12 +65,13 @@ most('are those that a look at every one finds, in the same order', async () => 
   await fc.assert(property, { numRuns: 1_000 });
 });
 
-most('are found without asking for those that cannot be among them', async () => {
+most('are found without reading instances that cannot be among them', async () => {
   const all = Array.from({ length: 5_000 }, (_, id) => known(id, 10_000 - id, id < 40 ? 9_000 : 1));
   const { asked, cyclesOf } = asking(all);
   const { rows } = await mostUsed(all, cyclesOf, { count: 20, atOnce: 1, surely: 0 });
   assert.is(rows.length, 20);
-  // The twentieth has 9,000: all that have more in all are asked, and those with as many and a lower id.
+  // The twentieth has 9,000. Only instances with a larger total, or an equal total and a lower id,
+  // are read.
   assert.is(asked.length, 1_000);
   const young = all.map((one) => ({ ...one, month: one.cycles }));
   const again = asking(young);
@@ -78,7 +79,7 @@ most('are found without asking for those that cannot be among them', async () =>
   assert.is(again.asked.length, 20);
 });
 
-most('are found among the first though a listing that is old says little of them', async () => {
+most('are found among the first although an old listing shows few cycles for them', async () => {
   const old = Array.from({ length: 50 }, (_, id) => known(id, id < 30 ? 40 : 0, id < 30 ? 1 : id));
   const { asked, cyclesOf } = asking(old);
   const { rows } = await mostUsed(old, cyclesOf, { count: 20, atOnce: 8, surely: 50 });
@@ -92,7 +93,7 @@ most('are found among the first though a listing that is old says little of them
   assert.is(beyond.asked.length, 35, 'none beyond without a cycle');
 });
 
-most('are those with the lower ids where others have as many', async () => {
+most('have the lower ids on ties', async () => {
   const all = Array.from({ length: 60 }, (_, id) => known(id, 5 + (id % 3), 5)).reverse();
   const { cyclesOf } = asking(all);
   const { rows } = await mostUsed(all, cyclesOf, { count: 20, atOnce: 8, surely: 0 });
@@ -102,7 +103,7 @@ most('are those with the lower ids where others have as many', async () => {
   );
 });
 
-most('are what was found until no more may be asked', async () => {
+most('are the best of the instances read before the limit', async () => {
   const all = Array.from({ length: 100 }, (_, id) => known(id, 100 - id, 1));
   let left = 10;
   const { cyclesOf } = asking(all);
@@ -115,7 +116,7 @@ most('are what was found until no more may be asked', async () => {
   assert.ok(left >= -3, 'and no more is asked');
 });
 
-most('are not found where one cannot be asked, and no further one is asked then', async () => {
+most('are not returned after a failed read, and no further instance is read', async () => {
   const all = Array.from({ length: 100 }, (_, id) => known(id, 100 - id, 1));
   let asked = 0;
   const failing = async () => {

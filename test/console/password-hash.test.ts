@@ -10,16 +10,16 @@ import {
 } from '#console/people/passwords';
 import { faultIn } from '#test/support/settled';
 
-const hashes = suite('the hash of a password');
+const hashes = suite('a password hash');
 
-hashes('names how it was made, with salt of its own', async () => {
+hashes('contains its algorithm and parameters, with its own salt', async () => {
   const [first, second] = [await hashPassword('a password'), await hashPassword('a password')];
   assert.match(first, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
   assert.is.not(first, second);
   assert.is(isOutdated(first), false);
 });
 
-hashes('is that of this password, however its letters are composed', async () => {
+hashes('verifies the same password in any Unicode normalisation form', async () => {
   const hash = await hashPassword('pa\u00dfwort \u00e9');
   assert.is(await isPasswordOf(hash, 'pa\u00dfwort e\u0301'), true);
   assert.is(await isPasswordOf(hash, 'pa\u00dfwort e'), false);
@@ -27,7 +27,7 @@ hashes('is that of this password, however its letters are composed', async () =>
   assert.is(await isPasswordOf(NO_PASSWORD, ''), false);
 });
 
-hashes('of the published test vector of Argon2id is read', async () => {
+hashes('of the published Argon2id test vector is verified', async () => {
   // phc-winner-argon2, test.c: password "password", salt "somesalt", t=2, m=65536, p=1.
   const hash =
     '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
@@ -36,7 +36,7 @@ hashes('of the published test vector of Argon2id is read', async () => {
   assert.is(isOutdated(hash), true);
 });
 
-hashes('of another way, or of fewer passes, is read and outdated', async () => {
+hashes('of another algorithm, or of fewer passes, is verified and marked outdated', async () => {
   const salt = Buffer.from('0123456789abcdef');
   const made = scryptSync('a password', salt, 32, { N: 2 ** 14, r: 8, p: 1 });
   const [saltText, text] = [salt, made].map((each) => each.toString('base64').replace(/=+$/, ''));
@@ -49,9 +49,9 @@ hashes('of another way, or of fewer passes, is read and outdated', async () => {
   assert.is(await new Passwords().renewed(renewed, 'a password'), undefined);
 });
 
-const queue = suite('passwords at once');
+const queue = suite('concurrent password hashes');
 
-queue('wait for their turn, and are refused beyond a bound', async () => {
+queue('wait in a queue, and are refused beyond its bound', async () => {
   const passwords = new Passwords();
   const tries = Array.from({ length: 66 }, () => passwords.isRight(undefined, 'x'));
   const fault = await faultIn(passwords.isRight(undefined, 'x'));

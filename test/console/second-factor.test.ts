@@ -15,7 +15,7 @@ const EMAIL = 'ada@example.com';
 
 const STEP_MS = 30_000;
 
-/** The code of an authenticator, some steps from now. */
+/** The code of an authenticator, `steps` time steps from now. */
 function codeOf(secret: string, { clock }: TestConsole, steps = 0): string {
   return codeAt(secret, clock.wallMs() + steps * STEP_MS);
 }
@@ -36,7 +36,7 @@ function codesIn(data: Record<string, unknown>): string[] {
   return data['recovery_codes'] as string[];
 }
 
-/** A browser that has shown the password. */
+/** A browser that has entered the password but no code. */
 async function halfWay(desk: TestConsole): Promise<Browser> {
   const browser = desk.browser();
   const reply = await browser.signIn(EMAIL, PASSWORD);
@@ -49,7 +49,7 @@ const withCode = (browser: Browser, code: string) =>
 
 const factor = suite('a second factor');
 
-factor('is on once a code has shown that its user has the secret', async () => {
+factor('is enabled once a code has proved that its user has the secret', async () => {
   await using desk = await openConsole();
   const browser = await desk.owner();
   assert.is(
@@ -73,7 +73,7 @@ factor('is on once a code has shown that its user has the secret', async () => {
   assert.is((me['session'] as Record<string, unknown>)['authenticated_by'], 'password+totp');
 });
 
-factor('is asked for by every sign-in, and by every session that has not shown it', async () => {
+factor('is required at every sign-in, and for every session without it', async () => {
   await using desk = await openConsole();
   const other = desk.browser();
   const { secret } = await enrolled(desk);
@@ -89,7 +89,7 @@ factor('is asked for by every sign-in, and by every session that has not shown i
   assert.is((await other.send('GET', '/me')).status, 401, 'the earlier value is worth nothing');
 });
 
-factor('takes sessions from before away that have not shown it', async () => {
+factor('ends earlier sessions that have not entered a code', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const earlier = desk.browser();
@@ -145,7 +145,7 @@ factor('is asked for by an invitation of who was a member before', async () => {
   assert.is((now['user'] as Record<string, unknown>)['id'], bobId);
 });
 
-factor('takes each code once, however many browsers send it at once', async () => {
+factor('accepts each code once, however many browsers send it in parallel', async () => {
   await using desk = await openConsole();
   const { secret } = await enrolled(desk);
   const code = codeOf(secret, desk);
@@ -160,7 +160,7 @@ factor('takes each code once, however many browsers send it at once', async () =
   assert.is((await withCode(late, codeOf(secret, desk, 1))).status, 200);
 });
 
-factor('is replaced by a recovery code, each of them once', async () => {
+factor('can be replaced by a recovery code, each code once', async () => {
   await using desk = await openConsole();
   const { codes, browser } = await enrolled(desk);
   const [first = '', second = ''] = codes;
@@ -181,7 +181,7 @@ factor('waits five minutes for its code', async () => {
   assert.is((await withCode(browser, codeOf(secret, desk))).reason, 'sign_in_needed');
 });
 
-factor('is slowed down for who guesses its codes', async () => {
+factor('is throttled for a caller that guesses codes', async () => {
   await using desk = await openConsole();
   const { secret } = await enrolled(desk);
   const browser = await halfWay(desk);
@@ -194,7 +194,7 @@ factor('is slowed down for who guesses its codes', async () => {
   assert.is((await withCode(browser, codeOf(secret, desk))).status, 200);
 });
 
-factor('is turned off by who knows the password', async () => {
+factor('is disabled with the password', async () => {
   await using desk = await openConsole();
   const { browser } = await enrolled(desk);
   const path = '/second-factor/disable';
@@ -204,14 +204,14 @@ factor('is turned off by who knows the password', async () => {
   assert.is((await desk.browser().signIn(EMAIL, PASSWORD)).data['state'], 'signed_in');
 });
 
-factor('is not to be had where its secret would outlive its key', async () => {
+factor('cannot be enabled where its secret would outlive its key', async () => {
   await using desk = await openConsole({ secrets: undefined });
   const browser = await desk.owner();
   const reply = await browser.send('POST', '/second-factor', { password: PASSWORD });
   assert.equal([reply.status, reply.reason], [409, 'second_factor_unavailable']);
 });
 
-factor('stays what it is while the cluster’s secret is changed', async () => {
+factor('keeps working while the cluster secret is rotated', async () => {
   const secrets: { current: readonly string[] } = { current: ['the first one of all'] };
   await using desk = await openConsole({
     secrets: {

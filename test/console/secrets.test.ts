@@ -5,7 +5,7 @@ import { openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { codeOf } from '#test/console/totp-code';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** A port that also notes all that goes into it and comes out of it. */
+/** A port that also records all its arguments and results. */
 function noted<Port extends object>(port: Port, notes: string[]): Port {
   return new Proxy(port, {
     get(target, name) {
@@ -20,7 +20,7 @@ function noted<Port extends object>(port: Port, notes: string[]): Port {
   });
 }
 
-const secrets = suite('what is secret');
+const secrets = suite('a secret');
 
 secrets('is in no log, no audit line, no metric and no store', async () => {
   const notes: string[] = [];

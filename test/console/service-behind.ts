@@ -24,7 +24,9 @@ type ServiceBehind = AsyncDisposable & {
   readonly admin: AccountAdmin;
 };
 
-/** What a console stands in front of: a limiter and an engine in memory, for the accounts of a store. */
+/**
+ * The services behind a console: a limiter and an engine in memory, for the accounts of a store.
+ */
 export function serviceBehind(clock: ManualClock, accounts: AccountStore): ServiceBehind {
   const opened = new AsyncDisposableStack();
   const trail = memoryTrail(clock);

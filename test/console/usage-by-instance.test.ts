@@ -6,7 +6,7 @@ import { OTHER_ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/c
 const NAME = '=HYPERLINK("http://evil.example")';
 const MONTH = Date.UTC(2026, 0, 1);
 
-/** What the console answers of it. */
+/** The console's answer with usage by instance. */
 type Shown = {
   readonly month: string;
   readonly cycles: number;
@@ -19,7 +19,7 @@ async function make(browser: Browser, name: string): Promise<string> {
   return String((await browser.expect(201, 'POST', '/instances', { name })).data['id']);
 }
 
-/** Has an instance observe something at each of these times. */
+/** Makes an instance observe at each of these times. */
 async function observe(browser: Browser, id: string, timesMs: readonly number[]): Promise<void> {
   for (const timeMs of timesMs) {
     const timestamp = new Date(timeMs).toISOString();
@@ -29,7 +29,7 @@ async function observe(browser: Browser, id: string, timesMs: readonly number[])
   }
 }
 
-/** `count` times a minute apart, from one on. */
+/** `count` times, one minute apart, from `fromMs` on. */
 const minutes = (fromMs: number, count: number): number[] =>
   Array.from({ length: count }, (_, index) => fromMs + 60_000 * index);
 
@@ -37,7 +37,7 @@ async function usageOf(browser: Browser): Promise<Shown> {
   return (await browser.expect(200, 'GET', '/usage/instances')).data as unknown as Shown;
 }
 
-/** An account with instances of all sorts, by their names. */
+/** An account with instances for every case, by name. */
 async function usedAccount(desk: TestConsole, owner: Browser) {
   const [old, turned, young, reset, gone, idle] = [
     await make(owner, 'of last month'),
@@ -48,7 +48,7 @@ async function usedAccount(desk: TestConsole, owner: Browser) {
     await make(owner, 'idle'),
   ];
   await observe(owner, old, minutes(MONTH - 86_400_000, 9));
-  // Ten before the month begins, and seven from its first millisecond on.
+  // Ten before the month starts, and seven from its first millisecond on.
   await observe(owner, turned, minutes(MONTH - 10 * 60_000, 17));
   await observe(owner, young, minutes(MONTH + 86_400_000, 5));
   await observe(owner, reset, minutes(MONTH + 86_400_000, 4));
@@ -62,7 +62,7 @@ async function usedAccount(desk: TestConsole, owner: Browser) {
 
 const usage = suite('usage by instance in the console');
 
-usage('is of the observations of the month, from the first millisecond in UTC', async () => {
+usage('counts observations of the month, from the first millisecond in UTC', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const { turned, young, reset } = await usedAccount(desk, owner);
@@ -76,7 +76,7 @@ usage('is of the observations of the month, from the first millisecond in UTC', 
   assert.is(shown.is_complete, true);
 });
 
-usage('adds up with the rest to what the limiter counted', async () => {
+usage('equals the count of the limiter together with the rest', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   await usedAccount(desk, owner);
@@ -84,7 +84,7 @@ usage('adds up with the rest to what the limiter counted', async () => {
   const { data } = await owner.expect(200, 'GET', '/usage');
   assert.is(shown.cycles, data['cycles_used']);
   assert.is(shown.cycles, 9 + 17 + 5 + 4 + 2 + 6);
-  // Backdated ones, those before the reset, and those of the instance that is deleted.
+  // Backdated cycles, cycles before the reset, and cycles of the deleted instance.
   assert.is(shown.other_cycles, 9 + 10 + 4 + 6);
 });
 
@@ -103,7 +103,7 @@ usage('costs the account no request and no cycle', async () => {
   assert.equal(await figures(), before);
 });
 
-usage('is looked up once a minute at most', async () => {
+usage('is computed at most once a minute', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await make(owner, 'Iris');
@@ -116,7 +116,7 @@ usage('is looked up once a minute at most', async () => {
   assert.is((await usageOf(owner)).instances[0]?.cycles, 2);
 });
 
-usage('is exported as CSV and JSON without a formula in it', async () => {
+usage('is exported as CSV and JSON without spreadsheet formulas', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const { turned, young, reset } = await usedAccount(desk, owner);
@@ -142,7 +142,7 @@ usage('is exported as CSV and JSON without a formula in it', async () => {
   }
 });
 
-usage('is of the own account alone, for every role', async () => {
+usage('covers only the session’s own account, for every role', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const { young } = await usedAccount(desk, owner);

@@ -6,7 +6,7 @@ import { csvOf, usageCsv, usageRows } from '#console/usage/export';
 
 const csv = suite('a table as CSV');
 
-csv('has quotes where they are needed, and lines that end as RFC 4180 says', () => {
+csv('has quotes where they are required, and line ends as in RFC 4180', () => {
   const table = [
     ['plain', 'with, comma'],
     ['a "word"', 'two\nlines'],
@@ -15,14 +15,14 @@ csv('has quotes where they are needed, and lines that end as RFC 4180 says', () 
   assert.is(csvOf(table), 'plain,"with, comma"\r\n"a ""word""","two\nlines"\r\n12,\r\n');
 });
 
-csv('has no cell that a spreadsheet takes for a formula', () => {
+csv('has no cell that a spreadsheet treats as a formula', () => {
   for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '=HYPERLINK("http://x")']) {
     assert.match(csvOf([[text]]), /^"?'/, JSON.stringify(text));
   }
   assert.is(csvOf([['a=1', -1]]), 'a=1,-1\r\n');
 });
 
-csv('comes back from a reader as it was, but for the apostrophes', () => {
+csv('is read back unchanged, except for the protecting apostrophes', () => {
   const property = fc.property(fc.array(fc.array(fc.string(), { minLength: 1 })), (rows) => {
     const expected = rows.map((row) =>
       row.map((text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)),
@@ -50,7 +50,7 @@ const JANUARY = {
 const DECEMBER = { endsAtMs: Date.UTC(2026, 0, 1), cyclesByDay: [0, 2], keys: [] };
 const KEYS = [key('key_a', 'aaaaaaaa', '=cmd|" /C calc"!A0'), key('key_b', 'bbbbbbbb')];
 
-rows('is a row for each day and key with cycles, oldest first, and adds up', () => {
+rows('has a row for each day and key with cycles, oldest first, with a correct sum', () => {
   const found = usageRows([JANUARY, DECEMBER], KEYS);
   assert.equal(
     found.map(({ date, key_id, cycles }) => [date, key_id, cycles]),
@@ -64,7 +64,7 @@ rows('is a row for each day and key with cycles, oldest first, and adds up', () 
   );
 });
 
-rows('says that it is UTF-8, and what its columns are, also without a row', () => {
+rows('declares UTF-8, and has a header row even without data', () => {
   assert.is(usageCsv([]), '\uFEFFdate,key_id,key_name,cycles\r\n');
   const lines = usageCsv(usageRows([JANUARY], KEYS)).split('\r\n');
   assert.is(lines[1], `2026-01-01,key_a,"'=cmd|"" /C calc""!A0",4`);
@@ -73,7 +73,7 @@ rows('says that it is UTF-8, and what its columns are, also without a row', () =
 
 for (const part of [csv, rows]) part.run();
 
-/** What a reader of RFC 4180 makes of a text. */
+/** Parses CSV as RFC 4180 specifies. */
 function readCsv(text: string): string[][] {
   const table: string[][] = [];
   let row: string[] = [];

@@ -17,22 +17,22 @@ function usage(cyclesByDay: readonly number[], cyclesPerMonth: number): MeterUsa
 
 const forecast = suite('the forecast of a month');
 
-forecast('goes on as the month did so far', () => {
+forecast('continues the average use so far', () => {
   assert.equal(forecastOf(usage([100, 300], 10_000), at(3)), { cycles: 6_200 });
 });
 
-forecast('begins with the first day that used anything', () => {
+forecast('starts with the first day with any use', () => {
   const days = [...Array<number>(10).fill(0), 100];
   assert.equal(forecastOf(usage(days, 10_000), at(12)), { cycles: 2_100 });
 });
 
-forecast('says when the quota is used up, if that is within the month', () => {
+forecast('gives the time at which the quota is used up, if that is within the month', () => {
   assert.equal(forecastOf(usage([100, 100], 500), at(3)), { cycles: 3_100, usedUpAtMs: at(6) });
   assert.equal(forecastOf(usage([100], 3_100), at(2)), { cycles: 3_100 });
   assert.equal(forecastOf(usage([100], 100), at(2)), { cycles: 3_100 }, 'it is used up now');
 });
 
-forecast('is not made in the first day, without use, or for a month that is over', () => {
+forecast('does not exist on the first day, without use, or for a past month', () => {
   assert.is(forecastOf(usage([100], 500), at(1, 23)), undefined);
   assert.is(forecastOf(usage([0, 0, 0, 9], 500), at(4, 12)), undefined);
   assert.is(forecastOf(usage([], 500), at(20)), undefined);

@@ -7,7 +7,7 @@ import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/l
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const NAME = '=HYPERLINK("http://evil.example")';
 
-/** A console over a real limiter, whose account used one key in January and another in February. */
+/** A console over a real limiter. Its account used one key in January and another in February. */
 async function usedConsole() {
   const { limiter, accounts, clock } = await limiterUnderTest(custom(60, 1_000));
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) {
@@ -41,7 +41,7 @@ const usage = suite('usage in the console');
 let used: Awaited<ReturnType<typeof usedConsole>>;
 let owner: Awaited<ReturnType<typeof used.desk.owner>>;
 
-// The clock passes each second of three weeks: once is enough for tests that only read.
+// The clock passes each second of three weeks. Tests that only read share one run.
 usage.before(async () => {
   used = await usedConsole();
   owner = await used.desk.owner();
@@ -50,7 +50,7 @@ usage.after(async () => {
   await used?.desk[Symbol.asyncDispose]();
 });
 
-usage('is the minute and the month by day and by key, with a forecast', async () => {
+usage('shows the minute, and the month by day and by key, with a forecast', async () => {
   const { ids } = used;
   const { data } = await owner.expect(200, 'GET', '/usage');
   assert.equal(
@@ -60,11 +60,11 @@ usage('is the minute and the month by day and by key, with a forecast', async ()
   assert.equal(data['keys'], [{ id: ids[1], name: NAME, cycles: 8 }]);
   const days = data['days'] as { date: string; cycles: number }[];
   assert.equal(days[3], { date: '2026-02-04', cycles: 8 });
-  // Noon of the sixth day, and 8 cycles since the fourth began.
+  // Noon of the sixth day, with 8 cycles since the start of the fourth.
   assert.equal(data['forecast'], { cycles: 80 });
 });
 
-usage('is there of the months before, the newest first', async () => {
+usage('is available for earlier months, newest first', async () => {
   const { ids } = used;
   const { data } = await owner.expect(200, 'GET', '/usage/months');
   const months = data as unknown as Shown[];
@@ -78,7 +78,7 @@ usage('is there of the months before, the newest first', async () => {
   assert.equal(months[1]?.['keys'], [{ id: ids[0], name: 'worker', cycles: 30 }]);
 });
 
-usage('is exported as CSV and JSON, whole or a month, without a formula in it', async () => {
+usage('is exported as CSV and JSON, in full or for a month, without formulas', async () => {
   const { ids } = used;
   const file = async (query: string) => await owner.send('GET', `/usage/export?${query}`);
   const csv = await file('format=csv');
@@ -100,14 +100,14 @@ usage('is exported as CSV and JSON, whole or a month, without a formula in it', 
   assert.not.match(JSON.stringify(json.data), /HYPERLINK/);
 });
 
-usage('is not exported for what is asked wrongly', async () => {
+usage('is not exported for an invalid query', async () => {
   for (const query of ['', '?format=xls', '?format=csv&month=January', '?format=csv&account=x']) {
     const reply = await owner.send('GET', `/usage/export${query}`);
     assert.equal([reply.status, reply.error], [400, 'invalid_request'], query);
   }
 });
 
-usage('is shown to every role, and of the own account alone', async () => {
+usage('is shown to every role, and only for the session’s own account', async () => {
   const { desk } = used;
   for (const role of ['developer', 'billing', 'viewer']) {
     const member = await desk.member(owner, `${role}@example.com`, role);

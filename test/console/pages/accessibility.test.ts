@@ -7,17 +7,17 @@ import type { TestPages } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 import { observeWildly, wildLife } from '#test/console/pages/wild-life';
 
-/** Windows of a laptop in both schemes, and of the narrowest width that pages are made for. */
+/** Window sizes: a laptop in both colour schemes, and the narrowest supported width. */
 const WINDOWS = [
   { width: 1280, colorScheme: 'light' },
   { width: 1280, colorScheme: 'dark' },
   { width: 390, colorScheme: 'dark' },
 ] as const;
 
-/** Widths between those two at which nothing may be scrolled sideways. */
+/** Intermediate widths at which nothing may scroll sideways. */
 const OTHER_WIDTHS = [1100, 900, 821, 700];
 
-/** Whether something reaches out of the window, or out of what it is in. */
+/** Asserts that nothing overflows the window or its container. */
 async function assertWideEnough(page: Page, width: number, path: string): Promise<void> {
   await page.setViewportSize({ width, height: 800 });
   const reach = await page.evaluate(`
@@ -25,9 +25,9 @@ async function assertWideEnough(page: Page, width: number, path: string): Promis
   assert.ok(Number(reach) <= width - 16, `${path}: ${reach} of ${width}`);
 }
 
-const accessible = browserSuite('without a violation of axe and wide enough');
+const accessible = browserSuite('without an axe violation or overflow');
 
-/** Looks at a page in all windows; `act` brings it into the state that is meant. */
+/** Checks a page in all windows; `act` first brings the page into a state. */
 async function look(
   pages: TestPages,
   path: string,
@@ -86,7 +86,7 @@ accessible('one instance, live, with all that opens on it', async (pages) => {
   const owner = await pages.desk.owner();
   await look(pages, path, owner, async (page) => {
     await page.getByText('live', { exact: true }).waitFor();
-    // What is drawn changes while one looks.
+    // The drawing changes while the page is checked.
     for (let count = 0; count < 40; count += 1) observeWildly(life, count);
     await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
     await page.getByRole('button', { name: 'Try it on a copy' }).click();

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Adds the answer of a fake to a route of the console. */
+/** Adds a fake answer to a route of the console. */
 export type AddRoute = (
   method: string,
   url: string,

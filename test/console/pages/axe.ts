@@ -6,9 +6,9 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 
 type Finding = { readonly id: string; readonly nodes: readonly { readonly html: string }[] };
 
-/** What axe finds on the page as it is. */
+/** Accessibility violations that axe finds in the current page. */
 export async function faultsOf(page: Page): Promise<string[]> {
-  // Through the debugger: the page's own policy would not have it.
+  // Injected through the debugger: the page's own policy would block a script.
   await page.evaluate(`if (typeof axe === 'undefined') { ${AXE} }`);
   const found = (await page.evaluate(
     'axe.run().then(({ violations }) => violations)',

@@ -9,7 +9,7 @@ const billing = browserSuite('the page of billing');
 const openBilling = async (pages: TestPages, query = '') =>
   await pages.open(`/billing${query}`, await pages.desk.owner());
 
-/** Answers in the provider's place: its pages are elsewhere. */
+/** Answers in place of the provider, whose pages are elsewhere. */
 async function standIn({ page }: WatchedPage): Promise<void> {
   await page.route('http://pay.example/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>pay</title><h1>Pay here</h1>' }),

@@ -5,8 +5,8 @@ import { openPages, type TestPages, type WatchedPage } from '#test/console/pages
 import { isChromiumMissing, launchChromium } from '#test/support/chromium';
 
 /**
- * A suite in a real browser, one for all of its tests, which are skipped where there is none. Each test
- * gets a console of its own.
+ * A suite in a real browser, shared by its tests, which are skipped without a browser. Each test
+ * gets its own console.
  */
 export function browserSuite(name: string) {
   const tests = suite(name);
@@ -22,7 +22,7 @@ export function browserSuite(name: string) {
   return Object.assign(add, { run: () => tests.run() });
 }
 
-/** Fails if a page complained, or if others of its requests were refused than are named. */
+/** Fails if a page logged complaints, or if requests other than the named ones were refused. */
 export function assertQuiet(
   { complaints, refused }: Pick<WatchedPage, 'complaints' | 'refused'>,
   expected: string[] = [],

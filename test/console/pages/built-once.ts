@@ -5,7 +5,7 @@ import { buildPages } from '#deploy/console/build-pages';
 
 let built: Promise<string> | undefined;
 
-/** Folder of the console's pages, built once in this process. The exit of the process deletes it. */
+/** Folder of the console's pages, built once per process. The exit of the process deletes it. */
 export function builtOnce(): Promise<string> {
   built ??= buildInTemporaryFolder();
   return built;

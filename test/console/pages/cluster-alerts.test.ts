@@ -10,7 +10,7 @@ import {
   troubledReport,
 } from '#test/console/pages/cluster-fixture';
 
-const alerts = suite('what is wrong with a cluster, in words');
+const alerts = suite('the alerts of a cluster');
 
 const engines = (...args: Parameters<typeof serviceReport>) =>
   clusterReport({ engine: { value: serviceReport(...args) } });
@@ -109,7 +109,7 @@ const CASES: readonly (readonly [
   ],
 ];
 
-alerts('say that all shards are served only when they are', () => {
+alerts('state that all shards are served only when they are', () => {
   assert.is(servedText(clusterReport()), 'All shards are served');
   const one = engines([nodeReport('engine-1')], 64, unserved('moving', 0.4));
   assert.equal(alertsOf(one), [], 'it is on its way');
@@ -120,26 +120,26 @@ alerts('say that all shards are served only when they are', () => {
 });
 
 for (const [what, report, text, entry] of CASES) {
-  alerts(`say of ${what} what it is and where to read on`, () => {
+  alerts(`describe ${what} and link to the runbook`, () => {
     const found = alertsOf(report).find((alert) => alert.text === text);
     assert.ok(found, JSON.stringify(alertsOf(report)));
     assert.is(found.entry, entry);
   });
 }
 
-alerts('are none where all is well, or a shard is on its way for a moment', () => {
+alerts('are empty when all is well, or a shard moves for a moment', () => {
   assert.equal(alertsOf(clusterReport()), []);
   assert.equal(alertsOf(engines([nodeReport('engine-1')], 64, unserved('moving', 0.4))), []);
   const mute = nodeReport('engine-1', { load: { not_known: 'no way there' } });
   assert.equal(alertsOf(engines([mute], 4)), [], 'limiters may not reach any engine');
 });
 
-alerts('begin with the worst', () => {
+alerts('start with the most severe', () => {
   const levels = alertsOf(troubledReport()).map(({ level }) => level);
   assert.equal(levels, ['critical', 'critical', 'warning']);
 });
 
-alerts('name entries that the runbook has, each with something to do', () => {
+alerts('name entries of the runbook, each with an action', () => {
   const entries = runbookEntries();
   const named = new Set(
     CASES.flatMap(([, report]) => alertsOf(report).flatMap(({ entry }) => entry ?? [])),
@@ -150,9 +150,9 @@ alerts('name entries that the runbook has, each with something to do', () => {
   }
 });
 
-const order = suite('nodes in a table');
+const order = suite('the nodes in the table');
 
-order('stand there with the worst first, then by name', () => {
+order('are sorted by severity, then by name', () => {
   const nodes = [
     nodeReport('d'),
     nodeReport('b', { agrees: false }),
@@ -166,9 +166,9 @@ order('stand there with the worst first, then by name', () => {
   );
 });
 
-const ring = suite('a ring');
+const ring = suite('the picture of the ring');
 
-ring('has an arc for neighbours of one owner, and all shards in some arc', () => {
+ring('has an arc for adjacent shards of one owner, and every shard in an arc', () => {
   assert.equal(arcsOf([0, 0, 1, null, null, 0]), [
     { from: 0, to: 1, owner: 0 },
     { from: 2, to: 2, owner: 1 },
@@ -178,14 +178,14 @@ ring('has an arc for neighbours of one owner, and all shards in some arc', () =>
   assert.equal(arcsOf([]), []);
 });
 
-ring('is drawn by numbers, from one shard to 4,096', () => {
+ring('is drawn for any number of shards from one to 4,096', () => {
   for (const count of [1, 2, 64, 4_096]) {
     const path = arcPath({ from: 0, to: 0 }, count, { inner: 66, outer: 88 });
     assert.match(path, /^M[\d. ]+A88 88 0 [01] 1 [\d. ]+L[\d. ]+A66 66 0 [01] 0 [\d. ]+Z$/);
   }
 });
 
-ring('has durations as people say them', () => {
+ring('has durations in readable units', () => {
   const texts = [0, 3.21, 12.3, 119, 300, 7_300].map(durationText);
   assert.equal(texts, ['0.0 s', '3.2 s', '12 s', '119 s', '5 min', '2 h']);
 });

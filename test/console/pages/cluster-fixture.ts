@@ -9,20 +9,20 @@ import { ADMIN_TOKEN } from '#test/support/admin-token';
 
 export type OfCluster = Extract<ClusterReport, { kind: 'cluster' }>;
 
-/** The page of a cluster on a real admin port, with a report that a test changes as it likes. */
+/** The cluster page on a real admin port, with a report that a test can change. */
 export type ClusterDesk = AsyncDisposable & {
   readonly origin: string;
   report: ClusterReport;
-  /** How many reports were asked for. */
+  /** Number of reports that were requested. */
   readonly asked: () => number;
-  /** Opens the page in a new browser profile; with the token if that is wanted. */
+  /** Opens the page in a new browser profile; `isOpened` also enters the token. */
   readonly open: (wanted?: {
     readonly isOpened?: boolean;
     readonly options?: BrowserContextOptions;
   }) => Promise<WatchedPage>;
 };
 
-/** Serves the page; `browser` is called for the browser when a page is opened. */
+/** Serves the page; `browser` starts the browser when a page is opened. */
 export async function openClusterDesk(browser: () => Promise<Browser>): Promise<ClusterDesk> {
   await using opening = new AsyncDisposableStack();
   const file = clusterPage(await readBuiltPages('cluster', await builtOnce()));
@@ -51,7 +51,7 @@ export async function openClusterDesk(browser: () => Promise<Browser>): Promise<
   return desk;
 }
 
-/** Two engines and two limiters that are well. */
+/** Two healthy engines and two healthy limiters. */
 export function clusterReport(change: Partial<OfCluster> = {}): OfCluster {
   return {
     kind: 'cluster',
@@ -65,13 +65,13 @@ export function clusterReport(change: Partial<OfCluster> = {}): OfCluster {
   };
 }
 
-/** A service whose shards lie on its nodes in turns, all served; a test may change parts of it. */
+/** A service whose shards are spread over its nodes, all served; a test may change parts. */
 export function serviceReport(
   nodes: readonly NodeReport[],
   shardCount: number,
   change: Partial<ServiceReport> = {},
 ): ServiceReport {
-  // As a ring has them: neighbours are rarely of one node.
+  // As on a real ring, adjacent shards rarely have the same node.
   const owners = Array.from(
     { length: shardCount },
     (_, shard) => (shard * 7 + (shard >> 2)) % nodes.length,
@@ -92,7 +92,7 @@ export function serviceReport(
   };
 }
 
-/** A node that is well. */
+/** A healthy node. */
 export function nodeReport(name: string, change: Partial<NodeReport> = {}): NodeReport {
   return {
     node: name,
@@ -114,7 +114,7 @@ export function nodeReport(name: string, change: Partial<NodeReport> = {}): Node
   };
 }
 
-/** A night in which an engine has died, another is slow, and shards are without an owner. */
+/** An outage: one engine is dead, another is slow, and some shards have no owner. */
 export function troubledReport(): OfCluster {
   const slow = {
     ...{ actors: 5_210, actor_bytes: 210 * 1_024 * 1_024, unstored_records: 1_204 },

@@ -16,10 +16,10 @@ import {
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import { isChromiumMissing, launchChromium } from '#test/support/chromium';
 
-/** The page takes what the port sends: this does not compile otherwise. */
+/** Compile-time check that the page accepts the report of the admin port. */
 const asShown = (report: ClusterReport): ShownReport => report;
 
-const seen = suite('the page of the cluster');
+const seen = suite('the cluster page');
 
 let browser: Promise<Browser> | undefined;
 seen.after(async () => await (await browser)?.close());
@@ -31,7 +31,7 @@ function test(title: string, run: (desk: ClusterDesk) => Promise<void>): void {
   });
 }
 
-test('asks for the token, says that another is none, and keeps the right one nowhere', async (desk) => {
+test('asks for the token, rejects a wrong one, and stores the right one nowhere', async (desk) => {
   await using opened = await desk.open({ isOpened: false });
   const { page } = opened;
   for (const wrong of ['not-the-token-of-this-process-at-all', 'no token, a sentence — of words']) {
@@ -56,7 +56,7 @@ test('asks for the token, says that another is none, and keeps the right one now
   assertQuiet(opened, ['401 /cluster/report']);
 });
 
-test('shows a cluster that is well, and goes on by itself', async (desk) => {
+test('shows a healthy cluster, and refreshes by itself', async (desk) => {
   await using opened = await desk.open();
   const { page } = opened;
   await page.getByText('2 engines serve 64 shards. 2 limiters serve 64 shards.').waitFor();
@@ -75,7 +75,7 @@ test('shows a cluster that is well, and goes on by itself', async (desk) => {
   assertQuiet(opened);
 });
 
-test('says first what is wrong, and what the runbook has about it', async (desk) => {
+test('shows the alerts first, with their runbook entries', async (desk) => {
   desk.report = troubledReport();
   await using opened = await desk.open();
   const { page } = opened;
@@ -105,7 +105,7 @@ test('says first what is wrong, and what the runbook has about it', async (desk)
   assertQuiet(opened);
 });
 
-test('says that what it shows is old when the process is gone, and asks for the next token', async (desk) => {
+test('reports outdated data when the process is down, and asks for a new token', async (desk) => {
   await using opened = await desk.open();
   const { page } = opened;
   desk.report = null as never;
@@ -132,7 +132,7 @@ test('says that what it shows is old when the process is gone, and asks for the 
 
 const MINUTE_MS = 60_000;
 
-test('forgets the token that was not used for 15 minutes, and shows what it has', async (desk) => {
+test('forgets a token that was not used for 15 minutes, and keeps its data', async (desk) => {
   await using opened = await desk.open();
   const { page } = opened;
   await page.clock.install();
@@ -151,7 +151,7 @@ test('forgets the token that was not used for 15 minutes, and shows what it has'
   while (desk.asked() === before) await page.waitForTimeout(50);
   assert.is(await page.getByRole('alert').count(), 0);
 
-  // The machine sleeps, and its timers with it.
+  // Simulates a suspended machine: the clock jumps while timers do not run.
   const asked = await rest();
   await page.clock.setSystemTime(Date.now() + 60 * MINUTE_MS);
   await goOn.click();
@@ -170,7 +170,7 @@ test('forgets the token that was not used for 15 minutes, and shows what it has'
   assertQuiet(opened);
 });
 
-test('of a process on memory is no error, but one node without shards', async (desk) => {
+test('of a process with stores in memory shows one node, and no error', async (desk) => {
   const load = nodeReport('x').load;
   assert.ok('value' in load);
   desk.report = {
@@ -183,7 +183,7 @@ test('of a process on memory is no error, but one node without shards', async (d
   assertQuiet(opened);
 });
 
-test('has parts that are not known beside those that are', async (desk) => {
+test('shows unknown parts beside known parts', async (desk) => {
   desk.report = clusterReport({ limiter: { not_known: 'the store gave no answer in 800 ms' } });
   await using opened = await desk.open();
   const { page } = opened;
@@ -193,7 +193,7 @@ test('has parts that are not known beside those that are', async (desk) => {
   assertQuiet(opened);
 });
 
-test('escapes what nodes call themselves', async (desk) => {
+test('escapes the names of nodes', async (desk) => {
   const name = '<img src=x onerror=alert(1)>';
   const engine = { value: serviceReport([nodeReport(name)], 64) };
   desk.report = clusterReport({ engine });
@@ -203,14 +203,14 @@ test('escapes what nodes call themselves', async (desk) => {
   assertQuiet(opened);
 });
 
-test('is without a violation of axe, wide enough, and readable with 1,024 shards', async (desk) => {
+test('has no axe violation, fits the window, and is readable with 1,024 shards', async (desk) => {
   const engines = Array.from({ length: 12 }, (_, index) => nodeReport(`engine-${index}`));
   const large = clusterReport({ engine: { value: serviceReport(engines, 1_024) } });
   for (const report of [troubledReport(), large]) {
     desk.report = asShown(report) as ClusterReport;
     await using opened = await desk.open();
     const { page } = opened;
-    // Of a thousand rows axe says what it says of ten, in minutes.
+    // On a thousand rows axe finds the same as on ten, but takes minutes.
     if (report !== large) await page.getByText('64 shards as a table').first().click();
     for (const width of [1280, 900, 390]) {
       for (const colorScheme of ['light', 'dark'] as const) {

@@ -14,7 +14,7 @@ const ROUTE = 'POST /api/instances';
 
 const sentTo = ({ account }: TestPages) => account.sent.filter(({ route }) => route === ROUTE);
 
-creation('makes one from a persona, whose seven modes it shows', async (pages) => {
+creation('creates one from a persona, whose seven modes it shows', async (pages) => {
   await using opened = await openCreation(pages);
   const { page } = opened;
   assert.is(await page.getByRole('radio').count(), 13);
@@ -41,7 +41,7 @@ creation('makes one from a persona, whose seven modes it shows', async (pages) =
   assertQuiet(opened);
 });
 
-creation('makes a neutral one by keyboard alone', async (pages) => {
+creation('creates a neutral one with the keyboard alone', async (pages) => {
   await using opened = await openCreation(pages);
   const { page } = opened;
   const focused = 'document.activeElement.name || document.activeElement.textContent';
@@ -64,7 +64,7 @@ creation('makes a neutral one by keyboard alone', async (pages) => {
   assertQuiet(opened);
 });
 
-creation('makes one instance of a doubled click, and of another try', async (pages) => {
+creation('creates one instance for a double click, and for a retry', async (pages) => {
   await using opened = await openCreation(pages);
   const { page } = opened;
   await page.getByLabel('Name', { exact: true }).fill('Ada');
@@ -85,7 +85,7 @@ creation('makes one instance of a doubled click, and of another try', async (pag
   assert.equal(opened.complaints.length, 1, 'the browser itself complains of the 503');
 });
 
-creation('asks with another key where something else is asked for', async (pages) => {
+creation('uses another idempotency key when the input changes', async (pages) => {
   await using opened = await openCreation(pages);
   const { page } = opened;
   const create = page.getByRole('button', { name: 'Create the instance' });
@@ -101,7 +101,7 @@ creation('asks with another key where something else is asked for', async (pages
   assertQuiet(opened, ['422 /api/instances']);
 });
 
-creation('says what can be done where the plan is full', async (pages) => {
+creation('explains what to do when the plan has no instances left', async (pages) => {
   const details = { reason: 'instance_limit' };
   const message = "the account's plan allows 3 instances";
   const body = { error: 'forbidden', message, details };
@@ -115,7 +115,7 @@ creation('says what can be done where the plan is full', async (pages) => {
   assertQuiet(opened, ['403 /api/instances']);
 });
 
-creation('makes neutral ones where the personas cannot be loaded', async (pages) => {
+creation('creates neutral ones when the personas cannot be loaded', async (pages) => {
   pages.account.broken.set('GET /api/personas', 500);
   await using opened = await pages.open('/instances/new', await pages.desk.owner());
   const { page } = opened;

@@ -3,10 +3,10 @@ import { PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { codeOf } from '#test/console/totp-code';
 
-const doorway = browserSuite('in front of the console');
+const doorway = browserSuite('the pages before the console');
 
 doorway(
-  'the set-up link leads its first owner in, and leaves no trace of its value',
+  'the set-up link signs the first owner in, and its value is removed from the page',
   async (pages) => {
     const token = await pages.desk.setUpToken();
     await using opened = await pages.open(`/#/set-up/${token}`);
@@ -33,7 +33,7 @@ doorway(
   },
 );
 
-doorway('a link that was used says so', async (pages) => {
+doorway('a link that was used already says so', async (pages) => {
   const token = await pages.desk.setUpToken();
   await pages.desk.owner();
   await using opened = await pages.open(`/#/set-up/${token}`);
@@ -48,7 +48,7 @@ doorway('a link that was used says so', async (pages) => {
   assertQuiet(opened, ['401 /api/me', '404 /api/setup']);
 });
 
-doorway('email and password lead to the page of the address, and out again', async (pages) => {
+doorway('email and password lead to the requested page, and out again', async (pages) => {
   await pages.desk.owner();
   await using opened = await pages.open('/security');
   const { page } = opened;
@@ -68,7 +68,7 @@ doorway('email and password lead to the page of the address, and out again', asy
   assertQuiet(opened, ['401 /api/me', '401 /api/sign-in', '401 /api/me']);
 });
 
-doorway('a session that has ended leads to the sign-in, and from there back', async (pages) => {
+doorway('an ended session leads to the sign-in, and back from there', async (pages) => {
   const owner = await pages.desk.owner();
   await using opened = await pages.open('/keys', owner);
   const { page } = opened;
@@ -86,7 +86,7 @@ doorway('a session that has ended leads to the sign-in, and from there back', as
   assertQuiet(opened, ['401 /api/members']);
 });
 
-doorway('the second factor asks for a code, or for one of the recovery codes', async (pages) => {
+doorway('the second factor asks for a code, or for a recovery code', async (pages) => {
   const owner = await pages.desk.owner();
   const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
   const secret = String(data['secret']);
@@ -111,7 +111,7 @@ doorway('the second factor asks for a code, or for one of the recovery codes', a
   assertQuiet(opened, ['401 /api/me', '401 /api/sign-in/second-factor', '401 /api/me']);
 });
 
-doorway('an invitation makes a member, who sees what the role shows', async (pages) => {
+doorway('an invitation creates a member, who sees the pages of the role', async (pages) => {
   const owner = await pages.desk.owner();
   const invited = { email: 'vera@example.com', role: 'viewer' };
   const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);

@@ -8,7 +8,7 @@ import { createState } from '#identity/state';
 import type { Report } from '#pages/instances/answers';
 import type { AddRoute } from '#test/console/pages/add-route';
 
-/** An instance of the fake, whose state the real model has computed. */
+/** An instance of the fake, with a state computed by the real model. */
 export type FakeInstance = {
   readonly id: string;
   readonly name: string;
@@ -21,14 +21,14 @@ export type FakeInstance = {
 type Sketch = {
   readonly name: string;
   readonly description?: string;
-  /** In the order of the modes; all 0 without it. */
+  /** In the order of the modes; all 0 if undefined. */
   readonly strengths?: readonly number[];
   readonly energy?: number;
-  /** What it has observed, one a minute. */
+  /** Its observations, one a minute. */
   readonly observed?: readonly Observation[];
 };
 
-/** The `count`th instance of an account: each is created an hour after the one before. */
+/** Instance number `count` of an account; each is created an hour after the previous one. */
 export function fakeInstance(count: number, sketch: Sketch): FakeInstance {
   const { name, description = '', strengths = [], energy = 0.8, observed = [] } = sketch;
   const id = `inst_${count.toString(16).padStart(16, '0')}`;
@@ -44,20 +44,20 @@ export function fakeInstance(count: number, sketch: Sketch): FakeInstance {
   };
 }
 
-/** Instances with names of their own, oldest first. */
+/** Instances with different names, oldest first. */
 export function fakeInstances(count: number): FakeInstance[] {
   return Array.from({ length: count }, (_, index) =>
     fakeInstance(index + 1, { name: `Instance ${index + 1}` }),
   );
 }
 
-/** What the routes for instances hold. */
+/** The instances that the fake routes serve. */
 export type InstancesHeld = { instances: FakeInstance[] };
 
-/** Makes an instance that is held from then on. */
+/** Creates an instance and adds it to the served instances. */
 type Make = (wanted: Required<Pick<Sketch, 'name' | 'description' | 'strengths'>>) => FakeInstance;
 
-/** Answers the routes for instances, personas and the test as `/v1` answers them. */
+/** Answers the routes for instances, personas and the test as `/v1` does. */
 export function addInstanceRoutes(add: AddRoute, held: InstancesHeld, make: Make): void {
   add('GET', '/api/instances', ({ query }) => pageOf(held, query as Record<string, string>));
   addCreation(add, make);
@@ -78,14 +78,14 @@ export function addInstanceRoutes(add: AddRoute, held: InstancesHeld, make: Make
   add('POST', '/api/test/submit', ({ body }) => answered(submitTest, body));
 }
 
-/** The answer of an endpoint that needs no engine, which is the real one. */
+/** The answer of a real endpoint that needs no engine. */
 async function answered({ handler }: typeof submitTest, body: unknown): Promise<object> {
   if (handler.kind !== 'stateless') throw new Error('it needs an engine');
   const answer = handler.answer as (request: { body: unknown }) => Promise<object>;
   return await answer({ body });
 }
 
-/** The same key makes one instance. */
+/** A repeated idempotency key returns the same instance. */
 function addCreation(add: AddRoute, make: Make): void {
   const made = new Map<unknown, FakeInstance>();
   const create = ({ body, headers }: FastifyRequest, reply: FastifyReply) => {

@@ -19,18 +19,18 @@ import type { Report } from '#pages/instances/answers';
 import type { AddRoute } from '#test/console/pages/add-route';
 import { type FakeInstance, fakeInstance } from '#test/console/pages/fake-instances';
 
-/** When a stream is come back to, in milliseconds. */
+/** Delay before a stream is reopened, in milliseconds. */
 const RETRY_MS = 50;
 
-/** How long a page may take to open or to leave a stream, in milliseconds. */
+/** Maximum time for a page to open or close a stream, in milliseconds. */
 const CHANGE_MS_MAX = 20_000;
 
-/** The first observation of a fake; the others follow a minute apart. */
+/** Time of the first observation of a fake; further observations follow one minute apart. */
 const BEGIN_MS = Date.UTC(2026, 0, 15, 12);
 
 type Account = { instances: FakeInstance[]; readonly lives: Map<string, FakeLife> };
 
-/** An instance that observes by the real model, with the streams that follow it, as decision 244 has them. */
+/** An instance that observes by the real model, with its event streams. Source: decision 244. */
 export class FakeLife {
   readonly instance: FakeInstance;
   /** `after` or `Last-Event-ID` of each stream that was opened. */
@@ -43,11 +43,11 @@ export class FakeLife {
   #state: State;
   #generation = 1;
   #ordinal = 0;
-  /** Every observation comes too early. */
+  /** Throttles every observation. */
   isThrottling = false;
-  /** Observations up to this one are not kept. */
+  /** Observations up to this ordinal are deleted. */
   floor = 0;
-  /** Of a history that is made up: its newest cycle. */
+  /** Newest cycle of a generated history. */
   madeUp = 0;
 
   constructor(account: Account, name: string, strengths: readonly number[], description = '') {
@@ -62,12 +62,12 @@ export class FakeLife {
     return reportOf(this.instance.id, this.#state);
   }
 
-  /** Until `count` streams were opened, also ended ones. */
+  /** Waits until `count` streams have been opened, including ended streams. */
   untilOpened(count: number): Promise<void> {
     return this.#until(() => this.opened.length >= count);
   }
 
-  /** Until it is not followed any more, or by this many streams at most. */
+  /** Waits until at most `count` streams are open. */
   untilLeft(count = 0): Promise<void> {
     return this.#until(() => this.#streams.size <= count);
   }
@@ -77,7 +77,7 @@ export class FakeLife {
     while (!isSo()) await once(this.#changes, 'change', { signal });
   }
 
-  /** One observation, on all streams. */
+  /** Makes one observation, and sends it on all streams. */
   observe(observation: Observation, context: HistoryRow['context'] = {}): Report {
     advance(this.#state, observation, 60, this.#state);
     this.#ordinal += 1;
@@ -118,7 +118,7 @@ export class FakeLife {
     this.#streams.clear();
   }
 
-  /** Opens a stream: from now on, or behind an event. */
+  /** Opens a stream, from now on or after an event. */
   follow(after: string | undefined, stream: ServerResponse): void {
     this.opened.push(after);
     stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
@@ -138,7 +138,7 @@ export class FakeLife {
     });
   }
 
-  /** The states of a copy. */
+  /** States that these observations would bring, computed on a copy. */
   simulate(observations: readonly Observation[]): Report[] {
     const copy = this.#state.slice();
     return observations.map((observation) => {
@@ -175,7 +175,7 @@ export class FakeLife {
     for (const stream of this.#streams) stream.write(text);
   }
 
-  /** What the other routes answer. */
+  /** Updates the answers of the other routes. */
   #renew(): void {
     const { report } = this;
     this.#account.instances = this.#account.instances.map((each) =>
@@ -184,7 +184,7 @@ export class FakeLife {
   }
 }
 
-/** Answers the routes for an instance that moves. */
+/** Answers the routes for an instance that receives observations. */
 export function addLifeRoutes(add: AddRoute, account: Account): void {
   const one =
     (of: (life: FakeLife, request: FastifyRequest, reply: FastifyReply) => unknown) =>

@@ -6,30 +6,30 @@ import { addLifeRoutes, FakeLife } from '#test/console/pages/fake-life';
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
 
-/** What the routes for keys, audit trail, usage and billing hold; a test changes it as it likes. */
+/** Data of the routes for keys, audit trail, usage and billing. Tests change it directly. */
 export type FakeAccount = {
   keys: FakeKey[];
   lines: Record<string, unknown>[];
   usage: Record<string, unknown>;
   instances: FakeInstance[];
-  /** Those of them that move, by their ids. */
+  /** Instances that receive observations, by id. */
   readonly lives: Map<string, FakeLife>;
   /** Newest first. */
   months: Record<string, unknown>[];
-  /** The present month by instance. */
+  /** Usage of the present month by instance. */
   byInstance: Record<string, unknown>;
   billing: Record<string, unknown>;
-  /** Bodies that were sent, newest last. */
+  /** Request bodies, newest last. */
   readonly sent: {
     readonly route: string;
     readonly body: unknown;
     readonly idempotencyKey?: string;
   }[];
-  /** The answers of a route instead of its own: a status, or all of a refusal. */
+  /** Answers that replace those of a route: a status, or a whole refusal. */
   readonly broken: Map<string, number | FakeRefusal>;
 };
 
-/** A refusal with what it says. */
+/** A refusal with its status, headers and body. */
 type FakeRefusal = {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -45,7 +45,7 @@ const PLANS = [
   plan('pro', 300, 500_000, 100_000),
 ];
 
-/** An account with no keys, no lines, and a third of its month. */
+/** An account without keys and audit lines, with a third of its month used. */
 export function emptyAccount(): FakeAccount {
   const usage = {
     ...{ account_id: 'accountOfAda', requests_per_minute: 10, requests_in_window: 4 },
@@ -68,14 +68,14 @@ export function emptyAccount(): FakeAccount {
   };
 }
 
-/** A secret as long as a real one. */
+/** A secret as long as a real secret. */
 export const secretOf = (count: number): string => `svc_sk_${String(count).padStart(43, 'Zq7')}`;
 
 const LINES_OF_A_PAGE_MAX = 50;
 
 /**
- * Answers the routes for keys, audit trail, usage and billing in the application's place, for those who have a
- * session there: so a test has the lines, failures and delays that it needs.
+ * Answers the routes for keys, audit trail, usage and billing in place of the application, for
+ * callers with a session. Tests thereby control rows, failures and delays.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
   const answers = new Map<string, Parameters<AddRoute>[2]>();
@@ -87,7 +87,7 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     const { cookie = '', host = '' } = request.headers;
     const me = await app.inject({ url: '/api/me', headers: { cookie, host } });
     if (me.statusCode !== 200) return reply.status(me.statusCode).send(me.json());
-    // The endpoints of the API get bodies as bytes.
+    // The endpoints of the API receive bodies as bytes.
     if (Buffer.isBuffer(request.body)) request.body = JSON.parse(request.body.toString());
     const key = request.headers['idempotency-key'];
     const keyed = key === undefined ? {} : { idempotencyKey: String(key) };

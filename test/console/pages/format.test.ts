@@ -12,9 +12,9 @@ import {
   waitText,
 } from '#pages/parts/format';
 
-const texts = suite('what pages write');
+const texts = suite('the formats of pages');
 
-texts('of times: to the minute or the second, and UTC beside', () => {
+texts('show times to the minute or the second, with UTC beside', () => {
   const at = '2026-01-15T11:58:09.123Z';
   assert.match(localTime(at), /^1[456] Jan 2026, \d\d:\d8$/);
   assert.match(localTime(at, 'second'), /^1[456] Jan 2026, \d\d:\d8:09$/);
@@ -22,34 +22,34 @@ texts('of times: to the minute or the second, and UTC beside', () => {
   assert.equal([localTime('soon'), utcTime('soon')], ['soon', 'soon']);
 });
 
-texts('of counts: with units and groups of three', () => {
+texts('show counts with units and groups of three', () => {
   assert.equal(
     [counted(1, 'cycle'), counted(0, 'cycle'), counted(12_000, 'cycle'), numberText(1e6)],
     ['1 cycle', '0 cycles', '12,000 cycles', '1,000,000'],
   );
 });
 
-texts('of values of the model: percent to a tenth, without a zero below zero', () => {
+texts('show values of the model in percent to a tenth, without a negative zero', () => {
   const values = [0.85, 0.8494, 1, 0, -0.0321, -0.0001, 0.29];
   const written = ['85 %', '84.9 %', '100 %', '0 %', '-3.2 %', '0 %', '29 %'];
   assert.equal(values.map(levelText), written);
 });
 
-texts('of waits: rounded up, in a unit that there are two of', () => {
+texts('show waits rounded up, in a unit that fits at least twice', () => {
   const seconds = [1, 119, 120, 7_199, 7_201, 172_799, 172_801];
   const written = ['1 second', '119 seconds', '2 minutes', '120 minutes', '3 hours', '48 hours'];
   assert.equal(seconds.map(waitText), [...written, '3 days']);
 });
 
-texts('of shares: all of it only where it is all', () => {
+texts('show a share of 100 % only when it is complete', () => {
   assert.equal([0, 0.999, 1, 7, -1].map(percentText), ['0 %', '99 %', '100 %', '100 %', '0 %']);
 });
 
-texts('of names of the API: words', () => {
+texts('show names of the API as words', () => {
   assert.is(inWords('idle_90_days'), 'idle 90 days');
 });
 
-texts('of clients: a browser and its system, or what a program calls itself', () => {
+texts('show clients as browser and system, or as the name of the program', () => {
   const chrome =
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/141.0 Safari/537.36';
   assert.is(browserName(chrome), 'Chrome on Windows');

@@ -11,7 +11,7 @@ const bodiesOf = (pages: TestPages, route: string) =>
 
 const observing = browserSuite('an observation from the page');
 
-observing('is sent with what the form says, and shown with its answer', async (pages) => {
+observing('is sent as the form shows, and displayed with its answer', async (pages) => {
   await using opened = await openLive(pages);
   const { page } = opened;
   const panel = page.getByRole('region', { name: 'Send an observation' });
@@ -59,7 +59,7 @@ observing('whose answer was lost counts once when it is sent again', async (page
   assert.is(life.rows.length, 2, 'the next one is another');
 });
 
-observing('that comes too early is said to be throttled', async (pages) => {
+observing('that is early is reported as throttled', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   life.isThrottling = true;
@@ -72,7 +72,7 @@ observing('that comes too early is said to be throttled', async (pages) => {
   assertQuiet(opened);
 });
 
-observing('whose context is no object is not sent, and shown as no code', async (pages) => {
+observing('whose context is not an object is neither sent nor shown as code', async (pages) => {
   await using opened = await openLive(pages);
   const { page } = opened;
   await page.getByLabel('Context').fill('[1, 2]');
@@ -83,7 +83,7 @@ observing('whose context is no object is not sent, and shown as no code', async 
   assertQuiet(opened);
 });
 
-observing('that is refused says why, at its field', async (pages) => {
+observing('that is refused shows the reason at its field', async (pages) => {
   await using opened = await openLive(pages);
   const { page } = opened;
   const details = { field: 'timestamp', reason: 'timestamp_in_future' };
@@ -93,9 +93,9 @@ observing('that is refused says why, at its field', async (pages) => {
   await page.getByText('At most 300 s ahead.').waitFor();
 });
 
-const simulating = browserSuite('what observations would do');
+const simulating = browserSuite('a simulation from the page');
 
-simulating('is shown step by step, while nothing of the instance changes', async (pages) => {
+simulating('is shown step by step, without changing the instance', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   life.observe(CALM);
@@ -130,12 +130,12 @@ simulating('is shown step by step, while nothing of the instance changes', async
   assertQuiet(opened);
 });
 
-simulating('is compared with the present state while an older one is drawn', async (pages) => {
+simulating('is compared with the present state while an older state is drawn', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();
   for (let count = 0; count < 5; count += 1) life.observe(WILD);
-  // Its next stream begins behind the newest event: all of them have come.
+  // The next stream starts after the newest event, so all events have arrived.
   life.cut();
   await life.untilOpened(2);
   assert.is(life.opened[1], '5');
@@ -152,13 +152,13 @@ simulating('is compared with the present state while an older one is drawn', asy
   assertQuiet(opened);
 });
 
-/** What scrolls the history. */
+/** The element that scrolls the history. */
 const BOX = `document.querySelector('.history')`;
 
 const history = browserSuite('the history of an instance');
 
 history(
-  'of a million observations is scrolled to its end with a few rows and requests',
+  'of a million observations scrolls to its end with few rows and requests',
   async (pages) => {
     const life = new FakeLife(pages.account, 'Ada', ANALYST);
     life.madeUp = 1_000_000;
@@ -186,7 +186,7 @@ history(
   },
 );
 
-history('is scrolled by keys, row by row', async (pages) => {
+history('scrolls by keys, row by row', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   life.madeUp = 1_000_000;
   await using opened = await openLive(pages, life);
@@ -209,7 +209,7 @@ history('is scrolled by keys, row by row', async (pages) => {
   assertQuiet(opened);
 });
 
-history('follows the newest at the top, and stays where one reads', async (pages) => {
+history('follows the newest at the top, and stays at the row being read', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   for (let count = 0; count < 40; count += 1) life.observe(CALM);
   await using opened = await openLive(pages, life);
@@ -232,7 +232,7 @@ history('follows the newest at the top, and stays where one reads', async (pages
   assertQuiet(opened);
 });
 
-history('says when it cannot be loaded, and loads again', async (pages) => {
+history('reports a failed load, and loads again', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   life.madeUp = 5_000;
   await using opened = await openLive(pages, life);
@@ -248,9 +248,9 @@ history('says when it cannot be loaded, and loads again', async (pages) => {
   await box.getByRole('row', { name: /^1 / }).waitFor();
 });
 
-const ending = browserSuite('what cannot be undone');
+const ending = browserSuite('an action that cannot be undone');
 
-ending('is done only once the name was typed', async (pages) => {
+ending('is possible only after the name was typed', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   for (let count = 0; count < 2; count += 1) life.observe(CALM);
@@ -277,7 +277,7 @@ ending('is done only once the name was typed', async (pages) => {
   assertQuiet(opened);
 });
 
-ending('is not offered to those who may only look', async (pages) => {
+ending('is not offered to roles that may only read', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   const owner = await pages.desk.owner();
   const viewer = await pages.desk.member(owner, 'vera@example.com', 'viewer');

@@ -2,15 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { listAddress, ORDERS, PAGE_SIZES, queryOf, viewOf } from '#pages/instances/list-view';
 
-const view = suite('what the list of instances shows');
+const view = suite('the address of the list of instances');
 
-view('is the newest 20 where the address says nothing', () => {
+view('shows the newest 20 by default', () => {
   const query = 'sort=created_at&order=desc&limit=20&offset=0';
   assert.is(queryOf(viewOf('')).toString(), query);
   assert.is(listAddress(viewOf('')), '/instances');
 });
 
-view('stands in the address, and comes back from it', () => {
+view('holds sorting, search and page, and restores them', () => {
   for (const [order] of ORDERS) {
     for (const limit of PAGE_SIZES) {
       const one = { search: 'a & b?', order, limit, offset: 40 };
@@ -20,7 +20,7 @@ view('stands in the address, and comes back from it', () => {
   }
 });
 
-view('has nothing that the console would refuse', () => {
+view('contains nothing that the console would refuse', () => {
   const odd = `?search=${'x'.repeat(80)}&sort=energy&order=up&limit=7&offset=-3`;
   const asked = Object.fromEntries(queryOf(viewOf(odd)));
   assert.equal(asked, {

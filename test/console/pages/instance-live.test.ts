@@ -34,7 +34,7 @@ live('shows the state, and each observation as it happens', async (pages) => {
   assertQuiet(opened);
 });
 
-live('costs five requests when it is opened', async (pages) => {
+live('costs five requests to open', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   life.observe(CALM);
   await using opened = await openLive(pages, life);
@@ -47,7 +47,7 @@ live('costs five requests when it is opened', async (pages) => {
   ]);
 });
 
-live('comes back behind the last event when its stream ends, and misses nothing', async (pages) => {
+live('reconnects after the last event when its stream ends, without loss', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   for (let count = 0; count < 3; count += 1) life.observe(CALM);
@@ -61,7 +61,7 @@ live('comes back behind the last event when its stream ends, and misses nothing'
   assertQuiet(opened);
 });
 
-live('opens a refused stream again, and says meanwhile that it is not live', async (pages) => {
+live('opens a refused stream again, and reports meanwhile that it is not live', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   life.observe(CALM);
@@ -75,7 +75,7 @@ live('opens a refused stream again, and says meanwhile that it is not live', asy
   assert.equal(life.opened, [undefined, '1']);
 });
 
-live('leads to the sign-in when the session is over, and back', async (pages) => {
+live('leads to the sign-in when the session has ended, and back', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   const owner = await pages.desk.owner();
   await using opened = await pages.open(`/instances/${life.instance.id}`, owner);
@@ -96,7 +96,7 @@ live('leads to the sign-in when the session is over, and back', async (pages) =>
   assert.equal(opened.complaints, []);
 });
 
-live('shows a reset, what is not kept, and that the instance was deleted', async (pages) => {
+live('shows a reset, deleted history, and that the instance was deleted', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   for (let count = 0; count < 3; count += 1) life.observe(CALM);
@@ -117,7 +117,7 @@ live('shows a reset, what is not kept, and that the instance was deleted', async
   await page.getByRole('link', { name: 'Go to the instances' }).waitFor();
 });
 
-live('says when the instance is deleted while it is away', async (pages) => {
+live('reports a deletion that happened while it was disconnected', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   pages.account.broken.set('GET /api/instances/:id/events', 503);
@@ -125,13 +125,13 @@ live('says when the instance is deleted while it is away', async (pages) => {
   await page.getByText('This instance was deleted').waitFor();
 });
 
-live('draws nothing while it is paused, and all of it afterwards', async (pages) => {
+live('draws nothing while it is paused, and everything afterwards', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByText('paused', { exact: true }).waitFor();
   for (let count = 0; count < 5; count += 1) life.observe(CALM);
-  // Its next stream begins behind the newest event: all of them have come.
+  // The next stream starts after the newest event, so all events have arrived.
   life.cut();
   await life.untilOpened(2);
   assert.is(life.opened[1], '5');
@@ -142,7 +142,7 @@ live('draws nothing while it is paused, and all of it afterwards', async (pages)
   assertQuiet(opened);
 });
 
-live('shows the deviation of a drift mark by click and by Enter', async (pages) => {
+live('shows the deviation of a drift event by click and by Enter', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   for (let count = 0; count < 8; count += 1) life.observe(count % 2 === 0 ? CALM : WILD);
@@ -173,7 +173,7 @@ live('shows the deviation of a drift mark by click and by Enter', async (pages) 
   assertQuiet(opened);
 });
 
-live('has the numbers of its lines as a table, and hides a line', async (pages) => {
+live('has the numbers of its chart as a table, and hides a line', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   for (let count = 0; count < 3; count += 1) life.observe(CALM);
@@ -189,7 +189,7 @@ live('has the numbers of its lines as a table, and hides a line', async (pages) 
   assertQuiet(opened);
 });
 
-live('shows names and contexts as text, whatever they are', async (pages) => {
+live('shows names and contexts as text, whatever their content', async (pages) => {
   const name = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
   const life = new FakeLife(pages.account, name, ANALYST, name);
   await using opened = await openLive(pages, life);
@@ -204,7 +204,7 @@ live('shows names and contexts as text, whatever they are', async (pages) => {
   assertQuiet(opened);
 });
 
-live('is another instance at another address', async (pages) => {
+live('shows another instance at another address', async (pages) => {
   const other = new FakeLife(pages.account, 'Grace', ANALYST);
   await using opened = await openLive(pages);
   const { page } = opened;
@@ -217,7 +217,7 @@ live('is another instance at another address', async (pages) => {
   assertQuiet(opened);
 });
 
-live('says when there is no such instance', async (pages) => {
+live('reports an unknown instance', async (pages) => {
   await using opened = await pages.open(
     '/instances/inst_00000000000000ff',
     await pages.desk.owner(),

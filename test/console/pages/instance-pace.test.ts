@@ -5,33 +5,33 @@ import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 import { FakeLife } from '#test/console/pages/fake-life';
 import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
 
-/** What the page must keep up with: observations a second, one by one and in bursts. */
+/** Observations a second that the page must keep up with, one by one and in bursts. */
 const PER_SECOND = 50;
-/** For how long, each. */
+/** Duration of each run, in seconds. */
 const SECONDS = 6;
 const TOTAL = PER_SECOND * SECONDS;
 
-/** In bursts of this size, a draw for each observation is more than one for each frame. */
+/** Size of a burst: drawing each observation would be more than one draw a frame. */
 const BURST = 5;
 const BURSTS = TOTAL / BURST;
 
-/** Draws a second at most, whatever happens. */
+/** Maximum draws a second, at any load. */
 const DRAWS_PER_SECOND = 20;
 
-/** Draws that a count may have more: it begins and ends within a second. */
+/** Tolerance of a count of draws, because a count starts and ends within a second. */
 const DRAWS_MORE = 10;
 
-/** Draws there must be of those that there can be, on a machine that does something else too. */
+/** Minimum share of the possible draws, on a machine with other load. */
 const DRAWN_MIN = 0.6;
 
-/** How long a page without observations is watched, in milliseconds. */
+/** Duration for which a page without observations is watched, in milliseconds. */
 const IDLE_MS = 3_000;
 
-/** A frame that is longer has lost one: 60 a second are 16.7 ms each. */
+/** A longer frame has lost one: 60 a second are 16.7 ms each. */
 const FRAME_MS = 1_000 / 60;
 const LONG_MS = 1.5 * FRAME_MS;
 
-/** Counts frames, how long each was, and how often the lines were drawn: uPlot clears its canvas once. */
+/** Counts frames, their durations, and chart draws: uPlot clears its canvas once for each draw. */
 const COUNTED = `
   globalThis.pace = { frames: [], draws: 0 };
   let last = performance.now();
@@ -43,7 +43,7 @@ const COUNTED = `
     return clearRect.apply(this, area);
   };`;
 
-/** What was counted, which begins again. */
+/** Reads the counts and resets them. */
 const TAKEN = `(() => {
   const taken = pace;
   globalThis.pace = { frames: [], draws: 0 };
@@ -53,11 +53,11 @@ const TAKEN = `(() => {
 type Pace = {
   readonly frames: readonly number[];
   readonly draws: number;
-  /** What the page's thread has computed, in milliseconds of a processor: others on the machine add nothing. */
+  /** CPU time of the page's thread, in milliseconds: other load on the machine is excluded. */
   readonly computedMs: number;
 };
 
-/** Counts what `act` brings. */
+/** Counts frames and draws during `act`. */
 async function counted(page: Page, act: () => Promise<unknown>): Promise<Pace> {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -74,7 +74,7 @@ async function counted(page: Page, act: () => Promise<unknown>): Promise<Pace> {
   return { ...taken, computedMs };
 }
 
-/** Observes `TOTAL` times in `SECONDS`, `each` at once. */
+/** Makes `TOTAL` observations in `SECONDS`, `each` at a time. */
 async function observe(life: FakeLife, each: number): Promise<void> {
   let count = 0;
   for await (const _ of everyInterval((1_000 * each) / PER_SECOND)) {
@@ -98,7 +98,7 @@ function report(name: string, { frames, draws, computedMs }: Pace): void {
 
 const pace = browserSuite('the page of an instance that observes 50 times a second');
 
-pace('shows all of it, twenty times a second at most, and within a frame', async (pages) => {
+pace('shows all of it, at most twenty times a second, and within a frame', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   await using opened = await openLive(pages, life);
   const { page } = opened;
@@ -135,8 +135,8 @@ pace('shows all of it, twenty times a second at most, and within a frame', async
     );
     assert.ok(draws >= least, `${draws} draws in ${frames.length} frames, ${wanted} wanted`);
   }
-  // On a machine that does something else too frames are long for that alone: what the page needs of a frame
-  // says whether it would lose one.
+  // Other load on the machine alone makes frames long. The page's CPU time per draw shows whether
+  // the page would lose a frame.
   const drawMs = steady.computedMs / steady.draws;
   assert.ok(drawMs < LONG_MS, `a draw takes ${drawMs.toFixed(1)} ms of ${LONG_MS.toFixed(1)} ms`);
   assertQuiet(opened);

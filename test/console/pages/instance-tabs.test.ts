@@ -6,10 +6,10 @@ import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-pag
 import { type TestPages, watchPage } from '#test/console/pages/pages-fixture';
 import { launchTabbedChromium } from '#test/support/tabbed-chromium';
 
-/** One more than the connections that a browser has to one address over HTTP/1.1. */
+/** One more than a browser's maximum number of HTTP/1.1 connections to one address. */
 const TABS = 7;
 
-/** Opens tabs with the page of one instance, one after the other; the last one is seen. */
+/** Opens tabs with the page of one instance, one by one; the last tab is visible. */
 async function openTabs(pages: TestPages, life: FakeLife, count: number) {
   await using opening = new AsyncDisposableStack();
   const { context } = opening.use(await launchTabbedChromium());
@@ -32,7 +32,7 @@ const isHidden = async (page: Page) => await page.evaluate('document.hidden');
 
 const tabs = browserSuite('the page of an instance in tabs of one browser');
 
-tabs('is live in the one that is seen, however many there are', async (pages) => {
+tabs('is live in the visible tab, however many tabs are open', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   await using opened = await openTabs(pages, life, TABS);
   const [first, second, ...others] = opened.tabs;
@@ -57,7 +57,7 @@ tabs('is live in the one that is seen, however many there are', async (pages) =>
   for (const tab of opened.tabs) assertQuiet(tab);
 });
 
-tabs('goes on where it was after looks at it in which nothing happens', async (pages) => {
+tabs('continues where it was after short visits in which nothing happens', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   await using opened = await openTabs(pages, life, 2);
   const [one, other] = opened.tabs;
@@ -68,7 +68,7 @@ tabs('goes on where it was after looks at it in which nothing happens', async (p
     await life.untilOpened(3 + index);
   }
   await life.untilLeft(1);
-  // Too short for the other one to notice.
+  // Too short for the other tab to notice.
   await one.page.bringToFront();
   await other.page.bringToFront();
   for (let count = 0; count < 2; count += 1) life.observe(CALM);
@@ -76,7 +76,7 @@ tabs('goes on where it was after looks at it in which nothing happens', async (p
   await one.page.bringToFront();
   await untilCycle(one.page, 2);
   await one.page.getByText('2 observations since').waitFor();
-  // Two looks, and a third at the first one; the tab that was left for it kept its stream.
+  // Two visits, and a third one to the first tab; the tab left meanwhile kept its stream.
   assert.equal(life.opened, [undefined, undefined, '0', '0', '0']);
   for (const tab of opened.tabs) assertQuiet(tab);
 });

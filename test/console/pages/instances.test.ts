@@ -52,13 +52,13 @@ list('copies an id', async (pages) => {
   assertQuiet(opened);
 });
 
-list('searches while one types, once for a word, and keeps it in the address', async (pages) => {
+list('searches while the user types, once a word, and keeps it in the address', async (pages) => {
   pages.account.instances = [...fakeInstances(30), fakeInstance(31, { name: 'Grace Hopper' })];
   await using opened = await openList(pages, '?offset=20');
   const { page } = opened;
   await page.getByText('21 to 31 of 31 instances').waitFor();
   await page.getByLabel('Search').focus();
-  // Timers of the page keep their order, however busy the machine is.
+  // Timers of the page run in order, however busy the machine is.
   await page.evaluate(`(async () => {
     for (const text of ['H', 'HO', 'HOP', 'HOPPER']) {
       document.activeElement.value = text;
@@ -88,7 +88,7 @@ list('searches while one types, once for a word, and keeps it in the address', a
   assertQuiet(opened);
 });
 
-list('is ordered and paged, and the button back leads back', async (pages) => {
+list('is sorted and paged, and the back button works', async (pages) => {
   pages.account.instances = fakeInstances(130);
   await using opened = await openList(pages);
   const { page } = opened;
@@ -112,7 +112,7 @@ list('is ordered and paged, and the button back leads back', async (pages) => {
   assertQuiet(opened);
 });
 
-list('says what to do where nothing is, or nothing any more', async (pages) => {
+list('says what to do when the list is empty, or empty after a deletion', async (pages) => {
   await using opened = await openList(pages);
   const { page } = opened;
   await page.getByText('There are no instances yet').waitFor();
@@ -124,7 +124,7 @@ list('says what to do where nothing is, or nothing any more', async (pages) => {
   assertQuiet(opened);
 });
 
-list('says why it cannot be loaded, and when to come back', async (pages) => {
+list('shows why it cannot be loaded, and when to try again', async (pages) => {
   pages.account.broken.set('GET /api/instances', {
     ...{ status: 429, headers: { 'retry-after': '40' } },
     body: { error: 'rate_limited', message: 'too many requests this minute', retry_after: 40 },
@@ -160,7 +160,7 @@ list('leads to the comparison of two, selected on different pages', async (pages
   assertQuiet(opened);
 });
 
-list('shows names and descriptions as the text that they are', async (pages) => {
+list('shows names and descriptions as plain text', async (pages) => {
   const name = '<img src=x onerror=alert(1)>';
   const description = '"><script>document.title="taken"</script>';
   pages.account.instances = [fakeInstance(1, { name, description }), fakeInstance(2, { name })];
@@ -175,7 +175,7 @@ list('shows names and descriptions as the text that they are', async (pages) => 
   assertQuiet(opened);
 });
 
-list('shows a viewer everything and lets them change nothing', async (pages) => {
+list('shows a viewer everything without offering changes', async (pages) => {
   pages.account.instances = fakeInstances(2);
   const viewer = await pages.desk.member(await pages.desk.owner(), 'vera@example.com', 'viewer');
   await using opened = await pages.open('/instances', viewer);
@@ -192,7 +192,7 @@ list('shows a viewer everything and lets them change nothing', async (pages) => 
   assertQuiet(opened);
 });
 
-list('is hidden from those who see no instances', async (pages) => {
+list('is hidden from roles without instances', async (pages) => {
   const payer = await pages.desk.member(await pages.desk.owner(), 'bob@example.com', 'billing');
   await using opened = await pages.open('/instances', payer);
   const { page } = opened;
@@ -202,7 +202,7 @@ list('is hidden from those who see no instances', async (pages) => {
   assertQuiet(opened);
 });
 
-list('is used by keyboard alone', async (pages) => {
+list('works with the keyboard alone', async (pages) => {
   pages.account.instances = fakeInstances(2);
   await using opened = await openList(pages);
   const { page } = opened;

@@ -4,7 +4,7 @@ import { secretOf } from '#test/console/pages/fake-routes';
 import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 
-/** All that a page keeps besides its document, and the document. */
+/** Everything that a page stores besides its document, and the document. */
 const KEPT = `JSON.stringify([
   document.documentElement.outerHTML, [...document.querySelectorAll('input, textarea')].map((one) => one.value),
   history.state, { ...localStorage }, { ...sessionStorage }, location.href, document.cookie,
@@ -19,7 +19,7 @@ async function openKeys(pages: TestPages): Promise<WatchedPage> {
 }
 
 keys(
-  'lists keys that work first, with when, from where and by what they were used',
+  'lists working keys first, with the time, address and client of their last use',
   async (pages) => {
     fillSample(pages.account);
     await using opened = await openKeys(pages);
@@ -50,7 +50,7 @@ keys(
   },
 );
 
-keys('creates a key, shows it once, and then has it nowhere any more', async (pages) => {
+keys('creates a key, shows it once, and then stores it nowhere', async (pages) => {
   await using opened = await openKeys(pages);
   const { page } = opened;
   await page.getByText('There are no keys yet').waitFor();
@@ -95,7 +95,7 @@ keys('leaves no key in the heap of the page after its dialog', async (pages) => 
   assert.not.ok((await heapOf(page)).includes(secretOf(1)));
 });
 
-keys('is used by keyboard alone to create a key', async (pages) => {
+keys('creates a key with the keyboard alone', async (pages) => {
   await using opened = await openKeys(pages);
   const { page } = opened;
   const focused = () =>
@@ -124,7 +124,7 @@ keys('is used by keyboard alone to create a key', async (pages) => {
   assertQuiet(opened);
 });
 
-keys('renames, rotates with a grace, disables and enables', async (pages) => {
+keys('renames, rotates with a grace period, disables and enables', async (pages) => {
   fillSample(pages.account);
   await using opened = await openKeys(pages);
   const { page } = opened;
@@ -232,7 +232,7 @@ keys('revokes only a key whose name was typed', async (pages) => {
   assertQuiet(opened);
 });
 
-keys('shows names as text, whatever they are', async (pages) => {
+keys('shows names as text, whatever their content', async (pages) => {
   fillSample(pages.account);
   const name = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
   pages.account.keys = pages.account.keys.map((key) => ({ ...key, name }));
@@ -248,7 +248,7 @@ keys('shows names as text, whatever they are', async (pages) => {
   assertQuiet(opened);
 });
 
-keys('says when it cannot be loaded, and loads again', async (pages) => {
+keys('reports a failed load, and loads again', async (pages) => {
   pages.account.broken.set('GET /api/keys', 500);
   await using opened = await openKeys(pages);
   const { page, complaints } = opened;

@@ -4,7 +4,7 @@ import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
 
 const members = browserSuite('the page of members');
 
-members('invites by a link that is shown once, and takes an invitation back', async (pages) => {
+members('invites by a link that is shown once, and revokes an invitation', async (pages) => {
   await using opened = await pages.open('/members', await pages.desk.owner());
   const { page } = opened;
   await page.getByText('No invitation is open').waitFor();
@@ -35,7 +35,7 @@ members('changes roles and removes, but leaves an owner', async (pages) => {
   const { page } = opened;
   await page.getByRole('button', { name: 'Change role of grace@example.com' }).click();
   const dialog = page.getByRole('dialog');
-  // An arrow key chooses; only the button grants.
+  // An arrow key selects a role; only the button grants the role.
   await dialog.getByLabel('Role').focus();
   await page.keyboard.press('ArrowDown');
   await dialog.getByLabel('Role').selectOption('billing');
@@ -104,7 +104,7 @@ members('an owner who becomes a developer loses the page', async (pages) => {
   assert.equal(opened.complaints, []);
 });
 
-members('shows names and addresses as text, whatever they are', async (pages) => {
+members('shows names and addresses as text, whatever their content', async (pages) => {
   const { desk } = pages;
   const owner = await desk.owner();
   const hostile = '<img src=x onerror=alert(1)>';
@@ -112,7 +112,7 @@ members('shows names and addresses as text, whatever they are', async (pages) =>
   const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
   const body = { token: tokenIn(data['link']), password: PASSWORD, name: hostile };
   await desk.browser().expect(201, 'POST', '/invitations/accept', body);
-  // No route takes such an address: the page must not rely on that.
+  // No route accepts such an address, but the page must not rely on that.
   const times = { createdAtMs: desk.clock.wallMs(), expiresAtMs: desk.clock.wallMs() + 60_000 };
   const link = { kind: 'invitation', accountId: ACCOUNT_ID, digest: 'd'.repeat(43) } as const;
   const email = `${hostile}@example.com`;

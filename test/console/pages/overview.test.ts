@@ -18,7 +18,7 @@ overview('shows the month and the minute as rings and as a table', async (pages)
   assertQuiet(opened);
 });
 
-overview('is read again on demand, and leads to the first key', async (pages) => {
+overview('reloads on demand, and leads to the first key', async (pages) => {
   await using opened = await pages.open('/', await pages.desk.owner());
   const { page } = opened;
   const { window_resets_at: _, ...usage } = pages.account.usage;
@@ -34,7 +34,7 @@ overview('is read again on demand, and leads to the first key', async (pages) =>
   assertQuiet(opened);
 });
 
-overview('says when the console does not answer', async (pages) => {
+overview('reports when the console does not answer', async (pages) => {
   await using opened = await pages.open('/', await pages.desk.owner());
   const { page } = opened;
   await page.getByRole('img').nth(1).waitFor();
@@ -46,7 +46,7 @@ overview('says when the console does not answer', async (pages) => {
   await page.getByRole('img').nth(1).waitFor();
 });
 
-overview('has a page for addresses that lead nowhere', async (pages) => {
+overview('has a page for unknown addresses', async (pages) => {
   await using opened = await pages.open('/no/such/page', await pages.desk.owner());
   await opened.page.getByRole('heading', { name: 'Page not found' }).waitFor();
   await opened.page.getByRole('link', { name: 'Go to the overview' }).click();

@@ -9,22 +9,22 @@ import { ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console
 import { builtOnce } from '#test/console/pages/built-once';
 import { addFakeRoutes, emptyAccount, type FakeAccount } from '#test/console/pages/fake-routes';
 
-/** How long a page may take to show something, in milliseconds. */
+/** Maximum time for a page to show something, in milliseconds. */
 const SHOWN_MS_MAX = 15_000;
 
-/** A page, what it complained about, and which requests of its own were refused. */
+/** A page, its complaints, and the refused requests of the page. */
 export type WatchedPage = AsyncDisposable & {
   readonly page: Page;
-  /** Errors and warnings of the browser's console, faults of scripts, requests to elsewhere. */
+  /** Errors and warnings in the browser's console, script errors, and requests to other origins. */
   readonly complaints: readonly string[];
-  /** `401 /api/me`, in order. */
+  /** In order, in the form `401 /api/me`. */
   readonly refused: readonly string[];
 };
 
-/** The real console with its pages, and with fakes of the routes that are not its own. */
+/** The real console with its pages, and fakes of the routes that a test controls. */
 export type TestPages = AsyncDisposable & {
   readonly origin: string;
-  /** The console that the same stores belong to; its browsers sign in here too. */
+  /** The console on the same stores; its browsers also sign in here. */
   readonly desk: TestConsole;
   readonly account: FakeAccount;
   /** Opens a page in a new browser profile, signed in with the cookies of `as`. */
@@ -35,7 +35,7 @@ export type TestPages = AsyncDisposable & {
   ) => Promise<WatchedPage>;
 };
 
-/** Serves the pages; `browser` is called for the browser when a page is opened. */
+/** Serves the pages; `browser` starts the browser when a page is opened. */
 export async function openPages(browser: () => Promise<Browser>): Promise<TestPages> {
   await using opening = new AsyncDisposableStack();
   const pages = await readBuiltPages('console', await builtOnce());
@@ -87,7 +87,7 @@ export async function openPage(
   return { ...watched, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** Notes from now on what a page complains about, of a console at this origin. */
+/** Records the complaints of a page of a console at this origin from now on. */
 export function watchPage(page: Page, origin: string): Omit<WatchedPage, keyof AsyncDisposable> {
   page.setDefaultTimeout(SHOWN_MS_MAX);
   const complaints: string[] = [];

@@ -10,13 +10,13 @@ async function openTest(pages: TestPages): Promise<WatchedPage> {
   return opened;
 }
 
-/** What the browser keeps of the test. */
+/** The test data that the browser stores. */
 const KEPT = `JSON.stringify(Object.entries(localStorage))`;
 
 const answered = ({ page }: WatchedPage, count: number) =>
   page.getByText(`${count} of 35 answered`).waitFor();
 
-/** Answers all from question `first` on by the keys 1 to 5. */
+/** Answers all questions from `first` on with the keys 1 to 5. */
 async function answerFrom({ page }: WatchedPage, first: number): Promise<void> {
   await page
     .locator(`input[name="q${String(first).padStart(2, '0')}"]`)
@@ -65,7 +65,7 @@ test('is answered by keyboard alone, and leads to an instance like its result', 
   assertQuiet(opened);
 });
 
-test('goes on after a load where it was, and begins again when asked', async (pages) => {
+test('continues after a reload, and restarts on request', async (pages) => {
   await using opened = await openTest(pages);
   const { page } = opened;
   const choose = (position: number, value: number) =>
@@ -98,7 +98,7 @@ test('goes on after a load where it was, and begins again when asked', async (pa
   assertQuiet(opened);
 });
 
-test('leads to the first question that has no answer', async (pages) => {
+test('leads to the first unanswered question', async (pages) => {
   await using opened = await openTest(pages);
   const { page } = opened;
   await answerFrom(opened, 1);
@@ -116,7 +116,7 @@ test('leads to the first question that has no answer', async (pages) => {
   assertQuiet(opened);
 });
 
-test('takes no answers to another version, and nothing that it has not kept itself', async (pages) => {
+test('ignores stored answers of another version or of another program', async (pages) => {
   await using opened = await openTest(pages);
   const { page } = opened;
   await page.locator('.question').first().getByRole('radio').first().check();
@@ -130,7 +130,7 @@ test('takes no answers to another version, and nothing that it has not kept itse
   assertQuiet(opened);
 });
 
-test('keeps the answers of one account away from another', async (pages) => {
+test('keeps the answers of one account separate from another account', async (pages) => {
   const owner = await pages.desk.owner();
   await using opened = await pages.open('/instances/test', owner);
   const { page } = opened;
@@ -144,7 +144,7 @@ test('keeps the answers of one account away from another', async (pages) => {
   assertQuiet(opened);
 });
 
-test('says how far a careless result can be trusted', async (pages) => {
+test('shows how reliable a careless result is', async (pages) => {
   await using opened = await openTest(pages);
   const { page } = opened;
   await page.locator('input[name="q01"]').first().focus();
@@ -157,7 +157,7 @@ test('says how far a careless result can be trusted', async (pages) => {
   assertQuiet(opened);
 });
 
-test('keeps the answers where the result cannot be had', async (pages) => {
+test('keeps the answers when the result cannot be computed', async (pages) => {
   pages.account.broken.set('POST /api/test/submit', 500);
   await using opened = await openTest(pages);
   const { page } = opened;

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { pointsText, RADAR_SIZE, radarCorners, radarPoint } from '#pages/parts/radar-shape';
 
-const shape = suite('the wheel of modes');
+const shape = suite('the radar chart of modes');
 
 const middle = radarPoint(0, 7, 0);
 const distanceOf = ({ x, y }: { x: number; y: number }) => Math.hypot(x - middle.x, y - middle.y);
@@ -15,7 +15,7 @@ shape('has its first axis upwards, and the others clockwise', () => {
   assert.is(second.y, last.y, 'both sides are alike');
 });
 
-shape('draws each value at its share of the radius, and missing ones in the middle', () => {
+shape('draws each value at its share of the radius, and missing values in the middle', () => {
   const corners = radarCorners([0.2, 0.4, 0.6, 0.8, 1], 7);
   const distances = corners.map((corner) =>
     Math.round((100 * distanceOf(corner)) / RADAR_SIZE.radius),
@@ -23,13 +23,13 @@ shape('draws each value at its share of the radius, and missing ones in the midd
   assert.equal(distances, [20, 40, 60, 80, 100, 0, 0]);
 });
 
-shape('keeps set-points outside of 0 to 1 on the wheel', () => {
+shape('keeps set-points outside of 0 to 1 within the circle', () => {
   const [below, above] = radarCorners([-0.5, 1.5, 0], 3);
   assert.ok(below !== undefined && above !== undefined);
   assert.equal([distanceOf(below), Math.round(distanceOf(above))], [0, RADAR_SIZE.radius]);
 });
 
-shape('stays inside the picture, with room for names', () => {
+shape('stays inside the picture, with space for names', () => {
   for (let at = 0; at < 7; at += 1) {
     const { x, y } = radarPoint(at, 7, 1.12);
     assert.ok(x > 60 && x < RADAR_SIZE.width - 60 && y > 10 && y < RADAR_SIZE.height - 10, `${at}`);

@@ -8,14 +8,16 @@ import { openPage } from '#test/console/pages/pages-fixture';
 import { isChromiumMissing, launchChromium } from '#test/support/chromium';
 import { runMain } from '#test/support/process-run';
 
-/** How soon the page shows an observation, in milliseconds, on a machine that does something else too. */
+/**
+ * Maximum delay until the page shows an observation, in milliseconds, on a machine with other load.
+ */
 const SHOWN_MS_MAX = 5_000;
 
 const real = suite('an instance of a running service');
 
 type Post = (at: string, body: object) => Promise<Record<string, unknown>>;
 
-/** A program of the account, with a key of its own. */
+/** A program of the account, with its own key. */
 async function programOf(page: Page, api: string): Promise<Post> {
   const { key } = (await page.evaluate(`fetch('/api/keys', {
     method: 'POST', headers: { 'content-type': 'application/json' },
@@ -38,7 +40,7 @@ async function signUp(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 }
 
-/** Observes by the API, from the page, and on a copy. */
+/** Observes through the API, from the page, and on a copy. */
 async function observe(page: Page, post: (body: object) => Promise<unknown>): Promise<void> {
   const began = performance.now();
   await post({ mode_target: 'ORDER', signal_strength: 0.7, context: { turn: 1 } });

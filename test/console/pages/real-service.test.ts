@@ -10,7 +10,7 @@ const SIGNED_OUT = '401 /api/me';
 
 const real = suite('the pages of a running service');
 
-/** Starts a service and sets its first owner up, by the link that it prints. */
+/** Starts a service and sets up its first owner with the printed link. */
 async function openService(closing: AsyncDisposableStack) {
   const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
   closing.defer(() => void run.child.kill('SIGTERM'));

@@ -62,7 +62,7 @@ const MONTHS = [
   },
 ];
 
-/** What the month has of the instances below, and of one that was deleted. */
+/** Cycles of the month of the instances below, and of a deleted instance. */
 const USED_BY = [1_210, 840, 512, 390, 120, 41];
 
 const BOUGHT = {
@@ -122,7 +122,7 @@ const NAMES = [
   ['Planner', 'Keeps the list of what is next'],
 ] as const;
 
-/** Instances from personas, which have observed more the older they are. */
+/** Instances from personas; older instances have more observations. */
 function sampleInstances(): FakeInstance[] {
   return NAMES.map(([name, description], index) => {
     const strengths = PERSONA_PROFILES[index]?.strengths ?? [];
@@ -145,7 +145,7 @@ function usedByInstance(all: readonly FakeInstance[]): Record<string, unknown> {
   };
 }
 
-/** Fills an account with what a small company has after half a year. */
+/** Fills an account with the data of a small company after half a year. */
 export function fillSample(account: FakeAccount): void {
   account.keys = [...KEYS];
   account.lines = sampleLines(120);

@@ -8,11 +8,11 @@ import { observeWildly, wildLife } from '#test/console/pages/wild-life';
 import { launchChromium } from '#test/support/chromium';
 
 /*
- * Writes pictures of every page, wide and narrow, light and dark; the README and docs/console show some of
- * them. Usage: node test/console/pages/screenshots.ts [FOLDER] [PAGE …]
+ * Writes screenshots of every page, wide and narrow, light and dark. The README and docs/console
+ * show some of them. Usage: node test/console/pages/screenshots.ts [FOLDER] [PAGE …]
  */
 
-/** What is said of a picture that is too large to be committed, in bytes. */
+/** Size above which a picture is reported as too large to commit, in bytes. */
 const PICTURE_BYTES_MAX = 60_000;
 
 const [folder = 'docs/console', ...wanted] = process.argv.slice(2);
@@ -44,7 +44,7 @@ const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
 );
 
-/** Scrolls to the part with this heading, and leaves out where the focus is. */
+/** Scrolls to the section with this heading, and removes the focus. */
 const show = (id: string) => `document.getElementById('${id}').closest('section').scrollIntoView();
   document.activeElement?.blur()`;
 

@@ -7,7 +7,7 @@ const security = browserSuite('the page of security');
 
 const NEXT = 'something quite different';
 
-security('changes the password, and this session goes on', async (pages) => {
+security('changes the password, and keeps this session', async (pages) => {
   await using opened = await pages.open('/security', await pages.desk.owner());
   const { page } = opened;
   const change = page.getByRole('button', { name: 'Change the password' });
@@ -28,7 +28,7 @@ security('changes the password, and this session goes on', async (pages) => {
 });
 
 security(
-  'sets an authenticator up, shows codes once, makes new ones, switches it off',
+  'enables an authenticator, shows codes once, creates new codes, and disables it',
   async (pages) => {
     await using opened = await pages.open('/security', await pages.desk.owner());
     const { page } = opened;

@@ -17,7 +17,7 @@ serving.after(async () => await pages[Symbol.asyncDispose]());
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${pages.origin}${path}`, { headers });
 
-/** Status and headers of an answer whose body does not matter. */
+/** Status and headers of an answer; the body is discarded. */
 async function headOf(path: string, sent: Record<string, string>) {
   const { status, headers, body } = await get(path, sent);
   await body?.cancel();
@@ -29,7 +29,7 @@ async function namesOfAssets(): Promise<string[]> {
   return [...document.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '');
 }
 
-serving('are one document at every path, which no cache keeps', async () => {
+serving('are one document at every path, which is never cached', async () => {
   const first = await (await get('/')).text();
   assert.match(first, /^<!doctype html>\n<html lang="en">/);
   assert.not.match(first, /<script>|<style|style=|\son\w+=/, 'nothing of it is inline');
@@ -46,7 +46,7 @@ serving('are one document at every path, which no cache keeps', async () => {
   }
 });
 
-serving('are script, style and picture under names that caches keep for ever', async () => {
+serving('are script, style and picture under names that are cached forever', async () => {
   const paths = await namesOfAssets();
   assert.equal(
     paths.map((path) => path.replace(/-[A-Z0-9]{8}/, '')),
@@ -62,7 +62,7 @@ serving('are script, style and picture under names that caches keep for ever', a
   }
 });
 
-serving('are packed only for those who take them so', async () => {
+serving('are compressed only for clients that accept compression', async () => {
   const [, , script = ''] = await namesOfAssets();
   for (const refusing of ['identity', 'br', 'gzip;q=0', 'gzip;q=0.0, br']) {
     const { headers } = await headOf(script, { 'accept-encoding': refusing });
@@ -70,7 +70,7 @@ serving('are packed only for those who take them so', async () => {
   }
 });
 
-serving('are 100 kB of packed script at most', async () => {
+serving('contain at most 100 kB of compressed script', async () => {
   const scripts = (await namesOfAssets()).filter((path) => path.endsWith('.js'));
   let bytes = 0;
   for (const path of scripts) {
@@ -80,7 +80,7 @@ serving('are 100 kB of packed script at most', async () => {
   assert.ok(bytes > 10_000 && bytes <= 100_000, `${bytes} bytes`);
 });
 
-serving('leave unknown paths of the API and unknown files what they are', async () => {
+serving('do not replace unknown paths of the API and unknown files', async () => {
   for (const path of [
     '/api',
     '/api/',

@@ -5,7 +5,9 @@ const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** Colours that an indexed picture may have. Source: PNG specification, 11.2.2. */
 const COLOURS_MAX = 256;
 
-/** A picture of a browser (8 bits of RGB, not interlaced) as one of 256 colours: a third of its size. */
+/**
+ * Converts a browser's picture (8 bits of RGB, not interlaced) to 256 colours: a third of its size.
+ */
 export function smallPng(png: Buffer): Buffer {
   const header = chunksOf(png, 'IHDR');
   const width = header.readUInt32BE(0);
@@ -33,7 +35,7 @@ export function smallPng(png: Buffer): Buffer {
   ]);
 }
 
-/** The data of all chunks of a kind. */
+/** The data of all chunks of a type. */
 function chunksOf(png: Buffer, kind: string): Buffer {
   const found: Buffer[] = [];
   for (let at = SIGNATURE.length; at < png.length; at += 12 + png.readUInt32BE(at)) {
@@ -52,11 +54,11 @@ function chunk(kind: string, data: Buffer): Buffer {
   return Buffer.concat([length, named, check]);
 }
 
-/** Takes the filters of rows away. Source: PNG specification, 9. */
+/** Decodes the filtered rows. Source: PNG specification, 9. */
 function pixelsOf(filtered: Buffer, width: number): Buffer {
   const length = width * 3;
   const rows = filtered.length / (length + 1);
-  // A row of zeros stands above the first one.
+  // A row of zeros precedes the first row.
   const pixels = Buffer.alloc((rows + 1) * length);
   for (let row = 0; row < rows; row += 1) {
     const from = row * (length + 1);
@@ -100,7 +102,7 @@ function colourAt(pixels: Buffer, at: number): number {
   return pixels.readUIntBE(at * 3, 3);
 }
 
-/** The most frequent colours of a picture; every other one is shown as the nearest of them. */
+/** The most frequent colours of a picture; any other colour is replaced by the nearest of them. */
 class Palette {
   readonly colours: readonly number[];
   readonly #indices: Map<number, number>;

@@ -7,20 +7,20 @@ import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-pag
 import type { TestPages } from '#test/console/pages/pages-fixture';
 import { fillSample } from '#test/console/pages/sample-account';
 
-/** What no JSON writes otherwise. */
+/** Text that JSON does not escape. */
 const PLAIN = '<script>ran()</script> <img src=x onerror=ran()> javascript:ran()';
 
-/** What runs in a page that takes it for markup or for an address: each part calls `ran`. */
+/** Text that runs in a page that treats it as markup or as an address: each part calls `ran`. */
 const HOSTILE = [
   PLAIN,
   '"><svg onload=ran()></svg>',
   '</script></title></textarea><iframe srcdoc="<script>parent.ran()</script>"></iframe>',
 ].join(' ');
 
-/** Elements that only such a text would make. */
+/** Elements that only such a text would create. */
 const MADE = `img, iframe, svg[onload], body script, a[href^="javascript:"]`;
 
-/** Opens a page whose policy does not help it: what is taken for markup runs. */
+/** Opens a page without its security policy: text that becomes markup runs. */
 async function openBare(pages: TestPages, path: string, owner = pages.desk.owner()) {
   const opened = await pages.open('/', await owner, { bypassCSP: true });
   await opened.page.addInitScript('globalThis.runs = 0; globalThis.ran = () => { runs += 1; };');
@@ -28,7 +28,10 @@ async function openBare(pages: TestPages, path: string, owner = pages.desk.owner
   return opened;
 }
 
-/** Fails if the text is not shown as it is, at least so often, or if anything of it was made or run. */
+/**
+ * Fails if the text is not shown literally `timesMin` times, or if any part became an element or
+ * ran.
+ */
 async function assertText(page: Page, timesMin = 1): Promise<void> {
   const hostile = page.getByText(PLAIN, { exact: false });
   await hostile.nth(timesMin - 1).waitFor({ state: 'attached' });
@@ -36,10 +39,10 @@ async function assertText(page: Page, timesMin = 1): Promise<void> {
   assert.is(await page.evaluate('runs'), 0, page.url());
 }
 
-const scripts = browserSuite('texts that are scripts');
+const scripts = browserSuite('stored texts that contain scripts');
 
 scripts(
-  'are run by a page that takes them for markup, which this test would notice',
+  'are run by a page that treats them as markup, which proves that this test detects it',
   async (pages) => {
     await using opened = await openBare(pages, '/');
     const { page } = opened;
@@ -49,13 +52,13 @@ scripts(
   },
 );
 
-scripts('are texts as context, name and description of an instance', async (pages) => {
+scripts('are shown as text in the context, name and description of an instance', async (pages) => {
   const life = new FakeLife(pages.account, HOSTILE, ANALYST, HOSTILE);
   const context = { [HOSTILE]: HOSTILE, link: 'javascript:ran()' };
   life.observe(CALM, context);
   await using opened = await openBare(pages, `/instances/${life.instance.id}`);
   const { page } = opened;
-  // Loaded, and then observed.
+  // Loaded first, then observed.
   for (const cycle of [1, 2]) {
     if (cycle === 2) life.observe(CALM, context);
     await untilCycle(page, cycle);
@@ -74,7 +77,7 @@ scripts('are texts as context, name and description of an instance', async (page
   assertQuiet(opened);
 });
 
-scripts('are texts in the lists of instances, keys, usage and the audit trail', async (pages) => {
+scripts('are shown as text in the lists of instances, keys, usage and audit', async (pages) => {
   const { account } = pages;
   fillSample(account);
   new FakeLife(account, HOSTILE, ANALYST, HOSTILE);
@@ -105,7 +108,7 @@ scripts('are texts in the lists of instances, keys, usage and the audit trail', 
   await assertText(page);
   await page.goto(`${pages.origin}/instances`);
   await assertText(page, 2);
-  // Of the address too.
+  // The search text in the address is shown as text too.
   await page.goto(`${pages.origin}/instances?search=${query}`);
   await page.getByText('1 to 1 of 1 instances').waitFor();
   await assertText(page, 2);
@@ -120,7 +123,7 @@ scripts('are texts in the lists of instances, keys, usage and the audit trail', 
   assertQuiet(opened);
 });
 
-scripts('are texts as names and emails of members, and as clients of sessions', async (pages) => {
+scripts('are shown as text in names and emails of members, and in sessions', async (pages) => {
   const { desk } = pages;
   const signedIn = desk.owner();
   const owner = await signedIn;
@@ -128,7 +131,7 @@ scripts('are texts as names and emails of members, and as clients of sessions', 
   const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
   const body = { token: tokenIn(data['link']), password: PASSWORD, name: HOSTILE.slice(0, 100) };
   await desk.browser().expect(201, 'POST', '/invitations/accept', body);
-  // No route takes such an address: the page must not rely on that.
+  // No route accepts such an address, but the page must not rely on that.
   const times = { createdAtMs: desk.clock.wallMs(), expiresAtMs: desk.clock.wallMs() + 60_000 };
   const link = { kind: 'invitation', accountId: ACCOUNT_ID, digest: 'd'.repeat(43) } as const;
   await desk.ports.members.addLink({ ...link, ...times, email: HOSTILE, role: 'viewer' });
@@ -141,7 +144,7 @@ scripts('are texts as names and emails of members, and as clients of sessions', 
   assertQuiet(opened);
 });
 
-scripts('leave as files that no browser shows', async ({ desk }) => {
+scripts('are exported as files that no browser displays', async ({ desk }) => {
   const owner = await desk.owner();
   for (const path of ['/usage/export?format=csv', '/usage/export?format=json', '/audit/export']) {
     const { status, headers } = await owner.send('GET', path);

@@ -23,7 +23,7 @@ usage('shows the days of a month as bars and as a table', async (pages) => {
   assertQuiet(opened);
 });
 
-usage('shows the cycles of each key, whatever it is called', async (pages) => {
+usage('shows the cycles of each key, whatever its name', async (pages) => {
   fillSample(pages.account);
   const [month] = pages.account.months;
   const keys = [{ id: 'key_x', name: '<img src=x onerror=alert(1)>', cycles: 3_100 }];
@@ -37,7 +37,7 @@ usage('shows the cycles of each key, whatever it is called', async (pages) => {
   assertQuiet(opened);
 });
 
-usage('shows another month, and exports the one that is shown', async (pages) => {
+usage('shows another month, and exports the month shown', async (pages) => {
   fillSample(pages.account);
   await using opened = await openUsage(pages);
   const { page } = opened;
@@ -57,7 +57,7 @@ usage('shows another month, and exports the one that is shown', async (pages) =>
   assertQuiet(opened);
 });
 
-usage('says where the month is going, and how that is known', async (pages) => {
+usage('shows the forecast of the month, and how it is computed', async (pages) => {
   fillSample(pages.account);
   await using opened = await openUsage(pages);
   const { page } = opened;
@@ -74,7 +74,7 @@ usage('says where the month is going, and how that is known', async (pages) => {
   assertQuiet(opened);
 });
 
-usage('says that nothing was used, and when it cannot be loaded', async (pages) => {
+usage('reports that nothing was used, and a failed load', async (pages) => {
   await using opened = await openUsage(pages);
   const { page } = opened;
   await page.getByText('No usage in January 2026').waitFor();
@@ -87,7 +87,7 @@ usage('says that nothing was used, and when it cannot be loaded', async (pages) 
 });
 
 usage(
-  'shows the cycles of the instances that used most, whatever they are called',
+  'shows the cycles of the instances that were used most, whatever their names are',
   async (pages) => {
     fillSample(pages.account);
     const name = '<img src=x onerror=alert(1)>';
@@ -116,7 +116,7 @@ usage(
   },
 );
 
-usage('says of the instances where they may not be all', async (pages) => {
+usage('reports when the list of instances may be incomplete', async (pages) => {
   fillSample(pages.account);
   const some = { instances_total: 12_345, instances_listed: 10_000, is_complete: false };
   const sample = pages.account.byInstance;
@@ -130,7 +130,7 @@ usage('says of the instances where they may not be all', async (pages) => {
   assertQuiet(opened);
 });
 
-usage('says that no instance was used, and when they cannot be loaded', async (pages) => {
+usage('reports that no instance was used, and a failed load', async (pages) => {
   await using opened = await openUsage(pages);
   const { page } = opened;
   await page.getByText('No instance has observations in January 2026').waitFor();
@@ -143,7 +143,7 @@ usage('says that no instance was used, and when they cannot be loaded', async (p
   await page.getByText('No instance has observations in January 2026').waitFor();
 });
 
-usage('leads to no instance whom the role does not let see them', async (pages) => {
+usage('has no links to instances for roles that may not see them', async (pages) => {
   fillSample(pages.account);
   const owner = await pages.desk.owner();
   const payer = await pages.desk.member(owner, 'pay@example.com', 'billing');
@@ -156,7 +156,7 @@ usage('leads to no instance whom the role does not let see them', async (pages) 
   assertQuiet(opened);
 });
 
-usage('is where the overview leads to', async (pages) => {
+usage('is linked from the overview', async (pages) => {
   await using opened = await pages.open('/', await pages.desk.owner());
   const { page } = opened;
   await page.getByRole('link', { name: 'Usage by day and key' }).click();

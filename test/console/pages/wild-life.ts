@@ -1,12 +1,15 @@
 import { FakeLife } from '#test/console/pages/fake-life';
 
-/** An instance with a character, which has not observed anything yet. */
+/** An instance with different strengths and no observation yet. */
 export function wildLife(account: ConstructorParameters<typeof FakeLife>[0]): FakeLife {
   const strengths = [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2];
   return new FakeLife(account, 'Ada, support desk', strengths, 'Answers people who write to us.');
 }
 
-/** The `count`th observation of a day with calm, demands and stress: all levels of drift and stress. */
+/**
+ * Makes observation number `count` of a day with calm, demands and stress: all levels of drift and
+ * stress.
+ */
 export function observeWildly(life: FakeLife, count: number): void {
   const part = count % 40;
   const observed =

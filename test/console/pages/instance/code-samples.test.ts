@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { codeSamples } from '#pages/instance/code-samples';
 import { INSTANCE_ID } from '#test/console/pages/instance/reports';
 
-/** Texts that quoting may stumble over. */
+/** Texts that are hard to quote. */
 const OBSERVATION = {
   mode_target: 'ORDER',
   signal_strength: 0.7,
@@ -18,17 +18,17 @@ const OBSERVATION = {
   },
 };
 
-/** What is sent of it. */
+/** The body that is sent for the observation. */
 const SENT = JSON.parse(JSON.stringify(OBSERVATION));
 
 const URL_SENT = `https://YOUR-HOST/v1/instances/${INSTANCE_ID}/process`;
 
 const [curl, typescript, python] = codeSamples(INSTANCE_ID, OBSERVATION).map(({ text }) => text);
 
-const samples = suite('code that sends an observation');
+const samples = suite('the code samples for an observation');
 
-samples('with curl gives a shell exactly that body', () => {
-  // The arguments as the shell hands them over, in place of a request.
+samples('send exactly that body with curl in a shell', () => {
+  // Prints the arguments that the shell passes to curl, instead of sending a request.
   const script = `curl() { printf '%s\\0' "$@"; }\n${curl}`;
   const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
   const given = stdout.split('\0');
@@ -37,7 +37,7 @@ samples('with curl gives a shell exactly that body', () => {
   assert.equal(JSON.parse(given[given.indexOf('-d') + 1] ?? ''), SENT);
 });
 
-samples('in TypeScript sends exactly that body', async () => {
+samples('send exactly that body in TypeScript', async () => {
   type Sent = { url: string; init: { method: string; headers: object; body: string } };
   let sent: Sent | undefined;
   const response = { json: async () => ({ data: { drift: { level: 'D0' } } }), headers: new Map() };
@@ -51,7 +51,7 @@ samples('in TypeScript sends exactly that body', async () => {
   assert.equal(JSON.parse(sent?.init.body ?? ''), SENT);
 });
 
-samples('in Python builds exactly that body', () => {
+samples('build exactly that body in Python', () => {
   const { status } = spawnSync('python3', ['--version']);
   if (status !== 0) return;
   const built = python?.split('with urllib')[0];

@@ -9,13 +9,13 @@ import { observation, scalarAt } from '#test/support/arbitrary-identity';
 
 const reasons = suite('the reasons behind a contract');
 
-reasons('are of every action, once', () => {
+reasons('exist for every action, once', () => {
   const { allowed, forbidden, left } = reasonsOf(reportAt(1));
   const actions = [...allowed, ...forbidden, ...left].map(({ action }) => action);
   assert.equal(actions.toSorted(), ACTIONS.toSorted());
 });
 
-reasons('name the modes that lead to an action, and those against it', () => {
+reasons('name the modes that favour an action, and the modes against it', () => {
   const { allowed, forbidden } = reasonsOf(reportAt(1));
   const of = (list: typeof allowed, name: string) =>
     list.find(({ action }) => action === name)?.reason;
@@ -29,7 +29,7 @@ reasons('name the modes that lead to an action, and those against it', () => {
   );
 });
 
-reasons('of an action of a later model are not made up', () => {
+reasons('are not invented for an action of a later model', () => {
   const report = reportAt(1);
   const contract = { ...report.contract, allowed_actions: ['dance'] };
   assert.equal(reasonsOf({ ...report, contract }).allowed, [
@@ -37,7 +37,7 @@ reasons('of an action of a later model are not made up', () => {
   ]);
 });
 
-/** The rules that hold in a state for an action, of which the report does not show the energy band. */
+/** The rules for an action in a state; the report does not contain the energy band. */
 function rulesIn(state: ReturnType<typeof someState>, action: string) {
   const index = ACTIONS.indexOf(action as Action);
   const stress = scalarAt(state, OFFSET.stressLevel);
@@ -49,7 +49,7 @@ function rulesIn(state: ReturnType<typeof someState>, action: string) {
   };
 }
 
-/** Whether a reason is the rule that holds; one that names two is true of either. */
+/** Asserts that a reason names the rule that applies; a reason with two rules allows either. */
 function assertAllowed({ action, reason }: Reasoned, { isOpen }: ReturnType<typeof rulesIn>): void {
   if (reason.includes(', or open')) return;
   assert.is(reason.startsWith('Always open'), isOpen, `${action}: ${reason}`);
@@ -68,7 +68,7 @@ function assertForbidden(
   assert.ok(holds ?? / or contradicts/.test(reason), `${action}: ${reason}`);
 }
 
-reasons('are the rules of the model that led to it, whatever was observed', () => {
+reasons('are the rules of the model that led to it, after any observations', () => {
   fc.assert(
     fc.property(fc.array(observation, { minLength: 1, maxLength: 60 }), (observations) => {
       for (const state of statesAfter(someState(), observations)) {
@@ -80,7 +80,7 @@ reasons('are the rules of the model that led to it, whatever was observed', () =
   );
 });
 
-reasons('name both rules where the energy could be of either band', () => {
+reasons('name both rules where the energy could be in either band', () => {
   const report = reportAt(1);
   const reasonAt = (energy: number) => {
     const snapshot = { ...report.snapshot, energy_level: energy };

@@ -10,14 +10,14 @@ import {
 } from '#pages/instance/history-window';
 import { rowOf } from '#test/console/pages/instance/reports';
 
-/** Ten rows and the head are seen. */
+/** Ten rows and the header are visible. */
 const SEEN = { rowPx: 40, viewPx: 440, shown: 10 };
 const FEW = { rows: 100, ...SEEN };
 const MANY = { rows: 1_000_000, ...SEEN };
 
 const scrolled = suite('a scrolled list of rows');
 
-scrolled('of few rows is as tall as they are, and moves by one row in its height', () => {
+scrolled('of few rows is as tall as the rows, and moves by one row in its height', () => {
   assert.is(scrollHeightOf(FEW), 4_040);
   assert.equal(
     [0, 40, 60, 3_600, 9_999].map((top) => firstRowAt(FEW, top)),
@@ -26,7 +26,7 @@ scrolled('of few rows is as tall as they are, and moves by one row in its height
   assert.is(scrollTopOf(FEW, 3), 120);
 });
 
-scrolled('of a million rows is no taller than browsers draw, and reaches both ends', () => {
+scrolled('of a million rows is no taller than browsers allow, and reaches both ends', () => {
   const height = scrollHeightOf(MANY);
   assert.is(height, 10_000_000);
   assert.is(firstRowAt(MANY, 0), 0);
@@ -37,12 +37,12 @@ scrolled('of a million rows is no taller than browsers draw, and reaches both en
   }
 });
 
-scrolled('of no more rows than are seen does not move', () => {
+scrolled('that fits the view does not move', () => {
   const short = { rows: 4, ...SEEN };
   assert.equal([firstRowAt(short, 50), scrollTopOf(short, 3), lastFirstRow(short)], [0, 0, 0]);
 });
 
-scrolled('moves by keys, row by row however many there are', () => {
+scrolled('moves by keys, row by row, however many rows exist', () => {
   const keys = ['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End', 'Tab'];
   assert.equal(
     keys.map((key) => rowAfterKey(key, 500, MANY)),
@@ -54,16 +54,16 @@ scrolled('moves by keys, row by row however many there are', () => {
   );
 });
 
-const kept = suite('the rows that are kept');
+const kept = suite('the rows that are cached');
 
-kept('are found by their cycles, and the newest missing one is named', () => {
+kept('are found by their cycles, and the newest missing row is named', () => {
   const rows = new HistoryRows();
   rows.add([rowOf(9), rowOf(8), rowOf(6)]);
   assert.is(rows.get(8)?.cycle, 8);
   assert.equal([rows.missing(9, 8), rows.missing(9, 5), rows.missing(12, 8)], [undefined, 7, 12]);
 });
 
-kept('are a bounded number, of which the oldest to come are forgotten', () => {
+kept('are limited in number: the rows that arrived first are evicted', () => {
   const rows = new HistoryRows();
   for (let cycle = 1; cycle <= 4_000; cycle += 1) rows.add([rowOf(cycle)]);
   rows.add([rowOf(1), rowOf(4_001)]);

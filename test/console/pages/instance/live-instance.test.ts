@@ -18,13 +18,13 @@ function after(events: readonly InstanceEvent[]) {
   return live.view();
 }
 
-/** Where states are drawn: number of the observation, and cycle. */
+/** Positions of drawn states: number of the observation, and cycle. */
 const placesOf = ({ points }: ReturnType<typeof after>) =>
   points.map(({ ordinal, report }) => [ordinal, report.snapshot.cycle]);
 
 const events = suite('the events of a stream');
 
-events('are read with the newest id that came', () => {
+events('are read with the newest id received', () => {
   const observation = { cycle: 2 };
   assert.equal(eventOf('cycle', '7', JSON.stringify({ observation, drift: null })), {
     ...{ kind: 'cycle', ordinal: 7, observation, drift: null },
@@ -37,16 +37,16 @@ events('are read with the newest id that came', () => {
   assert.equal(eventOf('deleted', '7', '{}'), { kind: 'deleted' });
 });
 
-const live = suite('what a page knows of an instance');
+const live = suite('the page state of an instance');
 
-live('begins with a state whose time is not known', () => {
+live('starts with a state whose time is not known', () => {
   const view = after([OPENED, stateEvent(12)]);
   assert.is(view.now?.snapshot.cycle, 12);
   assert.equal(placesOf(view), [[12, 12]]);
   assert.equal([view.points[0]?.at, view.generation], [undefined, undefined]);
 });
 
-live('places each state at the observation that brought it', () => {
+live('places each state at the observation that caused it', () => {
   const burst = [cycleEvent(13), cycleEvent(14), stateEvent(14), cycleEvent(15), stateEvent(15)];
   const view = after([OPENED, stateEvent(12), ...burst]);
   assert.equal(placesOf(view), [
@@ -58,7 +58,7 @@ live('places each state at the observation that brought it', () => {
   assert.equal([view.cycleCount, view.stateCount, view.generation], [3, 3, 1]);
 });
 
-live('waits behind a reconnect for the observations of a state that comes before them', () => {
+live('keeps a state after a reconnect until the observations before it arrive', () => {
   const begun = [OPENED, stateEvent(12), cycleEvent(13), stateEvent(13)];
   const again = after([...begun, OPENED, stateEvent(13, 15)]);
   assert.equal([again.now?.snapshot.cycle, placesOf(again).at(-1)], [15, [13, 13]]);
@@ -71,7 +71,7 @@ live('waits behind a reconnect for the observations of a state that comes before
   assert.is(view.points.at(-1)?.at, '2026-01-15T12:15:00.000Z');
 });
 
-live('moves such a state into the generation that it is of', () => {
+live('moves such a state into its own generation', () => {
   const view = after([
     ...[OPENED, stateEvent(1), OPENED, stateEvent(1, 2)],
     ...[cycleEvent(2), { kind: 'reset', generation: 2 } as const],
@@ -94,7 +94,7 @@ live('draws a reset where it happened, and a renamed instance once', () => {
   assert.is(view.generation, 2);
 });
 
-live('says what is not kept, and that the instance is gone', () => {
+live('reports deleted history, and a deleted instance', () => {
   const view = after([{ kind: 'gap', from: 3, to: 9 }, { kind: 'deleted' }]);
   assert.equal(view.gap, { from: 3, to: 9 });
   assert.ok(view.isDeleted);
@@ -109,7 +109,7 @@ live('keeps a bounded number of observations and states, and counts them all', (
   assert.equal([view.cycleCount, view.stateCount], [total, total]);
 });
 
-live('is one moment, which later events do not change', () => {
+live('is immutable: later events do not change it', () => {
   const instance = new LiveInstance();
   instance.apply(stateEvent(1));
   const view = instance.view();

@@ -5,14 +5,14 @@ import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
 /** Strengths of an orderly observer. */
 export const ANALYST = [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2];
 
-/** An observation in its character. */
+/** An observation that fits these strengths. */
 export const CALM = { mode: 2, signal: 0.75, confidence: 0.9 };
-/** One against it. */
+/** An observation that contradicts these strengths. */
 export const WILD = { mode: 3, signal: 1, confidence: 1 };
 
 type Opened = WatchedPage & { readonly life: FakeLife };
 
-/** Opens the page of an instance that moves, and waits until it is live. */
+/** Opens the page of an instance that receives observations, and waits until the page is live. */
 export async function openLive(
   pages: TestPages,
   life = new FakeLife(pages.account, 'Ada', ANALYST),
@@ -24,7 +24,7 @@ export async function openLive(
   return Object.assign(opened, { life });
 }
 
-/** What the header says of a figure. */
+/** The value of a figure in the header. */
 export async function figure(page: Page, name: string): Promise<string> {
   const figures = page.locator('.figures > div', { has: page.getByText(name, { exact: true }) });
   return await figures.locator('dd').innerText();

@@ -9,14 +9,14 @@ import { advanced } from '#test/support/arbitrary-identity';
 /** The instance of these tests. */
 export const INSTANCE_ID = 'inst_0123456789abcdef';
 
-/** What the service answers of a state. */
+/** The service's answer for a state. */
 export function reportOf(state: State): Report {
   const report = newReport();
   readReport(state, report);
   return JSON.parse(reportJson(INSTANCE_ID, report));
 }
 
-/** A fresh state with a character. */
+/** A fresh state with different strengths. */
 export function someState(): State {
   return createState({
     modeStrengths: [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2],
@@ -24,7 +24,7 @@ export function someState(): State {
   });
 }
 
-/** States one after the other, each 60 s after the one before. */
+/** States after each observation, 60 s apart. */
 export function statesAfter(state: State, observations: readonly Observation[]): State[] {
   const states: State[] = [];
   for (const observation of observations) {
@@ -33,7 +33,7 @@ export function statesAfter(state: State, observations: readonly Observation[]):
   return states;
 }
 
-/** The report of a fresh instance, as if it were of this cycle. */
+/** The report of a fresh instance, with this cycle number. */
 export function reportAt(cycle: number): Report {
   const report = reportOf(someState());
   return { ...report, snapshot: { ...report.snapshot, cycle } };
@@ -41,7 +41,7 @@ export function reportAt(cycle: number): Report {
 
 const TARGETS = ['PERCEPTION', 'ORDER', 'CONNECTION', 'ASSERTION'];
 
-/** A row of history: one a minute. */
+/** A row of history; rows are one minute apart. */
 export function rowOf(cycle: number, generation = 1): HistoryRow {
   return {
     ...{ cycle, generation, signal_strength: 0.5, confidence: 0.9, context: {} },
