@@ -14,7 +14,7 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 const run = (adminUrl: string) =>
   ctl(['accounts', 'create', 'acme'], { adminUrl, adminTokenFile: adminTokenFile() });
 
-/** Another process at the port: keeps what `ctl` sends, and answers with these headers. */
+/** Another process at the port: records the requests of `ctl`, and answers with these headers. */
 async function impostor(headersOf: (request: IncomingMessage) => Record<string, string>) {
   const heard: string[] = [];
   const server = createServer(async (asked, response) => {
@@ -33,9 +33,9 @@ async function impostor(headersOf: (request: IncomingMessage) => Record<string, 
   };
 }
 
-const stranger = suite('ctl at a port that is not the service’s');
+const stranger = suite('ctl at a port of another program');
 
-stranger('never sends the token, whatever it is asked for', async () => {
+stranger('never sends the token, whatever challenge it gets', async () => {
   for (const challenge of ['Bearer', 'Basic realm="x"', challengeOf('of-the-impostor')]) {
     using other = await impostor(() => ({ 'www-authenticate': challenge }));
     assert.is((await run(other.address)).code, 1);
@@ -44,7 +44,7 @@ stranger('never sends the token, whatever it is asked for', async () => {
   }
 });
 
-stranger('believes no answer without the proof of one who has the token', async () => {
+stranger('accepts no answer without a proof from a holder of the token', async () => {
   using other = await impostor(() => ({
     'www-authenticate': challengeOf('of-the-impostor'),
     [ADMIN_PROOF_HEADER]: 'made-up',
@@ -54,7 +54,7 @@ stranger('believes no answer without the proof of one who has the token', async 
   assert.match(err, /^ctl: what answers at 127\.0\.0\.1:\d+ does not know the token/);
 });
 
-/** Answers everything as if it had been done, with the status and headers given. */
+/** Answers every request as successful, with the given status and headers. */
 async function liar(statusOf: (request: IncomingMessage) => number) {
   const headers = { 'www-authenticate': challengeOf('of-the-impostor') };
   const data = { id: 'acct_0', name: 'acme', key: 'svc_sk_made_up' };
@@ -68,7 +68,7 @@ async function liar(statusOf: (request: IncomingMessage) => number) {
   return { address: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => void server.close() };
 }
 
-stranger('believes nothing that is done without being asked for a proof', async () => {
+stranger('accepts no result of a request that was not challenged', async () => {
   using other = await liar(() => 200);
   for (const adminTokenFileOr of [adminTokenFile(), undefined]) {
     const { code, out, err } = await ctl(['accounts', 'create', 'acme'], {
@@ -80,16 +80,16 @@ stranger('believes nothing that is done without being asked for a proof', async 
   }
 });
 
-stranger('believes nothing that comes with a 401', async () => {
+stranger('accepts no body of a 401 answer', async () => {
   using other = await liar(() => 401);
   const { code, out, err } = await run(other.address);
   assert.equal([code, out], [1, '']);
   assert.match(err, /another token/);
 });
 
-const service = suite('the admin port, asked with a proof');
+const service = suite('the admin port with proofs');
 
-/** The admin port of a limiter, and how often it has changed something. */
+/** The admin port of a limiter, and the number of changes it has made. */
 async function portUnderTest() {
   const { limiter, clock } = await limiterUnderTest(custom(60, 100));
   let changes = 0;
@@ -115,7 +115,7 @@ async function portUnderTest() {
   };
 }
 
-/** Sends on a connection that is kept, and answers status and challenge. */
+/** Sends on a kept connection, and returns the status and challenge. */
 async function send(agent: Agent, url: string, authorization?: string, body = '') {
   const method = body === '' ? 'GET' : 'POST';
   const headers = {
@@ -139,7 +139,7 @@ service('is changed by ctl, which has the token', async () => {
 
 const BODY = '{"name":"a","plan":"free"}';
 
-service('takes a proof once, on its own connection, for its own port and body', async () => {
+service('accepts a proof once, on its own connection, for its own port and body', async () => {
   await using port = await portUnderTest();
   const url = `${port.address}/accounts`;
   const mine = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -17,7 +17,9 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const JANUARY = AUDIT_LINES_MAX + 20;
 
-/** A service whose account has lines in January and February, and a store that a test may spoil. */
+/**
+ * A service whose account has lines in January and February, and a store that a test can damage.
+ */
 async function trailUnderTest(change: Partial<AuditStore> = {}) {
   const { limiter, id } = await limiterUnderTest(custom(60, 100));
   const clock = new ManualClock();
@@ -53,7 +55,7 @@ async function trailUnderTest(change: Partial<AuditStore> = {}) {
   };
 }
 
-/** Reads of a store whose lines were changed. */
+/** Reads of a store with changed lines. */
 function spoiled(store: () => AuditStore, change: (line: StoredAuditLine) => StoredAuditLine[]) {
   return {
     read: async (...args: Parameters<AuditStore['read']>) =>
@@ -63,7 +65,7 @@ function spoiled(store: () => AuditStore, change: (line: StoredAuditLine) => Sto
 
 const verify = suite('ctl audit verify');
 
-verify('finds nothing in a trail that is as it was written, and shows its ends', async () => {
+verify('finds nothing in an unchanged trail, and shows its ends', async () => {
   await using service = await trailUnderTest();
   const { code, months, found } = await service.verified();
   assert.equal([code, found], [0, []]);
@@ -76,7 +78,7 @@ verify('finds nothing in a trail that is as it was written, and shows its ends',
   assert.match(out, /Every line is as it was written/);
 });
 
-verify('finds a line that was changed, and one that is missing', async () => {
+verify('finds a changed line and a missing line', async () => {
   let store = memoryAuditStore();
   const change = (line: StoredAuditLine) => {
     if (line.text.includes('"t7"')) return [{ ...line, text: line.text.replace('t7', 't8') }];
@@ -89,7 +91,7 @@ verify('finds a line that was changed, and one that is missing', async () => {
   assert.equal(found, ['2026-01 8 changed since it was written', '2026-01 141 missing']);
 });
 
-verify('finds a first line that is no JSON, and goes on behind it', async () => {
+verify('finds a first line that is not JSON, and continues after it', async () => {
   let store = memoryAuditStore();
   const change = (line: StoredAuditLine) => [
     line.seq === 1 && line.text.includes('"t0"') ? { ...line, text: '{broken' } : line,
@@ -99,7 +101,7 @@ verify('finds a first line that is no JSON, and goes on behind it', async () => 
   assert.equal((await service.verified()).found, ['2026-01 1 changed since it was written']);
 });
 
-verify('finds a month that is missing, unless its time is over', async () => {
+verify('finds a missing month, unless its retention has ended', async () => {
   await using service = await trailUnderTest();
   await service.store.erase(service.id, '2026-01');
   assert.equal((await service.verified()).found, [
@@ -111,7 +113,7 @@ verify('finds a month that is missing, unless its time is over', async () => {
   assert.equal([code, found, erased_months], [0, [], ['2026-01']]);
 });
 
-verify('looks at what was exported without a service', async () => {
+verify('verifies an exported trail without a service', async () => {
   await using service = await trailUnderTest();
   const { written, err } = await service.run('audit', 'export', service.id);
   assert.match(err, /149 lines/);

@@ -17,14 +17,14 @@ function planned(load: Partial<Load>) {
   return capacity;
 }
 
-/** Whether two figures are the same to the fourth digit, as a person computes them. */
+/** Asserts that two figures agree to four digits, as in a manual calculation. */
 function near(actual: number, expected: number, what: string): void {
   assert.ok(Math.abs(actual / expected - 1) < 1e-3, `${what}: ${actual}, not ${expected}`);
 }
 
-const plan = suite('the plan for a load');
+const plan = suite('the capacity plan for a load');
 
-plan('of a thousand observations a second is what a hand computes', () => {
+plan('of a thousand observations a second equals a manual calculation', () => {
   const { edges, limiters, engines, cassandra, nats, shards } = planned({});
   assert.equal([edges.count, limiters.count, engines.count], [2, 2, 2]);
   near(edges.busy, 0.0718, 'edges');
@@ -46,7 +46,7 @@ plan('of a thousand observations a second is what a hand computes', () => {
   assert.is(shards, 256);
 });
 
-plan('adds what keys cost, and their answers of 25 hours', () => {
+plan('includes the cost of keys, and of their answers for 25 hours', () => {
   const { edges, engines, cassandra } = planned({ keyedShare: 0.5 });
   near(edges.busy, 0.0718 + 0.5 * 0.0313, 'edges');
   near(engines.busy, 0.33402 + 0.5 * 0.0474, 'engines');
@@ -54,7 +54,7 @@ plan('adds what keys cost, and their answers of 25 hours', () => {
   near(cassandra.diskAtOnceEach, 1.22472e6 + 1_000 * 0.5 * 90_000 * 537.5, 'disk at once');
 });
 
-plan('brings an instance back that is seen less often than every 15 minutes', () => {
+plan('includes the reload of an instance that is used less often than every 15 minutes', () => {
   const { engines, cassandra } = planned({ observations: 100, instances: 200_000 });
   assert.equal([engines.active, engines.areCold, engines.perCheckpoint], [90_000, true, 1]);
   // 21.264 + 626.87 + 55 + 115 µs, and 3 × (9.2614 + 755.09 + 25) + 2 × 242 µs.
@@ -62,25 +62,25 @@ plan('brings an instance back that is seen less often than every 15 minutes', ()
   near(cassandra.busy, 100 * 2_852.05e-6, 'Cassandra');
 });
 
-plan('serves all with one away, however little is to be kept free', () => {
+plan('covers the load with one process down, however small the reserve', () => {
   assert.is(planned({ observations: 13_900, headroom: 0 }).edges.count, 2);
   assert.is(planned({ observations: 27_000, headroom: 0 }).edges.count, 3);
 });
 
-plan('has engines enough for the memory of the instances', () => {
+plan('has enough engines for the memory of the instances', () => {
   // 50,000,000 × 1,818 bytes in 0.6 GiB each.
   const { engines } = planned({ observations: 100_000, instances: 50_000_000 });
   assert.is(engines.count, 142);
 });
 
-plan('has as many Cassandra servers in each of three zones, and shards to move', () => {
+plan('has equally many Cassandra servers in each of three zones, and shards to move', () => {
   const { cassandra, engines, shards } = planned({ observations: 400_000, instances: 100_000 });
   assert.is(cassandra.count % 3, 0);
   assert.ok(cassandra.busy <= cassandra.count * 4 * 0.6, `${cassandra.busy}`);
   assert.is(shards, engines.count * 25);
 });
 
-plan('never needs less for more', () => {
+plan('never shrinks for a larger load', () => {
   let before = planned({});
   for (const observations of [2_000, 10_000, 50_000, 200_000, 1_000_000]) {
     const now = planned({ observations });
@@ -92,9 +92,9 @@ plan('never needs less for more', () => {
   }
 });
 
-const figures = suite('the figures that it computes with');
+const figures = suite('the figures of the capacity plan');
 
-/** The lines in which a figure must stand. */
+/** The lines in which a figure must appear. */
 function linesFor({ source, chapter, row }: Measured): string[] {
   const text = readFileSync(source, 'utf8');
   if (chapter === undefined) return text.split('\n');
@@ -106,7 +106,7 @@ function linesFor({ source, chapter, row }: Measured): string[] {
 }
 
 for (const [name, figure] of Object.entries(MEASURED) as [string, Measured][]) {
-  figures(`stand in their reports: ${name}`, () => {
+  figures(`are the figures of their reports: ${name}`, () => {
     const { value, source, row = '', text } = figure;
     assert.ok(text.replaceAll(',', '').includes(String(value)), `${text} does not say ${value}`);
     const found = linesFor(figure).filter((line) => line.includes(text));
@@ -114,7 +114,7 @@ for (const [name, figure] of Object.entries(MEASURED) as [string, Measured][]) {
   });
 }
 
-figures('are of the service as it is set up', () => {
+figures('match the configuration of the service', () => {
   const fallback = (name: string) =>
     Number(describeVariables().find((one) => one.name === name)?.fallback);
   assert.is(ASSUMED.idleSeconds, fallback('SERVICE_ACTOR_IDLE_S'));
@@ -132,7 +132,7 @@ figures('are of the service as it is set up', () => {
 const command = suite('ctl capacity');
 const LOAD = ['--observations', '5000', '--instances', '1000000'];
 
-command('says of each part how many and why, without a service', async () => {
+command('prints the number and reason for each component, without a service', async () => {
   const { code, out } = await ctl(['capacity', ...LOAD, '--keyed-share', '0.2'], {});
   assert.is(code, 0);
   assert.match(out, /^5,000 observations a second over 1,000,000 instances, 20 % with a key;/);
@@ -146,7 +146,7 @@ command('says of each part how many and why, without a service', async () => {
   }
 });
 
-command('says the same to machines', async () => {
+command('prints the same as JSON', async () => {
   const { out } = await ctl(['capacity', ...LOAD, '--headroom', '0.5', '--json'], {});
   const { load, ...capacity } = JSON.parse(out);
   const said = { observations: 5_000, instances: 1_000_000, keyedShare: 0, headroom: 0.5 };

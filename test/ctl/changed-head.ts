@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
 
-/** Stores the head of an instance with changes, as its next version, and nothing else of it. */
+/** Stores the changed head of an instance as its next version, without changing rows. */
 export async function changeHead(
   instances: InstanceStore,
   instanceId: string,

@@ -54,7 +54,7 @@ pair('shows ring, shards, nodes, edges and consoles', async () => {
   );
 });
 
-pair('shows an instance that is active and one that is not', async () => {
+pair('shows an active instance and an inactive one', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   await cluster.ask(ID, CREATE);
@@ -78,7 +78,7 @@ pair('shows an instance that is active and one that is not', async () => {
   );
 });
 
-pair('says how many of the newest observations of an instance are missing', async () => {
+pair('shows how many of the newest observations of an instance are missing', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   await cluster.ask(ID, CREATE);
@@ -94,7 +94,7 @@ pair('says how many of the newest observations of an instance are missing', asyn
   );
 });
 
-pair('drains a node, says how far it is, and leaves it without shards', async () => {
+pair('drains a node, prints its progress, and leaves the node without shards', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   const { code, out } = await ctl(['drain', 'a'], { cluster: cluster.ports });
@@ -103,7 +103,7 @@ pair('drains a node, says how far it is, and leaves it without shards', async ()
   assert.match(out, /^engine +a +[0-9a-f]{16} +a:8100 +0$/m);
   assert.match(out, /takes none until it ends/);
   await serving(cluster, { a: 0, b: SHARDS });
-  // Longer than views must agree before shards move back.
+  // Longer than the time for which views must agree before shards move back.
   await sleep(4_500);
   const [a, b] = await ctlOn(cluster).data('nodes');
   assert.equal([a.node, a.state, a.owns, b.state, b.owns], ['a', 'leaving', 0, 'serving', SHARDS]);
@@ -118,19 +118,19 @@ pair('drains a node, says how far it is, and leaves it without shards', async ()
   assert.equal(cluster.bugs, []);
 });
 
-pair('a drained engine whose life is ended by others does not come back with another', async () => {
+pair('does not let a drained engine rejoin after other nodes end its incarnation', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   const { incarnation } = await ctlOn(cluster).data('drain', 'a');
   await cluster.stores.journals.seal(incarnation);
   await fenced(cluster, 'a');
-  // Longer than the pause before a life that was not drained is followed by another.
+  // Longer than the pause before an engine that was not drained rejoins.
   await sleep(2_500);
   assert.is(cluster.node('a').incarnation, undefined);
   assert.is(cluster.node('b').incarnation?.shards.size, SHARDS);
 });
 
-pair('verifies an instance, and ends with 3 when its rows were changed', async () => {
+pair('verifies an instance, and exits with 3 when its rows were changed', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   await cluster.ask(ID, CREATE);
@@ -150,9 +150,9 @@ pair('verifies an instance, and ends with 3 when its rows were changed', async (
   assert.match(bad.out, /The head and the stored rows differ:\n {2}stress is 0.25; the replay/);
 });
 
-const alone = suite('ctl with a cluster that cannot be seen');
+const alone = suite('ctl with a cluster that is not running');
 
-alone('says that there never was one', async () => {
+alone('reports that there never was a cluster', async () => {
   await using cluster = await clusterInMemory([]);
   for (const argv of [['ring'], ['shards'], ['nodes'], ['drain', 'a']]) {
     assert.match(
@@ -165,7 +165,7 @@ alone('says that there never was one', async () => {
   assert.match(limiters, /no limiter has ever owned a shard/);
 });
 
-alone('shows owners that are not heard, and whose journal is sealed', async () => {
+alone('shows owners without heartbeats, and owners with a sealed journal', async () => {
   await using cluster = await clusterInMemory([]);
   const { shards, journals: store } = cluster.stores;
   await shards.fixCluster('c1');

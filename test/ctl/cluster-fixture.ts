@@ -26,7 +26,7 @@ export const SHARDS = 8;
 
 const ACTORS = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** Accounts never change here. */
+/** Accounts never change in these tests. */
 const NO_NEWS = {
   isHeard: true,
   announce: () => undefined,
@@ -36,8 +36,8 @@ const NO_NEWS = {
 type MemoryStores = ReturnType<typeof memoryStores>;
 
 /**
- * Engines and limiters in this process, on memory stores and an in-process bus, and what `ctl` sees
- * of them.
+ * Engines and limiters in this process, with stores in memory and an in-process bus, and ports for
+ * `ctl`.
  */
 export async function clusterInMemory(
   names: readonly string[],
@@ -51,7 +51,7 @@ export async function clusterInMemory(
   return cluster;
 }
 
-/** A cluster that nodes join. */
+/** A cluster that nodes can join. */
 class ClusterInMemory implements AsyncDisposable {
   readonly bugs: unknown[] = [];
   /** Accounts whose change `ctl` has announced. */
@@ -64,13 +64,13 @@ class ClusterInMemory implements AsyncDisposable {
   #lastCallId = 0;
 
   constructor() {
-    // The clock's timers do not keep a process alive, and here is nothing else that would.
+    // The clock's timers do not keep a process alive, and nothing else does here.
     const alive = setInterval(() => undefined, 60_000);
     this.#opened.defer(() => clearInterval(alive));
     this.bus = this.#opened.use(inProcessBus({ clock: systemClock, onBug: this.#onBug }));
   }
 
-  /** The cluster as `ctl` sees it. */
+  /** The cluster's ports for `ctl`. */
   get ports(): ClusterPorts {
     return {
       ...this.stores,
@@ -142,7 +142,7 @@ class ClusterInMemory implements AsyncDisposable {
     await limiter.join(address);
   }
 
-  /** Asks the engine that serves the instance. */
+  /** Calls the engine that owns the instance. */
   async ask(instanceId: string, command: EngineCommand, fields: { accountId?: string } = {}) {
     this.#lastCallId += 1;
     const call = callOf(command, { ...fields, instanceId, callId: this.#lastCallId });
@@ -166,7 +166,7 @@ class ClusterInMemory implements AsyncDisposable {
     const metrics = createMetrics();
     const shardCount = await this.stores.shards.fixCount(service, SHARDS);
     const cluster = await this.stores.shards.fixCluster('c1');
-    // All hear of each other before any of them claims.
+    // All nodes hear each other before the first one claims a shard.
     const place = { service, name, shardCount, cluster, startupGraceMs: 200 };
     const ports = {
       ...this.stores,

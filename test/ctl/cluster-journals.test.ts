@@ -10,7 +10,7 @@ import { appendOf } from '#test/storage/journal-fixture';
 
 const journals = suite('ctl journal');
 
-journals('shows the head of a journal and the records of its tail, the newest first', async () => {
+journals('shows the head of a journal and the records of its tail, newest first', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   await cluster.ask(ID, { ...CREATE, name: 'Ada "the\u0007first"' });
@@ -34,7 +34,7 @@ journals('shows the head of a journal and the records of its tail, the newest fi
   assert.equal(data.records[0].event.slice(3), ['reset', 'default']);
 });
 
-journals('names what is corrupt instead of stopping at it', async () => {
+journals('reports corrupt records and continues', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   const { journals: store } = cluster.stores;
@@ -58,7 +58,7 @@ journals('names what is corrupt instead of stopping at it', async () => {
   assert.match(text, /^0 +- +- +- +- +corrupt: not a group of a known format$/m);
 });
 
-journals('says what became of a meter, and counts the shards of a limiter', async () => {
+journals('shows the events of a meter, and counts the shards of a limiter', async () => {
   await using cluster = await clusterInMemory([]);
   const { journals: store, shards } = cluster.stores;
   await store.begin('lim', 'lim:8200');
@@ -82,7 +82,7 @@ journals('says what became of a meter, and counts the shards of a limiter', asyn
   assert.match(text, /^0 +meter +Acc0unt00001 +7 .*Z +.*the row has 2 numbers/m);
 });
 
-journals('says what is wrong with its arguments', async () => {
+journals('reports errors in its arguments', async () => {
   await using cluster = await clusterInMemory(['a']);
   assert.match(
     await ctlOn(cluster).refusal('journal', 'unknown'),

@@ -7,7 +7,7 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** As most clusters are run: other tests speak plain text. */
+/** With TLS as in most clusters: other tests use plain text. */
 const TLS = { SERVICE_TLS_FOLDER: 'test/grpc/certificates/member' };
 
 let cluster: OwnCluster;
@@ -42,7 +42,7 @@ async function dataOf(...argv: string[]) {
   return JSON.parse(out);
 }
 
-running('both engines are shown, with one view and all shards', async () => {
+running('shows both engines, with one view and all shards', async () => {
   const nodes = await dataOf('nodes', '--service', 'engine');
   const found = nodes.map(({ node, state, agrees }: Record<string, unknown>) => [
     node,
@@ -60,7 +60,7 @@ running('both engines are shown, with one view and all shards', async () => {
   assert.match(out, /^engine +a +8 +\d+ +\d+ +\d+ +[\d,-]+\nengine +b +8 /m);
 });
 
-running('an instance is shown with what only its engine knows', async () => {
+running('shows an instance with facts that only its engine has', async () => {
   const { address, is_active, memory, last_cycles } = await dataOf('instance', id);
   assert.equal([is_active, memory], [true, { version: 3, generation: 1, cycle: 2 }]);
   assert.equal(
@@ -70,9 +70,9 @@ running('an instance is shown with what only its engine knows', async () => {
   assert.match(address, /^127\.0\.0\.1:\d+$/);
 });
 
-running('the journal of the owner holds what happened', async () => {
+running('shows the events in the journal of the owner', async () => {
   let out = '';
-  // What checkpoints have stored leaves a journal after a while: less than a busy machine may take.
+  // A journal deletes records after their checkpoint: sooner than a busy machine may get here.
   for (let tries = 0; tries < 3 && !out.includes('observed assertion 0.4'); tries += 1) {
     const newest = await createInstance(cluster.caller, { name: 'Ben' });
     const observation = observationAt(0, { mode_target: 'ASSERTION', signal_strength: 0.4 });
@@ -85,7 +85,7 @@ running('the journal of the owner holds what happened', async () => {
 });
 
 running(
-  'a drained engine has no shards, callers notice nothing, the history is whole',
+  'drains an engine of all its shards, without failed calls and with the whole history',
   async () => {
     const { incarnation: owner } = await dataOf('instance', id);
     const nodes: { node: string; incarnation: string }[] = await dataOf('nodes');
@@ -116,7 +116,7 @@ running(
   },
 );
 
-running('the last engine is not drained', async () => {
+running('does not drain the last engine', async () => {
   const [{ node }] = (await dataOf('nodes', '--service', 'engine')).filter(
     ({ state }: { state: string }) => state === 'serving',
   );
@@ -125,7 +125,7 @@ running('the last engine is not drained', async () => {
   assert.match(err, /^ctl: there is no other node to take its shards\n$/);
 });
 
-running('a cluster in memory is nothing that ctl could see', async () => {
+running('reports that it cannot read a cluster in memory', async () => {
   const run = runMain(['ctl', 'nodes'], {});
   assert.is(await run.ended, 1);
   assert.match(run.stderr(), /^ctl: SERVICE_STORAGE: of a cluster in memory/);

@@ -24,41 +24,41 @@ import { addKey } from '#test/storage/stored-keys';
 import { someUser } from '#test/storage/user-store-contract';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** The incarnations that owned the shards of the source, and have died. */
+/** The dead incarnations that owned the shards of the source. */
 export const DEAD = { engine: 'e1', limiter: 'l1' } as const;
 
-/** What the engine had not stored when it died, besides what it had. */
+/** Changes that the engine had not stored when it died. */
 export const LATE = { created: 'inst_00000000000000b1', deleted: 'inst_00000000000000b2' } as const;
 
-/** An instance that was deleted, of which the marker is stored. */
+/** A deleted instance whose marker is stored. */
 const GONE = 'inst_00000000000000b3';
 
-/** An account besides that of the exports: it has people and no instance. */
+/** A second account, which is not exported: it has people and no instance. */
 export const OTHER_ID = 'Acc0unt00002';
 
-/** Records wait so long at most until they are appended, in milliseconds. */
+/** Maximum time for which records wait for their append, in milliseconds. */
 const GATHERING_MS_MAX = 50;
 
-/** An account that was deleted. */
+/** A deleted account. */
 const DELETED_ID = 'Acc0unt00009';
 
-/** Stores of an installation with something of everything, whose processes have died. */
+/** Stores of an installation with rows of every kind, whose processes have died. */
 export type DeadInstallation = AsyncDisposable & {
   readonly cluster: Cluster;
-  /** The engine as it was when it died: what it answers, its successor must. */
+  /** The engine just before it died: its successor must give the same answers. */
   readonly engine: EngineClient;
 };
 
-/** Does a write, or does not, or says that it failed. */
+/** Runs a write, drops it, or reports a failure. */
 type OnWrite = (write: () => Promise<unknown>, name: string) => Promise<unknown>;
 
-/** The stores of an installation, as a copy sees them. */
+/** The stores of an installation in the form that a copy uses. */
 export function seenBy(name: string, { stores }: Cluster): NamedStores {
   const { people, ...others } = stores;
   return { ...others, users: people.users, members: people.members, name };
 }
 
-/** The same stores, every write of which goes through `onWrite`. */
+/** The same stores; every write goes through `onWrite`. */
 export function watched(
   { name, ownSecret: _, ...stores }: NamedStores,
   onWrite: OnWrite,
@@ -76,7 +76,7 @@ export function watched(
   return { ...Object.fromEntries(each), name };
 }
 
-/** The methods with which a copy writes. */
+/** The methods through which a copy writes. */
 const WRITES = new Set([
   ...['create', 'changeKeys', 'beginDeletion', 'endDeletion', 'endImport'],
   ...['put', 'note', 'append', 'begin', 'seal', 'change', 'fixCount', 'fixCluster'],
@@ -104,7 +104,7 @@ function nameOf(place: Place): string {
   return place.kind === 'sqlite' ? `sqlite:${place.file}` : 'cassandra:b';
 }
 
-/** The time of the fixture, in which no wait takes any. */
+/** The fixture's clock, on which every wait ends at once. */
 export function hasty(): Clock {
   const time = new ManualClock(START_MS);
   return {
@@ -114,7 +114,7 @@ export function hasty(): Clock {
   };
 }
 
-/** The time of an engine that lives so short that it gathers records, and stores nothing. */
+/** A clock for an engine that ends before it stores anything: it gathers records. */
 function shortLived(): Clock {
   const time = new ManualClock(START_MS);
   return {
@@ -127,7 +127,7 @@ function shortLived(): Clock {
   };
 }
 
-/** Makes one. */
+/** Creates the dead installation. */
 export async function deadInstallation(): Promise<DeadInstallation> {
   const cluster = await source();
   await ownedByDead(cluster);
@@ -136,11 +136,11 @@ export async function deadInstallation(): Promise<DeadInstallation> {
   const journal = linesIn(cluster);
   const engine = engineOn(cluster, shortLived(), journal);
   await askedBeforeDeath(engine);
-  // It never ends in good order, which would store what it has.
+  // The cluster stays open: closing normally would store the unstored changes.
   return { cluster, engine, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
 }
 
-/** An installation of which nothing is there yet. */
+/** An empty installation. */
 export async function emptyInstallation(): Promise<Cluster> {
   return await clusterInMemory([]);
 }
@@ -156,7 +156,7 @@ async function ownedByDead({ stores: { shards, journals } }: Cluster): Promise<v
       await shards.change({ service, shard, from: row, owner });
     }
   }
-  // What a limiter that waits for callers has written.
+  // Slots that a limiter writes for waiting callers.
   for (const slot of [5, 6]) {
     const append = { incarnation: DEAD.limiter, slot, lowWaterMark: 5, deleteBelow: undefined };
     await journals.append({ ...append, records: encodeGroup([]) });
@@ -170,7 +170,7 @@ async function withOthers({ stores }: Cluster): Promise<void> {
   const account = { name: 'Other', plan: 'free', status: 'active', createdAtMs: 2 } as const;
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
   await accounts.create({ ...account, limits, id: OTHER_ID });
-  // Expired so long ago that it is not shown any more.
+  // Expired so long ago that the key is no longer shown.
   await addKey(accounts, OTHER_ID, { ...KEY, expiresAtMs: 9 });
   await accounts.create({ ...account, limits, id: DELETED_ID });
   await accounts.beginDeletion(DELETED_ID, 3);
@@ -204,7 +204,7 @@ async function withOthers({ stores }: Cluster): Promise<void> {
   }
 }
 
-/** Answers that are stored, one of them too old to be given again, and the marker of an instance. */
+/** Adds stored answers, one of them expired, and the marker of an instance. */
 async function withAnswers(cluster: Cluster): Promise<void> {
   {
     await using engine = engineOn(cluster);
@@ -227,7 +227,7 @@ const KEY = {
   createdAtMs: 5,
 } as const;
 
-/** A journal whose lines become the slots of the dead engine, behind those that it had. */
+/** A journal whose lines become slots of the dead engine, after its existing slots. */
 function linesIn({ stores: { journals } }: Cluster): Journal {
   let slot = 2;
   return {

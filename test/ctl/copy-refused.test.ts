@@ -31,7 +31,7 @@ refused.after.each(async () => {
 const source = () => seenBy('sqlite:a', dead.cluster);
 const there = (target: Cluster) => seenBy('cassandra:b', target);
 
-/** The one line with which a copy ends. */
+/** The single line with which a copy fails. */
 async function refusal(from: NamedStores, to: NamedStores, argv?: readonly string[]) {
   const { code, out, err } = await copy(from, to, argv === undefined ? {} : { argv });
   assert.is.not(code, 0, out);
@@ -62,13 +62,13 @@ for (const [argv, text] of [
   });
 }
 
-refused('for a source that no node ever had', async () => {
+refused('for a source that has never had a node', async () => {
   await using empty = await emptyInstallation();
   await using target = await emptyInstallation();
   assert.match(await refusal(there(empty), there(target)), /^no engine has ever owned a shard/);
 });
 
-refused('for a source whose nodes run, which are left alone', async () => {
+refused('for a source whose nodes run, and does not stop them', async () => {
   const { journals } = dead.cluster.stores;
   let slot = 100;
   const growing: NamedStores = {
@@ -92,7 +92,7 @@ refused('for a source whose nodes run, which are left alone', async () => {
   assert.is(await journals.isSealed(DEAD.engine), false);
 });
 
-refused('where a node begins at the source meanwhile', async () => {
+refused('when a node starts at the source meanwhile', async () => {
   const { accounts, journals } = dead.cluster.stores;
   const beginning: NamedStores = {
     ...source(),
@@ -126,7 +126,7 @@ refused('for a target with another number of shards', async () => {
   );
 });
 
-refused('for a finished copy that has been served since', async () => {
+refused('for a complete copy that has been served since', async () => {
   await using target = await emptyInstallation();
   assert.is((await copy(source(), there(target))).code, 0);
   const { shards } = target.stores;
@@ -138,7 +138,7 @@ refused('for a finished copy that has been served since', async () => {
   );
 });
 
-refused('for a target with an account that is none of the source', async () => {
+refused('for a target with an account that the source does not have', async () => {
   await using target = await emptyInstallation();
   const first = await copy(source(), there(target));
   assert.is(first.code, 0);
@@ -179,7 +179,7 @@ refused('for a head that cannot be read', async () => {
   );
 });
 
-refused('for a journal that lacks a record', async () => {
+refused('for a journal with a missing record', async () => {
   const { journals } = dead.cluster.stores;
   const lacking: NamedStores = {
     ...source(),
@@ -204,7 +204,7 @@ refused('for a journal that lacks a record', async () => {
 
 const EMPTY = Buffer.from('[1,[\n\n]]');
 
-const differing = suite('a copy that has become another');
+const differing = suite('a difference between the copies');
 
 differing.before.each(async () => {
   dead = await deadInstallation();
@@ -238,7 +238,7 @@ for (const table of ['history', 'drift'] as const) {
   });
 }
 
-differing('in an instance that is at the target alone is found, unless it is deleted', async () => {
+differing('is found when only the target has an instance, unless it is deleted', async () => {
   await using target = await emptyInstallation();
   assert.is((await copy(source(), there(target))).code, 0);
   const { instances } = target.stores;
@@ -252,7 +252,7 @@ differing('in an instance that is at the target alone is found, unless it is del
   assert.is(await refusal(source(), there(target)), 'bucket 0 has 1 more heads at the target');
 });
 
-differing('at both ends from what its rows say is copied, and said', async () => {
+differing('between head and rows on both sides is copied and reported', async () => {
   await changeHead(dead.cluster.stores.instances, IDS.long, (head) => {
     return { model: head.model.with(5, 0.123) };
   });
@@ -265,8 +265,8 @@ differing('at both ends from what its rows say is copied, and said', async () =>
   assert.is((await target.stores.accounts.find(ACCOUNT_ID))?.account.status, 'suspended');
 });
 
-differing('in nothing, but lacks drift events at both ends, is said', async () => {
-  // The newest ones, as if they had been in a chunk that cannot be found.
+differing('is reported as missing drift events on both sides of equal copies', async () => {
+  // The newest events are missing, as if their chunk could not be found.
   await changeHead(dead.cluster.stores.instances, IDS.long, ({ driftCount }) => {
     return { newestDrift: { after: driftCount, rows: '' } };
   });
@@ -276,7 +276,7 @@ differing('in nothing, but lacks drift events at both ends, is said', async () =
   assert.ok(out.split('\n').at(-1)?.includes(IDS.long), out);
 });
 
-refused('when no stores can be opened', async () => {
+refused('is an error when no stores can be opened', async () => {
   const { code, err } = await ctl(['copy', '--from', 'sqlite:a', '--to', 'cassandra'], {});
   assert.equal([code, err], [1, 'ctl: this test names no stores']);
 });

@@ -13,15 +13,17 @@ import {
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 import { everythingStored } from '#test/ctl/everything-stored';
 
-/** Every how manieth write a copy is cut at, or loses: the others of a kind are the same again. */
+/**
+ * Interval of the writes at which a copy is stopped or loses a write: the others of a kind repeat.
+ */
 const EVERY = 5;
 
 let dead: DeadInstallation;
 let whole: unknown;
-/** The names of the writes of a whole copy, in their order. */
+/** The names of the writes of a whole copy, in order. */
 const writes: string[] = [];
 
-const resumed = suite('a copy that was cut');
+const resumed = suite('a copy that was interrupted');
 
 resumed.before(async () => {
   dead = await deadInstallation();
@@ -40,7 +42,7 @@ resumed.after(async () => {
 const source = () => seenBy('sqlite:a', dead.cluster);
 const there = (target: Cluster) => seenBy('cassandra:b', target);
 
-/** Places in the order of the writes: of each kind the first, the last, and some between. */
+/** Positions in the order of the writes: the first and last of each kind, and some in between. */
 function places(): number[] {
   const isShown = (place: number) =>
     place % EVERY === 0 ||
@@ -49,7 +51,7 @@ function places(): number[] {
   return writes.keys().filter(isShown).toArray();
 }
 
-/** Copies until the nth write, before or after which the process ends. */
+/** Copies until write number `last`, before or after which the process ends. */
 async function cutAt(target: Cluster, last: number, isWritten: boolean) {
   let done = -1;
   const ending = watched(there(target), async (write) => {
@@ -62,7 +64,7 @@ async function cutAt(target: Cluster, last: number, isWritten: boolean) {
   assert.equal([code, err], [1, 'ctl: ended here']);
 }
 
-resumed('anywhere comes to the same when it is run again', async () => {
+resumed('anywhere has the same result after it is run again', async () => {
   for (const place of places()) {
     await using target = await emptyInstallation();
     await cutAt(target, place, place % 2 === 0);
@@ -73,7 +75,7 @@ resumed('anywhere comes to the same when it is run again', async () => {
   }
 });
 
-resumed('is served by no node before it is whole', async () => {
+resumed('is served by no node before it is complete', async () => {
   await using target = await emptyInstallation();
   await cutAt(target, writes.indexOf('instances.checkpoint') + 1, true);
   await target.joinEngine('a');
@@ -84,7 +86,7 @@ resumed('is served by no node before it is whole', async () => {
   assert.match(err, /^ctl: cassandra:b has been served, or its source has, since the copy began/);
 });
 
-resumed('lets no caller in before it is whole', async () => {
+resumed('admits no caller before it is complete', async () => {
   await using target = await emptyInstallation();
   await cutAt(target, writes.indexOf('accounts.endImport'), false);
   const accounts = await target.stores.accounts.list({ afterId: undefined, limit: 10 });
@@ -94,7 +96,7 @@ resumed('lets no caller in before it is whole', async () => {
   );
 });
 
-resumed('does not write again what is there', async () => {
+resumed('does not repeat completed writes', async () => {
   await using target = await emptyInstallation();
   await cutAt(target, writes.indexOf('accounts.endImport'), false);
   const again: string[] = [];
@@ -112,7 +114,7 @@ resumed('does not write again what is there', async () => {
 
 const noticed = suite('a write of a copy that a store has lost');
 
-noticed('is noticed, or changes nothing', async () => {
+noticed('is detected, or makes no difference', async () => {
   const unnoticed: string[] = [];
   for (const place of places()) {
     await using target = await emptyInstallation();

@@ -33,7 +33,7 @@ whole.after(async () => {
 
 const source = () => seenBy('sqlite:a', dead.cluster);
 
-whole('says what there is, and that both sides are equal', async () => {
+whole('reports its counts, and that both sides are equal', async () => {
   await using target = await emptyInstallation();
   const { code, out, err } = await copy(source(), seenBy('cassandra:b', target));
   assert.equal([code, err], [0, '']);
@@ -44,7 +44,7 @@ whole('says what there is, and that both sides are equal', async () => {
   ]);
 });
 
-whole('has everything, but for answers that are never given again', async () => {
+whole('contains everything except expired answers', async () => {
   await using target = await emptyInstallation();
   assert.is((await copy(source(), seenBy('cassandra:b', target))).code, 0);
   const there = await everythingStored(seenBy('b', target), 1);
@@ -57,7 +57,7 @@ whole('has everything, but for answers that are never given again', async () => 
 type Stored = { instances: { answers: { answer: { key: string } }[] } };
 
 whole(
-  'is served by nodes that take over from those that died, and answers as they did',
+  'is served by nodes that take over from the dead ones, and gives the same answers',
   async () => {
     await using target = await emptyInstallation();
     const { code, err } = await copy(source(), seenBy('cassandra:b', target));
@@ -99,12 +99,12 @@ whole('that is run again writes nothing, and compares everything again', async (
   assert.is(code, 0);
   assert.match(out, /^5 instances of them were there from an earlier try\.$/m);
   assert.match(out, /^Both sides are equal/m);
-  // Each of these asks what is there, and changes nothing.
+  // These calls only read.
   const asking = ['accounts.changeKeys', 'shards.fixCluster', 'shards.fixCount'];
   assert.equal([...new Set(writes)].sort(), asking);
 });
 
-whole('goes back to where it comes from, and there is no difference', async () => {
+whole('can be copied back, without any difference', async () => {
   await using there = await emptyInstallation();
   assert.is((await copy(source(), seenBy('cassandra:b', there))).code, 0);
   await using back = await emptyInstallation();
@@ -119,7 +119,7 @@ whole('goes back to where it comes from, and there is no difference', async () =
   );
 });
 
-whole('says how far it has come, beside its result', async () => {
+whole('prints its progress separately from its result', async () => {
   await using target = await emptyInstallation();
   let nowMs = 0;
   const clock: Clock = {
@@ -135,7 +135,7 @@ whole('says how far it has come, beside its result', async () => {
   assert.not.match(out, /(copied|compared): /m);
 });
 
-whole('in JSON has the same counts', async () => {
+whole('has the same counts in JSON', async () => {
   await using target = await emptyInstallation();
   const argv = ['copy', '--from', 'sqlite:a', '--to', 'cassandra', '--json'];
   const { out } = await copy(source(), seenBy('cassandra:b', target), { argv });
@@ -146,7 +146,7 @@ whole('in JSON has the same counts', async () => {
   });
 });
 
-whole('whose tail brings the trim that the rows have seen already contradicts nothing', () => {
+whole('accepts a trim in the tail that the rows already reflect', () => {
   const compared = new Compared();
   compared.add(IDS.long, { kind: 'different', differences: ['row 1 is not there'] });
   compared.add(LATE.created, { kind: 'different', differences: ['row 1 is not there'] });

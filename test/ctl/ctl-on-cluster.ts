@@ -3,18 +3,18 @@ import { type clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctl } from '#test/ctl/ctl-run';
 import { soon } from '#test/support/soon';
 
-/** A cluster that ctl looks at. */
+/** A cluster for `ctl`. */
 export type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
 
-/** Longest wait for the cluster to come to what it should be, in milliseconds. */
+/** Maximum wait for the cluster to reach a state, in milliseconds. */
 const SETTLED_MS_MAX = 20_000;
 
 /** The instance of these tests. */
 export const ID = 'inst_00000000000000aa';
 
-/** What commands say about a cluster. */
+/** Outputs of `ctl` commands on a cluster. */
 export function ctlOn({ ports: cluster }: Cluster) {
-  /** What a command prints for people. */
+  /** The text output of a command. */
   const text = async (...argv: string[]) => {
     const { code, out, err } = await ctl(argv, { cluster });
     assert.is(code, 0, err);
@@ -22,9 +22,9 @@ export function ctlOn({ ports: cluster }: Cluster) {
   };
   return {
     text,
-    /** What a command says to machines. */
+    /** The JSON output of a command. */
     data: async (...argv: string[]) => JSON.parse(await text(...argv, '--json')),
-    /** The one line with which a command is refused. */
+    /** The single line with which a command is refused. */
     refusal: async (...argv: string[]) => {
       const { code, out, err } = await ctl(argv, { cluster });
       assert.is.not(code, 0, out);
@@ -34,17 +34,17 @@ export function ctlOn({ ports: cluster }: Cluster) {
   };
 }
 
-/** Until the engines serve this many shards each, by name. */
+/** Waits until the engines serve these numbers of shards, by name. */
 export async function serving(cluster: Cluster, shares: Record<string, number>): Promise<void> {
   await sharing(shares, (name) => cluster.node(name));
 }
 
-/** Until the limiters serve this many shards each, by name. */
+/** Waits until the limiters serve these numbers of shards, by name. */
 export async function limiting(cluster: Cluster, shares: Record<string, number>): Promise<void> {
   await sharing(shares, (name) => cluster.limiter(name));
 }
 
-/** Until an engine has noticed that its journal is sealed. */
+/** Waits until an engine has detected that its journal is sealed. */
 export async function fenced(cluster: Cluster, name: string): Promise<void> {
   await settled('the notice of its end', () => cluster.node(name).incarnation === undefined);
 }
@@ -64,7 +64,7 @@ async function sharing(
 const settled = (what: string, isSo: () => boolean) =>
   soon(what, isSo, { withinMs: SETTLED_MS_MAX, everyMs: 50 });
 
-/** Drains the owner of the instance, which stores it; answers the node that it moves to. */
+/** Drains the owner of the instance, which stores it. Returns the new owner. */
 export async function storedByMoving(cluster: Cluster): Promise<string> {
   const { address } = await ctlOn(cluster).data('instance', ID);
   const [owner, other] = address === 'a:8100' ? ['a', 'b'] : ['b', 'a'];

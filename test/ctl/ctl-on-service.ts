@@ -12,7 +12,10 @@ export function run(argv: readonly string[], adminUrl: string) {
   return ctl(argv, { adminUrl, adminTokenFile: adminTokenFile() });
 }
 
-/** A limiter with one account, and `ctl` at its admin port. `used`: what every account has used, instead of what it has. */
+/**
+ * A limiter with one account, and `ctl` at its admin port. `used` replaces the usage of every
+ * account.
+ */
 export async function serviceUnderTest(used?: MeterUsage) {
   const fixture = await limiterUnderTest(custom(60, 100));
   const { limiter, clock, bugs } = fixture;

@@ -2,20 +2,20 @@ import type { ClusterPorts, FilePorts, StorePlaces } from '#ctl/command';
 import { runCtl } from '#ctl/ctl';
 import { type Clock, systemClock } from '#stdlib/clock';
 
-/** What a command looks at; a test names what its command needs. */
+/** Ports of a command; a test names those that its command needs. */
 export type CtlTarget = {
   readonly adminUrl?: string;
   readonly adminTokenFile?: string;
   readonly cluster?: ClusterPorts;
   readonly file?: FilePorts;
   readonly places?: StorePlaces;
-  /** What is typed when the command asks; undefined: there is no terminal. */
+  /** Input at the command's prompt; undefined: there is no terminal. */
   readonly typed?: string;
-  /** The clock of the deadline; undefined: the machine's. */
+  /** The clock of the deadline; undefined: the system clock. */
   readonly clock?: Clock;
 };
 
-/** Runs `ctl` in this process, to its end. */
+/** Runs `ctl` in this process until it exits. */
 export async function ctl(argv: readonly string[], target: CtlTarget) {
   const out: string[] = [];
   const err: string[] = [];

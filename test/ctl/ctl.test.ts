@@ -10,7 +10,7 @@ import type { MeterUsage } from '#grpc/admin';
 import { run, serviceUnderTest } from '#test/ctl/ctl-on-service';
 import { admitKey } from '#test/limiter/limiter-fixture';
 
-/** A month in which some cycles were lost, and nothing is known of keys. */
+/** A month with lost cycles, without usage by key. */
 const USAGE: MeterUsage = {
   limits: { requestsPerMinute: 60, cyclesPerMonth: 100 },
   requestsInWindow: 4,
@@ -29,7 +29,7 @@ const USAGE: MeterUsage = {
 
 const work = suite('ctl with a running service');
 
-work('creates an account and a key that works, and shows the key once', async () => {
+work('creates an account and a working key, and shows the key once', async () => {
   await using service = await serviceUnderTest();
   const created = await service.ctl('accounts', 'create', 'Ada & Co', '--plan', 'indie');
   assert.is(created.code, 0);
@@ -52,7 +52,7 @@ work('creates an account and a key that works, and shows the key once', async ()
   assert.not.ok(listed.out.includes(key.slice(19)));
 });
 
-work('makes read-only keys, with an end if one is given', async () => {
+work('creates read-only keys, with an expiry if one is given', async () => {
   await using service = await serviceUnderTest();
   const expires = '2026-02-01T00:00:00.000Z';
   const args = ['keys', 'create', service.id, '--scope', 'read', '--expires', expires, '--json'];
@@ -81,7 +81,7 @@ work('revokes a key at once', async () => {
   assert.is((await admitKey(service.limiter, service.key)).verdict, 'unknown_key');
 });
 
-work('chooses a model that the service has, and none again', async () => {
+work('sets a model that the service has, and unsets it', async () => {
   await using service = await serviceUnderTest();
   const chosen = await service.ctl('accounts', 'model', service.id, '1.0');
   assert.match(chosen.out, /^ACCOUNT +NAME +MODEL\n\w{12} +.* {2}1\.0$/m);
@@ -93,7 +93,7 @@ work('chooses a model that the service has, and none again', async () => {
   assert.is((await admitKey(service.limiter, service.key)).allowance?.modelVersion, undefined);
 });
 
-work('gives an account a retention of its own, and that of its plan again', async () => {
+work('sets a retention for an account, and restores that of its plan', async () => {
   await using service = await serviceUnderTest();
   const retention = (...args: string[]) =>
     service.ctl('accounts', 'retention', service.id, ...args);
@@ -117,7 +117,7 @@ work('gives an account a retention of its own, and that of its plan again', asyn
   assert.is((await retention('-5')).code, 2);
 });
 
-work('shows the plan that an account goes over to, and when', async () => {
+work('shows a scheduled plan change and its time', async () => {
   await using service = await serviceUnderTest();
   const atMs = Date.UTC(2026, 1, 1);
   const later = { choice: { plan: 'free' }, atMs } as const;
@@ -139,7 +139,7 @@ work('suspends and resumes an account', async () => {
   assert.is((await admitKey(service.limiter, service.key)).verdict, 'admitted');
 });
 
-work('changes plans, to enterprise with numbers only', async () => {
+work('changes plans, and to enterprise only with numbers', async () => {
   await using service = await serviceUnderTest();
   const plan = (...rest: string[]) => service.ctl('accounts', 'plan', service.id, ...rest);
   assert.match((await plan('free')).out, /free +active +10 +10000/);
@@ -151,7 +151,7 @@ work('changes plans, to enterprise with numbers only', async () => {
   assert.match((await service.ctl('accounts', 'list')).out, /enterprise/, 'nothing changed since');
 });
 
-work('repairs a month that a wrong clock has moved, and leaves a right one alone', async () => {
+work('repairs a month that a wrong clock has moved, and keeps a correct month', async () => {
   await using service = await serviceUnderTest();
   await service.admit(1, 3);
   await service.settle(1, 3);
@@ -170,7 +170,7 @@ work('repairs a month that a wrong clock has moved, and leaves a right one alone
   assert.match((await service.ctl('usage', 'reset', 'Nobody000001')).err, /no such account/);
 });
 
-work('shows what an account has used', async () => {
+work('shows the usage of an account', async () => {
   await using service = await serviceUnderTest();
   await service.admit(1, 3);
   const { out } = await service.ctl('usage', service.id);
@@ -181,7 +181,7 @@ work('shows what an account has used', async () => {
   assert.is(JSON.parse(json).cycles_reserved, 3);
 });
 
-work('shows what an account may still be granted, and what was lost of its cycles', async () => {
+work('shows the remaining cycles of an account, and its lost cycles', async () => {
   await using service = await serviceUnderTest(USAGE);
   const { out } = await service.ctl('usage', service.id);
   assert.match(out, /^requests +4 +- +60 +56 +14 +- +- +-$/m);
@@ -212,7 +212,7 @@ work('shows what an account may still be granted, and what was lost of its cycle
   });
 });
 
-work('shows months by day and key, and what is of no key apart', async () => {
+work('shows months by day and key, and usage without a key separately', async () => {
   const keys = [{ prefix: 'not known', cyclesByDay: [4] }];
   const finishedMonths = [{ endsAtMs: Date.UTC(2026, 0, 1), cyclesByDay: [0, 7], keys }];
   await using service = await serviceUnderTest({ ...USAGE, finishedMonths });
@@ -233,7 +233,7 @@ work('lists more accounts than fit a page', async () => {
   assert.is(new Set(JSON.parse(out).map(({ id }: { id: string }) => id)).size, 1_001);
 });
 
-const wrong = suite('ctl used wrongly');
+const wrong = suite('ctl with a wrong command line');
 
 // Report 37: a wrong command line was refused with raw texts of the parser and of the validator.
 wrong(
@@ -287,7 +287,7 @@ wrong(
   },
 );
 
-wrong('explains itself when asked, and when asked nothing', async () => {
+wrong('prints its help on request, and without arguments', async () => {
   for (const argv of [[], ['--help'], ['help']]) {
     const { code, out } = await run(argv, 'http://127.0.0.1:1');
     assert.is(code, 0);
@@ -359,7 +359,7 @@ echo "\${COMPREPLY[@]}"`;
 
 const unserved = suite('ctl without a service');
 
-unserved('says how to start one when no service listens', async () => {
+unserved('explains how to start a service when none listens', async () => {
   const { code, err } = await run(['accounts', 'list'], await freeAddress());
   assert.is(code, 1);
   assert.match(
@@ -368,7 +368,7 @@ unserved('says how to start one when no service listens', async () => {
   );
 });
 
-unserved('says so when something else listens there', async () => {
+unserved('reports that another program listens there', async () => {
   const server = createServer((_, response) => response.end('<html>'));
   const address = await listening(server);
   const { code, err } = await run(['accounts', 'list'], address);

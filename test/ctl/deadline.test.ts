@@ -11,7 +11,7 @@ import { Deadline, SILENT_MS_MAX } from '#ctl/deadline';
 import { ctl } from '#test/ctl/ctl-run';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** A promise that nothing settles, as a server that hangs leaves one. */
+/** A promise that never resolves, as for a server that hangs. */
 const never = <Result = never>() => new Promise<Result>(() => undefined);
 
 /** Ports of a cluster whose stores never answer. */
@@ -20,7 +20,7 @@ function hangingCluster(clock: ManualClock): ClusterPorts {
   return { clock, shards: hanging, instances: hanging, accounts: hanging } as never;
 }
 
-/** Moves a clock on, second by second, until `work` is done; answers its result and the seconds. */
+/** Moves a clock second by second until `work` ends. Returns its result and the seconds. */
 async function passing<Result>(clock: ManualClock, work: Promise<Result>) {
   let isDone = false;
   const watched = work.finally(() => {
@@ -35,7 +35,7 @@ async function passing<Result>(clock: ManualClock, work: Promise<Result>) {
   return { result: await watched, seconds };
 }
 
-const hanging = suite('ctl while something hangs');
+const hanging = suite('ctl while a server hangs');
 
 // Report 32: a command had no deadline of its own, and waited for a hanging server without end.
 hanging('ends with 1 and names the call that is not answered', async () => {
@@ -55,13 +55,13 @@ hanging('ends with 1 and names the call that is not answered', async () => {
   }
 });
 
-hanging('waits as long as --timeout says', async () => {
+hanging('waits for the time of --timeout', async () => {
   const clock = new ManualClock();
   const ran = ctl(['nodes', '--timeout', '7'], { clock, cluster: hangingCluster(clock) });
   assert.is((await passing(clock, ran)).seconds, 7);
 });
 
-/** `ctl` with what a test says about opening and closing a cluster. */
+/** `ctl` with custom functions to open and close a cluster. */
 function onCluster(clock: ManualClock, openCluster: () => Promise<ClusterPorts & AsyncDisposable>) {
   const said: string[] = [];
   const print = (text: string) => void said.push(text);
@@ -88,7 +88,7 @@ hanging('ends when its stores can be neither opened nor closed', async () => {
 
 const progress = suite('the deadline of a command');
 
-progress('begins again with each answer, also of ports that were opened', async () => {
+progress('restarts with each answer, also of ports opened later', async () => {
   const clock = new ManualClock();
   const deadline = new Deadline(clock, SILENT_MS_MAX);
   const wait = () => new Promise<void>((resolve) => void clock.after(20_000, resolve));
@@ -114,7 +114,7 @@ progress('begins again with each answer, also of ports that were opened', async 
   assert.equal([result, seconds], [[0, 1, 2], 100]);
 });
 
-progress('pauses while a person is asked', async () => {
+progress('pauses during a prompt', async () => {
   const clock = new ManualClock();
   const deadline = new Deadline(clock, SILENT_MS_MAX);
   const asked = () =>
@@ -123,7 +123,7 @@ progress('pauses while a person is asked', async () => {
   assert.is(result, 'yes');
 });
 
-progress('does not count time in which the program itself was busy', async () => {
+progress('excludes time in which the program itself was busy', async () => {
   const clock = new ManualClock();
   let busyMs = 0;
   const lateClock = {
@@ -140,7 +140,7 @@ progress('does not count time in which the program itself was busy', async () =>
   assert.is(await bound, 'vacuumed');
 });
 
-const pipes = suite('ctl with a pipe that nobody writes to');
+const pipes = suite('ctl with a pipe without a writer');
 
 // Report 32: a pipe in the place of a file was waited for without end.
 pipes('refuses it in the place of a token, an audit trail, an export and a backup', async () => {

@@ -24,7 +24,7 @@ const ACCOUNT: Account = {
 
 const IDS = Array.from({ length: 70 }, (_, index) => `inst_${String(index).padStart(16, '0')}`);
 
-/** Two minutes in half a second. */
+/** Speed of the clock: two minutes pass in half a second. */
 const HASTE = 240;
 const HASTY: Clock = {
   ...systemClock,
@@ -75,7 +75,7 @@ async function assertDeleted(cluster: Cluster, ids = IDS): Promise<void> {
   }
 }
 
-deletion('leaves nothing of the account and its instances, and says so', async () => {
+deletion('deletes the account and all its instances, and prints so', async () => {
   await using cluster = await withAccount();
   const { code, out, err } = await deleting(cluster);
   assert.equal([code, err], [0, '']);
@@ -85,7 +85,7 @@ deletion('leaves nothing of the account and its instances, and says so', async (
   assert.equal([...new Set(cluster.announced)], [ACCOUNT_ID]);
 });
 
-deletion('is written down first, or does not begin', async () => {
+deletion('writes its audit line first, or does not start', async () => {
   await using cluster = await withAccount();
   const seen: unknown[] = [];
   const down = async (...[, , lines]: Parameters<AuditStore['append']>) => {
@@ -102,7 +102,7 @@ deletion('is written down first, or does not begin', async () => {
   assert.equal([found?.account.status, found?.keys[0]?.revokedAtMs], ['active', undefined]);
 });
 
-deletion('done again says that it was done', async () => {
+deletion('reports on a second run that the account is deleted', async () => {
   await using cluster = await withAccount();
   await deleting(cluster);
   const { code, out } = await deleting(cluster);
@@ -125,7 +125,7 @@ deletion('revokes the keys before it deletes the first instance', async () => {
   assert.is((await cluster.stores.listings.load(ACCOUNT_ID)).length, 70);
 });
 
-deletion('that was stopped half-way goes on when it is run again', async () => {
+deletion('continues after an interruption when it is run again', async () => {
   await using cluster = await withAccount();
   let asked = 0;
   const openActing = async () => {
@@ -143,7 +143,7 @@ deletion('that was stopped half-way goes on when it is run again', async () => {
   await assertDeleted(cluster);
 });
 
-deletion('finds what a call that was under way has still created', async () => {
+deletion('deletes instances that a call in progress has still created', async () => {
   await using cluster = await withAccount();
   const late = 'inst_00000000000000ff';
   let waits = 0;
@@ -161,18 +161,18 @@ deletion('finds what a call that was under way has still created', async () => {
   await assertDeleted(cluster, [late]);
 });
 
-deletion('waits two minutes for such calls', async () => {
+deletion('waits two minutes for calls in progress', async () => {
   await using cluster = await withAccount();
   const startedMs = HASTY.monotonicMs();
   assert.is((await deleting(cluster)).code, 0);
   const tookMs = HASTY.monotonicMs() - startedMs;
-  // Its timers are as exact as a millisecond.
+  // The clock's timers are exact to a millisecond.
   assert.ok(tookMs > 119_000, `${tookMs} ms`);
 });
 
-const asking = suite('ctl accounts delete asks');
+const asking = suite('the confirmation of ctl accounts delete');
 
-asking('for the id, and deletes nothing when another one is typed', async () => {
+asking('requires the id, and another id deletes nothing', async () => {
   await using cluster = await withAccount();
   const target = { cluster: { ...cluster.ports, clock: HASTY }, typed: 'Acc0unt00002' };
   const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], target);
@@ -183,7 +183,7 @@ asking('for the id, and deletes nothing when another one is typed', async () => 
   await assertDeleted(cluster);
 });
 
-asking('not at all where there is no terminal, and deletes nothing', async () => {
+asking('is impossible without a terminal, and then nothing is deleted', async () => {
   await using cluster = await withAccount();
   const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], { cluster: cluster.ports });
   assert.is(code, 1);
@@ -191,7 +191,7 @@ asking('not at all where there is no terminal, and deletes nothing', async () =>
   assert.is((await cluster.stores.accounts.find(ACCOUNT_ID))?.account.status, 'active');
 });
 
-asking('for an account that there is', async () => {
+asking('is requested only for an existing account', async () => {
   await using cluster = await clusterInMemory(['a']);
   const unknown = await ctl(['accounts', 'delete', ACCOUNT_ID, '--yes'], {
     cluster: cluster.ports,

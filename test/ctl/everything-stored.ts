@@ -3,7 +3,7 @@ import type { CopiedStores } from '#ctl/command';
 import { everyAccount } from '#ctl/work';
 import type { InstanceHead, PagedInstances } from '#storage/ports/instances';
 
-/** All that stores have in the buckets up to `buckets`, in an order that is always the same. */
+/** Contents of all stores in the buckets up to `buckets`, in a fixed order. */
 export async function everythingStored(stores: CopiedStores, buckets: number): Promise<unknown> {
   const accounts = await Array.fromAsync(everyAccount(stores.accounts));
   const users = (await Array.fromAsync(stores.users.pages())).flat();

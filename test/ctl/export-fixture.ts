@@ -43,7 +43,7 @@ export const ACCOUNT: Account = {
   createdAtMs: 1,
 };
 
-/** Its keys: one of each kind. */
+/** The account's keys: one of each kind. */
 export const KEYS: readonly ApiKeyRecord[] = [
   keyOf(1, {}),
   keyOf(2, { scope: 'read', revokedAtMs: 7 }),
@@ -54,7 +54,7 @@ export const KEYS: readonly ApiKeyRecord[] = [
   }),
 ];
 
-/** Its instances, by what is special about each. */
+/** The account's instances, by their special case. */
 export const IDS = {
   empty: 'inst_00000000000000a1',
   drifting: 'inst_00000000000000a2',
@@ -62,7 +62,7 @@ export const IDS = {
   long: 'inst_00000000000000a4',
 } as const;
 
-/** Observations of the long one: with their contexts more than is written at once. */
+/** Observations of the long instance: their contexts exceed the bytes of one write. */
 const LONG = 700;
 
 const CONFIG = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
@@ -70,7 +70,7 @@ const CONFIG = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 /** A context that JSON must escape. */
 const CONTEXT = JSON.stringify({ text: `"\\\n\u2028ä€😀${'x'.repeat(3_000)}` });
 
-/** Stores of an installation in which the account is, every instance of it stored. */
+/** Stores of an installation with the account and all its instances stored. */
 export async function source(): Promise<Cluster> {
   const cluster = await clusterInMemory([]);
   const { accounts } = cluster.stores;
@@ -97,7 +97,7 @@ export async function source(): Promise<Cluster> {
   return cluster;
 }
 
-/** An engine alone on the stores of a cluster; what it has is stored when it ends. */
+/** A single engine on the stores of a cluster; it stores everything when it ends. */
 export function engineOn(
   { stores }: Cluster,
   clock: Clock = new ManualClock(START_MS),
@@ -108,7 +108,7 @@ export function engineOn(
   return composeEngine(CONFIG, ports);
 }
 
-/** Asks an engine as the account does. */
+/** Calls an engine as the account does. */
 export function askerOf(engine: EngineClient) {
   let lastCallId = 0;
   return async (instanceId: string, command: EngineCommand) => {
@@ -134,18 +134,18 @@ export async function exportOf(cluster: Cluster): Promise<string> {
   return written;
 }
 
-/** Imports a text as a file of its own. */
+/** Imports a text from its own file. */
 export async function importOf(cluster: Cluster, text: string | Buffer) {
   await using folder = await folderOfTest();
   const path = join(folder.path, 'export.ndjson');
   await writeFile(path, text);
-  // A clock that does not go on: a slow machine would say how far the work has come.
+  // A clock that stands, so that a slow machine prints no progress.
   const clock = new ManualClock(START_MS);
   const { code, out, err } = await ctl(['import', path], { cluster: { ...cluster.ports, clock } });
   return { code, out, err: err.replaceAll(path, 'FILE') };
 }
 
-/** Does a task of a clock as soon as everything else has had its turn. */
+/** Runs a timer's task once all other work has had its turn. */
 export function soon(task: () => void): Disposable {
   const immediate = setImmediate(task);
   return { [Symbol.dispose]: () => clearImmediate(immediate) };
@@ -157,12 +157,12 @@ export async function folderOfTest() {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
 }
 
-/** What a file has in it. */
+/** The content of a file. */
 export function textOf(path: string): Promise<string> {
   return readFile(path, 'utf8');
 }
 
-/** An export with one of its lines changed, and its last line made to fit again. */
+/** An export with one changed line and a matching last line. */
 export function changed(
   text: string,
   kind: string,
@@ -174,7 +174,7 @@ export function changed(
   return closed(lines.slice(0, -1), JSON.parse(lines.at(-1) ?? ''));
 }
 
-/** Lines with the digest that belongs to them behind them. */
+/** Lines followed by the line with their digest. */
 export function closed(lines: readonly string[], end: object): string {
   const before = lines.map((line) => `${line}\n`).join('');
   const sha256 = createHash('sha256').update(before).digest('hex');

@@ -26,7 +26,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const lines = suite('an export');
 
-lines('is lines of JSON in a fixed order, counted and with a digest at the end', async () => {
+lines('is lines of JSON in a fixed order, with counts and a digest at the end', async () => {
   await using from = await source();
   const written = await exportOf(from);
   assert.is(await exportOf(from), written);
@@ -50,7 +50,7 @@ lines('is lines of JSON in a fixed order, counted and with a digest at the end',
   assert.is(createHash('sha256').update(written.slice(0, start)).digest('hex'), sha256);
 });
 
-lines('to a file is readable by its owner alone, and never written over another', async () => {
+lines('to a file is readable by its owner only, and never overwrites another file', async () => {
   await using from = await source();
   await using folder = await folderOfTest();
   const path = join(folder.path, 'a.ndjson');
@@ -65,7 +65,7 @@ lines('to a file is readable by its owner alone, and never written over another'
   assert.match(again.err, /a\.ndjson is there already/);
 });
 
-lines('to a file that another command writes is refused, and leaves it as it is', async () => {
+lines('to a file that another command writes is refused, and leaves it unchanged', async () => {
   await using from = await source();
   await using folder = await folderOfTest();
   const path = join(folder.path, 'a.ndjson');
@@ -76,7 +76,7 @@ lines('to a file that another command writes is refused, and leaves it as it is'
   assert.is(await textOf(`${path}.part`), 'begun');
 });
 
-lines('of an account that is not there is refused, and leaves no file', async () => {
+lines('of an unknown account is refused, and leaves no file', async () => {
   await using from = await source();
   await using folder = await folderOfTest();
   const path = join(folder.path, 'a.ndjson');
@@ -86,7 +86,7 @@ lines('of an account that is not there is refused, and leaves no file', async ()
   assert.is(other.code, 0, other.err);
 });
 
-lines('waits for what is listed and not stored yet', async () => {
+lines('waits for instances that are listed and not stored yet', async () => {
   await using from = await source();
   const { instances } = from.stores;
   let reads = 0;
@@ -105,7 +105,7 @@ lines('waits for what is listed and not stored yet', async () => {
   assert.ok(written.includes(IDS.reset));
 });
 
-lines('waits as long for what was created while a large account was read', async () => {
+lines('waits as long for instances created while a large account was read', async () => {
   await using from = await source();
   const time = new ManualClock(START_MS);
   const clock: Clock = {
@@ -118,7 +118,7 @@ lines('waits as long for what was created while a large account was read', async
   const slow: typeof instances = {
     ...instances,
     async readHead(id) {
-      // The others are read for longer than anything takes to be stored.
+      // Reading the other instances takes longer than storing any instance.
       if (id !== IDS.reset) time.advance(200_000);
       else reads += 1;
       return id === IDS.reset && reads === 1 ? undefined : await instances.readHead(id);
@@ -130,7 +130,7 @@ lines('waits as long for what was created while a large account was read', async
   assert.ok(written.includes(IDS.reset));
 });
 
-lines('leaves out an instance that is deleted meanwhile', async () => {
+lines('omits an instance that is deleted meanwhile', async () => {
   await using from = await source();
   const { instances } = from.stores;
   const head = await instances.readHead(IDS.long);
@@ -164,7 +164,7 @@ lines('leaves out an instance that is deleted meanwhile', async () => {
 
 const imported = suite('an imported account');
 
-imported('answers as it did where it comes from, with its keys, and is verified', async () => {
+imported('answers as at its source, with its keys, and is verified', async () => {
   await using from = await source();
   await using to = await target();
   const { code, out, err } = await importOf(to, await exportOf(from));
@@ -187,7 +187,7 @@ imported('answers as it did where it comes from, with its keys, and is verified'
   assert.equal(to.bugs, []);
 });
 
-imported('is stored as it would have been by an engine', async () => {
+imported('is stored exactly as an engine would store it', async () => {
   await using from = await source();
   await using to = await target();
   await importOf(to, await exportOf(from));
@@ -203,7 +203,7 @@ imported('is stored as it would have been by an engine', async () => {
   assert.equal((await listed(to)).sort(byId), (await listed(from)).sort(byId));
 });
 
-imported('goes on from there', async () => {
+imported('accepts further observations', async () => {
   await using from = await source();
   await using to = await target();
   await importOf(to, await exportOf(from));

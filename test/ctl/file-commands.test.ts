@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'identity-engine-ctl-'));
 const PATH = '/data/identity-engine.db';
 const CONTENTS: FileContents = { accounts: 1, instances: 2, journalGroups: 3, bytes: 4_096 };
 
-/** A file of which a backup is a text; `placed` says what became of it. */
+/** A file whose backup is a text; `placed` returns the replaced content. */
 function fileUnderTest({ replaces = true, isDamaged = false } = {}) {
   const placed: string[] = [];
   const file: DataFile = {
@@ -40,7 +40,7 @@ function fileUnderTest({ replaces = true, isDamaged = false } = {}) {
   };
   const ending = new AbortController();
   let nowMs = 0;
-  // Every look at the clock is three seconds after the one before: each is worth a line.
+  // Each reading of the clock is three seconds later, which is enough for a progress line.
   const clock = { ...systemClock, monotonicMs: () => (nowMs += 3_000) };
   const ports: FilePorts = { clock, file, interrupted: ending.signal };
   return { file: ports, placed, end: () => ending.abort() };
@@ -48,7 +48,7 @@ function fileUnderTest({ replaces = true, isDamaged = false } = {}) {
 
 const backup = suite('ctl backup');
 
-backup('writes a new file, readable by its user alone, and says what is in it', async () => {
+backup('writes a new file, readable by its user only, and prints its content', async () => {
   const path = join(folder, 'one.backup');
   const { code, out, err } = await ctl(['backup', path], fileUnderTest());
   assert.is(code, 0, err);
@@ -59,7 +59,7 @@ backup('writes a new file, readable by its user alone, and says what is in it', 
   assert.not.ok(existsSync(`${path}.part`));
 });
 
-backup('does not write over a file', async () => {
+backup('does not overwrite a file', async () => {
   const path = join(folder, 'there.backup');
   writeFileSync(path, 'something else');
   const { code, err } = await ctl(['backup', path], fileUnderTest());
@@ -68,7 +68,7 @@ backup('does not write over a file', async () => {
   assert.is(readFileSync(path, 'utf8'), 'something else');
 });
 
-backup('leaves nothing of what is damaged, or ended by its user', async () => {
+backup('removes a damaged or interrupted backup', async () => {
   const path = join(folder, 'none.backup');
   const damaged = await ctl(['backup', path], fileUnderTest({ isDamaged: true }));
   assert.is(damaged.code, 1);
@@ -83,7 +83,7 @@ backup('leaves nothing of what is damaged, or ended by its user', async () => {
 
 const restore = suite('ctl restore');
 
-restore('asks for the path, and places the backup for no other answer', async () => {
+restore('asks for the path, and replaces nothing after another answer', async () => {
   for (const [typed, isPlaced] of [
     ['yes', false],
     [PATH, true],
@@ -98,7 +98,7 @@ restore('asks for the path, and places the backup for no other answer', async ()
 });
 
 restore(
-  'needs a terminal or --yes where a file is replaced, and neither where none is',
+  'needs a terminal or --yes where a file is replaced, and neither of them for a new file',
   async () => {
     const asked = fileUnderTest();
     assert.match((await ctl(['restore', 'some.backup'], asked)).err, /--yes does it/);
@@ -113,7 +113,7 @@ restore(
 
 const vacuum = suite('ctl vacuum');
 
-vacuum('says the size before and after', async () => {
+vacuum('prints the size before and after', async () => {
   const { code, out } = await ctl(['vacuum'], fileUnderTest());
   assert.is(code, 0);
   assert.is(out, 'done: 300 bytes before, 100 bytes after');

@@ -13,7 +13,7 @@ import {
   START_MS,
 } from '#test/engine/instance-fixture';
 
-/** One thing that happens to an instance. */
+/** One event in the life of an instance. */
 type Deed =
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
@@ -29,13 +29,13 @@ const wait = (seconds: number): Deed => ({ kind: 'wait', seconds });
 const observe = (mode: number, signal: number): Deed => ({ kind: 'observe', mode, signal });
 const reset = (mode: 'initial' | 'default'): Deed => ({ kind: 'reset', mode });
 
-/** Not at rest, so that every second counts. */
+/** Not in equilibrium, so that every second changes the state. */
 const HOME = [0.2, 0.4, 0.6, 0, 0.1, 0.3, 0.2];
 
-/** Strong readings of one mode: no checkpoint is made on the way, and drift comes up. */
+/** Strong readings of one mode: no checkpoint is made, and drift develops. */
 const upset = Array.from({ length: 12 }, () => [wait(20), observe(3, 1)]).flat();
 
-/** What the real engine stores of a life. */
+/** Rows and head that the real engine stores for these events. */
 async function lived(deeds: readonly Deed[]): Promise<Life> {
   const service = await createdInstance({}, { modeStrengths: HOME, energyLevel: 0.5 });
   const resets = new Map<number, KnownReset>();
@@ -68,17 +68,17 @@ function replayOf({ head, rows }: Life, options = {}): Promise<Replay> {
 
 const honest = suite('a history as the engine stores it');
 
-honest('comes to the head from the creation on', async () => {
+honest('leads from the creation to the head', async () => {
   const life = await lived([wait(5), observe(2, 0.7), wait(90), observe(4, 0.2)]);
   assert.equal(await replayOf(life), { kind: 'same', start: 'created', since: 1, cycles: 2 });
 });
 
-honest('comes to the head of an instance that nothing has happened to', async () => {
+honest('leads to the head of an instance without events', async () => {
   const life = await lived([]);
   assert.equal(await replayOf(life), { kind: 'same', start: 'created', since: 1, cycles: 0 });
 });
 
-honest('counts a batch and the time that callers gave', async () => {
+honest('counts a batch and the times of its caller', async () => {
   const service = await createdInstance();
   const at = (seconds: number) => ({ timestampMs: START_MS - 60_000 + seconds * 1_000 });
   await service.ask(observed(at(0), at(2), at(9)));
@@ -93,7 +93,7 @@ honest('needs only the present generation after a reset to the beginning', async
   assert.equal(await replayOf(life), { kind: 'same', start: 'initial', since: 2, cycles: 1 });
 });
 
-honest('is followed through a reset to a checkpoint of the first generation', async () => {
+honest('is replayed through a reset to a checkpoint of the first generation', async () => {
   const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
   const life = await lived([...calm, ...upset, reset('default'), wait(3), observe(1, 0.9)]);
   assert.equal(await replayOf(life), { kind: 'same', start: 'default', since: 1, cycles: 15 });
@@ -109,12 +109,12 @@ honest('takes the checkpoint from the head where no row leads to it', async () =
   assert.equal(await replayOf(life), { kind: 'same', start: 'kept', since: 3, cycles: 12 });
 });
 
-honest('cannot be judged once the head has moved past such a checkpoint', async () => {
+honest('cannot be verified once the head has moved past such a checkpoint', async () => {
   const life = await lived([...CHAIN, wait(60), observe(2, 0.6)]);
   assert.equal(await replayOf(life), { kind: 'unknown_start', generation: 3 });
 });
 
-honest('can be judged if the resets are known', async () => {
+honest('can be verified if the resets are known', async () => {
   const life = await lived([...CHAIN, wait(60), observe(2, 0.6)]);
   const expected = { kind: 'same', start: 'default', since: 1, cycles: 4 };
   assert.equal(await replayOf(life, { resets: life.resets }), expected);
@@ -142,7 +142,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('initial' as const, 'default' as const).map(reset) },
 );
 
-honest('is never called wrong, whatever has happened', async () => {
+honest('is never reported as wrong, after any events', async () => {
   const property = fc.asyncProperty(fc.array(deed, { maxLength: 60 }), async (deeds) => {
     const life = await lived(deeds);
     assert.is((await replayOf(life, { resets: life.resets })).kind, 'same');
@@ -151,9 +151,9 @@ honest('is never called wrong, whatever has happened', async () => {
   await fc.assert(property, { numRuns: 100 });
 });
 
-const broken = suite('a history or a head that has been changed');
+const broken = suite('a changed history or head');
 
-/** The differences, once `change` has been at a life of 12 observations. */
+/** The differences after `change` was applied to a life of 12 observations. */
 async function differencesAfter(change: (life: Life) => Partial<Life>): Promise<string> {
   const life = await lived(upset);
   assert.ok(life.head.driftCount > 0, 'the life has drift');
@@ -162,12 +162,12 @@ async function differencesAfter(change: (life: Life) => Partial<Life>): Promise<
   return replay.kind === 'different' ? replay.differences.join('\n') : '';
 }
 
-/** The rows with one of them replaced. */
+/** The rows with one row changed. */
 function withRow({ rows }: Life, ordinal: number, change: Partial<HistoryRow>) {
   return { rows: rows.map((row) => (row.ordinal === ordinal ? { ...row, ...change } : row)) };
 }
 
-broken('shows when a row says something else', async () => {
+broken('is reported when a row has other values', async () => {
   const changes = [{ signal: 0.999999 }, { confidence: 0.5 }, { mode: 2 }, { timestampMs: 1 }];
   for (const change of changes) {
     const reported = await differencesAfter((life) => withRow(life, 7, change));
@@ -179,7 +179,7 @@ broken('shows when a row says something else', async () => {
   }
 });
 
-broken('shows when a row is lost, doubled or out of place', async () => {
+broken('is reported when a row is lost, repeated or out of order', async () => {
   const without = (ordinal: number) => (life: Life) => ({
     rows: life.rows.filter((row) => row.ordinal !== ordinal),
   });
@@ -191,7 +191,7 @@ broken('shows when a row is lost, doubled or out of place', async () => {
   assert.match(await differencesAfter(ahead), /row 5 is of generation 2, after 1/);
 });
 
-broken('shows when the head is another by one bit', async () => {
+broken('is reported when the head differs by one bit', async () => {
   const reported = await differencesAfter(({ head }) => {
     const model = head.model.slice();
     const bits = new BigUint64Array(model.buffer);
@@ -201,7 +201,7 @@ broken('shows when the head is another by one bit', async () => {
   assert.match(reported, /^energy is [\d.]+; the replay gives [\d.]+$/);
 });
 
-broken('shows when the head counts something else', async () => {
+broken('is reported when the head has another count', async () => {
   const heads: [Partial<InstanceHead>, RegExp][] = [
     [{ driftCount: 1 }, /1 drift events are counted; the replay gives \d+/],
     [{ historyStart: 3 }, /generation 1 begins after row 0, not 3/],
@@ -214,9 +214,9 @@ broken('shows when the head counts something else', async () => {
   }
 });
 
-const gone = suite('what cannot be run again');
+const gone = suite('an instance that cannot be replayed');
 
-gone('a deleted instance only has its marker', async () => {
+gone('has only its marker if it is deleted', async () => {
   const service = await createdInstance();
   await service.ask(observed());
   await service.ask({ kind: 'remove' });
@@ -224,7 +224,7 @@ gone('a deleted instance only has its marker', async () => {
   assert.equal(await replayOf(life), { kind: 'deleted', rows: 0 });
 });
 
-gone('what is left of a deleted one is counted in both tables', async () => {
+gone('is counted in both tables for the rest of a deleted instance', async () => {
   const service = await createdInstance();
   await service.ask({ kind: 'remove' });
   const { head } = await storedLife(service);
@@ -238,20 +238,20 @@ gone('what is left of a deleted one is counted in both tables', async () => {
   assert.equal(await verifyStored(store, INSTANCE_ID, counting), { kind: 'deleted', rows: 1 });
 });
 
-gone('a head of another model is left alone', async () => {
+gone('is left alone if its head is of another model', async () => {
   const life = await lived([observe(1, 1)]);
   const head = { ...life.head, modelVersion: '0.9' };
   assert.equal(await replayOf({ ...life, head }), { kind: 'other_model', modelVersion: '0.9' });
 });
 
-gone('a head of another model whose rows are not all there is not', async () => {
+gone('is reported if its head is of another model and rows are missing', async () => {
   const life = await lived([observe(1, 1), wait(20), observe(1, 1)]);
   const head = { ...life.head, modelVersion: '0.9' };
   const replay = await replayOf({ ...life, head, rows: life.rows.slice(1) });
   assert.is(replay.kind, 'different');
 });
 
-gone('all rows are gone through, whatever comes of them', async () => {
+gone('still has all its rows read, whatever they contain', async () => {
   const life = await lived([observe(1, 1), wait(20), observe(1, 1), wait(20), observe(1, 1)]);
   const [, ...later] = life.rows;
   for (const [head, rows] of [

@@ -17,15 +17,15 @@ import { ACCOUNT_ID, CREATE } from '#test/engine/instance-fixture';
 import { headAt, storeOne } from '#test/storage/instance-rows';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 
-/** Places of the file in which one byte is changed, and at which it is cut. */
+/** Number of positions at which a byte of the file is changed, or the file is cut. */
 const PLACES = 40;
 
 let from: Cluster;
 let to: Cluster;
 let written = '';
 
-/** One source and one target serve all: nothing of what is refused may be in the target. */
-const refused = suite('an import is refused, and nothing of it is there,');
+/** One source and one target serve all tests: a refused import may write nothing to the target. */
+const refused = suite('an import is refused, and writes nothing,');
 
 refused.before(async () => {
   from = await source();
@@ -37,7 +37,7 @@ refused.after(async () => {
   await to?.[Symbol.asyncDispose]();
 });
 
-/** The one line that refuses it. */
+/** The single line with which the import is refused. */
 async function refusal(text: string | Buffer): Promise<string> {
   const { code, out, err } = await importOf(to, text);
   assert.equal([code, out], [1, '']);
@@ -58,7 +58,7 @@ async function assertNothing(): Promise<void> {
 
 const linesOf = (text: string) => text.trimEnd().split('\n');
 
-refused('when the file is cut off, wherever', async () => {
+refused('when the file is truncated at any position', async () => {
   const lines = linesOf(written);
   const cuts = Array.from({ length: 12 }, (_, index) => 1 + index * 3);
   for (const count of [...cuts, lines.length - 2, lines.length - 1]) {
@@ -76,7 +76,7 @@ refused('when the file is cut off, wherever', async () => {
   assert.match(await refusal(''), /FILE is empty$/);
 });
 
-refused('when one byte of it is another', async () => {
+refused('when one byte is changed', async () => {
   const bytes = Buffer.from(written);
   for (let place = 0; place < PLACES; place += 1) {
     const spoilt = Buffer.from(bytes);
@@ -86,14 +86,14 @@ refused('when one byte of it is another', async () => {
   }
 });
 
-refused('when it comes twice in one file, or another one behind it', async () => {
+refused('when the file repeats an export, or contains two of them', async () => {
   const lines = linesOf(written).length;
   const behind = `ctl: FILE, line ${lines}: the file goes on behind its end`;
   assert.is(await refusal(written + written), behind);
   assert.is(await refusal(`${written}\n`), behind);
 });
 
-refused('when it is of another version, or no export', async () => {
+refused('when it is of another version, or not an export', async () => {
   const newer = changed(written, 'export', (line) => ({ ...line, version: 2 }));
   assert.is(await refusal(newer), 'ctl: FILE, line 1: version: this program reads version 1 only');
   const grown = changed(written, 'export', (line) => ({ ...line, version: 2, more: 1 }));
@@ -108,7 +108,7 @@ refused('when it is of another version, or no export', async () => {
   assert.is(nothing.err, 'ctl: /dev/null is not a file, and is read twice');
 });
 
-refused('when a field of it is wrong, with the line and the field', async () => {
+refused('when a field is wrong, and names the line and the field', async () => {
   const wrong = (kind: string, fields: object) =>
     refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
   assert.match(await wrong('account', { plan: 'gold' }), /^ctl: FILE, line 2: plan: /);
@@ -215,7 +215,7 @@ refused(
   },
 );
 
-refused('when rows are missing, doubled or in another order', async () => {
+refused('when rows are missing, repeated or in another order', async () => {
   const lines = linesOf(written);
   const end = JSON.parse(lines.at(-1) ?? '');
   const body = lines.slice(0, -1);
@@ -238,7 +238,7 @@ refused('when rows are missing, doubled or in another order', async () => {
 
 const taken = suite('an import is refused');
 
-taken('when the account is here already: a second time, or as another', async () => {
+taken('when the account exists already, with the same or other content', async () => {
   await using fresh = await target();
   assert.is((await importOf(fresh, written)).code, 0);
   const { code, err } = await importOf(fresh, written);
@@ -246,7 +246,7 @@ taken('when the account is here already: a second time, or as another', async ()
   assert.equal([code, err], [1, `ctl: account ${ACCOUNT_ID} ${text}`]);
 });
 
-taken('when an instance of it is here, of another account', async () => {
+taken('when an instance exists under another account', async () => {
   await using fresh = await target();
   const head = { ...headAt(3), accountId: 'Acc0unt00002' };
   const rows = { history: [], drift: [], answers: [] };
@@ -278,7 +278,7 @@ taken('when no engine has ever been started', async () => {
   assert.match(err, /no engine has ever owned a shard/);
 });
 
-taken('when something else is in the account that it goes on with', async () => {
+taken('when the account that it continues has other content', async () => {
   await using fresh = await target();
   await fresh.stores.accounts.create({ ...ACCOUNT, status: 'importing' });
   await fresh.ask('inst_00000000000000ff', CREATE);

@@ -25,7 +25,7 @@ import { faultIn } from '#test/support/settled';
 let from: Cluster;
 let written = '';
 
-const resumed = suite('an import that was cut');
+const resumed = suite('an import that was interrupted');
 
 resumed.before(async () => {
   from = await source();
@@ -35,7 +35,7 @@ resumed.after(async () => {
   await from?.[Symbol.asyncDispose]();
 });
 
-/** The same cluster, in which the process ends at its nth write of instances. */
+/** The same cluster; the process ends at write number `last` of instances. */
 function endingAt(cluster: Cluster, last: number): Cluster {
   let writes = 0;
   const { instances } = cluster.stores;
@@ -50,7 +50,7 @@ function endingAt(cluster: Cluster, last: number): Cluster {
   return { stores: {}, ports: { ...cluster.ports, instances: ending } } as unknown as Cluster;
 }
 
-/** What is stored of the account, in full. */
+/** All stored data of the account. */
 async function storedIn({ stores }: Cluster) {
   const { accounts, instances, listings } = stores;
   const each = Object.values(IDS).map(async (id) => [
@@ -64,7 +64,7 @@ async function storedIn({ stores }: Cluster) {
 
 for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
   resumed(
-    `at its write ${last} shows nothing, and comes to the same when it is run again`,
+    `at write ${last} shows nothing, and has the same result after it is run again`,
     async () => {
       await using cut = await target();
       const first = await importOf(endingAt(cut, last), written);
@@ -82,14 +82,14 @@ for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
   );
 }
 
-resumed('says what was there already', async () => {
+resumed('prints which parts existed already', async () => {
   await using cut = await target();
   await importOf(endingAt(cut, 3), written);
   const { out } = await importOf(cut, written);
   assert.match(out, /^\d of the instances were there from an earlier try\.$/m);
 });
 
-resumed('between two keys adds the others', async () => {
+resumed('between two keys adds the other keys', async () => {
   await using cut = await target();
   const { accounts } = cut.stores;
   await accounts.create({ ...ACCOUNT, status: 'importing' });
@@ -98,7 +98,7 @@ resumed('between two keys adds the others', async () => {
   assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
 });
 
-resumed('opens the account as the file says that it went on with', async () => {
+resumed('creates the account from the file with which it continued', async () => {
   await using cut = await target();
   const { accounts } = cut.stores;
   const limits = { ...ACCOUNT.limits, instances: 99 };
@@ -108,7 +108,7 @@ resumed('opens the account as the file says that it went on with', async () => {
   assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
 });
 
-resumed('goes on with no other file', async () => {
+resumed('continues with no other file', async () => {
   await using cut = await target();
   await cut.stores.accounts.create({ ...ACCOUNT, name: 'another', status: 'importing' });
   const { code, err } = await importOf(cut, written);
@@ -116,7 +116,7 @@ resumed('goes on with no other file', async () => {
   assert.equal([code, err], [1, text]);
 });
 
-resumed('and went on while its account was being deleted writes nothing more', async () => {
+resumed('writes nothing more after its account was deleted meanwhile', async () => {
   await using cut = await target();
   const clock = new ManualClock(START_MS);
   const { instances } = cut.stores;
@@ -141,7 +141,7 @@ resumed('and went on while its account was being deleted writes nothing more', a
   assert.ok(writes < 6, `${writes} writes`);
 });
 
-resumed('in a long history can be deleted, and then no row is left', async () => {
+resumed('in a long history can be deleted, and then leaves no row', async () => {
   for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
     await using cut = await target();
     await importOf(endingAt(cut, last), written);

@@ -9,7 +9,7 @@ const [ACCOUNT, OTHER] = ['account00001', 'account00002'] as const;
 
 const MONTH = monthBeginOf(monthEndOf(Date.now()));
 
-/** An instance that has observed something at each of these times. */
+/** An instance with an observation at each of these times. */
 async function instance(cluster: Cluster, accountId: string, id: string, timesMs: number[]) {
   const asked = { accountId };
   await cluster.ask(id, { ...CREATE, name: `Agent "${id.at(-1)}"` }, asked);
@@ -18,13 +18,13 @@ async function instance(cluster: Cluster, accountId: string, id: string, timesMs
   }
 }
 
-/** `count` times before the month and then `more` from its first millisecond on. */
+/** `count` times before the month, and `more` from its first millisecond on. */
 const around = (count: number, more: number) =>
   Array.from({ length: count + more }, (_, index) => MONTH + 2_000 * (index - count));
 
 const usage = suite('ctl usage instances');
 
-usage('shows which instances used most of the month, of one account', async () => {
+usage('shows the most used instances of one account in the month', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 1, instances: 9 };

@@ -38,7 +38,7 @@ keys('gives keys names and networks, renames, disables, enables and rotates them
   for (const { key } of [made, rotated]) assert.not.ok(listed.includes(key.slice(19, 47)));
 });
 
-keys('shows keys of a later release, and nothing in them that steers a terminal', async () => {
+keys('shows keys of a later release, without control characters for a terminal', async () => {
   await using service = await serviceUnderTest();
   const record = { ...service.record, id: 'key_2', digest: 'd', name: 'a\u001b[2Jb' };
   const later = { ...record, scope: 'events' } as unknown as ApiKeyRecord;

@@ -5,7 +5,7 @@ import { ctlOn, ID, limiting, serving } from '#test/ctl/ctl-on-cluster';
 
 const mixed = suite('ctl with engines and limiters');
 
-mixed('shows both, and one of them when asked', async () => {
+mixed('shows both, or one of them on request', async () => {
   await using cluster = await clusterInMemory(['e'], ['l', 'm']);
   await serving(cluster, { e: SHARDS });
   await limiting(cluster, { l: 4, m: 4 });
@@ -38,7 +38,7 @@ mixed('shows both, and one of them when asked', async () => {
   );
 });
 
-mixed('drains a limiter, and asks which when an engine has its name', async () => {
+mixed('drains a limiter, and asks which node if an engine has the same name', async () => {
   await using cluster = await clusterInMemory(['a', 'b'], ['a', 'm']);
   await serving(cluster, { a: 4, b: 4 });
   await limiting(cluster, { a: 4, m: 4 });

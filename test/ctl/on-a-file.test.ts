@@ -14,7 +14,7 @@ const variablesOf = (path: string) => ({
 const path = join(folder, 'identity-engine.db');
 const ACCOUNT = 'localAccount';
 
-/** A busy machine needs as long for all commands beside it, in milliseconds. */
+/** Maximum time for all commands on a busy machine, in milliseconds. */
 const SERVED_MS_MAX = 180_000;
 
 async function startOn(file: string): Promise<ProcessRun> {
@@ -28,15 +28,15 @@ async function end(run: ProcessRun): Promise<void> {
   assert.is(await run.ended, 0, run.stderr());
 }
 
-/** Runs `ctl` on a file to its end; none of its waits is longer than three seconds. */
+/** Runs `ctl` on a file until it exits; none of its waits is longer than three seconds. */
 async function ctlOn(file: string, ...argv: string[]) {
-  // That the number of shards is another one does not matter to it.
+  // A different number of shards in the variables has no effect.
   const variables = { ...variablesOf(file), SERVICE_SHARDS: '16' };
   const run = runScript('test/support/hasty-ctl.ts', argv, variables);
   return { code: await run.ended, out: run.stdout(), err: run.stderr() };
 }
 
-/** What a command prints. */
+/** The output of a command. */
 async function text(...argv: string[]): Promise<string> {
   const { code, out, err } = await ctlOn(path, ...argv);
   assert.is(code, 0, `${argv.join(' ')}: ${err}`);
@@ -65,7 +65,7 @@ async function observed(run: ProcessRun): Promise<string> {
 const beside = suite('ctl beside the process that serves a file');
 let id = '';
 
-beside('shows what stands in the file, and names the process to what acts', async () => {
+beside('shows the content of the file, and names the process to changing commands', async () => {
   const run = await startOn(path);
   id = await observed(run);
   const nodes = await text('nodes');
@@ -80,14 +80,14 @@ beside('shows what stands in the file, and names the process to what acts', asyn
   }
   const drained = await ctlOn(path, 'drain', 'engine');
   assert.match(drained.err, /has no other to move shards to/);
-  // Killed, so that its tail is for the next to take over.
+  // Killed, so that its tail remains for the next process.
   run.child.kill('SIGKILL');
   await run.ended;
 });
 
 const alone = suite('ctl on a file that no process serves');
 
-alone('reads it, and serves it itself for what asks an engine', async () => {
+alone('reads the file, and starts an engine for commands that need one', async () => {
   assert.match((await ctlOn(path, 'instance', id)).err, /what is new is stored within two minutes/);
   const [{ incarnation }] = JSON.parse(await text('nodes', '--json'));
   assert.match(await text('journal', incarnation), `created "Ada" for ${ACCOUNT}`);
@@ -96,9 +96,9 @@ alone('reads it, and serves it itself for what asks an engine', async () => {
   assert.match(await text('instance', id), /observations +1/);
 });
 
-const moved = suite('an account on a file');
+const moved = suite('an account in a file');
 
-moved('goes to another one, and is deleted here', async () => {
+moved('is moved to another file, and deleted here', async () => {
   const exported = join(folder, 'account.ndjson');
   assert.match(await text('export', ACCOUNT, '--file', exported), /1 instance, 1 observation/);
   const other = join(folder, 'other.db');

@@ -5,10 +5,10 @@ import { escapedJson, escapedLine, escapedText, table } from '#ctl/text';
 import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 
-/** C0, C1, direction, a line separator, a byte order mark, half a pair. */
+/** C0, C1, direction characters, a line separator, a byte order mark, half a surrogate pair. */
 const STEERING = '\u0000\u0007\u001b\u007f\u0085\u009b\u061c\u200e\u202e\u2066\u2028\ufeff\ud800';
 
-const text = suite('text of others on a terminal');
+const text = suite('foreign text on a terminal');
 
 // Report 13: control characters and characters of direction in names reached the terminal.
 text('is escaped in cells, which stay one line and aligned', () => {
@@ -28,7 +28,7 @@ text('is escaped in cells, which stay one line and aligned', () => {
   assert.match(shown, /^Zoë 👩‍💻 שלום +-$/m);
 });
 
-text('keeps the lines of a command, and its JSON reads as it was', () => {
+text('keeps the lines of a command, and its JSON is unchanged', () => {
   assert.is(escapedText('one\ntwo\r'), 'one\ntwo\\u000d');
   const data = { name: STEERING, list: ['\u202ex'] };
   const json = escapedJson(data);
@@ -36,7 +36,7 @@ text('keeps the lines of a command, and its JSON reads as it was', () => {
   assert.equal(JSON.parse(json), data);
 });
 
-text('is escaped in errors and questions', async () => {
+text('is escaped in errors and prompts', async () => {
   const cluster = {
     accounts: {
       find: async () => {

@@ -5,7 +5,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const progress = suite('the progress of long work');
 
-progress('is said every two seconds, and of short work nothing', () => {
+progress('is printed every two seconds, and not for short work', () => {
   const clock = new ManualClock();
   const lines: string[] = [];
   const work = new Progress(clock, (line) => void lines.push(line));

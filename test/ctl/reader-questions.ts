@@ -3,7 +3,7 @@ import type { EngineAnswer, EngineCommand } from '#grpc/engine-messages';
 /** All rows of all generations. */
 export const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
 
-/** Everything that a caller can read of an instance. */
+/** Every read command of an instance. */
 export const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readInstance' },
   { kind: 'readSnapshot' },
@@ -13,6 +13,6 @@ export const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readDrift', ...PAGE, isPaged: true },
 ];
 
-/** What a caller gets, as one text. */
+/** The whole answer as one text. */
 export const answerText = ({ body, etag }: EngineAnswer): string =>
   `${etag} ${Buffer.from(body).toString()}`;

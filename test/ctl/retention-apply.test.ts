@@ -15,10 +15,10 @@ import { soon } from '#test/support/soon';
 
 const DAY_MS = 86_400_000;
 
-/** A deletion is in the tables within this time, in milliseconds; and what a busy machine adds. */
+/** Maximum delay until a deletion is stored, in milliseconds, with a margin for a busy machine. */
 const STORED_MS = 20_000 + 10_000;
 
-/** Accounts by what is said about their retention, each with an instance of the same number. */
+/** Accounts by their retention, each with an instance of the same number. */
 const ACCOUNTS: Readonly<Record<string, Partial<Account>>> = {
   Acc0unt0free: { plan: 'free' },
   Acc0unt00pro: { plan: 'pro' },
@@ -31,17 +31,17 @@ const IDS = Object.keys(ACCOUNTS);
 
 const PLANS = { free: 30, pro: 90 };
 
-/** How many days ago each instance was observed; three times on each of them. */
+/** Ages of the observations of each instance in days, with three observations each. */
 const DAYS_AGO = [100, 60, 29, 20, 5, 0.5];
 
-/** What is left of 18 observations by the retentions above: those on fewer days. */
+/** Observations that these retentions leave of 18: those younger than the retention. */
 const LEFT = [12, 15, 6, 18, 12];
 
 function instanceOf(accountId: string): string {
   return `inst_${IDS.indexOf(accountId).toString().padStart(16, '0')}`;
 }
 
-/** Stores with all of them, on which no engine runs. */
+/** Stores with all accounts, without an engine. */
 async function stored(): Promise<Cluster> {
   const cluster = await clusterInMemory([]);
   const clock = new ManualClock(Date.now() - 101 * DAY_MS);
@@ -70,7 +70,7 @@ async function stored(): Promise<Cluster> {
   return cluster;
 }
 
-/** The same with engines. */
+/** The same stores with engines. */
 async function served(): Promise<Cluster> {
   const cluster = await stored();
   await Promise.all([cluster.joinEngine('a'), cluster.joinEngine('b')]);
@@ -84,7 +84,7 @@ async function apply(cluster: Cluster, replaced: Partial<ClusterPorts> = {}) {
   return { code, err, data: out === '' ? undefined : JSON.parse(out) };
 }
 
-/** How many observations each instance shows. */
+/** Number of observations that each instance shows. */
 async function shown(cluster: Cluster): Promise<number[]> {
   const page = { limit: 100, offset: 0, isEveryGeneration: true } as const;
   const counts = [];
@@ -100,7 +100,7 @@ async function shown(cluster: Cluster): Promise<number[]> {
 
 const applied = suite('ctl retention apply');
 
-applied('deletes what is older than account or plan keep it, within 20 s, and once', async () => {
+applied('deletes rows older than the account or plan keeps, within 20 s, and once', async () => {
   await using cluster = await served();
   const first = await apply(cluster);
   assert.is(first.code, 0, first.err);
@@ -137,7 +137,7 @@ applied('deletes what is older than account or plan keep it, within 20 s, and on
   assert.equal(cluster.bugs, []);
 });
 
-applied('needs no engine where every account keeps its history for ever', async () => {
+applied('needs no engine where every account keeps its history forever', async () => {
   await using cluster = await clusterInMemory([]);
   const openActing = () => assert.unreachable('nothing is to be done');
   const ports = { ...cluster.ports, openActing: openActing as never };
@@ -145,7 +145,7 @@ applied('needs no engine where every account keeps its history for ever', async 
   assert.equal([code, out], [0, 'Every account keeps its history for ever: nothing to do.']);
 });
 
-applied('erases the months of audit trails that plans keep no longer, and says so', async () => {
+applied('deletes months of audit trails after the plan’s retention, and prints so', async () => {
   await using cluster = await clusterInMemory([]);
   const { accounts, audit } = cluster.stores;
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 1, instances: 9 };
@@ -175,7 +175,7 @@ function monthAt(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 7);
 }
 
-applied('says in words what it has done', async () => {
+applied('prints its result in words', async () => {
   await using cluster = await served();
   const ports = { ...cluster.ports, retentionOfPlans: PLANS };
   const { code, out } = await ctl(['retention', 'apply'], { cluster: ports });
@@ -187,7 +187,7 @@ applied('says in words what it has done', async () => {
   assert.match(out, /^They are gone from the tables within 20 s\.$/m);
 });
 
-applied('goes on behind an instance that it cannot trim, names it and ends with 1', async () => {
+applied('continues after an instance that it cannot trim, names it and exits with 1', async () => {
   await using cluster = await served();
   const { instances } = cluster.stores;
   const damaged = instanceOf('Acc0unt00pro');
@@ -222,7 +222,7 @@ applied('goes on behind an instance that it cannot trim, names it and ends with 
 });
 
 applied(
-  'leaves accounts alone that are imported or deleted, and instances that are gone',
+  'skips accounts that are being imported or deleted, and instances that were deleted',
   async () => {
     await using cluster = await served();
     const { accounts } = cluster.stores;
@@ -234,7 +234,7 @@ applied(
   },
 );
 
-applied('is refused where this machine has another time than the servers of the data', async () => {
+applied('is refused when the clock of this machine differs from the data servers', async () => {
   await using cluster = await served();
   const far = { read: async () => [Date.now(), Date.now() - DAY_MS, Date.now() - DAY_MS] };
   const { code, err } = await apply(cluster, { serverClocks: far });

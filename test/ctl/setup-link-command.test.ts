@@ -13,7 +13,7 @@ const ACCOUNT: Account = {
 const link = suite('ctl users setup-link');
 
 link(
-  'prints a link of the console for an account without members, and writes that down',
+  'prints a link of the console for an account without members, and writes an audit line',
   async () => {
     await using cluster = await clusterInMemory([]);
     await cluster.stores.accounts.create(ACCOUNT);

@@ -16,15 +16,15 @@ import {
 import { isUpTo } from '#test/engine/trim-fixture';
 import { refusalOf } from '#test/support/settled';
 
-/** Something that happens to the instance. */
+/** One event in the life of an instance. */
 type Deed =
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
-  /** What is older than this number of seconds is trimmed. */
+  /** Trims rows older than this number of seconds. */
   | { readonly kind: 'trim'; readonly keptS: number };
 
-/** Not at rest, so that every second counts. */
+/** Not in equilibrium, so that every second changes the state. */
 const HOME = [0.2, 0.4, 0.6, 0, 0.1, 0.3, 0.2];
 
 const EVERYTHING = { limit: 1_000, offset: 0, isEveryGeneration: true, isPaged: true } as const;
@@ -34,7 +34,7 @@ const observe = (mode: number, signal: number): Deed => ({ kind: 'observe', mode
 const reset = (mode: 'initial' | 'default'): Deed => ({ kind: 'reset', mode });
 const trim = (keptS: number): Deed => ({ kind: 'trim', keptS });
 
-/** Strong readings of one mode: drift comes up. */
+/** Strong readings of one mode: drift develops. */
 const upset = Array.from({ length: 12 }, () => [wait(20), observe(3, 1)]).flat();
 
 function newborn(): Promise<InstanceScene> {
@@ -86,9 +86,9 @@ async function lived(...deeds: readonly Deed[]): Promise<InstanceScene> {
   return scene;
 }
 
-const planned = suite('what is trimmed of an instance');
+const planned = suite('the trim of an instance');
 
-planned('is nothing while its oldest row is young enough, or it has none', async () => {
+planned('is empty while its oldest row is young enough, or it has no row', async () => {
   const empty = await newborn();
   assert.is(await plan(empty, Number.MAX_SAFE_INTEGER), undefined);
   const scene = await lived(wait(5), observe(2, 0.7), wait(90), observe(4, 0.2));
@@ -97,7 +97,7 @@ planned('is nothing while its oldest row is young enough, or it has none', async
   assert.is((await plan(scene, Number.MAX_SAFE_INTEGER))?.history, 2);
 });
 
-planned('reads one row of an instance that has nothing to trim', async () => {
+planned('reads one row of an instance with nothing to trim', async () => {
   const scene = await lived(...upset);
   const head = await stored(scene);
   const asked: number[][] = [];
@@ -112,18 +112,18 @@ planned('reads one row of an instance that has nothing to trim', async () => {
   assert.equal(asked, [[1, 1]]);
 });
 
-planned('ends before the first row that is young enough, whatever comes behind it', async () => {
+planned('ends before the first row that is young enough, whatever follows it', async () => {
   const at = (seconds: number) => observed({ timestampMs: START_MS + seconds * 1_000 });
   const scene = await newborn();
   for (const seconds of [0, 10, 20]) await scene.ask(at(seconds));
-  // After a reset a caller may go back in time.
+  // After a reset a caller may use earlier times.
   await scene.ask({ kind: 'reset', mode: 'initial' });
   await scene.ask(at(5));
   const floor = await plan(scene, START_MS + 15_000);
   assert.equal([floor?.history, floor?.generation, floor?.cycle], [2, 1, 2]);
 });
 
-planned('are the drift events of the same observations', async () => {
+planned('includes the drift events of the trimmed observations', async () => {
   const scene = await lived(...upset, reset('initial'), wait(2), ...upset);
   const { data: drift } = bodyOf(await scene.ask({ kind: 'readDrift', ...EVERYTHING }));
   const { data: rows } = bodyOf(await scene.ask({ kind: 'readHistory', ...EVERYTHING }));
@@ -147,12 +147,12 @@ planned('is refused where rows are missing', async () => {
 
 const after = suite('after a trim');
 
-after('what is left comes to the head, from the state at the floor', async () => {
+after('the remaining rows lead to the head, from the state at the floor', async () => {
   const scene = await lived(...upset, trim(70), wait(9), observe(1, 0.3));
   assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 1, cycles: 5 });
 });
 
-after('so does what comes after a second one, and after all rows are gone', async () => {
+after('they do so after a second trim, and after all rows are deleted', async () => {
   const scene = await lived(...upset, trim(100), ...upset, trim(100));
   assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 1, cycles: 6 });
   await live(scene, [wait(5_000), trim(0)]);
@@ -161,7 +161,7 @@ after('so does what comes after a second one, and after all rows are gone', asyn
   assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 1, cycles: 1 });
 });
 
-after('a reset to a checkpoint from below the floor is followed', async () => {
+after('a reset to a checkpoint from below the floor is replayed', async () => {
   const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
   const scene = await lived(
     ...calm,
@@ -174,7 +174,7 @@ after('a reset to a checkpoint from below the floor is followed', async () => {
   assert.equal(await verdict(scene), { kind: 'same', start: 'default', since: 1, cycles: 7 });
 });
 
-after('the way that leads to the head is found where resets leave several', async () => {
+after('the sequence that leads to the head is found among several after resets', async () => {
   for (const mode of ['initial', 'default'] as const) {
     const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
     const scene = await lived(...calm, ...upset, reset(mode), wait(3), ...upset, trim(100));
@@ -184,7 +184,7 @@ after('the way that leads to the head is found where resets leave several', asyn
   }
 });
 
-after('no state is taken where several ways lead to the head', async () => {
+after('no state is chosen where several sequences lead to the head', async () => {
   const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
   const scene = await lived(...calm, ...upset, reset('default'), wait(3), ...upset);
   const middleMs = scene.clock.wallMs() - 100_000;
@@ -195,7 +195,7 @@ after('no state is taken where several ways lead to the head', async () => {
   assert.equal(await verdict(scene), { kind: 'same', start: 'initial', since: 3, cycles: 1 });
 });
 
-after('a state that is not known stays so, until a reset needs none', async () => {
+after('an unknown state stays unknown, until a reset needs none', async () => {
   const scene = await lived(...upset);
   const head = await stored(scene);
   const other = { ...head, modelVersion: '0.9' };
@@ -207,7 +207,7 @@ after('a state that is not known stays so, until a reset needs none', async () =
   assert.equal(await verdict(scene), { kind: 'same', start: 'initial', since: 2, cycles: 1 });
 });
 
-after('a row, a floor or a head that has been changed shows', async () => {
+after('a changed row, floor or head is reported', async () => {
   const scene = await lived(...upset, trim(100), wait(9), observe(1, 0.3));
   const head = await stored(scene);
   const rows = await Array.fromAsync(storedRows(scene.store, INSTANCE_ID, head));
@@ -242,7 +242,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 10_000 }).map(trim) },
 );
 
-after('nothing is ever called wrong, and without resets everything is proved', async () => {
+after('nothing is ever reported as wrong, and without resets everything is verified', async () => {
   const property = fc.asyncProperty(fc.array(deed, { maxLength: 50 }), async (deeds) => {
     const { kind } = await verdict(await lived(...deeds));
     const isReset = deeds.some((one) => one.kind === 'reset');

@@ -24,14 +24,14 @@ const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readDrift', ...PAGE, isPaged: true },
 ];
 
-/** What is trimmed of each: a part, all of the drift events of one, everything, nothing. */
+/** Cut-off times: part of one instance, all drift events of another, everything, nothing. */
 const CUTOFFS: Readonly<Record<string, number>> = {
   [IDS.long]: START_MS + 1_200_001,
   [IDS.drifting]: START_MS + 60_000,
   [IDS.reset]: START_MS + 1_000_000,
 };
 
-/** Trims an instance of stores that no engine has opened. */
+/** Trims an instance in stores that no engine has opened. */
 async function trim(cluster: Cluster, id: string, cutoffMs: number): Promise<void> {
   const { instances } = cluster.stores;
   const head = await instances.readHead(id);
@@ -42,7 +42,7 @@ async function trim(cluster: Cluster, id: string, cutoffMs: number): Promise<voi
   await askerOf(engine)(id, { kind: 'trim', ...floor });
 }
 
-/** The account of which much was trimmed. */
+/** The account with trimmed instances. */
 async function trimmedSource(): Promise<Cluster> {
   const from = await source();
   for (const [id, cutoffMs] of Object.entries(CUTOFFS)) await trim(from, id, cutoffMs);
@@ -51,9 +51,9 @@ async function trimmedSource(): Promise<Cluster> {
 
 const text = ({ body }: EngineAnswer) => Buffer.from(body).toString();
 
-const moved = suite('an account of which much was trimmed');
+const moved = suite('an account with trimmed instances');
 
-moved('is exported and imported with what is left, and is verified from there', async () => {
+moved('is exported and imported with its remaining rows, and verified from there', async () => {
   await using from = await trimmedSource();
   await using to = await target();
   const written = await exportOf(from);
@@ -78,7 +78,7 @@ moved('is exported and imported with what is left, and is verified from there', 
   assert.is(trimmed, 601);
 });
 
-moved('is refused where its file says otherwise where the rows begin', async () => {
+moved('is refused when its file has another start of the rows', async () => {
   await using from = await trimmedSource();
   const written = await exportOf(from);
   const changes: readonly [Record<string, unknown>, RegExp][] = [
@@ -105,7 +105,9 @@ function changedOf(written: string, id: string, change: object): string {
 
 const meanwhile = suite('while an instance is trimmed');
 
-/** Stores that show the old head for some reads although the rows are gone, as in a checkpoint. */
+/**
+ * Stores that return the old head for some reads although the rows are deleted, as in a checkpoint.
+ */
 async function inBetween(from: Cluster, staleReads: number) {
   const { instances } = from.stores;
   const old = await instances.readHead(IDS.long);
@@ -122,7 +124,7 @@ async function inBetween(from: Cluster, staleReads: number) {
   return { ...from.ports, instances: behind };
 }
 
-meanwhile('it is verified by the head that is stored next', async () => {
+meanwhile('it is verified against the head that is stored next', async () => {
   await using from = await source();
   const cluster = await inBetween(from, 3);
   const { code, out } = await ctl(['verify', IDS.long], { cluster });
@@ -130,18 +132,18 @@ meanwhile('it is verified by the head that is stored next', async () => {
   assert.match(out, /99 observations .*; older ones were trimmed/);
 });
 
-meanwhile('it is exported from where its rows begin then', async () => {
+meanwhile('it is exported from the first row that remains', async () => {
   await using from = await source();
   const cluster = await inBetween(from, 3);
   const { code, written, err } = await ctl(['export', ACCOUNT_ID], { cluster });
   assert.is(code, 0, err);
-  // The first line says when it was made, and the last is a digest of all.
+  // The first line has the time of the export, and the last line the digest.
   const rowsOf = (of: string) => of.split('\n').slice(1, -2).join('\n');
   assert.ok(rowsOf(written) === rowsOf(await exportOf(from)), 'the rows are the same');
   assert.ok(written.includes('"trimmed_history":601'));
 });
 
-/** What `ctl verify` prints of an instance some of whose rows are missing, and stay so. */
+/** Output of `ctl verify` for an instance with permanently missing rows. */
 async function verdictOn(from: Cluster, id: string, lacking: Partial<InstanceStore>) {
   // Time passes as fast as it is waited for.
   let nowMs = 0;
@@ -161,7 +163,7 @@ async function verdictOn(from: Cluster, id: string, lacking: Partial<InstanceSto
 const lost = <Row extends { readonly ordinal: number }>(rows: readonly Row[]) =>
   rows.filter(({ ordinal }) => ordinal > 5);
 
-meanwhile('observations that are missing and stay so are found all the same', async () => {
+meanwhile('observations that stay missing are still reported', async () => {
   await using from = await source();
   const { readHistory } = from.stores.instances;
   const out = await verdictOn(from, IDS.long, {
@@ -170,7 +172,7 @@ meanwhile('observations that are missing and stay so are found all the same', as
   assert.match(out, /row 1 is not there; row 6 stands in its place/);
 });
 
-meanwhile('drift events that are missing and stay so are found too', async () => {
+meanwhile('drift events that stay missing are reported too', async () => {
   await using from = await source();
   const { readDrift, readHead } = from.stores.instances;
   const count = (await readHead(IDS.long))?.driftCount ?? 0;

@@ -9,7 +9,7 @@ import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 
-/** Ada owns the first two accounts, Bob the second and third too; both are seen in the first. */
+/** Ada owns the first two accounts, Bob the second and third. Both are members of the first. */
 const [FIRST, SECOND, THIRD] = ['account00001', 'account00002', 'account00003'] as const;
 
 const HOUR_MS = 60 * 60_000;
@@ -65,7 +65,7 @@ async function invited(
   return digest;
 }
 
-/** By an invitation, as people do, and signed in. */
+/** Joins an account by an invitation, and signs in. */
 async function joins(cluster: Cluster, { id, email }: User, accountId: string, role: Role) {
   const digest = await invited(cluster, email, accountId, role);
   const { members, sessions } = cluster.stores.people;
@@ -84,7 +84,7 @@ function run(cluster: Cluster, argv: readonly string[], { typed, changed = {} }:
   return ctl(['users', ...argv], typed === undefined ? target : { ...target, typed });
 }
 
-/** Who is in an account, by id and role, and the emails that are invited. */
+/** Members of an account by id and role, and its invited emails. */
 async function peopleIn({ stores }: Cluster, accountId: string): Promise<string[]> {
   const { members, links } = await stores.people.members.find(accountId);
   const invitations = links.map((link) => (link.kind === 'invitation' ? link.email : link.kind));
@@ -100,7 +100,7 @@ async function linesOf({ stores }: Cluster, accountId: string) {
 
 const listing = suite('ctl users list');
 
-listing('shows members with their roles and second factors, and who is invited', async () => {
+listing('shows members with their roles and second factors, and invited emails', async () => {
   await using cluster = await scene();
   const { code, out, err } = await run(cluster, ['list', SECOND]);
   assert.is(code, 0, err);
@@ -116,7 +116,7 @@ listing('shows members with their roles and second factors, and who is invited',
   assert.not.match(JSON.stringify(shown), /passwordHash|digest|sealed/);
 });
 
-listing('is of an account that there is', async () => {
+listing('requires an existing account', async () => {
   await using cluster = await scene();
   const { code, err } = await run(cluster, ['list', 'Nobody000001']);
   assert.equal([code, err], [4, 'ctl: there is no account "Nobody000001"']);
@@ -125,7 +125,7 @@ listing('is of an account that there is', async () => {
 const removal = suite('ctl users remove');
 
 for (const named of [BOB.id, ' Bob@B.example']) {
-  removal(`takes a person out of every account, named as ${JSON.stringify(named)}`, async () => {
+  removal(`removes a user from every account, named as ${JSON.stringify(named)}`, async () => {
     await using cluster = await scene();
     await invited(cluster, BOB.email, THIRD, 'owner');
     const { code, out, err } = await run(cluster, ['remove', named], { typed: BOB.email });
@@ -159,7 +159,7 @@ removal('takes back what the person invited, and names the keys that the person 
   assert.equal(await peopleIn(cluster, SECOND), [`${ADA.id} owner`, EVE]);
 });
 
-removal('is in the trail of every account concerned, and of no other', async () => {
+removal('writes a line in the trail of every account concerned, and of no other', async () => {
   await using cluster = await scene();
   await invited(cluster, BOB.email, THIRD, 'owner');
   await run(cluster, ['remove', BOB.email, '--yes']);
@@ -179,7 +179,7 @@ removal('is in the trail of every account concerned, and of no other', async () 
   assert.is((await linesOf(cluster, FIRST)).length, 2);
 });
 
-removal('does not happen where one of its lines cannot be written', async () => {
+removal('does nothing if one of its audit lines cannot be written', async () => {
   await using cluster = await scene();
   const { audit } = cluster.stores;
   const append: typeof audit.append = async (accountId, head, lines) => {
@@ -195,7 +195,7 @@ removal('does not happen where one of its lines cannot be written', async () => 
   assert.ok(await cluster.stores.people.users.find(BOB.id));
 });
 
-removal('spares the last owner of an account unless --yes says otherwise', async () => {
+removal('keeps the last owner of an account unless --yes is given', async () => {
   await using cluster = await scene();
   const refused = await run(cluster, ['remove', ADA.email], { typed: ADA.email });
   assert.is(refused.code, 1);
@@ -214,7 +214,7 @@ removal('spares the last owner of an account unless --yes says otherwise', async
   assert.match((await run(cluster, ['setup-link', SECOND])).err, /has an owner, who invites/);
 });
 
-removal('asks for the email, and does nothing after another answer or without one', async () => {
+removal('asks for the email, and does nothing after another answer or none', async () => {
   await using cluster = await scene();
   const wrong = await run(cluster, ['remove', BOB.id], { typed: ADA.email });
   assert.equal(
@@ -225,7 +225,7 @@ removal('asks for the email, and does nothing after another answer or without on
   assert.is((await peopleIn(cluster, FIRST)).length, 2);
 });
 
-removal('takes open invitations back of an email that no user has', async () => {
+removal('revokes open invitations of an email without a user', async () => {
   await using cluster = await scene();
   const { code, out } = await run(cluster, ['remove', EVE, '--yes']);
   assert.is(code, 0);
@@ -235,7 +235,7 @@ removal('takes open invitations back of an email that no user has', async () => 
   assert.is(again.err, `ctl: no user has the email "${EVE}", and no invitation is open for it`);
 });
 
-removal('that was stopped before the user was gone goes on when it is run again', async () => {
+removal('that was interrupted before the deletion continues when it is run again', async () => {
   await using cluster = await scene();
   const { people } = cluster.stores;
   const remove = async () => false;

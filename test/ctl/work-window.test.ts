@@ -4,9 +4,9 @@ import { WorkWindow } from '#ctl/work';
 
 const ROOM = 3;
 
-const working = suite('a window of work');
+const working = suite('a bounded number of parallel tasks');
 
-working('has as much under way as it may, and ends when all is done', async () => {
+working('runs as many tasks as allowed, and ends when all are done', async () => {
   const window = new WorkWindow(ROOM);
   let running = 0;
   let most = 0;
@@ -24,7 +24,7 @@ working('has as much under way as it may, and ends when all is done', async () =
   assert.equal([most <= ROOM, most > 1, done], [true, true, 20]);
 });
 
-working('rejects with the first failure, and begins nothing behind it', async () => {
+working('rejects with the first failure, and starts no further task', async () => {
   const window = new WorkWindow(1);
   let begun = 0;
   const add = (failure?: Error) =>
