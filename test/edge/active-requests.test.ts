@@ -10,10 +10,10 @@ import { createLogger } from '#telemetry/logger';
 import { createMetrics } from '#telemetry/metrics';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** Requests that may be whole and not answered. */
+/** Maximum number of complete requests without an answer. */
 const ACTIVE_MAX = 8_192;
 
-/** An edge before a limiter that answers when it is let. */
+/** An edge before a limiter whose answers the test releases. */
 function scene() {
   const answers = Promise.withResolvers<LimiterAnswer>();
   let asked = 0;
@@ -40,12 +40,12 @@ function scene() {
   return { app, call, letGo, askedTimes: () => asked };
 }
 
-/** Waits until the limiter has been asked so often. */
+/** Waits until the limiter has received `count` calls. */
 async function until(askedTimes: () => number, count: number): Promise<void> {
   while (askedTimes() < count) await new Promise(setImmediate);
 }
 
-/** The status of a call that should be answered without asking, or undefined if it is not. */
+/** The status of a call that needs no limiter, or undefined if the limiter was asked. */
 async function unasked(
   answer: Promise<number>,
   askedTimes: () => number,
@@ -58,7 +58,7 @@ async function unasked(
   return status;
 }
 
-const many = suite('when 8,192 requests are whole and not answered');
+const many = suite('when 8,192 complete requests are unanswered');
 
 for (const [what, url] of [
   ['known', '/v1/instances'],
@@ -80,7 +80,7 @@ for (const [what, url] of [
   });
 }
 
-many('one without a key is 401 all the same: it takes no slot', async () => {
+many('a request without a key gets 401 and uses no slot', async () => {
   const { app, call, letGo, askedTimes } = scene();
   const calls = Array.from({ length: ACTIVE_MAX }, () => call('/v1/instances'));
   await until(askedTimes, ACTIVE_MAX);
@@ -93,7 +93,7 @@ many('one without a key is 401 all the same: it takes no slot', async () => {
 const spelling = suite('without a key');
 
 for (const url of ['/%761/instances', '/v%31/instances/x', '/%76%31/nowhere']) {
-  spelling(`${url}, which only decodes to a path of the API, is 401 like that one`, async () => {
+  spelling(`${url}, which decodes to a path of the API, is 401 like that path`, async () => {
     const { app, call } = scene();
     const status = await call(url, {});
     await app.close();

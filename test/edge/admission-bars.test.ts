@@ -9,7 +9,7 @@ import {
   unknown,
 } from '#test/edge/admission-fixture';
 
-/** An admission, and a caller who makes up keys. */
+/** An admission, and a caller with invented keys. */
 function scene(isHeard = true) {
   const opened = admissionUnderTest(unknown, isHeard);
   let made = 0;
@@ -20,7 +20,7 @@ function scene(isHeard = true) {
   return {
     ...opened,
     madeUp,
-    /** Sends this number of keys, and answers how many the limiter was asked about. */
+    /** Sends `keys` different keys. Returns the number of look-ups at the limiter. */
     async guess(keys: number, address?: string) {
       const before = opened.asked.length;
       for (let sent = 0; sent < keys; sent += 1) await opened.admit(madeUp(address));
@@ -30,22 +30,22 @@ function scene(isHeard = true) {
   };
 }
 
-const barred = suite('once 30 keys from one address were unknown within a minute');
+const barred = suite('after 30 unknown keys from one address within a minute');
 
-/** An edge that has just barred the address. */
+/** An edge that has just blocked the address. */
 async function guessed() {
   const opened = scene();
   assert.is(await opened.guess(30), 30);
   return opened;
 }
 
-barred('five more are asked about in a second, and other addresses are not concerned', async () => {
+barred('five more are looked up in a second, and other addresses are unaffected', async () => {
   const { guess } = await guessed();
   assert.is(await guess(100), 5);
   assert.is(await guess(10, '2.2.2.2'), 10);
 });
 
-barred('the next is refused for a second, without a word about key or account', async () => {
+barred('the next key is refused for a second, without details about key or account', async () => {
   const { admit, madeUp, guess, notLookedUp } = await guessed();
   await guess(5);
   const { refusal, headers, allowance } = await admit(madeUp());
@@ -57,7 +57,7 @@ barred('the next is refused for a second, without a word about key or account', 
   assert.is(await notLookedUp(), 1);
 });
 
-barred('the body of a call that would be refused need not be read', async () => {
+barred('the body of a call that would be refused is not read', async () => {
   const { clock, admission, guess, notLookedUp } = await guessed();
   const caller = { accountId: 'NoNoNoNoNoNo', credential: 'one more' };
   const unasked = (ip: string) => admission.refusalUnasked(caller, { ip })?.reason;
@@ -70,7 +70,7 @@ barred('the body of a call that would be refused need not be read', async () => 
   assert.is(unasked('1.1.1.1'), undefined);
 });
 
-barred('a key that was admitted before is as good as ever', async () => {
+barred('a key that was admitted before is still admitted', async () => {
   const { limiter, admission, admit, guess } = scene();
   limiter.answering = admitting;
   await admit();
@@ -81,28 +81,28 @@ barred('a key that was admitted before is as good as ever', async () => {
   assert.is((await admit()).refusal, undefined);
 });
 
-barred('an operator hears of it once', async () => {
+barred('an operator is notified once', async () => {
   const { warned, guess } = await guessed();
   await guess(100);
   assert.equal(warned, [['barred', '1.1.1.1']]);
 });
 
-barred('all is the same where no operator is to hear of it', async () => {
+barred('the behaviour is the same without an operator to notify', async () => {
   const { guess } = scene(false);
   assert.is(await guess(100), 35);
 });
 
-const silent = suite('where the limiter does not answer');
+const silent = suite('when the limiter does not answer');
 
-silent('no address is barred for it', async () => {
+silent('no address is blocked', async () => {
   const { limiter, guess } = scene();
   limiter.answering = () => Promise.reject(new Error('the limiter is away'));
   assert.is(await guess(100), 100);
 });
 
-const shared = suite('an address that many accounts call from');
+const shared = suite('an address with calls of many accounts');
 
-shared('is reported at the 32nd, and not again for the same ones an hour later', async () => {
+shared('is reported at the 32nd account, and not again for the same ones later', async () => {
   const { clock, limiter, warned, admit } = scene();
   limiter.answering = admitting;
   const callAll = async (accounts: number) => {
@@ -118,7 +118,7 @@ shared('is reported at the 32nd, and not again for the same ones an hour later',
   assert.equal(warned, [['shared', '1.1.1.1', 32]]);
 });
 
-shared('has its calls admitted where no operator is to hear of it', async () => {
+shared('has its calls admitted without an operator to notify', async () => {
   const { limiter, admit } = scene(false);
   limiter.answering = admitting;
   for (let n = 0; n < 40; n += 1) {

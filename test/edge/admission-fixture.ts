@@ -10,7 +10,7 @@ import { ManualClock } from '#test/support/manual-clock';
 /** When the tests' clocks start. */
 export const START_S = Date.UTC(2026, 0, 15, 12) / 1_000;
 
-/** Numbers of an account that is within its limits. */
+/** Limit headers of an account that is within its limits. */
 export const ALLOWANCE: Allowance = {
   requestsPerMinute: 60,
   requestsRemaining: 40,
@@ -32,7 +32,7 @@ export const CALL: AdmissionCall = {
   cycles: 3,
 };
 
-/** The numbers of no account, as a caller sees them who may come again in some seconds. */
+/** Limit headers of an unknown account, for a caller that may retry after some seconds. */
 export function noNumbers(retryAfterS: number) {
   return {
     'x-ratelimit-limit': 0,
@@ -42,23 +42,26 @@ export function noNumbers(retryAfterS: number) {
   };
 }
 
-/** A limiter's way to answer. */
+/** The behaviour of a limiter. */
 export type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
 
-/** The answer to a key that was never made. */
+/** The answer to a key that was never created. */
 export const unknown: Answering = () => ({ verdict: 'unknown_key', allowance: undefined });
 
-/** The answer to a call that may be made. */
+/** The answer to an admitted call. */
 export const admitting: Answering = () => ({ verdict: 'admitted', allowance: ALLOWANCE });
 
-/** An edge's admission before a limiter that answers so, and what its operator hears, if one does. */
+/**
+ * An edge's admission before a limiter with this behaviour, and the operator's notices if
+ * `isHeard`.
+ */
 export function admissionUnderTest(answering: Answering, isHeard = true) {
   const clock = new ManualClock();
   const metrics = createMetrics();
   const asked: LimiterCall[] = [];
   const warned: unknown[][] = [];
   const limiter = {
-    /** A test may exchange it. */
+    /** Replaceable by a test. */
     answering,
     ask(call: LimiterCall) {
       asked.push(call);
@@ -82,7 +85,7 @@ export function admissionUnderTest(answering: Answering, isHeard = true) {
     warned,
     admission,
     admit: (call: Partial<AdmissionCall> = {}) => admission.admit({ ...CALL, ...call }),
-    /** The number in a line of the metrics; 0 if there is no such line. */
+    /** The value in a metrics line; 0 without such a line. */
     async scraped(line: RegExp) {
       return Number(line.exec((await metrics.scrape()).text)?.[1] ?? 0);
     },

@@ -2,16 +2,16 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ALLOWANCE, admissionUnderTest, admitting, unknown } from '#test/edge/admission-fixture';
 
-/** A member whom the console has signed in. */
+/** A member who is signed in at the console. */
 const MEMBER = {
   accountId: 'AdaAdaAdaAda',
   credential: 'ses_0000000000000001',
   member: { userId: 'usr_0000000000000001', sessionId: 'ses_0000000000000001' },
 };
 
-const asked = suite('a call of a member');
+const asked = suite('an admission for a console member');
 
-asked('is asked about as one, by its session and without a program', async () => {
+asked('is requested with the session, and without a client', async () => {
   const { admit, asked: calls } = admissionUnderTest(admitting);
   const { refusal, allowance } = await admit({ caller: MEMBER, userAgent: 'a browser' });
   assert.equal([refusal, allowance], [undefined, ALLOWANCE]);
@@ -25,7 +25,7 @@ asked('is asked about as one, by its session and without a program', async () =>
 });
 
 asked(
-  'that a limiter does not know is refused because of the release, not the member',
+  'that an older limiter does not support is refused because of the release, not the member',
   async () => {
     const { admit } = admissionUnderTest(unknown);
     const { refusal } = await admit({ caller: MEMBER });
@@ -36,9 +36,9 @@ asked(
   },
 );
 
-const noted = suite('what is remembered of keys');
+const noted = suite('the memory of refused and admitted keys');
 
-noted('has no word of members, however many are refused or admitted', async () => {
+noted('contains no members, however many are refused or admitted', async () => {
   const { admit, admission, limiter, asked: calls, warned } = admissionUnderTest(unknown);
   for (let n = 0; n < 100; n += 1) await admit({ caller: MEMBER });
   assert.is(calls.length, 100, 'the limiter is asked each time');
@@ -52,7 +52,7 @@ noted('has no word of members, however many are refused or admitted', async () =
   assert.is(admission.refusalUnasked(key, { ip: '1.1.1.1' }), undefined);
 });
 
-noted('does not keep a member from an address whose keys are barred', async () => {
+noted('does not block a member at an address whose keys are blocked', async () => {
   const { admit, admission, limiter } = admissionUnderTest(unknown);
   for (let n = 0; n < 40; n += 1) {
     await admit({ caller: { accountId: 'NoNoNoNoNoNo', credential: `made up ${n}` } });

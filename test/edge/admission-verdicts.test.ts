@@ -19,7 +19,7 @@ for (const [how, answering] of [
   ['at once', admitting],
   ['later', async (call) => admitting(call)],
 ] as const satisfies [string, Answering][]) {
-  admitted(`${how} carries its account’s numbers, and may have its instances`, async () => {
+  admitted(`${how} has its account’s numbers, and is allowed to use instances`, async () => {
     const { admit, asked } = admissionUnderTest(answering);
     const { headers, refusal, allowance } = await admit();
     assert.equal([refusal, allowance?.instances], [undefined, 12]);
@@ -36,14 +36,14 @@ for (const [how, answering] of [
   });
 }
 
-admitted('is settled by the same names', async () => {
+admitted('is settled with the same call id and tag', async () => {
   const { admission, asked } = admissionUnderTest(admitting);
   await admission.settle(CALL, 1, { headers: {} });
   const named = { accountId: 'AdaAdaAdaAda', callId: 7, callTag: 5 };
   assert.equal(asked, [{ kind: 'settle', ...named, cyclesUsed: 1 }]);
 });
 
-admitted('is timed in seconds', async () => {
+admitted('is measured in seconds', async () => {
   const { clock, limiter, admit, scraped } = admissionUnderTest(admitting);
   clock.advance(5_000);
   limiter.answering = async (call) => {
@@ -69,7 +69,7 @@ const REFUSALS: readonly (readonly [Verdict, Partial<Fault>])[] = [
 ];
 
 for (const [verdict, expected] of REFUSALS) {
-  refused(`as ${verdict} says why, when to come again, and its numbers`, async () => {
+  refused(`as ${verdict} has the reason, the time to wait, and its numbers`, async () => {
     const { admit } = admissionUnderTest(() => ({ verdict, allowance: ALLOWANCE }));
     const { refusal, headers } = await admit();
     assert.instance(refusal, Fault);
@@ -80,7 +80,7 @@ for (const [verdict, expected] of REFUSALS) {
   });
 }
 
-refused('in the moment of the reset is to wait a second, never none', async () => {
+refused('at the moment of the reset gets a wait of one second, never zero', async () => {
   const allowance = { ...ALLOWANCE, windowResetAtS: START_S, monthResetAtS: START_S };
   for (const verdict of ['rate_limited', 'quota_exceeded'] as const) {
     const { admit } = admissionUnderTest(() => ({ verdict, allowance }));
@@ -88,7 +88,7 @@ refused('in the moment of the reset is to wait a second, never none', async () =
   }
 });
 
-refused('because its key was never made has no numbers, and gets no instances', async () => {
+refused('because its key was never created has no numbers, and no instances', async () => {
   const { refusal, headers, allowance } = await admissionUnderTest(unknown).admit();
   assert.equal([refusal?.code, allowance], ['unauthorized', undefined]);
   assert.equal(headers, noNumbers(60));
@@ -102,7 +102,7 @@ const away = () =>
 const left = (cyclesRemaining: Allowance['cyclesRemaining']) => () =>
   ({ verdict: 'admitted', allowance: { ...ALLOWANCE, cyclesRemaining } }) as const;
 
-unsure('is refused for two seconds, and the log learns why', async () => {
+unsure('is refused for two seconds, and the reason is logged', async () => {
   const { refusal, allowance } = await admissionUnderTest(away).admit();
   assert.equal(
     [refusal?.code, refusal?.reason, refusal?.retryAfterS, allowance],
@@ -132,7 +132,7 @@ unsure('has the last numbers of its own account, and no requests left', async ()
   });
 });
 
-unsure('has none of an account that 10,000 others have followed', async () => {
+unsure('has no numbers once 10,000 other accounts have followed', async () => {
   const { limiter, admit } = admissionUnderTest(admitting);
   const from = (n: number) => ({ caller: { accountId: `account ${n}`, credential: `key ${n}` } });
   const remembered = async () => {
@@ -147,7 +147,7 @@ unsure('has none of an account that 10,000 others have followed', async () => {
   assert.is(await remembered(), 0);
 });
 
-unsure('is counted under its reason, or under its code if it has none', async () => {
+unsure('is counted under its reason, or under its code without a reason', async () => {
   const { limiter, admit, scraped } = admissionUnderTest(away);
   await admit();
   await admit();

@@ -10,7 +10,9 @@ import { ALLOWANCE, type Answering, CALL } from '#test/edge/admission-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
-/** An edge's admission before a limiter that answers so, and the cycles reported to the limiter. */
+/**
+ * An edge's admission before a limiter with this behaviour, and the cycles settled at the limiter.
+ */
 function scene(answering: Answering) {
   const clock = new ManualClock();
   const metrics = createMetrics();
@@ -42,7 +44,7 @@ const unavailable = (isOutcomeUnknown: boolean) =>
     isOutcomeUnknown,
   });
 
-/** A limiter that fails admissions so, and takes settlements so. */
+/** A limiter that fails admissions, with known or unknown outcome, and accepts settlements. */
 const failing =
   (isOutcomeUnknown: boolean, startupGrace: Answering): Answering =>
   (call) =>
@@ -50,22 +52,22 @@ const failing =
 
 const startupGrace: Answering = () => ({ verdict: 'settled', allowance: ALLOWANCE });
 
-const granted = suite('what a limiter may have granted without being heard');
+const granted = suite('cycles that the limiter may have reserved without an answer');
 
-granted('is given back once, for it will not be used', async () => {
+granted('are refunded once, because they will not be used', async () => {
   const { admit, settled, unsettled } = scene(failing(true, startupGrace));
   assert.is((await admit()).refusal?.reason, 'limiter_unavailable');
   assert.equal(settled, [[7, 5, 0]]);
   assert.is(await unsettled(), 0);
 });
 
-granted('is left alone for a keyed call: another of its tries may be using it', async () => {
+granted('are not refunded for a keyed call: another try may be using them', async () => {
   const { admit, settled } = scene(failing(true, startupGrace));
   await admit({ isKeyed: true });
   assert.equal(settled, []);
 });
 
-granted('is nothing when the call needs no cycles or certainly was not taken', async () => {
+granted('are none when the call needs no cycles or was certainly not admitted', async () => {
   const unknown = scene(failing(true, startupGrace));
   await unknown.admit({ cycles: 0 });
   assert.equal(unknown.settled, []);
@@ -78,7 +80,7 @@ for (const [how, refuse] of [
   ['at once', () => raise(unavailable(false))],
   ['later', () => Promise.reject(unavailable(false))],
 ] as const) {
-  granted(`is counted when the limiter fails ${how}, and nothing else comes of it`, async () => {
+  granted(`are counted when the limiter fails ${how}, without another effect`, async () => {
     const { admit, unsettled } = scene(failing(true, refuse));
     assert.is((await admit()).refusal?.code, 'service_unavailable');
     assert.is(await unsettled(), 1);
@@ -87,7 +89,7 @@ for (const [how, refuse] of [
 
 const settlement = suite('a settlement');
 
-settlement('of all that was reserved keeps no caller waiting, and may fail', async () => {
+settlement('of all reserved cycles does not delay the answer, and may fail', async () => {
   const hanging = scene(() => new Promise(() => undefined));
   assert.equal(await hanging.settle(3), { was: 'there' });
   assert.equal(hanging.settled, [[7, 5, 3]]);
@@ -97,13 +99,13 @@ settlement('of all that was reserved keeps no caller waiting, and may fail', asy
   assert.is(await failed.unsettled(), 1);
 });
 
-settlement('of less waits for the new numbers', async () => {
+settlement('of fewer cycles waits for the new numbers', async () => {
   const { settle, unsettled } = scene(async () => ({ verdict: 'settled', allowance: ALLOWANCE }));
   assert.is((await settle(2))['x-monthly-remaining'], 700);
   assert.is(await unsettled(), 0);
 });
 
-settlement('that fails leaves the numbers of the admission, and is counted', async () => {
+settlement('that fails keeps the numbers of the admission, and is counted', async () => {
   for (const fail of [() => raise(unavailable(true)), () => Promise.reject(unavailable(true))]) {
     const { settle, unsettled } = scene(fail);
     assert.equal(await settle(0), { was: 'there' });
@@ -111,13 +113,13 @@ settlement('that fails leaves the numbers of the admission, and is counted', asy
   }
 });
 
-settlement('for an account that is gone leaves them as well', async () => {
+settlement('for a deleted account keeps the numbers as well', async () => {
   const { settle, unsettled } = scene(() => ({ verdict: 'unknown_key', allowance: undefined }));
   assert.equal(await settle(0), { was: 'there' });
   assert.is(await unsettled(), 0);
 });
 
-settlement('that is answered at once is no failure', async () => {
+settlement('that is answered at once is not counted as failed', async () => {
   const { settle, unsettled } = scene(startupGrace);
   assert.equal(await settle(3), { was: 'there' });
   assert.is(await unsettled(), 0);

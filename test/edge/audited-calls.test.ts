@@ -16,7 +16,7 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
 const ID = 'inst_00000000000000aa';
 
-/** An edge whose limiter takes lines of the audit trail as `trail` says. */
+/** An edge whose limiter handles audit lines with `trail`. */
 async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>, isThere = true) {
   const asked: EngineCall[] = [];
   const lines: AccountCall[] = [];
@@ -29,7 +29,7 @@ async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>, is
   };
   const engine = {
     ask: async (call: EngineCall) => {
-      // Every instance is there until it is written to.
+      // Every instance exists until it is written to.
       if (call.command.kind === 'readInstance' && isThere) return THERE;
       asked.push(call);
       throw new Fault('not_found', 'no such instance');
@@ -63,7 +63,7 @@ const WRITES = [
 
 const writes = suite('writes to instances');
 
-writes('do not happen without their line in the audit trail', async () => {
+writes('are not made without their audit line', async () => {
   const refusals = [
     async () => Promise.reject(new Fault('service_unavailable', 'no limiter')),
     async () => Promise.reject(new Error('a bug')),
@@ -83,7 +83,7 @@ writes('do not happen without their line in the audit trail', async () => {
   }
 });
 
-writes('are answered as the engine answers where only their second line is missing', async () => {
+writes('are answered with the engine’s answer when only their second line fails', async () => {
   let lines = 0;
   await using edge = await edgeWith(async () => {
     lines += 1;
@@ -125,7 +125,7 @@ writes('are refused while the month of the audit trail is full', async () => {
   assert.is(linesMax, Math.max(20_000, 2 * ALLOWANCE.cyclesPerMonth));
 });
 
-writes('that are refused before they begin, and reads, have no line', async () => {
+writes('that are refused before they start, and reads, write no line', async () => {
   await using edge = await edgeWith(() => Promise.reject(new Error('no line is needed')));
   assert.is((await edge.send('POST', '/v1/instances', { nam: 'Ada' })).status, 422);
   assert.is((await edge.send('DELETE', '/v1/instances/nonsense')).status, 404);

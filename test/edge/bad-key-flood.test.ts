@@ -5,19 +5,19 @@ import { RefusedAddresses } from '#edge/callers/refused-addresses';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Keys that are made up, each well formed and each another one. */
+/** Number of invented keys, well formed and all different. */
 const KEYS = 1_000_000;
 
-/** Addresses that they come from: five times as many as are remembered. */
+/** Number of addresses that send them: five times as many as an edge remembers. */
 const ADDRESSES = 50_000;
 
-/** What the flood may leave in memory, in MiB: 10,000 addresses, and room for the heap's own doings. */
+/** Maximum memory after the flood, in MiB: 10,000 addresses, and a margin for the heap. */
 const MIB_MAX = 3;
 
-/** The same where every address is barred: each then holds the times of five look-ups. */
+/** Maximum when every address is blocked: each then holds the times of five look-ups. */
 const BARRED_MIB_MAX = 6;
 
-/** An edge before a limiter that knows no key. */
+/** An edge before a limiter without any key. */
 function scene() {
   const clock = new ManualClock();
   const refused = new RefusedAddresses(clock, () => undefined);
@@ -30,21 +30,21 @@ function scene() {
   return { clock, send, askedTimes: () => asked };
 }
 
-/** The `index`-th of many IPv6 networks, no ten of which are of one site. */
+/** Address number `index` of many IPv6 networks, of which no ten share a site. */
 function networkAt(index: number): string {
   return `2001:${(index >> 4).toString(16)}:0:${(index & 15).toString(16)}::1`;
 }
 
-/** MiB that `action` leaves on the heap. */
+/** MiB of heap that remain after `action`. */
 function grownMib(action: () => void): number {
   const before = liveHeapBytes();
   action();
   return (liveHeapBytes() - before) / 1_048_576;
 }
 
-const flood = suite('a million different keys that were never made');
+const flood = suite('a million different invented keys');
 
-flood('from one address cost the limiter 30 questions, and 5 a second', () => {
+flood('from one address cost the limiter 30 look-ups, and 5 a second', () => {
   const { clock, send, askedTimes } = scene();
   for (let key = 0; key < KEYS; key += 1) send(key, '1.1.1.1');
   assert.is(askedTimes(), 35);
@@ -69,7 +69,7 @@ flood('from very many addresses leave next to nothing in memory', () => {
   send(0, 'warm');
 });
 
-flood('from very many networks, all of which are barred, leave little more', () => {
+flood('from very many networks, all of them blocked, leave little more', () => {
   const { send } = scene();
   send(0, 'warm');
   const grown = grownMib(() => {
@@ -94,7 +94,7 @@ accounts('on one address are reported once: at the 32nd', () => {
   assert.equal(reported, [['10.0.0.1', 32]]);
 });
 
-accounts('on an address each are nothing to speak of, and leave next to nothing in memory', () => {
+accounts('on separate addresses are not reported, and leave next to nothing in memory', () => {
   let reported = 0;
   const shared = new SuspectedProxies(new ManualClock(), () => (reported += 1));
   const grown = grownMib(() => {

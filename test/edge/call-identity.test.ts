@@ -12,7 +12,7 @@ const CREATE = { kind: 'create' } as const;
 const PROCESS = { kind: 'process' } as const;
 const RESET = { kind: 'reset' } as const;
 
-/** The name that an edge gives to a keyed call. */
+/** The call id and tag that an edge derives for a keyed call. */
 function nameOf({
   secret = SECRET,
   caller = ADA,
@@ -23,16 +23,16 @@ function nameOf({
   return new CallIds(unchanging([secret])).ofKey(caller, of, instanceId, key);
 }
 
-const keyed = suite('the name of a keyed call');
+const keyed = suite('the id of a keyed call');
 
-keyed('is the same at every edge that has the secret, for every command to the instance', () => {
+keyed('is the same at every edge with the secret, for every command to the instance', () => {
   const first = nameOf();
   assert.equal(nameOf(), first);
   assert.equal(nameOf({ caller: { ...ADA, credential: 'another digest' } }), first);
   assert.equal(nameOf({ of: RESET }), first);
 });
 
-keyed('is another one for another account, instance, key or secret', () => {
+keyed('differs for another account, instance, key or secret', () => {
   const names = [
     nameOf(),
     nameOf({ caller: { ...ADA, accountId: 'BobBobBobBob' } }),
@@ -49,14 +49,14 @@ keyed('is another one for another account, instance, key or secret', () => {
   assert.is(new Set(names.map(({ callTag }) => callTag)).size, names.length);
 });
 
-keyed('cannot be computed from what a caller knows', () => {
+keyed('cannot be computed from data that a caller has', () => {
   const known = [ADA.accountId, INSTANCE_ID, 'a key'].join('\n');
   const digest = createHash('sha256').update(known).digest();
   const computed = digest.readUIntBE(0, 6) * 2 ** 4 + ((digest[6] ?? 0) >> 4);
   assert.is.not(nameOf().callId % 2 ** 51, computed % 2 ** 51);
 });
 
-keyed('has 51 bits of an id and 52 of a tag that are independent of each other', () => {
+keyed('has 51 bits of an id and 52 bits of a tag that are independent of each other', () => {
   const names = Array.from({ length: 400 }, (_, n) => nameOf({ key: `key ${n}` }));
   for (const { callId, callTag } of names) {
     assert.ok(Number.isInteger(callId) && callId >= 2 ** 51 && callId < 2 ** 52);
@@ -83,14 +83,14 @@ keyed('has 51 bits of an id and 52 of a tag that are independent of each other',
 
 const plain = suite('the id of a call without a key');
 
-plain('is one more each time, and never that of a keyed one', () => {
+plain('increases by one, and never equals that of a keyed call', () => {
   const ids = new CallIds(unchanging([SECRET]));
   const first = ids.next();
   assert.ok(first >= 1 && first < 2 ** 51);
   assert.equal([ids.next(), ids.next()], [first + 1, first + 2]);
 });
 
-plain('is another one at each edge', () => {
+plain('differs at each edge', () => {
   const firsts = Array.from({ length: 100 }, () => new CallIds(unchanging([SECRET])).next());
   assert.is(new Set(firsts).size, 100);
 });

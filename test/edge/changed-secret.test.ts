@@ -16,7 +16,7 @@ const [OLD, NEW] = ['the old secret of a test', 'the new secret of a test'];
 
 const DAY_MS = 24 * 3_600_000;
 
-/** One engine, and edges that come and go with other secrets. */
+/** One engine, and edges that start and stop with different secrets. */
 async function newScene() {
   const clock = new ManualClock(START_MS);
   const onBug = (error: unknown) => assert.unreachable(String(error));
@@ -38,7 +38,7 @@ async function newScene() {
   return { clock, ask, create };
 }
 
-const changed = suite('a keyed create that is retried while the cluster secret changes');
+const changed = suite('a keyed create that is retried during a rotation of the cluster secret');
 
 for (const [name, before, after] of [
   ['after a second secret was added', [OLD], [OLD, NEW]],
@@ -56,7 +56,7 @@ for (const [name, before, after] of [
   });
 }
 
-changed('learns that its instance was deleted', async () => {
+changed('is refused because its instance was deleted', async () => {
   const { ask, create } = await newScene();
   const { location = '' } = await create([OLD]);
   const instanceId = location.slice('/instances/'.length);
@@ -65,7 +65,7 @@ changed('learns that its instance was deleted', async () => {
   assert.is((refusal as { reason?: string }).reason, 'deleted');
 });
 
-changed('makes another instance a day later, as any key does', async () => {
+changed('creates another instance a day later, as any key does', async () => {
   const { clock, create } = await newScene();
   const first = await create([OLD]);
   clock.advance(DAY_MS + 1);
@@ -74,14 +74,14 @@ changed('makes another instance a day later, as any key does', async () => {
   assert.is((await create([OLD, NEW])).location, second.location);
 });
 
-const asked = suite('an engine that is asked while the cluster secret changes');
+const asked = suite('a call to an engine during a rotation of the cluster secret');
 
 for (const [secrets, isUnsure] of [
   [[OLD], undefined],
   [[OLD, NEW], true],
   [[NEW, OLD], true],
 ] as const) {
-  asked(`learns with ${secrets.length} of them whether a new id says anything`, async () => {
+  asked(`learns with ${secrets.length} secrets whether a new id is certainly unused`, async () => {
     const calls: EngineCall[] = [];
     const engine = {
       ask(call: EngineCall) {

@@ -28,13 +28,13 @@ guards('may be missing', () => assert.is(readIfMatch(undefined), undefined));
 
 const known = suite('If-None-Match');
 
-known('knows the tag alone, in a list, as a weak one and as a star', () => {
+known('matches the tag alone, in a list, as a weak tag and as a star', () => {
   for (const header of [TAG, `"a", ${TAG}`, `W/${TAG}`, '*', ` ${TAG} `]) {
     assert.ok(isKnownToCaller(header, TAG), header);
   }
 });
 
-known('knows nothing else, and no answer without a tag', () => {
+known('matches nothing else, and no answer without a tag', () => {
   for (const header of [undefined, '', '"other"', TAG.slice(1, -1), `${TAG}x`]) {
     assert.not.ok(isKnownToCaller(header, TAG), header);
   }
@@ -43,7 +43,7 @@ known('knows nothing else, and no answer without a tag', () => {
 
 const preferences = suite('Prefer');
 
-preferences('holds a preference among others, in any case, with parameters and quotes', () => {
+preferences('contains a preference among others, in any case, with parameters and quotes', () => {
   for (const header of [
     'handling=strict',
     'respond-async, handling=strict',
@@ -55,7 +55,7 @@ preferences('holds a preference among others, in any case, with parameters and q
   }
 });
 
-preferences('does not hold what only looks like it', () => {
+preferences('does not contain similar text', () => {
   for (const header of [
     undefined,
     '',

@@ -3,13 +3,13 @@ import * as assert from 'uvu/assert';
 import { ContextSource, parseJsonBody } from '#edge/serve/json';
 import { liveHeapBytes } from '#test/support/garbage';
 
-/** Contexts that are kept, and bytes of the bodies that they came in. */
+/** Number of stored contexts, and bytes of their request bodies. */
 const CONTEXTS = 500;
 const BODY_BYTES = 30_000;
 
 const CONTEXT = '{"cause":"a failed deployment"}';
 
-/** The context of a large body, as it is kept. */
+/** The context of a large body, as it is stored. */
 function contextOf(n: number): string {
   const body = `{"a":${n},"context":${CONTEXT},"b":"${'x'.repeat(BODY_BYTES)}"}`;
   const { context } = parseJsonBody(Buffer.from(body)) as { context: unknown };
@@ -17,9 +17,9 @@ function contextOf(n: number): string {
   return (context as ContextSource).json;
 }
 
-const kept = suite('a context that is kept');
+const kept = suite('a stored context');
 
-kept('keeps nothing of the body that it came in', () => {
+kept('keeps no memory of its request body', () => {
   contextOf(0);
   const before = liveHeapBytes();
   const contexts = Array.from({ length: CONTEXTS }, (_, n) => contextOf(n));
@@ -28,7 +28,7 @@ kept('keeps nothing of the body that it came in', () => {
   assert.ok(contexts.every((context) => context === CONTEXT));
 });
 
-kept('is looked for only where one can be', () => {
+kept('is searched only in bodies that can contain one', () => {
   for (const text of ['[{"context":{}}]', '{"a":{"context":{}}}', '{"context":[1]}', 'null']) {
     assert.equal(parseJsonBody(Buffer.from(text)), JSON.parse(text));
   }
@@ -42,7 +42,7 @@ for (const [sent, given = sent] of [
   [' { "a" : [ 1 , 2 ] } ', '{"a":[1,2]}'],
   ['{"a":"\\u0041\\/"}', '{"a":"A/"}'],
 ] as const) {
-  kept(`is the caller’s own: ${sent}`, () => {
+  kept(`is the caller’s own text: ${sent}`, () => {
     for (const body of [
       `{"context":${sent}}`,
       `{"a":{"context":{"a":1}},"context":${sent},"b":1}`,

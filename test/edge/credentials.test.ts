@@ -19,7 +19,7 @@ function requestWith(...values: string[]): IncomingMessage {
 
 const credentials = suite('the Authorization header');
 
-credentials('names the account and the digest of the key, and not the key', () => {
+credentials('yields the account and the digest of the key, and not the key', () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     const caller = readCaller(requestWith(`${scheme} ${KEY}`));
     assert.equal(caller, { accountId: ACCOUNT, credential: digestOf(KEY) });
@@ -39,11 +39,11 @@ credentials('that comes twice is refused, though the first is right', () => {
   assert.throws(() => readCaller(requestWith(`Bearer ${KEY}`, 'Basic x')), /one Authorization/);
 });
 
-credentials('that is missing is refused with what to send', () => {
+credentials('that is missing is refused with an example', () => {
   assert.throws(() => readCaller(requestWith()), /Authorization: Bearer/);
 });
 
-credentials('with a typing error is refused without anybody being asked', () => {
+credentials('with a typing error is refused without a look-up', () => {
   for (let i = 0; i < KEY.length; i += 1) {
     const other = KEY[i] === 'x' ? 'y' : 'x';
     const wrong = KEY.slice(0, i) + other + KEY.slice(i + 1);

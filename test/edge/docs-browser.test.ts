@@ -7,16 +7,16 @@ import { isChromiumMissing, launchChromium } from '#test/support/chromium';
 import { type Service, startStandalone } from '#test/support/service';
 
 /*
- * The pages for people, in a real browser. Without one these tests are skipped, except on CI, where
- * a missing browser is a failure.
+ * The documentation pages in a real browser. Without a browser these tests are skipped, except on
+ * CI, where a missing browser is a failure.
  */
 
 const TAGS = ['Instances', 'Engine', 'Test', 'Personas'];
 
-/** How long a page may take to show something, in milliseconds. */
+/** Maximum time for a page to show something, in milliseconds. */
 const SHOWN_MS_MAX = 20_000;
 
-/** A page, and everything it complained about or asked of others. */
+/** A page, its complaints, and its requests to other hosts. */
 type Watched = { readonly page: Page; readonly complaints: readonly string[] };
 
 const enabled = suite('when the documentation is enabled');
@@ -45,7 +45,7 @@ inBrowser('/docs shows all endpoints without a complaint', async () => {
 });
 
 inBrowser(
-  '/docs lets one authorize and try a GET and a POST, which answer 200 and 201',
+  '/docs allows a user to authorize and to try a GET and a POST, which answer 200 and 201',
   async () => {
     const caller = await newCaller(service);
     await using opened = await open('/docs');
@@ -79,7 +79,7 @@ enabled('/openapi.json is the committed document, as JSON', async () => {
   assert.match(await response.text(), /^{\s*"openapi": "3\.1\.0"/);
 });
 
-enabled('a page is only to be got, and forbids everything from elsewhere', async () => {
+enabled('a page allows only GET, and forbids all content from other hosts', async () => {
   for (const path of ['/docs', '/redoc', '/openapi.json']) {
     const response = await fetch(`${service.origin}${path}`);
     assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
@@ -98,7 +98,7 @@ enabled.run();
 
 const disabled = suite('when the documentation is not enabled');
 
-disabled('all three addresses and what belongs to them are a plain 404', async () => {
+disabled('all three addresses and their files are a plain 404', async () => {
   await using plain = await startStandalone();
   for (const path of ['/docs', '/redoc', '/openapi.json', '/docs/swagger-ui.css']) {
     const response = await fetch(`${plain.origin}${path}`);
@@ -116,7 +116,7 @@ async function statusOf({ origin }: Service, path: string, method = 'GET'): Prom
   return response.status;
 }
 
-/** Opens a page that is watched for complaints and for requests to anybody else. */
+/** Opens a page, and records its complaints and requests to other hosts. */
 async function open(path: string): Promise<Watched & AsyncDisposable> {
   browser ??= await launchChromium();
   const page = await browser.newPage();
@@ -134,7 +134,7 @@ async function open(path: string): Promise<Watched & AsyncDisposable> {
   return { page, complaints, [Symbol.asyncDispose]: () => page.close() };
 }
 
-/** Executes an endpoint as it is shown, and answers the status that the page then shows. */
+/** Executes an endpoint on the page, and returns the status that the page shows. */
 async function tried(page: Page, selector: string): Promise<string> {
   const block = page.locator(selector);
   await block.locator('.opblock-summary-control').click();

@@ -13,10 +13,10 @@ import { stateOf } from '#test/support/settled';
 
 const NOW_MS = Date.UTC(2026, 0, 15);
 
-/** Long enough for any of these tests, so that what ends earlier was not cut off. */
+/** Long enough for all of these tests: an earlier end is not a cut-off. */
 const DRAIN_MS = 5_000;
 
-/** An edge with two kept connections, that begins to close. */
+/** An edge with two kept connections that starts to close. */
 async function closingEdge(drainMs: number) {
   const { service } = await startClocked(NOW_MS, drainMs);
   const { key } = await newCaller(service);
@@ -28,7 +28,7 @@ async function closingEdge(drainMs: number) {
   return { service, kept, ask, closed };
 }
 
-/** What an answered request says of its connection. */
+/** Status of an answered request, and whether its connection is kept. */
 async function served(connection: RawConnection, ask: string): Promise<string | null | undefined> {
   connection.write(ask);
   const answer = await connection.next();
@@ -39,7 +39,7 @@ async function served(connection: RawConnection, ask: string): Promise<string | 
 const draining = suite('an edge that is asked to stop');
 
 draining(
-  'serves those it knows once more, closes behind the answer, and ends with them',
+  'serves open connections once more, closes each of them after the answer, and ends',
   async () => {
     const { kept, ask, closed } = await closingEdge(DRAIN_MS);
     for (const connection of kept) {
@@ -51,7 +51,7 @@ draining(
   },
 );
 
-draining('still serves who connects meanwhile', async () => {
+draining('still serves a new connection', async () => {
   const { service, kept, ask, closed } = await closingEdge(DRAIN_MS);
   const late = await dial(service);
   assert.is(await served(late, ask), 'close');
@@ -59,14 +59,14 @@ draining('still serves who connects meanwhile', async () => {
   await closed;
 });
 
-draining('waits no longer than configured for those who say nothing', async () => {
+draining('waits for idle connections no longer than configured', async () => {
   const { kept, closed } = await closingEdge(400);
   for (const connection of kept) await connection.ended();
   const tookMs = await closed;
   assert.ok(tookMs >= 390 && tookMs < DRAIN_MS, `${tookMs} ms`);
 });
 
-/** A plain server with a way out, and its port. */
+/** A plain server with a drain, and its port. */
 async function plainServer() {
   const server = createServer((_request, response) => response.end('served'));
   const drain = drainOf(server);
@@ -79,15 +79,15 @@ async function plainServer() {
   return { server, drain, port, [Symbol.dispose]: end };
 }
 
-const racing = suite('a connection that comes while a server looks for its last');
+const racing = suite('a connection that arrives during the last check of a draining server');
 
-racing('is let in, although the look came first', async () => {
+racing('is accepted, although the check ran first', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
   const left = drain.sendAway(DRAIN_MS);
-  // Shortly before the last look.
+  // Shortly before the last check.
   await sleep(950);
-  // Behind this the event loop comes to the look, a timer, before it comes to the door.
+  // The event loop then runs the check, a timer, before it accepts connections.
   await nextImmediate();
   const answer = get({ port, host: '127.0.0.1', agent: false });
   process.nextTick(() => {
@@ -100,7 +100,7 @@ racing('is let in, although the look came first', async () => {
   await left;
 });
 
-racing('is let in, although none has come for half a second', async () => {
+racing('is accepted, although none has arrived for half a second', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
   const left = drain.sendAway(DRAIN_MS);
@@ -113,7 +113,7 @@ racing('is let in, although none has come for half a second', async () => {
   await left;
 });
 
-racing('has a moment for its first request, and no more', async () => {
+racing('has a short time for its first request, and no more', async () => {
   using plain = await plainServer();
   const { server, drain, port } = plain;
   const quick = connect(port, '127.0.0.1');

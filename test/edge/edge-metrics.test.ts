@@ -7,9 +7,9 @@ import { type Counted, edgeMetrics } from '#edge/serve/metrics';
 import { systemClock } from '#stdlib/clock';
 import { createMetrics } from '#telemetry/metrics';
 
-const start = suite('an edge that has answered nothing yet');
+const start = suite('an edge that has answered no request yet');
 
-start('shows for every endpoint its success, 500 and 503 as none so far', async () => {
+start('shows its success, 500 and 503 counts as 0 for every endpoint', async () => {
   const metrics = createMetrics();
   edgeMetrics(metrics);
   const { text } = await metrics.scrape();
@@ -24,7 +24,7 @@ start('shows for every endpoint its success, 500 and 503 as none so far', async 
 
 const refused = suite('a request that is refused before it is served');
 
-/** What it is counted under: one of HTTP/1.1 to the route of an instance. */
+/** The labels under which a request over HTTP/1.1 to the route of an instance is counted. */
 function countedUnder(isClosing: boolean, httpVersionMinor = 1): Counted | undefined {
   let counted: Counted | undefined;
   const ports = {
@@ -51,7 +51,7 @@ refused('because the edge ends is counted on its route, as a failure of the serv
   assert.equal(countedUnder(true), { method: 'GET', path: '/instances/:id' });
 });
 
-refused('because of its sender is counted on no route', () => {
+refused('because of a fault of its sender is counted on no route', () => {
   assert.equal(countedUnder(false, 0), { method: 'GET', path: 'refused' });
   assert.equal(countedUnder(false), { method: 'GET', path: 'refused' }, 'without a key');
 });

@@ -9,7 +9,7 @@ const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter
 
 const catalog = suite('every endpoint');
 
-catalog('has a test of its name', () => {
+catalog('has a test file of its name', () => {
   for (const { name } of ENDPOINTS) {
     assert.ok(existsSync(`test/api/${kebab(name)}.test.ts`), name);
   }
@@ -19,7 +19,7 @@ catalog(
   'reads with GET, with a key of either scope but for the audit trail and the account, and costs only where it processes',
   () => {
     for (const { name, method, scope, isBilled } of ENDPOINTS) {
-      // Who else has done what is for those who may do it.
+      // Actions of other callers are shown only to keys with that scope.
       const needed = { getAudit: 'audit', getAccount: 'any' }[name] ?? 'read';
       if (method === 'GET') assert.equal([scope, isBilled], [needed, false], name);
     }
@@ -28,13 +28,13 @@ catalog(
   },
 );
 
-catalog('has a reply for the request that its document shows', () => {
+catalog('has an answer for the request in its document', () => {
   for (const { name, examples, method } of ENDPOINTS) {
     if (method === 'GET') assert.ok(examples.length > 0, name);
   }
 });
 
-const declared = suite('a record of an endpoint');
+const declared = suite('the definition of an endpoint');
 
 const RECORD = {
   name: 'getThing',
@@ -50,7 +50,7 @@ const RECORD = {
   handler: { kind: 'stateless', answer: async () => ({}) },
 } as const;
 
-declared('is completed with what it leaves out', () => {
+declared('has defaults for omitted fields', () => {
   const { success, bodyBytesMax, isKeyed, isGuarded, isTagged, isBilled, cyclesOf } =
     endpoint(RECORD);
   assert.equal(
@@ -74,7 +74,7 @@ declared('says what the id in its path names', () => {
   assert.throws(() => endpoint({ ...RECORD, pathId: INSTANCE_ID }), /pathId go together/);
 });
 
-declared('leaves keys, conditions and cycles to engines', () => {
+declared('allows keys, conditions and cycles only for calls to engines', () => {
   for (const change of [{ isKeyed: true }, { isGuarded: true }, { cycles: () => 1 }] as const) {
     assert.throws(() => endpoint({ ...RECORD, ...change }), /needs an engine/);
   }

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { EventLoopQueue } from '#edge/serve/gate';
 import { turnOfEvents } from '#test/support/settled';
 
-const turn = suite('requests of one turn');
+const turn = suite('requests of one turn of the event loop');
 
-turn('are served after it, together and in their order', async () => {
+turn('are served after it, together and in order', async () => {
   const served: number[] = [];
   const queue = new EventLoopQueue();
   for (const number of [1, 2, 3]) queue.push(() => served.push(number));
@@ -14,7 +14,7 @@ turn('are served after it, together and in their order', async () => {
   assert.equal(served, [1, 2, 3]);
 });
 
-turn('that are pushed while others are served wait for the next', async () => {
+turn('that are added while others are served wait for the next turn', async () => {
   const served: string[] = [];
   const queue = new EventLoopQueue();
   queue.push(() => {

@@ -9,7 +9,7 @@ const moving = () => faultFor('engine_unavailable', 'the shard moves', { isOutco
 
 const following = suite('a stream of events');
 
-following('begins with the first answer and asks for what comes behind it', async () => {
+following('starts with the first answer and requests the events after it', async () => {
   const { response, asked, answer } = streamsUnderTest().open();
   await turnOfEvents();
   assert.equal(
@@ -25,7 +25,7 @@ following('begins with the first answer and asks for what comes behind it', asyn
   assert.is(asked.at(-1)?.after.ordinal, 8);
 });
 
-following('asks again the same after an answer without events', async () => {
+following('repeats the same request after an answer without events', async () => {
   const { response, asked, answer } = streamsUnderTest().open();
   await turnOfEvents();
   const before = response.written;
@@ -37,7 +37,7 @@ following('asks again the same after an answer without events', async () => {
   );
 });
 
-following('asks for no more while its client has not taken what was written', async () => {
+following('requests no more while its client has not read what was written', async () => {
   const { clock, open } = streamsUnderTest();
   const { response, asked, answer } = open();
   await turnOfEvents();
@@ -51,7 +51,7 @@ following('asks for no more while its client has not taken what was written', as
   assert.is(asked.length, 2);
 });
 
-following('asks the same again while the instance moves, and loses nothing', async () => {
+following('repeats the same request while the instance moves, and loses nothing', async () => {
   const { clock, open } = streamsUnderTest();
   const { response, asked, answer, refuse } = open();
   await turnOfEvents();
@@ -66,7 +66,7 @@ following('asks the same again while the instance moves, and loses nothing', asy
   assert.is(response.events.at(-1)?.id, 8);
 });
 
-following('waits as long as a release says that is on its way', async () => {
+following('waits for the time of a release that is being rolled out', async () => {
   const { clock, open } = streamsUnderTest();
   const { asked, refuse } = open();
   await turnOfEvents();
@@ -89,7 +89,7 @@ following('ends when no engine has answered for a minute', async () => {
   assert.is(response.events.at(-1)?.retryMs, 1_000);
 });
 
-following('says that the instance is deleted, and ends', async () => {
+following('reports that the instance is deleted, and ends', async () => {
   const { ended, open } = streamsUnderTest();
   const { response, refuse } = open();
   await turnOfEvents();
@@ -106,7 +106,7 @@ following('ends on any other refusal', async () => {
   assert.equal([response.isEnded, ended], [true, ['failed']]);
 });
 
-following('that has nothing to say says so every 15 s', async () => {
+following('sends a comment every 15 s without events', async () => {
   const { clock, open } = streamsUnderTest();
   const { response, answer } = open();
   const count = () => response.written.split(': keep-alive\n\n').length - 1;

@@ -7,7 +7,7 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 
 const OTHER = { accountId: 'BobBobBobBob', credential: 'another key' };
 
-/** Callers of one account, each with a key of its own. */
+/** Callers of one account, each with its own key. */
 const keysOf = (accountId: string, count: number) =>
   Array.from({ length: count }, (_, n) => ({ accountId, credential: `${accountId} ${n}` }));
 
@@ -16,9 +16,9 @@ async function reasonOf(open: () => unknown): Promise<string | undefined> {
   return refusal instanceof Fault ? refusal.reason : undefined;
 }
 
-const bounded = suite('streams at one edge');
+const bounded = suite('the streams at one edge');
 
-bounded('are twenty of a key, until one of them ends', async () => {
+bounded('are limited to twenty for each key, until one of them ends', async () => {
   const { open } = streamsUnderTest();
   const opened = Array.from({ length: 20 }, () => open());
   assert.is(await reasonOf(() => open()), 'too_many_streams');
@@ -28,14 +28,14 @@ bounded('are twenty of a key, until one of them ends', async () => {
   assert.is(await reasonOf(() => open()), 'too_many_streams');
 });
 
-bounded('are a hundred of an account, whatever its keys', async () => {
+bounded('are limited to a hundred for each account, with all its keys', async () => {
   const { open } = streamsUnderTest();
   for (const caller of keysOf('AdaAdaAdaAda', 100)) open(caller);
   assert.is(await reasonOf(() => open()), 'too_many_streams');
   open(OTHER);
 });
 
-bounded('are 2,000, with those that an engine is still asked for', async () => {
+bounded('are limited to 2,000, including streams whose engine has not answered yet', async () => {
   const { streams, open } = streamsUnderTest();
   const accounts = Array.from({ length: 100 }, (_, n) => `account ${n}`);
   const opened = accounts.flatMap((id) => keysOf(id, 20).map((caller) => open(caller)));
@@ -48,7 +48,7 @@ bounded('are 2,000, with those that an engine is still asked for', async () => {
   open();
 });
 
-bounded('give a place back whose stream does not begin', () => {
+bounded('free the slot of a stream that does not start', () => {
   const { streams } = streamsUnderTest();
   for (let n = 0; n < 50; n += 1) streams.reserve(CALLER)[Symbol.dispose]();
   assert.is(streams.open, 0);
@@ -72,7 +72,7 @@ sent('of a changed account end at once, and those that it opens in the next seco
   assert.equal(ended, ['account']);
 });
 
-sent('whose account changes while the engine is asked first end behind the first answer', () => {
+sent('whose account changes during the first request end after the first answer', () => {
   const { streams, accountNews } = streamsUnderTest();
   const place = streams.reserve(CALLER);
   accountNews.announce(CALLER.accountId);
@@ -113,7 +113,7 @@ sent('end within half a minute where no changes are announced', async () => {
   assert.ok(response.isEnded);
 });
 
-sent('end within half a minute when news is lost, or as soon as it comes again', async () => {
+sent('end within half a minute when announcements are lost, or once they resume', async () => {
   const { clock, accountNews, ended, open } = streamsUnderTest();
   const first = open();
   await pass(clock, 5_000, 1_000);
@@ -132,7 +132,7 @@ sent('end within half a minute when news is lost, or as soon as it comes again',
   assert.equal(ended, ['account']);
 });
 
-sent('that are renewed end in time, and clients come back when they are to', async () => {
+sent('that are renewed end on time, with the time for clients to reconnect', async () => {
   for (const isHeard of [true, false]) {
     const { clock, open } = streamsUnderTest(isHeard, { streamMsMax: 20_000, retryMs: 70 });
     const { response } = open();
@@ -144,7 +144,7 @@ sent('that are renewed end in time, and clients come back when they are to', asy
   }
 });
 
-sent('that are renewed last no longer where no news is heard', async () => {
+sent('that are renewed last no longer where no changes are announced', async () => {
   const { clock, open } = streamsUnderTest(false, { streamMsMax: 600_000, retryMs: 70 });
   const { response } = open();
   await pass(clock, 31_000, 1_000);
@@ -160,7 +160,7 @@ sent('end when their key expires', async () => {
   assert.ok(response.isEnded);
 });
 
-sent('end when the edge drains, and each from then on behind its first answer', async () => {
+sent('end when the edge drains; later streams end after their first answer', async () => {
   const { streams, listeners, open } = streamsUnderTest();
   const before = open();
   const deaf = open();

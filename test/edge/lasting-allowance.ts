@@ -1,6 +1,6 @@
 import type { Allowance } from '#grpc/limiter-messages';
 
-/** Numbers of an account whose minute and month do not end while a test runs on the machine's clock. */
+/** Limit headers whose minute and month do not end while a test runs on the system clock. */
 export const LASTING_ALLOWANCE: Allowance = {
   requestsPerMinute: 60,
   requestsRemaining: 59,

@@ -36,7 +36,7 @@ const CALL: AdmissionCall = {
   cycles: 1,
 };
 
-/** An edge's admission before a limiter that answers everything with `verdict` and `allowance`. */
+/** An edge's admission before a limiter that answers every call with `verdict` and `allowance`. */
 function scene(verdict: Verdict = 'rate_limited') {
   const clock = new ManualClock();
   const bus = inProcessBus({
@@ -52,7 +52,7 @@ function scene(verdict: Verdict = 'rate_limited') {
     verdict,
     allowance: ALLOWANCE as Allowance | undefined,
     asked: 0,
-    /** Runs between question and answer. */
+    /** Runs between request and answer. */
     meanwhile: async () => undefined as unknown,
     async ask(_call: LimiterCall) {
       limiter.asked += 1;
@@ -77,7 +77,7 @@ async function refused() {
   return found;
 }
 
-/** Asserts that the limiter is asked again by the first call after `ms`, and not by one before. */
+/** Asserts that the limiter gets the first call after `ms`, and no call before. */
 async function assertAskedAfter({ clock, limiter, admit }: ReturnType<typeof scene>, ms: number) {
   await admit();
   assert.is(limiter.asked, 1);
@@ -86,9 +86,9 @@ async function assertAskedAfter({ clock, limiter, admit }: ReturnType<typeof sce
   assert.is(limiter.asked, 2);
 }
 
-const flood = suite('a flood of calls beyond the limit');
+const flood = suite('a flood of calls beyond the rate limit');
 
-flood('asks the limiter once in the window and once in the next', async () => {
+flood('reaches the limiter once in the window and once in the next', async () => {
   const { clock, limiter, admit } = await refused();
   for (let sent = 0; sent < 1_000; sent += 1) {
     clock.advance(19);
@@ -104,7 +104,7 @@ flood('asks the limiter once in the window and once in the next', async () => {
   assert.is(limiter.asked, 2);
 });
 
-flood('asks again after 30 s of a longer window', async () => {
+flood('reaches it again after 30 s of a longer window', async () => {
   const found = scene();
   found.limiter.allowance = { ...ALLOWANCE, windowResetAtS: START_S + 60 };
   await found.admit();
@@ -112,7 +112,7 @@ flood('asks again after 30 s of a longer window', async () => {
   await assertAskedAfter(found, 1);
 });
 
-flood('is measured by the clock that no step changes', async () => {
+flood('is timed by the monotonic clock', async () => {
   const found = await refused();
   found.clock.stepWall(3_600_000);
   await found.admit();
@@ -131,7 +131,7 @@ flood('is counted', async () => {
 
 const remembered = suite('a refusal from memory');
 
-remembered('is the one that the limiter would give, with the time that is left', async () => {
+remembered('equals the limiter’s refusal, with the time that is left', async () => {
   const { clock, admit } = await refused();
   clock.advance(12_500);
   const { headers, refusal } = await admit();
@@ -156,7 +156,7 @@ remembered('never ends later than a whole window from now', () => {
   assert.is(headers['x-ratelimit-reset'], START_S + 61);
 });
 
-remembered('holds for its key and scope only', async () => {
+remembered('applies to its key and scope only', async () => {
   const { limiter, admit } = await refused();
   await admit({ caller: { accountId: ADA, credential: 'second key' } });
   assert.is(limiter.asked, 2);
@@ -166,7 +166,7 @@ remembered('holds for its key and scope only', async () => {
   assert.is(limiter.asked, 3);
 });
 
-remembered('is forgotten when 10,000 later ones have come', async () => {
+remembered('is evicted after 10,000 later refusals', async () => {
   const { limiter, admit } = await refused();
   const others = Array.from({ length: 9_999 }, (_, n) => ({
     accountId: BOB,
@@ -182,7 +182,7 @@ remembered('is forgotten when 10,000 later ones have come', async () => {
 
 const changed = suite('when a change of an account is announced');
 
-changed('its keys are asked for at once, and others are not', async () => {
+changed('its keys are checked at the limiter at once, and other keys are not', async () => {
   const { limiter, admit, announce } = await refused();
   const other = { caller: { accountId: BOB, credential: 'key of Bob' } };
   await admit({ scope: 'read' });
@@ -195,7 +195,7 @@ changed('its keys are asked for at once, and others are not', async () => {
   assert.is(limiter.asked, 5);
 });
 
-changed('an answer that was on its way is not remembered', async () => {
+changed('an answer in flight is not remembered', async () => {
   const { clock, limiter, admit, announce } = scene();
   limiter.meanwhile = async () => announce(ADA);
   await admit();
@@ -205,7 +205,7 @@ changed('an answer that was on its way is not remembered', async () => {
   assert.is(limiter.asked, 2);
 });
 
-changed('nothing is remembered for the second in which the limiter may not know', async () => {
+changed('nothing is remembered for the second in which the limiter may be outdated', async () => {
   const { clock, limiter, admit, announce } = await refused();
   announce(ADA);
   clock.advance(999);
@@ -219,7 +219,7 @@ changed('nothing is remembered for the second in which the limiter may not know'
   assert.is(limiter.asked, 4);
 });
 
-changed('nor is what was asked in that second and answered after it', async () => {
+changed('calls from that second that are answered later are not remembered either', async () => {
   const { clock, limiter, admit, announce } = scene();
   announce(ADA);
   clock.advance(999);
@@ -230,7 +230,7 @@ changed('nor is what was asked in that second and answered after it', async () =
   assert.is(limiter.asked, 2);
 });
 
-changed('after the edge has closed it does not listen', async () => {
+changed('a closed edge no longer listens', async () => {
   const { limiter, limited, admit, announce } = await refused();
   limited[Symbol.dispose]();
   announce(ADA);
@@ -256,7 +256,7 @@ for (const verdict of [
   });
 }
 
-everythingElse('is never remembered: none at all', async () => {
+everythingElse('is never remembered: no answer', async () => {
   const { limiter, admit } = scene();
   limiter.meanwhile = () => Promise.reject(new Error('the limiter is away'));
   for (let sent = 0; sent < 5; sent += 1) {
@@ -265,9 +265,9 @@ everythingElse('is never remembered: none at all', async () => {
   assert.is(limiter.asked, 5);
 });
 
-const deaf = suite('where no news is to be had');
+const deaf = suite('without announcements of changes');
 
-deaf('the limiter is asked every time', async () => {
+deaf('the limiter is asked for every call', async () => {
   const { clock, limiter, metrics } = scene();
   const limited = new LimitedKeys(clock, undefined);
   const admission = new Admission(limiter, clock, edgeMetrics(metrics), limited);

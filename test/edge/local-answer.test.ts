@@ -41,7 +41,7 @@ const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
     },
   );
 
-const answer = suite('an answer that the edge gives itself');
+const answer = suite('an answer that the edge computes itself');
 
 answer('is the handler’s object as JSON, without cycles or version', async () => {
   const handler: LocalHandler = { kind: 'stateless', answer: async ({ nowMs }) => ({ nowMs }) };
@@ -54,7 +54,7 @@ answer('is the handler’s object as JSON, without cycles or version', async () 
   });
 });
 
-answer('of an account rests on the caller that the limiter describes', async () => {
+answer('of an account uses the caller that the limiter describes', async () => {
   const seen: AccountCaller[] = [];
   const handler: LocalHandler = {
     kind: 'account',
@@ -67,13 +67,13 @@ answer('of an account rests on the caller that the limiter describes', async () 
   assert.equal(seen, [{ ...FROM, allowance: ALLOWANCE, description: DESCRIPTION }]);
 });
 
-answer('of an account is refused where the limiter describes no caller', async () => {
+answer('of an account is refused when the limiter describes no caller', async () => {
   const handler: LocalHandler = { kind: 'account', answer: async () => ({}) };
   const { code, reason, retryAfterS } = toFault(await refusalOf(() => ask(handler)));
   assert.equal([code, reason, retryAfterS], ['service_unavailable', 'limiter_unavailable', 2]);
 });
 
-answer('is refused as its handler refuses', async () => {
+answer('is refused with its handler’s refusal', async () => {
   const fault = new Fault('not_found', 'no such thing');
   const handler: LocalHandler = {
     kind: 'stateless',

@@ -15,7 +15,7 @@ const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
 
 type Line = ReturnType<typeof JSON.parse>;
 
-/** What callers and the log get of calls that fail so at the engine. */
+/** Answers and log lines of calls that fail with `fail` at the engine. */
 async function failing(calls: number, fail: () => Error) {
   const log: Line[] = [];
   const write = (line: string) => void log.push(JSON.parse(line));
@@ -50,9 +50,9 @@ function bug(): Error {
   return new TypeError('the bug', { cause: new Error('the middle', { cause: root }) });
 }
 
-const logged = suite('what is behind a call that failed');
+const logged = suite('the cause of a failed call');
 
-logged('with 500 is in the log with all causes and stacks, and not in the answer', async () => {
+logged('with 500 is logged with all causes and stacks, and is not in the answer', async () => {
   const { log, text } = await failing(1, bug);
   assert.is(log.length, 1);
   const { err, requestId, status, level } = log[0];
@@ -68,7 +68,7 @@ logged('with 500 is in the log with all causes and stacks, and not in the answer
   assert.not.match(text, /the bug|middle|root|\.ts|stack|cause|svc_sk_/);
 });
 
-logged('with 503 is in the log with all causes and stacks, and not in the answer', async () => {
+logged('with 503 is logged with all causes and stacks, and is not in the answer', async () => {
   const { log, text } = await failing(1, () => {
     return new Fault('service_unavailable', 'not now', { cause: bug() });
   });
@@ -90,7 +90,7 @@ logged(
     assert.is(log.length, 20);
     assert.is(log.filter(({ err }) => err !== undefined).length, 1);
     for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
-    // A line without the chain has the text of the first cause.
+    // A line without the causes has the text of the first cause.
     for (const line of log.slice(1)) assert.is(line.why, 'the store is away');
   },
 );

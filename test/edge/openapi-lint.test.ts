@@ -4,23 +4,23 @@ import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
-/** Nothing leaves this machine: no usage report, no look for a newer version. */
+/** No network access: no usage report and no check for a newer version. */
 const QUIET = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
 
 const LINTER = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'));
 const LINT = [LINTER, 'lint', 'docs/openapi.json'];
 const RULES = ['--extends=recommended', '--format=json'];
 
-/** What a linter says of a document, as far as it matters here. */
+/** The linter's report on a document, with the fields used here. */
 type Report = { readonly problems: { readonly ruleId: string; readonly message: string }[] };
 
-const linted = suite('the committed API document, read by Redocly’s linter');
+const linted = suite('the committed API document, checked by Redocly’s linter');
 
-linted('gives no error and no warning by the recommended rules', async () => {
+linted('has no error and no warning under the recommended rules', async () => {
   const { PATH } = process.env;
   const env = { PATH, ...QUIET };
   const ran = promisify(execFile)(process.execPath, [...LINT, ...RULES], { env });
-  // It ends with 1 where there are errors, and reports them all the same.
+  // The linter exits with 1 when there are errors, and still reports them.
   const { stdout } = await ran.catch((error: { stdout: string }) => error);
   const { problems }: Report = JSON.parse(stdout);
   assert.equal(

@@ -14,7 +14,7 @@ import { REASONS } from '#errors/error-reasons';
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);
 
-/** A described endpoint with where it stands in the document. */
+/** A described endpoint, with its path in the document. */
 type Row = { readonly method: string; readonly path: string; readonly described: Described };
 type Described = typeof document.paths;
 
@@ -22,7 +22,7 @@ const rows: Row[] = Object.entries<Described>(document.paths).flatMap(([path, me
   Object.entries<Described>(methods).map(([method, described]) => ({ method, path, described })),
 );
 
-/** What `$ref` stands for, where there is one. */
+/** The target of a `$ref`, or the value itself. */
 function resolved(part: Described): Described {
   if (part.$ref === undefined) return part;
   const [, ...names] = part.$ref.split('/');
@@ -33,7 +33,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema(document, 'document');
 
-/** Asserts that a media type has examples and that they are what its schema says. */
+/** Asserts that a media type has examples that match its schema. */
 function assertExamples(content: Described, where: string): void {
   const { schema, examples } = content['application/json'] ?? content['text/event-stream'];
   const pointed = JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"document#');
@@ -47,7 +47,7 @@ function assertExamples(content: Described, where: string): void {
 
 const committed = suite('the committed API document');
 
-committed('is what endpoints, schemas and service give, and the same every time', async () => {
+committed('is generated from endpoints, schemas and service, identical every time', async () => {
   const [first, second] = [await exampleAnswers(), await exampleAnswers()];
   assert.equal(first, second);
   const made = openedDocument(openApiDocument(first));
@@ -68,7 +68,7 @@ committed('has every endpoint and no other', () => {
   assert.is(found.length, 23);
 });
 
-committed('describes every endpoint, and asks for a key in all but one of them', () => {
+committed('describes every endpoint, and requires a key in all but one', () => {
   assert.equal(document.security, [{ bearer: [] }]);
   for (const { described } of rows) {
     const { operationId, description, summary, tags, security } = described;
@@ -79,7 +79,7 @@ committed('describes every endpoint, and asks for a key in all but one of them',
   }
 });
 
-committed('says with every parameter and every header what it is for', () => {
+committed('describes the purpose of every parameter and header', () => {
   for (const { described } of rows) {
     const { operationId, parameters, responses } = described;
     for (const parameter of parameters.map(resolved)) {
@@ -94,7 +94,7 @@ committed('says with every parameter and every header what it is for', () => {
   }
 });
 
-/** Headers of every answer (interface 8.2), and those that come with a status. */
+/** Headers of every answer (interface 8.2), and headers of specific statuses. */
 const ALWAYS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'].concat([
   'X-Monthly-Remaining',
   'X-Request-Id',
@@ -107,7 +107,7 @@ const WITH_STATUS: Record<string, readonly string[]> = {
   503: ['Retry-After'],
 };
 
-committed('names the limit headers with every answer, the others where they belong', () => {
+committed('has the limit headers on every answer, and other headers where they belong', () => {
   for (const { described } of rows) {
     for (const [status, response] of Object.entries<Described>(described.responses)) {
       const names = Object.keys(resolved(response).headers);
@@ -118,7 +118,7 @@ committed('names the limit headers with every answer, the others where they belo
   }
 });
 
-committed('shows examples of every body, and they keep to their own schemas', () => {
+committed('has an example of every body that matches its schema', () => {
   for (const { described } of rows) {
     const { operationId, requestBody, responses } = described;
     if (requestBody !== undefined) assertExamples(requestBody.content, `${operationId}: request`);
@@ -145,7 +145,7 @@ committed('lists every code, status and reason of the catalog', () => {
   }
 });
 
-committed('has a place for every reason, and every endpoint the codes of its own', () => {
+committed('uses every reason, and lists for every endpoint its own codes', () => {
   const known = [...Object.keys(REASONS), ...Object.keys(FAULTS)];
   const named = new Set<string>();
   for (const { described } of rows) {
@@ -163,7 +163,7 @@ committed('has a place for every reason, and every endpoint the codes of its own
   );
 });
 
-/** An enumeration is open as one of two kinds, beside any text. */
+/** An enumeration is open if it is a union with arbitrary text. */
 function assertItselfOpen(schema: Described, where: string): void {
   assert.is.not(schema.additionalProperties, false, where);
   assert.is.not(typeof schema.const, 'string', where);
@@ -231,12 +231,12 @@ committed('is as exact as the code on headers, ids, times and questions', () => 
   assert.equal([question.enum.length, question.enum[34]], [35, 'q35']);
 });
 
-committed('names no server but the one it came from', () => {
+committed('names no server except the one that serves it', () => {
   assert.equal(
     document.servers.map(({ url }: Described) => url),
     ['/v1'],
   );
-  // Pages of a provider and a caller's own are of names that no one can have (RFC 2606).
+  // Provider pages and callers' own pages use reserved names (RFC 2606).
   for (const [, host] of text.matchAll(/https?:\/\/([^/"?]+)/g)) {
     assert.match(host ?? '', /\.(example|invalid)$/);
   }

@@ -8,10 +8,13 @@ import { Pipelines } from '#edge/listen/pipelines';
 
 const BODY_BYTES = 32 * 1_024;
 
-/** More than one read brings, and than the parser may have had in hand before that. */
+/** More than one read returns, together with the parser's earlier data. */
 const READ_AHEAD_BYTES_MAX = 192 * 1_024;
 
-/** A listener whose first answer is held until it is let go, and what it has served. */
+/**
+ * A listener that holds its first answer until the test releases it, and the requests it has
+ * served.
+ */
 async function listenerUnderTest({ isReading = true } = {}) {
   const pipelines = new Pipelines();
   const bodies: number[] = [];
@@ -72,14 +75,14 @@ const post = (bytes: number) =>
   `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
 const CHUNKED = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${`8000\r\n${'x'.repeat(BODY_BYTES)}\r\n`}0\r\n\r\n`;
 
-const pipelined = suite('requests with bodies that come before the answer in front of theirs');
+const pipelined = suite('pipelined requests with bodies behind an unanswered request');
 
 for (const [kind, request] of [
   ['of a given length', post(BODY_BYTES)],
   ['in chunks', CHUNKED],
 ] as const) {
   pipelined(
-    `are read no further than one read brought, and served in their turn: ${kind}`,
+    `are read no further than one read returned, and are served in their order: ${kind}`,
     async () => {
       using scene = await listenerUnderTest();
       scene.client.write(GET + request.repeat(40));
@@ -94,7 +97,7 @@ for (const [kind, request] of [
   );
 }
 
-pipelined('in thousands of parts are kept as one', async () => {
+pipelined('in thousands of chunks are kept as one buffer', async () => {
   using scene = await listenerUnderTest();
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   scene.client.write(`${GET}${head}${'1\r\nx\r\n'.repeat(8_000)}0\r\n\r\n`);
@@ -105,7 +108,7 @@ pipelined('in thousands of parts are kept as one', async () => {
   assert.equal(scene.parts, [0, 1]);
 });
 
-pipelined('in parts are thrown away when they are not read', async () => {
+pipelined('in chunks are discarded when they are not read', async () => {
   using scene = await listenerUnderTest({ isReading: false });
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   scene.client.write(`${GET}${head}1\r\nx\r\n`);
@@ -116,7 +119,7 @@ pipelined('in parts are thrown away when they are not read', async () => {
 });
 
 pipelined(
-  'are whole when their turn comes in the same turn of the loop, or when empty',
+  'are complete when their turn comes in the same turn of the loop, or when empty',
   async () => {
     using scene = await listenerUnderTest();
     scene.letGo();
@@ -138,7 +141,7 @@ pipelined('that are empty are served when their turn comes later', async () => {
   assert.equal(scene.bodies, [0, 0]);
 });
 
-pipelined('and are cut in the middle of a body are read on in their turn', async () => {
+pipelined('that were cut in the middle of a body continue to be read in their turn', async () => {
   using scene = await listenerUnderTest();
   const whole = post(250_000);
   scene.client.write(GET + whole.slice(0, 1_000));
@@ -159,9 +162,9 @@ pipelined('without a body wait in greater number', async () => {
   await standing(() => (scene.answers() === 40 ? 40 : 0));
 });
 
-const many = suite('connections on which requests with bodies wait');
+const many = suite('connections with waiting pipelined bodies');
 
-/** A connection with an answer that is not taken and a request with a body behind it. */
+/** A connection with an unread answer and a pipelined request with a body. */
 function holdOn(pipelines: Pipelines): Socket {
   const socket = new Socket();
   const [front, behind] = [new IncomingMessage(socket), new IncomingMessage(socket)];
@@ -173,7 +176,7 @@ function holdOn(pipelines: Pipelines): Socket {
   return socket;
 }
 
-many('are 1,024 at most: the oldest is ended for one more', async () => {
+many('are limited to 1,024: one more ends the oldest', async () => {
   const pipelines = new Pipelines();
   const sockets = Array.from({ length: 1_024 }, () => holdOn(pipelines));
   assert.ok(sockets.every(({ destroyed }) => !destroyed));

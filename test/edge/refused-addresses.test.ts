@@ -3,13 +3,13 @@ import * as assert from 'uvu/assert';
 import { RefusedAddresses } from '#edge/callers/refused-addresses';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** A table, its clock and the networks that it has barred. */
+/** A table, its clock, and the networks that it has blocked. */
 function scene() {
   const clock = new ManualClock();
   const barred: string[] = [];
   const refused = new RefusedAddresses(clock, (network) => barred.push(network));
   let keys = 0;
-  /** Sends this number of made-up keys, and answers how many were looked up. */
+  /** Sends `count` invented keys. Returns the number of look-ups. */
   const send = (address: string, count: number): number => {
     let asked = 0;
     for (let i = 0; i < count; i += 1) {
@@ -23,7 +23,7 @@ function scene() {
   return { clock, refused, barred, send };
 }
 
-/** A scene in which one address has sent 30 made-up keys. */
+/** A scene in which one address has sent 30 invented keys. */
 function guessed(address = '1.1.1.1') {
   const opened = scene();
   opened.send(address, 30);
@@ -47,7 +47,7 @@ guesser('has 5 unknown keys looked up in any second, and no more', () => {
   assert.is(send('1.1.1.1', 100), 3);
 });
 
-guesser('is not concerned with a key that was admitted within the last 15 minutes', () => {
+guesser('does not affect a key that was admitted within the last 15 minutes', () => {
   const { clock, refused, send } = scene();
   assert.ok(refused.admit('known'));
   clock.advance(900_000);
@@ -58,7 +58,7 @@ guesser('is not concerned with a key that was admitted within the last 15 minute
   assert.ok(refused.isBarred('1.1.1.1', 'known'));
 });
 
-guesser('is concerned with a key that was admitted and then refused', () => {
+guesser('affects a key that was admitted and then refused', () => {
   const { refused, send } = scene();
   refused.admit('revoked');
   refused.count('2.2.2.2', 'revoked');
@@ -66,13 +66,13 @@ guesser('is concerned with a key that was admitted and then refused', () => {
   assert.not.ok(refused.mayAsk('1.1.1.1', 'revoked'));
 });
 
-guesser('loses nothing by being asked about', () => {
+guesser('is not changed by a query about it', () => {
   const { refused, send } = guessed();
   for (let i = 0; i < 100; i += 1) assert.not.ok(refused.isBarred('1.1.1.1', 'unknown'));
   assert.is(send('1.1.1.1', 100), 5);
 });
 
-guesser('bars no other address', () => {
+guesser('blocks no other address', () => {
   const { refused, barred, send } = guessed();
   send('1.1.1.1', 5);
   assert.not.ok(refused.isBarred('2.2.2.2', 'unknown'));
@@ -87,7 +87,7 @@ guesser('is free again a minute later', () => {
   assert.is(send('1.1.1.1', 29), 29);
 });
 
-guesser('costs the others nothing more once it is free', () => {
+guesser('costs other addresses nothing more once it is free', () => {
   const { clock, refused } = guessed('2001:db8:1:2::1');
   assert.ok(refused.hasBars);
   clock.advance(60_000);
@@ -96,7 +96,7 @@ guesser('costs the others nothing more once it is free', () => {
 
 const patient = suite('an address with 29 refused keys within a minute');
 
-patient('is asked about as ever', () => {
+patient('has its keys looked up as before', () => {
   const { clock, refused, barred, send } = scene();
   assert.is(send('1.1.1.1', 29), 29);
   clock.advance(60_000);
@@ -107,7 +107,7 @@ patient('is asked about as ever', () => {
 
 const spelling = suite('the addresses');
 
-/** Whether guesses from one count for the other. */
+/** Whether guesses from the first address count for the second. */
 for (const [first, second, isSame] of [
   ['1.2.3.4', '::ffff:1.2.3.4', true],
   ['1.2.3.4', '::FFFF:102:304', true],
@@ -134,14 +134,14 @@ for (const [first, second, isSame] of [
 
 const swarm = suite('refused keys from very many addresses');
 
-swarm('that are merely counted push out none that is barred', () => {
+swarm('that are only counted evict none that is blocked', () => {
   const { refused, send } = guessed();
   send('1.1.1.1', 5);
   for (let i = 0; i < 65_536; i += 1) send(`10.0.${i >> 8}.${i & 255}`, 1);
   assert.ok(refused.isBarred('1.1.1.1', 'unknown'));
 });
 
-swarm('of one /48 of IPv6 are few: 300, and then 50 a second', () => {
+swarm('of one IPv6 /48 are few: 300, and then 50 a second', () => {
   const { clock, refused, barred, send } = scene();
   let asked = 0;
   for (let i = 0; i < 65_536; i += 1) asked += send(`2001:db8:1:${i.toString(16)}::1`, 1);

@@ -2,17 +2,17 @@ import { globSync, readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
-/** Characters of a hostile input; more than any header or body field may hold. */
+/** Characters of a hostile input; more than any header or body field may have. */
 const LENGTH = 50_000;
 
-/** Processor time that one match may take, the best of three, in milliseconds. Source: attacks, "ReDoS". */
+/** Maximum CPU time of a match, the best of three, in milliseconds. Source: attacks, "ReDoS". */
 const MATCH_MS_MAX = 5;
 
-/** A regular expression literal: what stands between slashes after something that is no value. */
+/** A regular expression literal: text between slashes after a token that is not a value. */
 const LITERAL =
   /(?<=[=(,:!&|?]\s*)\/((?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/([dgimsuvy]*)(?=[;,.)\s])/g;
 
-/** What repetition may stumble over: all that the expressions themselves are made of. */
+/** Pieces for repetition: every character class that the expressions contain. */
 const PIECES = [
   ...[' ', '\t', ';', '"', ',', '/', '*', '-', '.', ':', '%', '0', '9', 'a', 'Z', '_', '\\', '='],
   ...['W/"', '"",', '"" , ', '; charset', ';charset=', 'charset = "', '; ', 'T', '00:', '-00'],
@@ -31,7 +31,7 @@ const expressions = files.flatMap((file) =>
 
 const hostile = suite('a hostile text of 50,000 characters');
 
-hostile('is held against every regular expression there is', () => {
+hostile('is matched with every regular expression of the services', () => {
   const found = expressions.map(({ expression }) => String(expression)).join('\n');
   assert.ok(expressions.length >= 12, found);
   for (const known of ['svc_sk_', 'inst_', 'charset', '[A-Za-z0-9._-]', '[2-9]\\d{3}', 'W\\/']) {
@@ -40,7 +40,7 @@ hostile('is held against every regular expression there is', () => {
 });
 
 for (const { file, expression } of expressions) {
-  hostile(`is soon done with by ${expression} (${file})`, () => {
+  hostile(`is matched quickly by ${expression} (${file})`, () => {
     for (const piece of PIECES) {
       const middle = piece.repeat(Math.ceil(LENGTH / piece.length));
       for (const start of STARTS) {
@@ -56,7 +56,7 @@ for (const { file, expression } of expressions) {
 
 hostile.run();
 
-/** Processor time of the best of three, asked again only where the first was slow. */
+/** CPU time of the best of three runs; a second run only after a slow first one. */
 function bestMs(expression: RegExp, text: string): number {
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3 && best >= MATCH_MS_MAX; i += 1) {

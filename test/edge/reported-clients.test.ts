@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 
 const reports = suite('the client of a key');
 
-reports('is due once a minute, for each key', () => {
+reports('is reported once a minute, for each key', () => {
   const clients = new ReportedClients();
   assert.is(clients.due('a', 'curl/8.5.0', 0), 'curl/8.5.0');
   clients.reported('a', 0);
@@ -17,26 +17,26 @@ reports('is due once a minute, for each key', () => {
   assert.is(clients.due('a', 'other', MINUTE_MS), 'other');
 });
 
-reports('is due although it is not known', () => {
+reports('is reported as due although it is unknown', () => {
   assert.is(new ReportedClients().due('a', undefined, 0), '');
 });
 
-reports('is 120 printable characters at most', () => {
+reports('has at most 120 printable characters', () => {
   const clients = new ReportedClients();
   assert.is(clients.due('a', 'a\u001b[2J\u009bé\tb', 0), 'a?[2J???b');
   assert.is(clients.due('a', 'x'.repeat(9_000), 0)?.length, 120);
 });
 
-reports('is forgotten of the keys that were reported first', () => {
+reports('is evicted for the keys that were reported first', () => {
   const clients = new ReportedClients();
   for (let i = 0; i <= 10_000; i += 1) clients.reported(String(i), 0);
   assert.is(clients.due('0', 'curl', 0), 'curl');
   assert.is(clients.due('10000', 'curl', 0), undefined);
 });
 
-const calls = suite('what the limiter hears of a call');
+const calls = suite('the caller data in a call to the limiter');
 
-calls('is its address always, and its client until one of the minute was admitted', async () => {
+calls('always has the address, and the client until a call of the minute succeeds', async () => {
   const { admit, asked, limiter, clock } = admissionUnderTest(unknown);
   const heard = async (call: Partial<AdmissionCall> = {}) => {
     asked.length = 0;
@@ -56,7 +56,7 @@ calls('is its address always, and its client until one of the minute was admitte
   assert.equal(await heard(), ['1.1.1.1', 'curl']);
 });
 
-calls('names no address where a proxy named something else, which is not nothing', async () => {
+calls('has no address when a proxy sent an invalid one', async () => {
   const { admit, asked } = admissionUnderTest(admitting);
   for (const address of ['', 'x'.repeat(65)]) await admit({ address });
   const addresses = asked.map((call) => (call.kind === 'admit' ? call.address : undefined));

@@ -15,7 +15,7 @@ const unasked = {
 
 const router = suite('the router');
 
-router('knows the documented endpoints and no other', async () => {
+router('has exactly the documented endpoints', async () => {
   const app = buildApp(
     { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
     {
@@ -39,7 +39,7 @@ router('knows the documented endpoints and no other', async () => {
 
 router.run();
 
-/** Every method and path of the router's own drawing of its tree. */
+/** Every method and path in the router's printed tree. */
 function routesIn(drawing: string): string[] {
   const parents: string[] = [];
   return drawing.split('\n').flatMap((line) => {

@@ -6,18 +6,18 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type GivenUp, UnfinishedBodies } from '#edge/listen/bodies';
 
-/** Bodies of all networks together that may be unfinished. */
+/** Maximum number of unfinished bodies of all networks together. */
 const BODIES_MAX = 8_192;
 
-/** Bytes that they may hold, and the parts that are sent here. */
+/** Maximum bytes of these bodies, and the size of the parts sent here. */
 const BYTES_MAX = 64 * 1_024 * 1_024;
 const PART_BYTES = 128 * 1_024;
 
-/** Bodies that do not end, from addresses that a test names. */
+/** Unfinished bodies from addresses that a test names. */
 function scene() {
   const givenUp: GivenUp[] = [];
   const bodies = new UnfinishedBodies((what) => givenUp.push(what));
-  /** The addresses whose bodies were answered, in that order. */
+  /** Addresses whose bodies were answered, in order. */
   const answered: string[] = [];
   const send = (address: string, bytes = 1): void => {
     const payload = new IncomingMessage(new Socket());
@@ -33,7 +33,7 @@ const attacker = (index: number): string => `2001:db8:bad:${index.toString(16)}:
 
 const flood = suite('unfinished bodies from every /64 of one /48');
 
-flood('displace each other, oldest first, and none of an honest caller with two', async () => {
+flood('displace each other, oldest first, and no honest caller’s two bodies', async () => {
   const { bodies, givenUp, answered, send } = scene();
   send('192.0.2.1');
   send('192.0.2.1');

@@ -21,13 +21,13 @@ const ANSWER: EngineAnswer = {
   isReplayed: false,
 };
 
-/** What the limiter hears of an observation that the engine answers so: cycles used, call by call. */
+/** The cycles settled at the limiter after an observation with this engine answer, call by call. */
 async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
   const calls = await limiterCallsOf(engineAnswer, { 'idempotency-key': 'once' });
   return calls.flatMap((call) => (call.kind === 'settle' ? [call.cyclesUsed] : []));
 }
 
-/** What the limiter is asked for an observation with these headers that the engine answers so. */
+/** The limiter calls for an observation with these headers and this engine answer. */
 async function limiterCallsOf(
   engineAnswer: () => EngineAnswer,
   headers: Record<string, string>,
@@ -63,17 +63,17 @@ async function limiterCallsOf(
 
 const settlement = suite('the cycles of a keyed observation');
 
-settlement('are settled as used when it advanced, and given back when it is a replay', async () => {
+settlement('are settled as used when it advanced, and refunded when it is a replay', async () => {
   assert.equal(await settledFor(() => ANSWER), [1]);
   assert.equal(await settledFor(() => ({ ...ANSWER, cycles: 0, isReplayed: true })), [0]);
 });
 
-settlement('are left alone when the replay may be of its own first try', async () => {
+settlement('are not refunded when the replay may be of its own first try', async () => {
   const answer = { ...ANSWER, cycles: 0, isReplayed: true, isPerhapsOwn: true } as const;
   assert.equal(await settledFor(() => answer), []);
 });
 
-settlement('are given back after a refusal, and left alone when it may have happened', async () => {
+settlement('are refunded after a refusal, but not when it may have happened', async () => {
   const refusing = (isOutcomeUnknown: boolean) => () => {
     const options = { reason: 'engine_unavailable', isOutcomeUnknown } as const;
     throw new Fault('service_unavailable', 'not now', options);
@@ -82,16 +82,16 @@ settlement('are given back after a refusal, and left alone when it may have happ
   assert.equal(await settledFor(refusing(true)), []);
 });
 
-settlement('are left alone when the engine fails in an unforeseen way', async () => {
+settlement('are not refunded when the engine fails in an unforeseen way', async () => {
   const bug = () => {
     throw new TypeError('undefined is not a function');
   };
   assert.equal(await settledFor(bug), []);
 });
 
-const names = suite('the name by which a limiter knows a call');
+const names = suite('the id of a call at the limiter');
 
-names('is that of its key at every edge, and is settled by all of it', async () => {
+names('is derived from its key at every edge, and settlements use the whole id', async () => {
   const headers = { 'idempotency-key': 'once' };
   const [first, second] = [
     await limiterCallsOf(() => ANSWER, headers),

@@ -12,14 +12,16 @@ const metric = async (name: string) => (await metricValues(service)).get(name) ?
 const residentBytes = () => metric('process_resident_memory_bytes');
 const slowEnded = () => metric('edge_slow_readers_ended_total{cause="slow"}');
 
-/** Large pages that are asked for in one go, by each of some connections that read nothing. */
+/**
+ * Large pages requested at once by each connection, and the number of connections that do not read.
+ */
 const PAGES = 60;
 const CONNECTIONS = 8;
 
-/** What the process may grow by. The pages together are 500 MB for the old code, each 8 MB. */
+/** Maximum growth of the process. Without the bound the pages would take 500 MB, each 8 MB. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** An even reader, and for how long: on loopback its kernel first takes more after 17 s. */
+/** Rate and duration of a steady reader: on loopback its kernel first accepts more after 17 s. */
 const STEADY_BYTES_PER_SECOND = 60 * 1_024;
 const STEADY_MS = 32_000;
 
@@ -38,18 +40,18 @@ async function fillHistory(): Promise<void> {
   }
 }
 
-/** A connection that takes only what it is asked to take. */
+/** A connection that reads only what the test reads. */
 async function dialDeaf(): Promise<RawConnection> {
   const connection = await dial(service);
   connection.socket.removeAllListeners('data').pause();
   return connection;
 }
 
-const deaf = suite('connections that ask for large pages and read nothing');
+const deaf = suite('connections that request large pages and read nothing');
 
 deaf.before(fillHistory);
 
-deaf('cost next to no memory, and are ended after some seconds', async () => {
+deaf('use next to no memory, and are ended after some seconds', async () => {
   const before = await residentBytes();
   const endedBefore = await slowEnded();
   const connections = await Promise.all(Array.from({ length: CONNECTIONS }, dialDeaf));
@@ -70,7 +72,7 @@ deaf('cost next to no memory, and are ended after some seconds', async () => {
 
 const slow = suite('a connection that reads slowly');
 
-/** Asks for pages and reads the answers at a rate until the last has come, or for so long. */
+/** Requests pages and reads the answers at a rate, until the last answer or for `forMs`. */
 async function readAt(bytesPerSecond: number, pages: number, forMs: number): Promise<number> {
   const { socket } = await dialDeaf();
   let bytes = 0;
@@ -88,14 +90,14 @@ async function readAt(bytesPerSecond: number, pages: number, forMs: number): Pro
   return bytes;
 }
 
-slow('but fast enough is served to the end', async () => {
+slow('but fast enough is served completely', async () => {
   const before = await slowEnded();
   const bytes = await readAt(1_024 * 1_024, 12, 60_000);
   assert.ok(bytes > 12 * 1_000_000, `${bytes}`);
   assert.is(await slowEnded(), before);
 });
 
-slow('while its kernel takes a megabyte three times a minute is served on', async () => {
+slow('is served while its kernel accepts a megabyte three times a minute', async () => {
   const before = await slowEnded();
   const bytes = await readAt(STEADY_BYTES_PER_SECOND, 12, STEADY_MS);
   assert.is(await slowEnded(), before);

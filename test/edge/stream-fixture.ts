@@ -7,10 +7,10 @@ import { eventsIn } from '#test/support/event-reader';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
-/** A caller, unless a test has others. */
+/** The default caller. */
 export const CALLER = { accountId: 'AdaAdaAdaAda', credential: 'a key' };
 
-/** A client's side of an answer: what it has taken, and whether it takes more. */
+/** The client side of an answer: the text it has received, and whether it accepts more. */
 class FakeResponse extends EventEmitter {
   written = '';
   writableNeedDrain = false;
@@ -35,7 +35,7 @@ class FakeResponse extends EventEmitter {
     return this;
   }
 
-  /** Takes what was written. */
+  /** Reads what was written. */
   take(): void {
     this.writableNeedDrain = false;
     this.emit('drain');
@@ -46,7 +46,7 @@ class FakeResponse extends EventEmitter {
   }
 }
 
-/** An answer of an engine after which a stream stands behind an ordinal. */
+/** An engine's answer that advances a stream to an ordinal. */
 export function answerAt(ordinal: number, body = ''): EngineAnswer {
   return {
     ...plainAnswer(body),
@@ -57,7 +57,7 @@ export function answerAt(ordinal: number, body = ''): EngineAnswer {
 /** The text of one cycle. */
 export const cycle = (id: number): string => `id: ${id}\nevent: cycle\ndata: {}\n\n`;
 
-/** The streams of an edge before an engine that answers when a test says so. */
+/** The streams of an edge before an engine whose answers the test gives. */
 export function streamsUnderTest(
   isHeard = true,
   renewal?: { readonly streamMsMax: number; readonly retryMs: number },
@@ -97,7 +97,7 @@ export function streamsUnderTest(
       { response: response as never, ask, keyEndsAtMs },
       answerAt(7, 'event: state\ndata: {}\n\n'),
     );
-    /** Answers the newest question. */
+    /** Answers the newest request. */
     const answer = async (given: EngineAnswer) => {
       asked.at(-1)?.resolve(given);
       await turnOfEvents();

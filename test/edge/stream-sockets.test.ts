@@ -17,10 +17,10 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 /** Bytes of one answer of the engine, which always has more. */
 const PAGE_BYTES = 64 * 1_024;
 
-/** More than kernels take of answers that are not read: 6 MiB of buffers on both sides. */
+/** More answers than kernels buffer without a reader: 6 MiB on both sides. */
 const ASKED_MAX = 400;
 
-/** An edge on a real socket before an engine that has events without end. */
+/** An edge on a real socket before an engine with endless events. */
 async function scene() {
   let asked = 0;
   const sockets: Socket[] = [];
@@ -54,7 +54,7 @@ async function scene() {
   return { app, client, sockets, askedTimes: () => asked };
 }
 
-/** Waits until a count has not moved for half a second. */
+/** Waits until a count has not changed for half a second. */
 async function untilStill(count: () => number): Promise<void> {
   for (let before = -1; before !== count(); ) {
     before = count();
@@ -62,9 +62,9 @@ async function untilStill(count: () => number): Promise<void> {
   }
 }
 
-const reading = suite('a client that takes nothing of its stream');
+const reading = suite('a client that does not read its stream');
 
-reading('has the engine asked for no more than its connection holds', async () => {
+reading('makes the edge request no more than its connection can hold', async () => {
   const { app, client, sockets, askedTimes } = await scene();
   await untilStill(askedTimes);
   const asked = askedTimes();
@@ -84,7 +84,7 @@ reading('has the engine asked for no more than its connection holds', async () =
   await app.close();
 });
 
-reading('does not hold an edge up that ends', async () => {
+reading('does not delay the end of an edge', async () => {
   const { app, client, askedTimes } = await scene();
   await untilStill(askedTimes);
   const startedMs = performance.now();

@@ -5,7 +5,7 @@ import { parseTimestamp } from '#edge/schemas/observation';
 
 const timestamps = suite('a timestamp');
 
-timestamps('that this machine writes is read as it was meant', () => {
+timestamps('that this machine writes is read back unchanged', () => {
   void fc.assert(
     fc.property(fc.integer({ min: 0, max: Date.UTC(9_999, 11, 31) }), (timeMs) => {
       assert.is(parseTimestamp(new Date(timeMs).toISOString()), timeMs);
@@ -13,7 +13,7 @@ timestamps('that this machine writes is read as it was meant', () => {
   );
 });
 
-timestamps('has every millisecond that its first three digits name', () => {
+timestamps('is exact to the millisecond in its first three digits', () => {
   for (let ms = 0; ms < 1_000; ms += 1) {
     const text = `2026-01-15T12:00:00.${String(ms).padStart(3, '0')}9+00:00`;
     assert.is(parseTimestamp(text), Date.UTC(2026, 0, 15, 12, 0, 0, ms));
@@ -55,7 +55,7 @@ for (const text of [
   '1768478400000',
   '',
 ]) {
-  timestamps(`of another form is none: ${text}`, () => {
+  timestamps(`of another form is invalid: ${text}`, () => {
     assert.is(parseTimestamp(text), undefined);
   });
 }

@@ -12,7 +12,7 @@ import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 import { RecordedSpans, recordedSpan } from '#test/support/recorded-spans';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** Hears of whom an edge says that it is refused already. */
+/** Records the requests that an edge reports as refused before the trace decision. */
 class HeardRequests extends RecordedSpans {
   readonly heard: unknown[] = [];
 
@@ -25,14 +25,14 @@ class HeardRequests extends RecordedSpans {
 const KEY = `Bearer ${formatApiKey('Acc0unt00001', 's'.repeat(32))}`;
 const asking = recordedSpan(7);
 
-const refused = suite('a caller that asks for a trace');
+const refused = suite('a caller that requests a trace');
 
 for (const [who, authorization, isRefused] of [
   ['without a key is', undefined, true],
   ['with a key of the wrong form is', 'Bearer something', true],
   ['with a key is not', KEY, false],
 ] as const) {
-  refused(`${who} known to be refused when that is decided`, async () => {
+  refused(`${who} known to be refused at the sampling decision`, async () => {
     const tracer = new HeardRequests();
     const app = buildApp(
       { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },

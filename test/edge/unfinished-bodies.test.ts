@@ -11,13 +11,13 @@ const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
 const json = 'Content-Type: application/json';
 
-/** Sockets with a made-up key and a body that does not end: more than there are slots. */
+/** Sockets with an invented key and an endless body: more than there are slots. */
 const SOCKETS = 9_000;
 
-/** How many bodies of an address may be unfinished. */
+/** Maximum number of unfinished bodies of an address. */
 const BODIES_MAX = 256;
 
-/** What others may meet meanwhile, for how long and how many of them they are. */
+/** Bounds for other callers during the flood, its duration, and their number. */
 const ERRORS_MAX = 0.01;
 const P99_MS_MAX = 250;
 const CALLS_MS = 6_000;
@@ -28,7 +28,7 @@ const metric = async (name: string) => (await metricValues(service)).get(name) ?
 
 type Call = { readonly status: number; readonly tookMs: number };
 
-/** Calls with bodies and without for some seconds: status and milliseconds of each. */
+/** Calls with and without bodies for some seconds: status and milliseconds of each. */
 async function others(id: string, forMs: number): Promise<Call[]> {
   const calls: Call[] = [];
   const endMs = performance.now() + forMs;
@@ -47,15 +47,15 @@ async function others(id: string, forMs: number): Promise<Call[]> {
   return calls;
 }
 
-/** What 99 % of the calls took at most. */
+/** The 99th percentile of the calls' durations. */
 function p99Of(calls: readonly Call[]): number {
   const sorted = calls.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }
 
-const flood = suite('9,000 requests with a made-up key whose bodies do not end');
+const flood = suite('9,000 requests with an invented key and an endless body');
 
-flood('hold up no other caller: at most 1 % errors and 250 ms for 99 %', async () => {
+flood('affect no other caller: at most 1 % errors and 250 ms for 99 %', async () => {
   const calm = async () => p99Of(await others(await createInstance(caller), CALM_MS));
   const beforeMs = await calm();
   const { port } = new URL(service.origin);
@@ -75,7 +75,7 @@ flood('hold up no other caller: at most 1 % errors and 250 ms for 99 %', async (
     assert.match(service.log(), /"address":"127.0.0.1".*too many unfinished requests/);
     attacker.kill('SIGKILL');
     await ended;
-    // On a machine that is busy with other tests calls take their time anyhow.
+    // On a machine that is busy with other tests, calls are slow in any case.
     const calmMs = Math.max(beforeMs, await calm());
     assert.ok(p99 <= Math.max(P99_MS_MAX, 3 * calmMs), `${text}, ${calmMs.toFixed(0)} ms without`);
   } finally {
@@ -86,16 +86,16 @@ flood('hold up no other caller: at most 1 % errors and 250 ms for 99 %', async (
 
 const bound = suite('the unfinished bodies of an address');
 
-/** Waits until this number of bodies are unfinished. */
+/** Waits until this number of bodies is unfinished. */
 async function unfinished(count: number): Promise<void> {
   while ((await metric('edge_unfinished_bodies')) !== count) await caller.send('GET', '/personas');
 }
 
 bound.before.each(() => unfinished(0));
 
-bound('are 256: of more the oldest is given up with 503, and the newest is served', async () => {
+bound('are limited to 256: the oldest is given up with 503, and the newest is served', async () => {
   const head = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 14']);
-  // Connected first: slow connections would be over their time before the last one has begun.
+  // Connected first: slow connections would time out before the last one has started.
   const dialled = await Promise.all(Array.from({ length: BODIES_MAX + 1 }, () => dial(service)));
   const [oldest, newest, ...between] = dialled;
   assert.ok(oldest && newest);
@@ -122,7 +122,7 @@ bound('are 256: of more the oldest is given up with 503, and the newest is serve
   for (const connection of dialled) connection.socket.destroy();
 });
 
-bound('hold the bytes that have come, in whatever parts, and take no slot', async () => {
+bound('hold only their received bytes, in any chunks, and use no slot', async () => {
   using connection = await dial(service);
   const head = [auth, json, 'Transfer-Encoding: chunked'];
   connection.write(requestText('POST', '/v1/instances', head));
@@ -137,5 +137,5 @@ bound('hold the bytes that have come, in whatever parts, and take no slot', asyn
 
 flood.after(close);
 
-// The flood comes last: some of its connections reach the service after their process has ended.
+// The flood runs last: some of its connections reach the service after their process has ended.
 for (const each of [bound, flood]) each.run();

@@ -9,7 +9,7 @@ import { ManualClock } from '#test/support/manual-clock';
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-/** A connection of which a test says how much it has been given and has not taken. */
+/** A connection whose written and unread bytes a test controls. */
 class FakeReader implements Reader {
   destroyed = false;
   bytesWritten = 0;
@@ -41,7 +41,7 @@ function scene(count: number) {
   const readers = Array.from({ length: count }, () => new FakeReader());
   for (const reader of readers) unread.add(reader);
   const [reader = new FakeReader()] = readers;
-  /** Lets seconds pass, with a sweep after each. */
+  /** Passes seconds, with a sweep after each. */
   const pass = (seconds: number, before: () => void = () => undefined): void => {
     for (let second = 0; second < seconds; second += 1) {
       before();
@@ -49,7 +49,7 @@ function scene(count: number) {
       unread.sweep();
     }
   };
-  /** Asserts that the first connection outlives `seconds`, and not `more` than that. */
+  /** Asserts that the first connection survives `seconds`, but not `more` than that. */
   const assertEndsIn = (seconds: number, more: number): void => {
     pass(seconds);
     assert.not.ok(reader.destroyed);
@@ -59,7 +59,7 @@ function scene(count: number) {
   return { clock, ends, unread, readers, reader, pass, assertEndsIn };
 }
 
-const slow = suite('a connection with an answer that it does not take');
+const slow = suite('a connection that does not read its answer');
 
 slow('is ended after 10 s, and not before', () => {
   const { reader, ends, assertEndsIn } = scene(1);
@@ -68,14 +68,14 @@ slow('is ended after 10 s, and not before', () => {
   assert.equal(ends, ['slow']);
 });
 
-slow('is ended when it takes less than 16 KiB a second', () => {
+slow('is ended when it reads less than 16 KiB a second', () => {
   const { reader, pass } = scene(1);
   reader.give(MIB);
   pass(20, () => reader.take(16 * KIB - 1));
   assert.ok(reader.destroyed);
 });
 
-slow('is left alone when it takes 16 KiB a second, in whatever steps', () => {
+slow('is kept when it reads 16 KiB a second, in any steps', () => {
   const { reader, pass } = scene(1);
   let second = 0;
   reader.give(10 * MIB);
@@ -86,14 +86,14 @@ slow('is left alone when it takes 16 KiB a second, in whatever steps', () => {
   assert.not.ok(reader.destroyed);
 });
 
-slow('is ended 10 s after it stops, however much it took before', () => {
+slow('is ended 10 s after it stops, however much it read before', () => {
   const { reader, pass, assertEndsIn } = scene(1);
   reader.give(100 * MIB);
   pass(100, () => reader.take(100 * KIB));
   assertEndsIn(8, 3);
 });
 
-slow('starts again when it has taken everything', () => {
+slow('starts again when it has read everything', () => {
   const { reader, pass } = scene(1);
   reader.give(100 * KIB);
   pass(8);
@@ -104,9 +104,9 @@ slow('starts again when it has taken everything', () => {
   assert.not.ok(reader.destroyed);
 });
 
-const steps = suite('a connection whose kernel takes an answer in large steps');
+const steps = suite('a connection whose kernel accepts an answer in large steps');
 
-/** Reads at an even rate, of which a step shows only when this number of bytes is free. */
+/** Reads at a steady rate; progress shows only in steps of this number of bytes. */
 function readInSteps(
   { reader, pass }: ReturnType<typeof scene>,
   bytesPerSecond: number,
@@ -122,7 +122,7 @@ function readInSteps(
   });
 }
 
-/** A connection whose kernel has taken its fill of 4 MiB, with more that waits. */
+/** A connection whose kernel buffer of 4 MiB is full, with more data waiting. */
 function sceneOfFullBuffer() {
   const opened = scene(1);
   opened.reader.give(100 * MIB);
@@ -130,7 +130,7 @@ function sceneOfFullBuffer() {
   return opened;
 }
 
-/** The same, after a step of `bytes` in its second second. */
+/** Like `sceneOfFullBuffer`, after a step of `bytes` in its second second. */
 function sceneAfterStep(bytes: number) {
   const opened = sceneOfFullBuffer();
   opened.pass(1);
@@ -140,7 +140,7 @@ function sceneAfterStep(bytes: number) {
 
 for (const kibPerSecond of [40, 60, 100]) {
   for (const stepBytes of [300 * KIB, MIB, 1_471 * KIB]) {
-    steps(`of ${stepBytes / KIB} KiB is left alone at ${kibPerSecond} KiB a second`, () => {
+    steps(`of ${stepBytes / KIB} KiB is kept at ${kibPerSecond} KiB a second`, () => {
       const opened = sceneOfFullBuffer();
       readInSteps(opened, kibPerSecond * KIB, stepBytes, 600);
       assert.not.ok(opened.reader.destroyed);
@@ -148,13 +148,13 @@ for (const kibPerSecond of [40, 60, 100]) {
   }
 }
 
-steps('is left alone at 17 KiB a second once it has taken one', () => {
+steps('is kept at 17 KiB a second once it has made one step', () => {
   const opened = sceneAfterStep(MIB);
   readInSteps(opened, 17 * KIB, MIB, 600);
   assert.not.ok(opened.reader.destroyed);
 });
 
-steps('is ended at 10 KiB a second when the time is over that its last step bought', () => {
+steps('is ended at 10 KiB a second when the time granted by its last step is over', () => {
   const opened = sceneAfterStep(MIB);
   readInSteps(opened, 10 * KIB, MIB, 61);
   assert.not.ok(opened.reader.destroyed);
@@ -163,17 +163,17 @@ steps('is ended at 10 KiB a second when the time is over that its last step boug
   assert.equal(opened.ends, ['slow']);
 });
 
-steps('is ended 90 s after a step, however large that was', () => {
+steps('is ended 90 s after a step, however large the step was', () => {
   const { assertEndsIn } = sceneAfterStep(50 * MIB);
   assertEndsIn(88, 12);
 });
 
-steps('is ended after 40 s when none comes: its kernel may have been its only reader', () => {
+steps('is ended after 40 s without a step: only its kernel may have read', () => {
   const { assertEndsIn } = sceneOfFullBuffer();
   assertEndsIn(40, 2);
 });
 
-steps('is ended after 10 s when none comes and its kernel took little before', () => {
+steps('is ended after 10 s without a step if its kernel accepted little before', () => {
   const { reader, pass } = scene(1);
   reader.give(MIB);
   reader.take(200 * KIB);
@@ -181,9 +181,9 @@ steps('is ended after 10 s when none comes and its kernel took little before', (
   assert.ok(reader.destroyed);
 });
 
-const many = suite('connections that hold too much together');
+const many = suite('connections that hold too much memory together');
 
-many('lose those that hold the most, at once, until it is 256 MiB', () => {
+many('lose those that hold the most, at once, down to 256 MiB', () => {
   const { readers, unread, ends } = scene(300);
   for (const [index, reader] of readers.entries()) {
     reader.give(index === 7 ? 2 * MIB : MIB);
@@ -195,7 +195,7 @@ many('lose those that hold the most, at once, until it is 256 MiB', () => {
   assert.is(readers.filter(({ destroyed }) => destroyed).length, ends.length);
 });
 
-many('are counted by what they hold now, not by what they were given', () => {
+many('are counted by the bytes they hold now, not by all bytes written', () => {
   const { readers, unread, ends } = scene(300);
   for (const reader of readers) {
     reader.give(MIB);
@@ -205,7 +205,7 @@ many('are counted by what they hold now, not by what they were given', () => {
   assert.equal(ends, []);
 });
 
-many('lose those that took nothing for longest, though others hold more', () => {
+many('lose those that have read nothing for longest, though others hold more', () => {
   const { readers, ends, pass } = scene(300);
   const [honest] = readers;
   for (const reader of readers) reader.give(reader === honest ? 20 * MIB : 800 * KIB);
@@ -217,13 +217,13 @@ many('lose those that took nothing for longest, though others hold more', () => 
   assert.ok(ends.length > 50 && ends.every((cause) => cause === 'too_much'));
 });
 
-many('keep no more looks at each than a sweep brings, however often it is too much', () => {
+many('keep only the samples of the sweeps, however often the bound is exceeded', () => {
   const { clock, readers, unread, pass } = scene(3);
   const [honest, deaf, late] = readers;
   honest?.give(100 * MIB);
   deaf?.give(100 * MIB);
   pass(9, () => honest?.take(160 * KIB));
-  // What comes between two sweeps makes all of them be looked at, and counts for both alike.
+  // Exceeding the bound between two sweeps samples all connections, for both alike.
   clock.advance(100);
   honest?.take(160 * KIB);
   late?.give(100 * MIB);
@@ -233,7 +233,7 @@ many('keep no more looks at each than a sweep brings, however often it is too mu
   assert.not.ok(honest?.destroyed);
 });
 
-many('are noticed by the sweep where their answers are small', () => {
+many('are detected by the sweep when their answers are small', () => {
   const { readers, unread, ends, pass } = scene(20_000);
   for (const reader of readers) {
     reader.give(16 * KIB);
@@ -245,9 +245,11 @@ many('are noticed by the sweep where their answers are small', () => {
   assert.is(ends.length, 20_000 - 16_384);
 });
 
-const still = suite('a connection on which nothing moves for as long as a listener allows');
+const still = suite('a connection without traffic for the listener’s time-out');
 
-/** Connects to a server that answers so, and calls back with the server's side when it is overdue. */
+/**
+ * Connects to a server with this handler. Calls `look` with the server's socket when it times out.
+ */
 async function whenStill(
   answer: RequestListener,
   look: (socket: Socket) => unknown,
@@ -268,7 +270,7 @@ async function whenStill(
   }
 }
 
-still('is left to the sweep while an answer waits, again and again', async () => {
+still('is left to the sweep while an answer waits, repeatedly', async () => {
   await whenStill(
     (_, response) => void response.end(Buffer.alloc(20 * MIB)),
     async (socket) => {
@@ -280,7 +282,7 @@ still('is left to the sweep while an answer waits, again and again', async () =>
   );
 });
 
-still('is ended where there is no answer yet, or it has been taken', async () => {
+still('is ended if it has no answer yet, or has read its answer', async () => {
   const isDestroyed = ({ destroyed }: Socket) => assert.ok(destroyed);
   await whenStill(() => undefined, isDestroyed);
   await whenStill((_, response) => void response.write('the beginning'), isDestroyed);
